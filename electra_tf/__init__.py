@@ -1,0 +1,21 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""ELECTRA in TensorFlow: pre-train text encoders as discriminators.
+
+The rooms, from the ground up. Imports only go down the stairs.
+
+  0  configure      hyperparameters as data (a package of its own)
+  1  text           characters -> token ids
+  2  data           token ids -> examples -> batches
+  3  modeling       tensors -> tensors: embeddings, encoder, heads
+  3  optimization   gradients -> updates
+  4  checkpoints    weights on disk
+  4  analysis       counting, not training
+  5  training       one loop for every objective
+  6  pretraining    the paper: mask, generate, corrupt, judge
+     commands       side doors: `python -m electra_tf.commands.<name>`
+
+Importing this package does not import TensorFlow.
+"""
+
+__version__ = "0.1.0"
