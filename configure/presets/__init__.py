@@ -1,0 +1,45 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Presets as data: one JSON file per published setting.
+
+Each file has a `header` (description, source, hardware, expected, command) and
+`hparams`, which act as new defaults: whatever a user gives still wins.
+"""
+
+import functools
+import json
+import pathlib
+from typing import Any
+
+from configure import hparams
+from configure.errors import UserError
+
+_DIRECTORY = pathlib.Path(__file__).resolve().parent
+
+
+@functools.cache
+def preset_names() -> tuple[str, ...]:
+    """Returns the names of all presets, sorted."""
+    return tuple(sorted(path.stem for path in _DIRECTORY.glob("*.json")))
+
+
+def load_preset(name: str) -> dict[str, Any]:
+    """Reads one preset.
+
+    Args:
+      name: a name from `preset_names()`.
+
+    Returns:
+      A dict with `header` (str to str) and `hparams` (name to value).
+
+    Raises:
+      UserError: there is no such preset; the message lists those there are.
+    """
+    if name not in preset_names():
+        near = hparams.nearest_names(str(name), preset_names(), 1)[0]
+        raise UserError(
+            f"Unknown preset {name}. Nearest name: {near}. Presets:"
+            f" {', '.join(preset_names())}"
+        )
+    text = (_DIRECTORY / f"{name}.json").read_text(encoding="utf-8")
+    return json.loads(text)

@@ -1,0 +1,410 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Every pre-training hyperparameter, its default, and the order of overrides.
+
+The field comments are the documentation: `--help` prints them.
+"""
+
+import copy
+import dataclasses
+import functools
+import json
+import os
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from configure import hparams as hparam_rules
+from configure import presets, pretraining_checks
+
+# Origins that a value has without anybody asking for it.
+_SETTLED_ORIGINS = frozenset({"default", "preset", "derived"})
+
+# What `debug` sets unless told otherwise.
+_DEBUG_SETTINGS = {
+    "train_batch_size": 8,
+    "num_train_steps": 20,
+    "eval_batch_size": 4,
+    "iterations_per_loop": 1,
+    "num_eval_steps": 2,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingConfig:
+    """Pre-training hyperparameters; names and defaults are the original's.
+
+    Make one with `create`, which also derives what depends on other values.
+    Nothing here touches the disk, so paths need not exist.
+
+    Example:
+      >>> config = PretrainingConfig.create("tiny", "data", mask_prob="0.2")
+      >>> config.mask_prob, config.max_predictions_per_seq
+      (0.2, 26)
+      >>> config.origins["mask_prob"], config.origins["learning_rate"]
+      ('argument', 'default')
+
+    Source: google-research/electra, configure_pretraining.py.
+    Differs: values are converted to their declared types,
+      `max_predictions_per_seq` can be given, there are presets, and settings
+      that could only crash later are refused here.
+    """
+
+    # ---- General ----
+    model_name: str  # a name for the model; the default model_dir ends in it
+    data_dir: str  # where the default locations of all files begin
+    debug: bool = False  # a tiny model for a few steps: does everything run?
+    do_train: bool = True  # pre-train
+    do_eval: bool = False  # evaluate the generator and discriminator instead
+
+    # ---- Loss functions ----
+    # ELECTRA or Electric? With both false, a masked LM like BERT.
+    electra_objective: bool = True  # replaced token detection
+    electric_objective: bool = False  # noise-contrastive cloze model
+    gen_weight: float = 1.0  # weight of the masked LM (generator) loss
+    disc_weight: float = 50.0  # weight of the discriminator loss
+    mask_prob: float = 0.15  # fraction of tokens masked out and replaced
+
+    # ---- Optimization ----
+    learning_rate: float = 5e-4  # peak rate (base and large want 2e-4)
+    lr_decay_power: float = 1.0  # 1 is linear decay to zero
+    weight_decay_rate: float = 0.01  # decoupled; not on LayerNorm and biases
+    num_warmup_steps: int = 10000  # steps of linear warm-up; 0 means none
+
+    # ---- Training settings ----
+    iterations_per_loop: int = 200  # steps run between looks at the host
+    save_checkpoints_steps: int = 1000  # steps between checkpoints
+    num_train_steps: int = 1000000  # optimizer updates in all
+    num_eval_steps: int = 100  # batches in one evaluation
+    keep_checkpoint_max: int | None = 5  # newest checkpoints kept; 0: all
+
+    # ---- Model settings ----
+    model_size: str = "small"  # one of small, base, large
+    # Changes to the size's transformer: hidden_size, num_hidden_layers, ...
+    model_hparam_overrides: dict[str, Any] = dataclasses.field(
+        default_factory=dict
+    )
+    embedding_size: int | None = None  # small: 128; none: the hidden size
+    vocab_size: int = 30522  # tokens in the vocabulary
+    do_lower_case: bool = True  # was the text lower-cased?
+
+    # ---- Generator settings ----
+    uniform_generator: bool = False  # replacements drawn uniformly at random
+    two_tower_generator: bool = False  # a two-tower cloze model generates
+    untied_generator_embeddings: bool = False  # generator has its own tables
+    untied_generator: bool = True  # false: one network plays both parts
+    generator_layers: float = 1.0  # fraction of the discriminator's layers
+    generator_hidden_size: float = 0.25  # fraction of its hidden size
+    disallow_correct: bool = False  # never sample the original token
+    temperature: float = 1.0  # of sampling from the generator
+
+    # ---- Batch sizes ----
+    max_seq_length: int = 128  # wordpieces per example, as in the records
+    train_batch_size: int = 128  # examples per update, over all devices
+    eval_batch_size: int = 128  # examples per evaluation batch
+
+    # ---- TPU settings ----
+    use_tpu: bool = False  # the same as distribution_strategy=tpu
+    num_tpu_cores: int = 1  # kept for the original's command lines
+    tpu_job_name: str | None = None  # worker job, where there are several
+    tpu_name: str | None = None  # the Cloud TPU to use
+    tpu_zone: str | None = None  # the zone it is in
+    gcp_project: str | None = None  # the project it belongs to
+
+    # ---- Locations ----
+    # Patterns of the training records, separated by commas. Default:
+    # <data_dir>/pretrain_tfrecords/pretrain_data.tfrecord*
+    pretrain_tfrecords: str = ""
+    vocab_file: str = ""  # default: <data_dir>/vocab.txt
+    model_dir: str = ""  # default: <data_dir>/models/<model_name>
+    # Results go beside the default model_dir, even when model_dir is given.
+    results_txt: str = ""  # default: .../results/unsup_results.txt
+    results_pkl: str = ""  # default: .../results/unsup_results.pkl
+
+    # ---- Masking ----
+    # Default: int((mask_prob + 0.005) * max_seq_length).
+    max_predictions_per_seq: int | None = None  # most masked per example
+
+    # ---- Extensions ----
+    # Not in the original; every default keeps what the original does.
+    preset: str | None = None  # named settings that act as new defaults
+    seed: int = 0  # of every random draw in a run
+    strip_accents: bool = True  # were accents stripped when lower-casing?
+    mask_without_replacement: bool = False  # draw distinct positions
+    whole_word_mask: bool = False  # mask all the wordpieces of a word
+    mask_replace_prob: float = 0.85  # chosen positions that show [MASK]
+    # Update k uses rate k ("after_increment", what the original does when
+    # run) or rate k-1 ("before_increment").
+    lr_read_order: str = "after_increment"
+    adam_bias_correction: bool = False  # true: textbook Adam
+    eval_every_n_steps: int = 0  # evaluate while training; 0: never
+    # Held-out records. Default:
+    # <data_dir>/pretrain_tfrecords/eval_data.tfrecord*; where nothing
+    # matches, evaluation reads pretrain_tfrecords as the original does.
+    eval_tfrecords: str | None = None
+    log_every_n_steps: int = 10  # steps between lines on the console
+    shuffle_buffer_size: int = 100  # examples shuffled among each other
+    deterministic_input: bool = True  # same seed, same order of examples
+    # One of auto, one_device, mirrored, multi_worker, tpu.
+    distribution_strategy: str = "auto"
+    require_gpu: bool = False  # refuse to run without a GPU
+    overwrite: bool = False  # allow replacing an existing model_dir
+    # Evaluations in a row that predict one class before it is reported.
+    collapse_patience: int = 3
+    results_json: str = ""  # default: .../results/unsup_results.json
+
+    origins: Mapping[str, str] = dataclasses.field(
+        default_factory=dict, compare=False, repr=False, kw_only=True
+    )
+
+    def __post_init__(self):
+        pretraining_checks.validate(self)
+
+    @classmethod
+    def create(
+        cls, model_name: str, data_dir: str, **hparams: Any
+    ) -> "PretrainingConfig":
+        """Builds a config as the original does.
+
+        Args:
+          model_name: a name for the model.
+          data_dir: the directory all default locations start from.
+          **hparams: any field by name; strings that plainly mean a number or
+            a boolean are converted.
+
+        Returns:
+          The resolved config.
+
+        Raises:
+          UserError: an unknown name (with the nearest ones), a value of the
+            wrong type, or values that cannot work together.
+        """
+        return cls.from_layers(model_name, data_dir, [("argument", hparams)])
+
+    @classmethod
+    def from_layers(
+        cls,
+        model_name: str,
+        data_dir: str,
+        layers: Iterable[tuple[str, Mapping[str, Any]]],
+        names_origin: str = "argument",
+    ) -> "PretrainingConfig":
+        """Builds a config from several sources, later ones winning.
+
+        The order is the original's: defaults (a preset counts as defaults),
+        the given values, what is derived from them, and the given values
+        again, so that they always win.
+
+        Args:
+          model_name: a name for the model.
+          data_dir: the directory all default locations start from.
+          layers: (origin, hparams) pairs, such as ("file", {...}).
+          names_origin: where model_name and data_dir come from.
+
+        Returns:
+          The resolved config; `origins` says where each value came from.
+
+        Raises:
+          UserError: as `create`.
+        """
+        layers = [(origin, clean_hparams(given)) for origin, given in layers]
+        values = default_hparams()
+        origins = dict.fromkeys(values, "default")
+
+        def update(new: Mapping[str, Any], origin: str) -> None:
+            values.update(copy.deepcopy(dict(new)))
+            origins.update(dict.fromkeys(new, origin))
+
+        names = {"model_name": model_name, "data_dir": data_dir}
+        names = {k: hparam_rules.coerce(k, v, str) for k, v in names.items()}
+        update(names, names_origin)
+        update(_default_locations(**names), "derived")
+        for _, given in layers:
+            values["preset"] = given.get("preset", values["preset"])
+        if values["preset"] is not None:
+            preset = presets.load_preset(values["preset"])
+            update(clean_hparams(preset["hparams"]), "preset")
+        for origin, given in layers:
+            update(given, origin)
+        update(_derived_values(values, origins), "derived")
+        for origin, given in layers:
+            update(given, origin)
+        return cls(**values, origins=origins)
+
+    @classmethod
+    def from_json(cls, text_or_path: str) -> "PretrainingConfig":
+        """Reads back what `to_json` wrote.
+
+        Args:
+          text_or_path: the JSON text, or the path of a `.json` file.
+
+        Returns:
+          A config equal to the one written.
+
+        Raises:
+          UserError: the text is not such a config.
+        """
+        given = explicit_hparams(hparam_rules.read_hparams(text_or_path))
+        model_name = given.pop("model_name", "")
+        data_dir = given.pop("data_dir", "")
+        return cls.from_layers(model_name, data_dir, [("file", given)], "file")
+
+    def to_json(self) -> str:
+        """Returns all values and their origins as JSON text.
+
+        `--hparams` accepts a file of this text. Derived values are derived
+        again when it is read, so the file can serve another model name.
+        """
+        values = self.as_dict()
+        values["_origins"] = dict(self.origins)
+        return json.dumps(values, indent=2) + "\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns every hparam by name, in the order declared."""
+        return {
+            name: copy.deepcopy(getattr(self, name)) for name in field_types()
+        }
+
+    def check_mode(self) -> None:
+        """Raises unless exactly one of training and evaluation is asked for.
+
+        Raises:
+          UserError: `do_train` equals `do_eval`.
+
+        Source: google-research/electra, run_pretraining.py, train_or_eval.
+        """
+        pretraining_checks.check_mode(self)
+
+    def warnings(self) -> list[str]:
+        """Returns what will run but is probably not meant, one text each."""
+        return pretraining_checks.warnings(self)
+
+
+@functools.cache
+def field_types() -> dict[str, Any]:
+    """Returns the declared type of every hparam, in the order declared."""
+    hints = typing.get_type_hints(PretrainingConfig)
+    fields = dataclasses.fields(PretrainingConfig)
+    return {f.name: hints[f.name] for f in fields if f.name != "origins"}
+
+
+def default_hparams() -> dict[str, Any]:
+    """Returns every hparam that has a default, before anything is derived."""
+    values = {}
+    for field in dataclasses.fields(PretrainingConfig):
+        if field.default is not dataclasses.MISSING:
+            values[field.name] = field.default
+        elif field.name == "model_hparam_overrides":
+            values[field.name] = {}
+    return values
+
+
+def clean_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Checks names and converts values to their declared types.
+
+    Args:
+      given: hparams as a user wrote them.
+
+    Returns:
+      The same names with values of the declared types. A None for
+      `max_predictions_per_seq` asks for the derived value and is left out.
+
+    Raises:
+      UserError: an unknown name or a value of the wrong type.
+    """
+    known = field_types()
+    settable = [n for n in known if n not in ("model_name", "data_dir")]
+    hparam_rules.check_names(given, settable)
+    clean = {
+        name: hparam_rules.coerce(name, value, known[name])
+        for name, value in given.items()
+    }
+    if clean.get("max_predictions_per_seq", 0) is None:
+        del clean["max_predictions_per_seq"]
+    if "model_hparam_overrides" in clean:
+        clean["model_hparam_overrides"] = pretraining_checks.clean_overrides(
+            clean["model_hparam_overrides"]
+        )
+    return clean
+
+
+def explicit_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Undoes `to_json`: keeps only what somebody asked for.
+
+    A value that a default, a preset or a derivation would give again is
+    dropped, so that it follows a new model name, length or mask rate; one
+    that differs (the file was edited) is kept.
+
+    Args:
+      given: the contents of an hparams file, resolved or plain.
+
+    Returns:
+      The hparams to apply, `model_name` and `data_dir` among them if given.
+    """
+    values = {k: v for k, v in given.items() if not k.startswith("_")}
+    origins = given.get("_origins")
+    if not isinstance(origins, Mapping):
+        return values
+    names = ("model_name", "data_dir")
+    asked = {
+        name: value
+        for name, value in values.items()
+        if name in names or origins.get(name) not in _SETTLED_ORIGINS
+    }
+    settled = PretrainingConfig.create(
+        asked.get("model_name", ""),
+        asked.get("data_dir", ""),
+        **{name: v for name, v in asked.items() if name not in names},
+    ).as_dict()
+    missing = object()
+    edited = {
+        name: value
+        for name, value in values.items()
+        if name not in asked and settled.get(name, missing) != value
+    }
+    return {**asked, **edited}
+
+
+def _default_locations(model_name: str, data_dir: str) -> dict[str, Any]:
+    """Returns the default paths.
+
+    Source: google-research/electra, configure_pretraining.py: the results
+      directory is that of the default model_dir, whatever model_dir is set to.
+    """
+    records = os.path.join(data_dir, "pretrain_tfrecords")
+    model_dir = os.path.join(data_dir, "models", model_name)
+    results = os.path.join(model_dir, "results", "unsup_results")
+    return {
+        "pretrain_tfrecords": os.path.join(records, "pretrain_data.tfrecord*"),
+        "eval_tfrecords": os.path.join(records, "eval_data.tfrecord*"),
+        "vocab_file": os.path.join(data_dir, "vocab.txt"),
+        "model_dir": model_dir,
+        "results_txt": results + ".txt",
+        "results_pkl": results + ".pkl",
+        "results_json": results + ".json",
+    }
+
+
+def _derived_values(
+    values: Mapping[str, Any], origins: Mapping[str, str]
+) -> dict[str, Any]:
+    """Returns what follows from the first pass, in the original's order."""
+    derived = {}
+    if values["max_predictions_per_seq"] is None:
+        derived["max_predictions_per_seq"] = int(
+            (values["mask_prob"] + 0.005) * values["max_seq_length"]
+        )
+    if values["debug"]:
+        derived.update(_DEBUG_SETTINGS)
+    # A preset that names these two means them.
+    if (
+        values["model_size"] == "small"
+        and origins["embedding_size"] != "preset"
+    ):
+        derived["embedding_size"] = 128
+    if (
+        values["electric_objective"]
+        and origins["two_tower_generator"] != "preset"
+    ):
+        derived["two_tower_generator"] = True
+    return derived
