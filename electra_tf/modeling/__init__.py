@@ -1,0 +1,15 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Room: tensors in, tensors out (paper section 2, Figure 2).
+
+Knows no run configuration, no files and no tasks; imports TensorFlow and
+tf_keras only. Every variable is created in a layer's constructor under the
+name that the original's TF1 checkpoints give it.
+
+Legend of shapes, used in every docstring of the project:
+
+- `B` batch size (sequences); `L` sequence length in wordpieces;
+- `N` max_predictions_per_seq, the positions chosen for masking in a sequence;
+- `V` vocabulary size; `E` width of the embedding tables;
+- `H` hidden size of an encoder; `A` attention heads; `D = H / A`.
+"""

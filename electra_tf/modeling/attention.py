@@ -1,0 +1,117 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Multi-head self-attention and its masks."""
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.layers import (
+    Dense,
+    ScopedLayer,
+    static_or_dynamic_shape,
+)
+from electra_tf.modeling.randomness import Randomness, dropout
+
+# The original adds this instead of minus infinity. A query that may see no key
+# at all then falls back to the raw scores over all positions; keep it so.
+MASKED_SCORE = -10000.0
+
+
+def attention_bias(
+    input_mask: tf.Tensor, direction: str | None = None
+) -> tf.Tensor:
+    """Returns what is added to the attention scores to hide keys.
+
+    Args:
+      input_mask: int32 [B, L], 1 for real tokens.
+      direction: None to see all real tokens, "ltr" to see those at or before
+        the query, "rtl" those at or after it.
+
+    Returns:
+      float32, 0 where visible and -10000 where not: [B, 1, 1, L], or
+      [B, 1, L, L] with a direction.
+
+    Raises:
+      ValueError: for another direction.
+
+    Source: google-research/electra, model/modeling.py,
+    create_attention_mask_from_input_mask and BertModel.
+    """
+    visible = tf.cast(input_mask, tf.float32)[:, None, None, :]
+    if direction is not None:
+        if direction not in ("ltr", "rtl"):
+            raise ValueError(f"direction must be ltr or rtl, not {direction!r}")
+        length = tf.shape(input_mask)[1]
+        band = (-1, 0) if direction == "ltr" else (0, -1)
+        visible *= tf.linalg.band_part(tf.ones([length, length]), *band)
+    return (1.0 - visible) * MASKED_SCORE
+
+
+class SelfAttention(ScopedLayer):
+    """Projects to queries, keys and values and mixes the values.
+
+    Args:
+      scope: TF1 scope ending in "attention/self".
+      config: sizes of the encoder.
+      seed: seed of the run.
+
+    Source: google-research/electra, model/modeling.py, attention_layer.
+    """
+
+    def __init__(
+        self, scope: str, config: EncoderConfig, seed: int = 0
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        hidden = config.hidden_size
+        self.query, self.key, self.value = (
+            Dense(
+                f"{scope}/{name}",
+                hidden,
+                hidden,
+                stddev=config.initializer_range,
+                seed=seed,
+            )
+            for name in ("query", "key", "value")
+        )
+
+    def call(
+        self,
+        hidden: tf.Tensor,
+        bias: tf.Tensor,
+        randomness: Randomness | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Attends from every position to every visible position.
+
+        Args:
+          hidden: float32 [B, L, H].
+          bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
+          randomness: source of dropout, or None for none.
+
+        Returns:
+          float32 [B, L, H] mixed values and float32 [B, A, L, L] attention
+          probabilities (after dropout).
+        """
+        batch, length, width = static_or_dynamic_shape(hidden)
+        heads, size = self.config.num_attention_heads, self.config.size_per_head
+
+        def split_heads(tensor: tf.Tensor) -> tf.Tensor:
+            tensor = tf.reshape(tensor, [batch, length, heads, size])
+            return tf.transpose(tensor, [0, 2, 1, 3])  # [B, A, L, D]
+
+        query = split_heads(self.query(hidden))
+        key = split_heads(self.key(hidden))
+        value = split_heads(self.value(hidden))
+        scores = tf.matmul(query, key, transpose_b=True)  # [B, A, L, L]
+        probs = tf.nn.softmax(scores * (1.0 / math.sqrt(size)) + bias)
+        seed = randomness.at("attention_probs") if randomness else None
+        probs = dropout(probs, self.config.attention_probs_dropout_prob, seed)
+        mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])
+        return tf.reshape(mixed, [batch, length, width]), probs
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {"config": self.config}

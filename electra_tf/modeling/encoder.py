@@ -1,0 +1,194 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The transformer: blocks, their stack, and the encoder around them."""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from electra_tf.modeling.attention import SelfAttention, attention_bias
+from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
+from electra_tf.modeling.randomness import Randomness, dropout
+
+
+class TransformerBlock(ScopedLayer):
+    """Self-attention and feed-forward, each added and then normalized.
+
+    Args:
+      scope: TF1 scope ending in "encoder/layer_<i>".
+      config: sizes of the encoder.
+      seed: seed of the run.
+
+    Source: google-research/electra, model/modeling.py, transformer_model.
+    """
+
+    def __init__(
+        self, scope: str, config: EncoderConfig, seed: int = 0
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        hidden, inner = config.hidden_size, config.intermediate_size
+        stddev = config.initializer_range
+        self.attention = SelfAttention(f"{scope}/attention/self", config, seed)
+        self.attention_output = Dense(
+            f"{scope}/attention/output/dense",
+            hidden,
+            hidden,
+            stddev=stddev,
+            seed=seed,
+        )
+        self.attention_norm = LayerNorm(
+            f"{scope}/attention/output", hidden, seed
+        )
+        self.intermediate = Dense(
+            f"{scope}/intermediate/dense",
+            hidden,
+            inner,
+            config.hidden_act,
+            stddev,
+            seed,
+        )
+        self.output_dense = Dense(
+            f"{scope}/output/dense", inner, hidden, stddev=stddev, seed=seed
+        )
+        self.output_norm = LayerNorm(f"{scope}/output", hidden, seed)
+
+    def call(
+        self,
+        hidden: tf.Tensor,
+        bias: tf.Tensor,
+        randomness: Randomness | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Runs the block.
+
+        Args:
+          hidden: float32 [B, L, H].
+          bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
+          randomness: source of dropout, or None for none.
+
+        Returns:
+          float32 [B, L, H] outputs and [B, A, L, L] attention probabilities.
+        """
+
+        def drop(tensor: tf.Tensor, site: str) -> tf.Tensor:
+            seed = randomness.at(site) if randomness else None
+            return dropout(tensor, self.config.hidden_dropout_prob, seed)
+
+        mixed, probs = self.attention(hidden, bias, randomness)
+        mixed = drop(self.attention_output(mixed), "attention_output")
+        hidden = self.attention_norm(mixed + hidden)
+        inner = self.intermediate(hidden)  # [B, L, intermediate_size]
+        inner = drop(self.output_dense(inner), "output")
+        return self.output_norm(inner + hidden), probs
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {"config": self.config}
+
+
+class EncoderOutput(NamedTuple):
+    """What an encoder gives for a batch; all float32."""
+
+    embedding_output: tf.Tensor  # [B, L, H], after the projection
+    layers: tuple[tf.Tensor, ...]  # one [B, L, H] a block
+    attention_probs: tuple[tf.Tensor, ...]  # one [B, A, L, L] a block
+
+    @property
+    def sequence_output(self) -> tf.Tensor:
+        """Output of the last block, [B, L, H]."""
+        return self.layers[-1] if self.layers else self.embedding_output
+
+    @property
+    def pooled_output(self) -> tf.Tensor:
+        """Vector of the first token, [B, H]; there is no pooler layer."""
+        return self.sequence_output[:, 0]
+
+    @property
+    def all_layers(self) -> tf.Tensor:
+        """All blocks' outputs stacked, [layers, B, L, H]."""
+        return tf.stack(self.layers, 0)
+
+
+class Encoder(ScopedLayer):
+    """BERT-style encoder, as generator, discriminator or tower.
+
+    Args:
+      scope: TF1 scope: "electra", "generator", "generator_ltr" ...
+      config: sizes.
+      embeddings: the embedding layer, possibly shared. When its width is not
+        the hidden size a projection `embeddings_project` follows.
+      direction: None, "ltr" or "rtl"; see `attention_bias`.
+      seed: seed of the run.
+
+    Source: google-research/electra, model/modeling.py, BertModel.
+    """
+
+    def __init__(
+        self,
+        scope: str,
+        config: EncoderConfig,
+        embeddings: Embeddings,
+        direction: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        self.embeddings = embeddings
+        self.direction = direction
+        self.embeddings_project = None
+        if embeddings.width != config.hidden_size:
+            self.embeddings_project = Dense(
+                f"{scope}/embeddings_project",
+                embeddings.width,
+                config.hidden_size,
+                seed=seed,
+            )
+        self.blocks = [
+            TransformerBlock(f"{scope}/encoder/layer_{i}", config, seed)
+            for i in range(config.num_hidden_layers)
+        ]
+
+    def call(
+        self,
+        input_ids: tf.Tensor,
+        input_mask: tf.Tensor,
+        segment_ids: tf.Tensor,
+        randomness: Randomness | None = None,
+    ) -> EncoderOutput:
+        """Encodes a batch.
+
+        Args:
+          input_ids: int32 [B, L], each in [0, V).
+          input_mask: int32 [B, L], 1 for real tokens, 0 for padding.
+          segment_ids: int32 [B, L].
+          randomness: source of dropout, or None for none.
+
+        Returns:
+          An `EncoderOutput`.
+        """
+        if randomness is not None:
+            randomness = randomness.within(self.scope)
+        hidden = self.embeddings(input_ids, segment_ids, randomness)
+        if self.embeddings_project is not None:
+            hidden = self.embeddings_project(hidden)  # [B, L, H]
+        embedding_output = hidden
+        bias = attention_bias(input_mask, self.direction)
+        layers, attention_probs = [], []
+        for i, block in enumerate(self.blocks):
+            inner = randomness.within(f"layer_{i}") if randomness else None
+            hidden, probs = block(hidden, bias, inner)
+            layers.append(hidden)
+            attention_probs.append(probs)
+        return EncoderOutput(
+            embedding_output, tuple(layers), tuple(attention_probs)
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "config": self.config,
+            "embeddings": self.embeddings,
+            "direction": self.direction,
+        }

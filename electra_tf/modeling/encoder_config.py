@@ -1,0 +1,130 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes of a transformer encoder."""
+
+import dataclasses
+import difflib
+from typing import Any
+
+_SIZES = {
+    "small": {"hidden_size": 256, "num_hidden_layers": 12},
+    "base": {"hidden_size": 768, "num_hidden_layers": 12},
+    "large": {"hidden_size": 1024, "num_hidden_layers": 24},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderConfig:
+    """Hyperparameters of one encoder; field names are the original's.
+
+    Source: google-research/electra, model/modeling.py, BertConfig.
+    """
+
+    vocab_size: int  # rows of the token embedding table
+    hidden_size: int = 768  # width of every layer's output
+    num_hidden_layers: int = 12  # transformer blocks
+    num_attention_heads: int = 12  # must divide hidden_size
+    intermediate_size: int = 3072  # width of the feed-forward layer
+    hidden_act: str = "gelu"  # gelu (erf form), relu, tanh or linear
+    hidden_dropout_prob: float = 0.1  # after embeddings and dense layers
+    attention_probs_dropout_prob: float = 0.1  # on attention probabilities
+    max_position_embeddings: int = 512  # longest sequence, in wordpieces
+    type_vocab_size: int = 2  # number of segments
+    initializer_range: float = 0.02  # stddev of the truncated normal
+
+    def __post_init__(self) -> None:
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(
+                f"The hidden size ({self.hidden_size}) is not a multiple of "
+                f"the number of attention heads ({self.num_attention_heads}); "
+                "set num_attention_heads in model_hparam_overrides."
+            )
+
+    @property
+    def size_per_head(self) -> int:
+        """Width of one attention head."""
+        return self.hidden_size // self.num_attention_heads
+
+    @classmethod
+    def for_size(
+        cls,
+        model_size: str,
+        vocab_size: int,
+        overrides: dict[str, Any] | None = None,
+        debug: bool = False,
+    ) -> "EncoderConfig":
+        """Resolves the named size, its derived values and the overrides.
+
+        Heads (one per 64 hidden units) and the feed-forward width (4 times
+        hidden) follow the hidden size unless overridden themselves.
+
+        Args:
+          model_size: "small", "base" or "large".
+          vocab_size: rows of the token table, unless overridden.
+          overrides: the hparam `model_hparam_overrides`.
+          debug: whether to shrink to the original's debug shape, which wins
+            over the overrides.
+
+        Returns:
+          The resolved configuration.
+
+        Raises:
+          ValueError: for an unknown size or override name, or heads that do
+            not divide the hidden size.
+
+        Source: google-research/electra, util/training_utils.py,
+        get_bert_config, and the debug block of run_pretraining.py.
+
+        Differs: an unknown override is an error instead of being ignored.
+        """
+        if model_size not in _SIZES:
+            raise ValueError(
+                f"Unknown model_size {model_size!r}; expected one of "
+                f"{', '.join(_SIZES)}."
+            )
+        overrides = dict(overrides or {})
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in overrides:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=3)
+                raise ValueError(
+                    f"Unknown name {name!r} in model_hparam_overrides; "
+                    f"nearest: {', '.join(near) or ', '.join(known)}."
+                )
+        values = {"vocab_size": vocab_size, **_SIZES[model_size], **overrides}
+        values["num_attention_heads"] = max(1, values["hidden_size"] // 64)
+        values["intermediate_size"] = 4 * values["hidden_size"]
+        values.update(overrides)
+        if debug:
+            values.update(
+                num_hidden_layers=3,
+                hidden_size=144,
+                intermediate_size=576,
+                num_attention_heads=4,
+            )
+        return cls(**values)
+
+    def scaled(
+        self, hidden_fraction: float, layer_fraction: float
+    ) -> "EncoderConfig":
+        """Returns the generator's configuration: a fraction of this one.
+
+        Args:
+          hidden_fraction: share of the hidden size, 0-1 (or above).
+          layer_fraction: share of the layers.
+
+        Returns:
+          A configuration whose heads and feed-forward width follow the scaled
+          hidden size, whatever this configuration's own are.
+
+        Source: google-research/electra, run_pretraining.py,
+        get_generator_config (Python's round: half to even).
+        """
+        hidden_size = round(self.hidden_size * hidden_fraction)
+        return dataclasses.replace(
+            self,
+            hidden_size=hidden_size,
+            num_hidden_layers=round(self.num_hidden_layers * layer_fraction),
+            intermediate_size=4 * hidden_size,
+            num_attention_heads=max(1, hidden_size // 64),
+        )

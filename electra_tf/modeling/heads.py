@@ -1,0 +1,110 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The two pre-training heads: masked-LM softmax, replaced-token logit."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
+
+
+class MaskedLMHead(ScopedLayer):
+    """Vectors to vocabulary logits through a tied embedding table.
+
+    Args:
+      scope: TF1 scope, "generator_predictions" or "cloze_predictions".
+      config: sizes; activation, initializer range and vocabulary count.
+      in_width: width of the vectors (twice H for two towers).
+      embedding_width: E, width of the tied table.
+      seed: seed of the run.
+
+    Source: google-research/electra, run_pretraining.py, get_token_logits.
+    """
+
+    def __init__(
+        self,
+        scope: str,
+        config: EncoderConfig,
+        in_width: int,
+        embedding_width: int,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        self.in_width, self.embedding_width = in_width, embedding_width
+        self.dense = Dense(
+            f"{scope}/dense",
+            in_width,
+            embedding_width,
+            config.hidden_act,
+            config.initializer_range,
+            seed,
+        )
+        self.layer_norm = LayerNorm(scope, embedding_width, seed)
+        self.output_bias = self.scoped_weight(
+            "output_bias", [config.vocab_size], "zeros"
+        )
+
+    def call(self, vectors: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
+        """Scores every word of the vocabulary for every vector.
+
+        Args:
+          vectors: float32 [B, N or L, in_width].
+          table: float32 [V, E], the token embeddings.
+
+        Returns:
+          float32 [B, N or L, V] logits.
+        """
+        hidden = self.layer_norm(self.dense(vectors))
+        flat = tf.reshape(hidden, [-1, self.embedding_width])
+        logits = tf.matmul(flat, table, transpose_b=True)
+        logits = tf.nn.bias_add(logits, self.output_bias)
+        count = tf.shape(vectors)[1]
+        return tf.reshape(logits, [-1, count, self.config.vocab_size])
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "config": self.config,
+            "in_width": self.in_width,
+            "embedding_width": self.embedding_width,
+        }
+
+
+class DiscriminatorHead(ScopedLayer):
+    """One logit a token: was it replaced?
+
+    Args:
+      scope: TF1 scope, "discriminator_predictions".
+      config: sizes of the discriminator.
+      seed: seed of the run.
+
+    Source: google-research/electra, run_pretraining.py,
+    _get_discriminator_output.
+    """
+
+    def __init__(
+        self, scope: str, config: EncoderConfig, seed: int = 0
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        hidden = config.hidden_size
+        self.dense = Dense(
+            f"{scope}/dense",
+            hidden,
+            hidden,
+            config.hidden_act,
+            config.initializer_range,
+            seed,
+        )
+        self.dense_1 = Dense(f"{scope}/dense_1", hidden, 1, seed=seed)
+
+    def call(self, sequence_output: tf.Tensor) -> tf.Tensor:
+        """Maps float32 [B, L, H] to float32 [B, L] logits."""
+        return tf.squeeze(self.dense_1(self.dense(sequence_output)), -1)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {"config": self.config}

@@ -1,0 +1,186 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The bricks: a layer base with TF1 names, dense, layer norm, activations."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.modeling.randomness import initializer_seed
+
+LAYER_NORM_EPSILON = 1e-12  # tf.contrib.layers.layer_norm's, not Keras's 1e-3
+
+
+class ScopedLayer(tf_keras.layers.Layer):
+    """A layer whose variables carry the original's TF1 scope in their names.
+
+    Variables are made in the constructor, so a model is complete (and can be
+    restored into) before it has seen data.
+
+    Args:
+      scope: TF1 variable scope, such as "electra/encoder/layer_0/output".
+      seed: seed of the run; initial values derive from it and the name.
+    """
+
+    def __init__(self, scope: str, seed: int = 0) -> None:
+        super().__init__(name=scope.replace("/", "_"))
+        self.scope = scope
+        self.seed = seed
+
+    def scoped_weight(
+        self, name: str, shape: list[int], init: str, stddev: float = 0.02
+    ) -> tf.Variable:
+        """Creates a trainable variable named `<scope>/<name>`.
+
+        Args:
+          name: last part of the TF1 name.
+          shape: static shape.
+          init: "normal" (truncated at two standard deviations), "glorot",
+            "zeros" or "ones".
+          stddev: of the truncated normal.
+
+        Returns:
+          A float32 variable.
+        """
+        full_name = f"{self.scope}/{name}"
+        seed = initializer_seed(self.seed, full_name)
+        initializer: Any = {
+            "normal": tf_keras.initializers.TruncatedNormal(
+                stddev=stddev, seed=seed
+            ),
+            "glorot": tf_keras.initializers.GlorotUniform(seed=seed),
+            "zeros": tf_keras.initializers.Zeros(),
+            "ones": tf_keras.initializers.Ones(),
+        }[init]
+        return self.add_weight(
+            name=full_name, shape=shape, initializer=initializer
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments common to all layers."""
+        return {"scope": self.scope, "seed": self.seed}
+
+
+class Dense(ScopedLayer):
+    """Affine map over the last axis, with an optional activation.
+
+    Args:
+      scope: TF1 scope of `kernel` [in_width, units] and `bias` [units].
+      in_width: size of the inputs' last axis.
+      units: size of the outputs' last axis.
+      activation: name for `activation_function`.
+      stddev: of the truncated-normal kernel; None means Glorot uniform, which
+        is what the original gets wherever it names no initializer.
+      seed: seed of the run.
+    """
+
+    def __init__(
+        self,
+        scope: str,
+        in_width: int,
+        units: int,
+        activation: str | None = None,
+        stddev: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(scope, seed)
+        self.in_width, self.units, self.stddev = in_width, units, stddev
+        self.activation_name = activation
+        self._activation = activation_function(activation)
+        init = "glorot" if stddev is None else "normal"
+        self.kernel = self.scoped_weight(
+            "kernel", [in_width, units], init, stddev or 0.0
+        )
+        self.bias = self.scoped_weight("bias", [units], "zeros")
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Maps float [..., in_width] to float [..., units]."""
+        flat = tf.reshape(inputs, [-1, self.in_width])
+        flat = tf.nn.bias_add(tf.matmul(flat, self.kernel), self.bias)
+        if self._activation is not None:
+            flat = self._activation(flat)
+        if inputs.shape.rank == 2:
+            return flat
+        leading = static_or_dynamic_shape(inputs)[:-1]
+        return tf.reshape(flat, [*leading, self.units])
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "in_width": self.in_width,
+            "units": self.units,
+            "activation": self.activation_name,
+            "stddev": self.stddev,
+        }
+
+
+class LayerNorm(ScopedLayer):
+    """Normalizes the last axis to zero mean and unit variance, then scales.
+
+    Args:
+      scope: TF1 scope that holds `LayerNorm/beta` and `LayerNorm/gamma`.
+      width: size of the last axis.
+      seed: seed of the run (unused by the constant initial values).
+
+    Source: tf.contrib.layers.layer_norm as called by the original.
+    """
+
+    def __init__(self, scope: str, width: int, seed: int = 0) -> None:
+        super().__init__(scope, seed)
+        self.width = width
+        self.beta = self.scoped_weight("LayerNorm/beta", [width], "zeros")
+        self.gamma = self.scoped_weight("LayerNorm/gamma", [width], "ones")
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Maps float [..., width] to float [..., width]."""
+        mean, variance = tf.nn.moments(inputs, axes=[-1], keepdims=True)
+        scale = tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * self.gamma
+        return inputs * scale + (self.beta - mean * scale)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {"width": self.width}
+
+
+def gelu(inputs: tf.Tensor) -> tf.Tensor:
+    """Gaussian error linear unit in its exact (erf) form, any float shape."""
+    return tf.nn.gelu(inputs, approximate=False)
+
+
+def activation_function(
+    name: str | None,
+) -> Callable[[tf.Tensor], tf.Tensor] | None:
+    """Returns the function of an activation's name.
+
+    Args:
+      name: "gelu", "relu", "tanh", or "linear", "" or None for identity.
+
+    Returns:
+      The function, or None for identity.
+
+    Raises:
+      ValueError: for any other name.
+
+    Source: google-research/electra, model/modeling.py, get_activation.
+    """
+    functions = {"gelu": gelu, "relu": tf.nn.relu, "tanh": tf.tanh}
+    key = (name or "linear").lower()
+    if key == "linear":
+        return None
+    if key not in functions:
+        raise ValueError(
+            f"Unsupported activation {name!r}; expected one of gelu, relu, "
+            "tanh, linear."
+        )
+    return functions[key]
+
+
+def static_or_dynamic_shape(tensor: tf.Tensor) -> list[Any]:
+    """Returns each dimension as an int where known, else as a scalar tensor."""
+    dynamic = tf.shape(tensor)
+    return [
+        dynamic[axis] if size is None else size
+        for axis, size in enumerate(tensor.shape.as_list())
+    ]

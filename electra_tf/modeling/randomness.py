@@ -1,0 +1,70 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Stateless randomness: every draw is a function of seed, step and site."""
+
+import zlib
+
+import tensorflow as tf
+
+
+class Randomness:
+    """Hands out one independent seed per named site.
+
+    The graph holds no generator state, so a restored run draws what the
+    uninterrupted one would have drawn.
+
+    Args:
+      seed: int32 [2]; by convention the run's seed and the step.
+      scope: prefix of the site names.
+    """
+
+    def __init__(self, seed: tf.Tensor, scope: str = "") -> None:
+        self._seed = seed
+        self._scope = scope
+
+    def within(self, scope: str) -> "Randomness":
+        """Returns the same source for a sub-scope of sites."""
+        return Randomness(self._seed, f"{self._scope}{scope}/")
+
+    def at(self, site: str) -> tf.Tensor:
+        """Returns the int32 [2] seed of a site.
+
+        Args:
+          site: name of the draw; the same name gives the same seed.
+
+        Returns:
+          int32 [2], to be passed to a tf.random.stateless_* function.
+        """
+        key = zlib.crc32((self._scope + site).encode()) & 0x7FFFFFFF
+        return tf.random.experimental.stateless_fold_in(self._seed, key)
+
+
+def initializer_seed(seed: int, variable_name: str) -> int:
+    """Returns the seed of one variable's initial value.
+
+    It depends on the name only, so adding a layer elsewhere does not change
+    a variable's start.
+    """
+    return zlib.crc32(f"{seed}:{variable_name}".encode()) & 0x7FFFFFFF
+
+
+def dropout(
+    inputs: tf.Tensor, rate: float, seed: tf.Tensor | None
+) -> tf.Tensor:
+    """Zeroes elements with probability `rate` and rescales the others.
+
+    Args:
+      inputs: float, any shape.
+      rate: probability of dropping an element, 0-1.
+      seed: int32 [2], or None for no dropout (evaluation).
+
+    Returns:
+      Same shape and dtype as `inputs`.
+
+    Source: google-research/electra, model/modeling.py, dropout.
+    """
+    if seed is None or not rate:
+        return inputs
+    return tf.nn.experimental.stateless_dropout(
+        inputs, rate, seed=seed, rng_alg="philox"
+    )

@@ -1,0 +1,156 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The original's Adam: no bias correction, decoupled weight decay."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+EXCLUDED_FROM_DECAY = ("LayerNorm", "layer_norm", "bias")
+
+Gradient = tf.Tensor | tf.IndexedSlices | None
+
+
+def variable_name(variable: tf.Variable) -> str:
+    """Returns a variable's name without its output number."""
+    return re.sub(r":\d+$", "", variable.name)
+
+
+def uses_weight_decay(name: str) -> bool:
+    """Tells whether a variable of this name is decayed.
+
+    Layer norms and all biases (`output_bias` too) are not; embedding tables
+    are.
+    """
+    return not any(re.search(part, name) for part in EXCLUDED_FROM_DECAY)
+
+
+class AdamWeightDecay(tf.Module):
+    """Clips by global norm, then updates every variable.
+
+    With g the clipped gradient: m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g²,
+    w = w - rate (m / (sqrt(v) + eps) + decay w). Every row of an embedding
+    table is updated at each step, also those absent from the batch.
+
+    Args:
+      variables: what is trained; each name must be unique.
+      schedule: from the number of completed updates to the learning rate.
+      weight_decay_rate: decay per update and unit of learning rate; 0 or less
+        for none.
+      beta_1: decay of the first moment.
+      beta_2: decay of the second moment.
+      epsilon: added to the root, not inside it.
+      clip_norm: largest global norm of the gradients.
+      bias_correction: divide the moments by 1 - b^k as Adam's paper does;
+        the original does not.
+
+    Attributes:
+      m: first moments by variable name, slots `<name>/adam_m`.
+      v: second moments by variable name, slots `<name>/adam_v`.
+
+    Source: google-research/electra, model/optimization.py,
+    AdamWeightDecayOptimizer and create_optimizer.
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[tf.Variable],
+        schedule: Callable[[tf.Tensor], tf.Tensor],
+        weight_decay_rate: float = 0.0,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-6,
+        clip_norm: float = 1.0,
+        bias_correction: bool = False,
+    ) -> None:
+        super().__init__(name="adam_weight_decay")
+        self._targets = list(variables)
+        self.schedule = schedule
+        self.weight_decay_rate = weight_decay_rate
+        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
+        self.clip_norm = clip_norm
+        self.bias_correction = bias_correction
+        self.m: dict[str, tf.Variable] = {}
+        self.v: dict[str, tf.Variable] = {}
+        for variable in self._targets:
+            name = variable_name(variable)
+            if name in self.m:
+                raise ValueError(f"Two variables are named {name}.")
+            for slots, suffix in ((self.m, "adam_m"), (self.v, "adam_v")):
+                slots[name] = tf.Variable(
+                    tf.zeros(variable.shape),
+                    trainable=False,
+                    name=f"{name}/{suffix}",
+                )
+
+    def update(
+        self, gradients: Sequence[Gradient], step: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Makes one update.
+
+        Args:
+          gradients: one for each variable, in order; None for a variable
+            that the loss does not depend on, which is then left alone. The
+            norm of an `IndexedSlices` is taken over its rows as they are,
+            repeated rows unmerged, as in the original.
+          step: int64 scalar, updates completed before this one.
+
+        Returns:
+          float32 scalars `learning_rate` and `grad_norm` (before clipping).
+          When the norm is not finite no variable changes.
+
+        Raises:
+          ValueError: if the number of gradients is not that of the variables.
+        """
+        if len(gradients) != len(self._targets):
+            raise ValueError(
+                f"{len(gradients)} gradients for {len(self._targets)} variables"
+            )
+        norm = tf.linalg.global_norm([g for g in gradients if g is not None])
+        finite = tf.math.is_finite(norm)
+        # clip_by_global_norm's own formula, with 0 for a norm that is not a
+        # number: multiply_no_nan then gives 0 whatever the gradient holds.
+        scale = self.clip_norm * tf.minimum(1.0 / norm, 1.0 / self.clip_norm)
+        scale = tf.where(finite, scale, 0.0)
+        rate = self.schedule(step)
+        applied_rate = tf.where(finite, rate, 0.0)
+        for variable, gradient in zip(self._targets, gradients, strict=True):
+            if gradient is not None:
+                clipped = _scaled(gradient, scale)
+                self._update_variable(variable, clipped, applied_rate, step)
+        return {"learning_rate": rate, "grad_norm": norm}
+
+    def _update_variable(
+        self,
+        variable: tf.Variable,
+        gradient: tf.Tensor,
+        rate: tf.Tensor,
+        step: tf.Tensor,
+    ) -> None:
+        name = variable_name(variable)
+        m, v = self.m[name], self.v[name]
+        next_m = self.beta_1 * m + (1.0 - self.beta_1) * gradient
+        next_v = self.beta_2 * v + (1.0 - self.beta_2) * tf.square(gradient)
+        m.assign(next_m)
+        v.assign(next_v)
+        if self.bias_correction:
+            count = tf.cast(step + 1, tf.float32)
+            next_m /= 1.0 - tf.pow(self.beta_1, count)
+            next_v /= 1.0 - tf.pow(self.beta_2, count)
+        direction = next_m / (tf.sqrt(next_v) + self.epsilon)
+        if self.weight_decay_rate > 0 and uses_weight_decay(name):
+            direction += self.weight_decay_rate * variable
+        variable.assign_sub(rate * direction)
+
+
+def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
+    """Multiplies a gradient and makes it dense; scale 0 gives exactly 0."""
+    if isinstance(gradient, tf.IndexedSlices):
+        gradient = tf.IndexedSlices(
+            tf.math.multiply_no_nan(gradient.values, scale),
+            gradient.indices,
+            gradient.dense_shape,
+        )
+        return tf.convert_to_tensor(gradient)
+    return tf.math.multiply_no_nan(gradient, scale)

@@ -1,0 +1,96 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Losses: masked LM, cloze, replaced token detection, Electric's term."""
+
+import tensorflow as tf
+
+
+def replica_sum(value: tf.Tensor) -> tf.Tensor:
+    """Sums a scalar over the replicas of the current strategy.
+
+    With losses divided by the global sum of weights, the sum of the replicas'
+    gradients is the gradient of the whole batch's loss.
+    """
+    context = tf.distribute.get_replica_context()
+    if context is None or context.num_replicas_in_sync == 1:
+        return value
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
+
+
+def weighted_mean(losses: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+    """Returns sum(losses * weights) / (global sum(weights) + 1e-6).
+
+    Args:
+      losses: float32, any shape.
+      weights: float32, same shape.
+
+    Returns:
+      float32 scalar; this replica's share of the global mean.
+    """
+    total = replica_sum(tf.reduce_sum(weights))
+    return tf.reduce_sum(losses * weights) / (total + 1e-6)
+
+
+def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
+    """Returns -log softmax(logits)[target], in nats.
+
+    Args:
+      logits: float32 [B, N or L, V].
+      targets: int32 [B, N or L].
+
+    Returns:
+      float32 [B, N or L].
+
+    Source: google-research/electra, run_pretraining.py, get_softmax_output.
+    """
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=targets, logits=logits
+    )
+
+
+def replaced_token_losses(
+    logits: tf.Tensor, is_fake_tokens: tf.Tensor, input_mask: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the discriminator's loss over all real tokens.
+
+    Args:
+      logits: float32 [B, L].
+      is_fake_tokens: int32 [B, L] labels.
+      input_mask: int32 [B, L].
+
+    Returns:
+      float32 scalar, the mean over the batch's tokens, and float32 [B], the
+      mean over each sequence's tokens.
+
+    Source: google-research/electra, run_pretraining.py,
+    _get_discriminator_output.
+    """
+    weights = tf.cast(input_mask, tf.float32)
+    losses = tf.nn.sigmoid_cross_entropy_with_logits(
+        labels=tf.cast(is_fake_tokens, tf.float32), logits=logits
+    )
+    per_example = tf.reduce_sum(losses * weights, -1) / (
+        1e-6 + tf.reduce_sum(weights, -1)
+    )
+    return weighted_mean(losses, weights), per_example
+
+
+def electric_correction(
+    cloze_logits: tf.Tensor, corrupted_ids: tf.Tensor, mask_prob: float
+) -> tf.Tensor:
+    """Returns log q(token) + log(p / (1 - p)), Electric's logit offset.
+
+    Args:
+      cloze_logits: float32 [B, L, V] of the generator on unmasked inputs.
+      corrupted_ids: int32 [B, L], what the discriminator sees.
+      mask_prob: p, the share of positions sampled, 0-1.
+
+    Returns:
+      float32 [B, L], without gradient.
+
+    Source: Electric paper section 2.2; google-research/electra,
+    run_pretraining.py, _get_discriminator_output.
+    """
+    log_q = -softmax_cross_entropy(cloze_logits, corrupted_ids)
+    prior = tf.math.log(tf.constant(mask_prob / (1.0 - mask_prob)))
+    return tf.stop_gradient(log_q) + prior

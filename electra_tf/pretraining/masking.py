@@ -1,0 +1,240 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamic masking: which positions are chosen, and what they show."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.sequence_ops import gather_positions, scatter_update
+
+
+@dataclasses.dataclass(frozen=True)
+class SpecialTokens:
+    """What masking needs to know of a vocabulary."""
+
+    cls_id: int
+    sep_id: int
+    mask_id: int
+    continues_word: np.ndarray  # bool [V], True for "##..." wordpieces
+
+    @classmethod
+    def of(cls, vocab: Mapping[str, int], vocab_size: int) -> "SpecialTokens":
+        """Reads the special ids from a vocabulary.
+
+        Args:
+          vocab: wordpiece to id.
+          vocab_size: V, rows of the token table.
+
+        Returns:
+          The ids and the continuation table.
+        """
+        continues = np.zeros([vocab_size], bool)
+        for token, index in vocab.items():
+            if token.startswith("##") and index < vocab_size:
+                continues[index] = True
+        return cls(vocab["[CLS]"], vocab["[SEP]"], vocab["[MASK]"], continues)
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskingRule:
+    """How many positions are chosen, how, and what is shown there."""
+
+    mask_prob: float = 0.15  # share of a sequence's tokens that are chosen
+    max_predictions: int = 19  # N, most positions chosen in a sequence
+    replace_prob: float = 0.85  # share of chosen positions showing [MASK]
+    without_replacement: bool = False  # original: with replacement
+    whole_words: bool = False  # choose all pieces of a word together
+
+
+def candidates_mask(
+    input_ids: tf.Tensor, input_mask: tf.Tensor, special: SpecialTokens
+) -> tf.Tensor:
+    """Marks the positions that may be masked.
+
+    Args:
+      input_ids: int32 [B, L].
+      input_mask: int32 [B, L].
+      special: ids of the vocabulary.
+
+    Returns:
+      bool [B, L], False for [CLS], [SEP], [MASK] and padding.
+
+    Source: google-research/electra, pretrain/pretrain_helpers.py,
+    get_candidates_mask.
+    """
+    allowed = input_mask > 0
+    for token_id in (special.sep_id, special.cls_id, special.mask_id):
+        allowed &= input_ids != token_id
+    return allowed
+
+
+def number_to_predict(
+    input_mask: tf.Tensor, mask_prob: float, max_predictions: int
+) -> tf.Tensor:
+    """Returns how many positions of each sequence are chosen.
+
+    Args:
+      input_mask: int32 [B, L]; [CLS] and [SEP] count as tokens.
+      mask_prob: share of tokens, 0-1.
+      max_predictions: N.
+
+    Returns:
+      int32 [B], at least 1 and at most N; the product is rounded half to even.
+    """
+    tokens = tf.cast(tf.reduce_sum(input_mask, -1), tf.float32)
+    wanted = tf.cast(tf.round(tokens * mask_prob), tf.int32)
+    return tf.maximum(1, tf.minimum(max_predictions, wanted))
+
+
+def _draw_with_replacement(
+    candidates: tf.Tensor, draws: int, seed: tf.Tensor
+) -> tf.Tensor:
+    """Draws positions uniformly among candidates, independently."""
+    logits = tf.where(candidates, 0.0, -np.inf)
+    return tf.random.stateless_categorical(logits, draws, seed, tf.int32)
+
+
+def _draw_distinct(
+    candidates: tf.Tensor, draws: int, seed: tf.Tensor
+) -> tf.Tensor:
+    """Draws distinct positions; beyond the candidates' number, any others."""
+    noise = tf.random.stateless_uniform(tf.shape(candidates), seed)
+    keys = tf.where(candidates, noise, -1.0)
+    draws = tf.minimum(draws, tf.shape(candidates)[1])
+    return tf.math.top_k(keys, draws).indices
+
+
+def _draw_whole_words(
+    candidates: tf.Tensor,
+    continues_word: tf.Tensor,
+    wanted: tf.Tensor,
+    draws: int,
+    seed: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Draws words until the next one would exceed the wanted number of pieces.
+
+    Args:
+      candidates: bool [B, L].
+      continues_word: bool [B, L], True at "##..." pieces.
+      wanted: int32 [B], pieces to choose.
+      draws: N.
+      seed: int32 [2].
+
+    Returns:
+      int32 [B, N] positions and float32 [B, N], 1 for those in use. Where
+      the first word alone exceeds the number, its first pieces are taken.
+    """
+    length = tf.shape(candidates)[1]
+    after_special = ~tf.pad(candidates[:, :-1], [[0, 0], [1, 0]])
+    starts = candidates & (~continues_word | after_special)
+    word = tf.cumsum(tf.cast(starts, tf.int32), axis=1)  # [B, L], from 1
+    noise = tf.random.stateless_uniform(tf.shape(candidates), seed)
+    key = tf.gather(noise, tf.maximum(word - 1, 0), batch_dims=1)
+    key = tf.where(candidates, key, 2.0)
+    # A stable sort keeps the pieces of a word together and in order.
+    order = tf.argsort(key, axis=1, stable=True)  # [B, L]
+    ordered_word = tf.gather(word, order, batch_dims=1)
+    usable = tf.gather(candidates, order, batch_dims=1)
+    chosen = tf.sequence_mask(wanted, length) & usable
+    # The word that crosses the limit is left out whole, unless it is first.
+    limit = tf.minimum(wanted, length - 1)[:, None]
+    crossing = tf.gather(ordered_word, limit, batch_dims=1)
+    crosses = tf.gather(usable, limit, batch_dims=1) & (wanted < length)[:, None]
+    left_out = crosses & (ordered_word == crossing)
+    left_out &= ordered_word != ordered_word[:, :1]
+    weights = tf.cast(chosen & ~left_out, tf.float32)
+    return order[:, :draws], weights[:, :draws]
+
+
+def mask_inputs(
+    features: Mapping[str, tf.Tensor],
+    special: SpecialTokens,
+    rule: MaskingRule,
+    randomness: Randomness,
+) -> dict[str, tf.Tensor]:
+    """Chooses positions to predict and hides most of them.
+
+    Args:
+      features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
+      special: ids of the vocabulary.
+      rule: how to choose.
+      randomness: source of the draws.
+
+    Returns:
+      `input_ids` int32 [B, L] after masking, `masked_lm_positions` and
+      `masked_lm_ids` int32 [B, N], `masked_lm_weights` float32 [B, N] (1
+      for slots in use; unused ones have position 0 and id 0).
+
+    Source: google-research/electra, pretrain/pretrain_helpers.py, mask.
+
+    Differs: a sequence without any candidate gets weight 0 everywhere; the
+    original reads one position past the row's end.
+    """
+    ids, input_mask = features["input_ids"], features["input_mask"]
+    draws = rule.max_predictions
+    candidates = candidates_mask(ids, input_mask, special)
+    wanted = number_to_predict(input_mask, rule.mask_prob, draws)
+    available = tf.reduce_sum(tf.cast(candidates, tf.int32), -1)  # [B]
+    seed = randomness.at("masked_positions")
+    if rule.whole_words:
+        continues = tf.gather(tf.constant(special.continues_word), ids)
+        wanted = tf.minimum(wanted, available)
+        positions, weights = _draw_whole_words(
+            candidates, continues, wanted, draws, seed
+        )
+        weights = _pad_slots(weights, draws)
+    elif rule.without_replacement:
+        positions = _draw_distinct(candidates, draws, seed)
+        wanted = tf.minimum(wanted, available)
+        weights = tf.sequence_mask(wanted, draws, dtype=tf.float32)
+    else:
+        positions = _draw_with_replacement(candidates, draws, seed)
+        wanted = tf.where(available > 0, wanted, 0)
+        weights = tf.sequence_mask(wanted, draws, dtype=tf.float32)
+    positions = _pad_slots(positions, draws)
+    used = tf.cast(weights, tf.int32)
+    # Unused slots become position 0; without candidates the draw itself may
+    # point past the end, which the product removes too.
+    positions *= used
+    shown = tf.random.stateless_uniform(
+        tf.shape(positions), randomness.at("show_mask_token")
+    )
+    hidden = positions * tf.cast(shown < rule.replace_prob, tf.int32)
+    masked_ids, _ = scatter_update(
+        ids, tf.fill(tf.shape(hidden), special.mask_id), hidden
+    )
+    return {
+        "input_ids": masked_ids,
+        "masked_lm_positions": positions,
+        "masked_lm_ids": gather_positions(ids, positions) * used,
+        "masked_lm_weights": weights,
+    }
+
+
+def _pad_slots(tensor: tf.Tensor, slots: int) -> tf.Tensor:
+    """Pads [B, fewer] with zeros to [B, slots]."""
+    missing = slots - tf.shape(tensor)[1]
+    padded = tf.pad(tensor, [[0, 0], [0, missing]])
+    return tf.ensure_shape(padded, [None, slots])
+
+
+def unmask_inputs(
+    input_ids: tf.Tensor, masked_lm_ids: tf.Tensor, positions: tf.Tensor
+) -> tf.Tensor:
+    """Puts the original ids back at the chosen positions.
+
+    Args:
+      input_ids: int32 [B, L] after masking.
+      masked_lm_ids: int32 [B, N].
+      positions: int32 [B, N].
+
+    Returns:
+      int32 [B, L].
+
+    Source: google-research/electra, pretrain/pretrain_helpers.py, unmask.
+    """
+    return scatter_update(input_ids, masked_lm_ids, positions)[0]

@@ -1,0 +1,355 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""ELECTRA as one model: mask, generate, corrupt, discriminate, add losses."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from configure.errors import UserError
+from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.encoder import Encoder, EncoderOutput
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.sequence_ops import gather_positions
+from electra_tf.modeling.two_tower import TwoTowerClozeTransformer
+from electra_tf.pretraining import losses, masking, sampling
+from electra_tf.pretraining.generator import (
+    GeneratorKind,
+    generator_config,
+    generator_kind,
+)
+from electra_tf.text.vocab import check_vocab
+
+Features = Mapping[str, tf.Tensor]
+Outputs = dict[str, tf.Tensor]
+
+
+class PretrainingModel(tf_keras.Model):
+    """Generator and discriminator with their joint loss.
+
+    All variables exist after the constructor, under the original's names.
+
+    Args:
+      config: a `PretrainingConfig`; only `vocab_file` is read from disk.
+
+    Raises:
+      UserError: if the vocabulary cannot be used.
+      ValueError: for combinations of hparams that make no model.
+
+    Source: google-research/electra, run_pretraining.py, PretrainingModel.
+    """
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(name="pretraining")
+        self.config = config
+        self.kind = generator_kind(config)
+        self.discriminates = bool(
+            config.electra_objective or config.electric_objective
+        )
+        self.encoder_config = EncoderConfig.for_size(
+            config.model_size,
+            config.vocab_size,
+            config.model_hparam_overrides,
+            config.debug,
+        )
+        self.vocab = check_vocab(config.vocab_file)
+        _check_vocab_fits(self.vocab, config, self.encoder_config.vocab_size)
+        self.special = masking.SpecialTokens.of(
+            self.vocab, self.encoder_config.vocab_size
+        )
+        self.masking_rule = masking.MaskingRule(
+            config.mask_prob,
+            config.max_predictions_per_seq,
+            config.mask_replace_prob,
+            config.mask_without_replacement,
+            config.whole_word_mask,
+        )
+        self._build_parts()
+
+    def _build_parts(self) -> None:
+        config, encoder = self.config, self.encoder_config
+        width = config.embedding_size or encoder.hidden_size
+        seed = config.seed
+        self.embeddings = None
+        if self.discriminates or self.kind is GeneratorKind.FULL:
+            self.embeddings = Embeddings(
+                "electra/embeddings", encoder, width, seed
+            )
+        self.generator = self.masked_lm_head = None
+        self.discriminator = self.discriminator_head = None
+        if self.kind is GeneratorKind.FULL:
+            self.generator = Encoder(
+                "electra", encoder, self.embeddings, seed=seed
+            )
+            self.masked_lm_head = MaskedLMHead(
+                "generator_predictions",
+                encoder,
+                encoder.hidden_size,
+                width,
+                seed,
+            )
+        elif self.kind is not GeneratorKind.UNIFORM:
+            self._build_small_generator(encoder, seed)
+        if self.discriminates:
+            shared = self.kind is GeneratorKind.FULL
+            self.discriminator = (
+                self.generator
+                if shared
+                else Encoder("electra", encoder, self.embeddings, seed=seed)
+            )
+            self.discriminator_head = DiscriminatorHead(
+                "discriminator_predictions", encoder, seed
+            )
+
+    def _build_small_generator(self, encoder: EncoderConfig, seed: int) -> None:
+        config = self.config
+        sizes = generator_config(config, encoder)
+
+        def embeddings(scope: str) -> Embeddings:
+            if not config.untied_generator_embeddings:
+                return self.embeddings
+            return Embeddings(
+                f"{scope}/embeddings", sizes, sizes.hidden_size, seed
+            )
+
+        if self.kind is GeneratorKind.TWO_TOWER:
+            self.generator = TwoTowerClozeTransformer(
+                "generator",
+                sizes,
+                embeddings("generator_ltr"),
+                embeddings("generator_rtl"),
+                seed,
+            )
+            table_width = self.generator.ltr.embeddings.width
+            head = ("cloze_predictions", encoder, 2 * sizes.hidden_size)
+        else:
+            self.generator = Encoder(
+                "generator", sizes, embeddings("generator"), seed=seed
+            )
+            table_width = self.generator.embeddings.width
+            head = ("generator_predictions", encoder, sizes.hidden_size)
+        self.masked_lm_head = MaskedLMHead(*head, table_width, seed)
+
+    def compute(
+        self,
+        features: Features,
+        masked_inputs: Features | None = None,
+        sampled_token_ids: tf.Tensor | None = None,
+        training: bool = False,
+        seed: tf.Tensor | None = None,
+    ) -> Outputs:
+        """Runs the whole of Figure 2 on a batch.
+
+        Args:
+          features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`,
+            not masked.
+          masked_inputs: what `mask_inputs` returns, to be used instead of
+            drawing positions.
+          sampled_token_ids: int32 [B, N], used instead of sampling.
+          training: whether dropout applies.
+          seed: int32 [2], such as the run's seed and the step; every draw of
+            the call is a function of it. None means (config.seed, 0).
+
+        Returns:
+          Tensors by name. Always: `mlm_logits` [B, N, V], `mlm_loss`,
+          `mlm_per_token_loss` [B, N], `mlm_preds` [B, N], the masked inputs
+          (`masked_input_ids` [B, L], `masked_lm_positions`,
+          `masked_lm_ids`, `masked_lm_weights` [B, N]), `total_loss`. With
+          two towers: `cloze_logits` [B, L, V], `cloze_loss`,
+          `cloze_per_token_loss`, `cloze_weights` and `cloze_preds`
+          [B, L]. With a discriminator: `sampled_tokids` [B, N],
+          `fake_input_ids` and `fake_is_fake_tokens` [B, L], `disc_logits`
+          (for Electric with its offset), `disc_probs`, `disc_preds`
+          [B, L], `disc_loss`, `disc_per_example_loss` [B]. Layer outputs:
+          `generator_layers` and `discriminator_layers`, [layers, B, L, H],
+          the former a list of two for two towers. Losses are in nats.
+        """
+        if seed is None:
+            seed = tf.constant([self.config.seed, 0], tf.int32)
+        randomness = Randomness(seed)
+        dropout = randomness.within("dropout") if training else None
+        if masked_inputs is None:
+            masked_inputs = masking.mask_inputs(
+                features, self.special, self.masking_rule, randomness
+            )
+        masked_inputs = {
+            name: tf.convert_to_tensor(value)
+            for name, value in masked_inputs.items()
+        }
+        outputs: Outputs = {
+            "masked_input_ids": masked_inputs["input_ids"],
+            "masked_lm_positions": masked_inputs["masked_lm_positions"],
+            "masked_lm_ids": masked_inputs["masked_lm_ids"],
+            "masked_lm_weights": masked_inputs["masked_lm_weights"],
+        }
+        outputs |= self._generate(features, masked_inputs, dropout)
+        generator_loss = outputs.get("cloze_loss", outputs["mlm_loss"])
+        outputs["total_loss"] = self.config.gen_weight * generator_loss
+        if self.discriminates:
+            if sampled_token_ids is None:
+                sampled_token_ids = self._sample(
+                    outputs["mlm_logits"],
+                    masked_inputs["masked_lm_ids"],
+                    randomness,
+                )
+            outputs |= self._discriminate(
+                features,
+                outputs,
+                tf.convert_to_tensor(sampled_token_ids),
+                dropout,
+            )
+            outputs["total_loss"] += (
+                self.config.disc_weight * outputs["disc_loss"]
+            )
+        return outputs
+
+    def call(self, features: Features, training: bool = False) -> Outputs:
+        """Keras's entry; see `compute`."""
+        return self.compute(features, training=training)
+
+    def _generate(
+        self,
+        features: Features,
+        masked: Features,
+        dropout: Randomness | None,
+    ) -> Outputs:
+        """Predicts the chosen positions; returns the mlm_* and cloze_* part."""
+        positions = masked["masked_lm_positions"]
+        outputs: Outputs = {}
+        if self.kind is GeneratorKind.UNIFORM:
+            shape = tf.shape(positions)
+            logits = tf.zeros(
+                [shape[0], shape[1], self.encoder_config.vocab_size]
+            )
+        elif self.kind is GeneratorKind.TWO_TOWER:
+            outputs = self._cloze(features, dropout)
+            logits = gather_positions(outputs["cloze_logits"], positions)
+        else:
+            encoded = self.generator(
+                masked["input_ids"],
+                features["input_mask"],
+                features["segment_ids"],
+                dropout.within("generator") if dropout else None,
+            )
+            outputs["generator_layers"] = encoded.all_layers
+            logits = self.masked_lm_head(
+                gather_positions(encoded.sequence_output, positions),
+                self.generator.embeddings.word_embeddings,
+            )
+        return outputs | _softmax_outputs(
+            "mlm", logits, masked["masked_lm_ids"], masked["masked_lm_weights"]
+        )
+
+    def _cloze(
+        self, features: Features, dropout: Randomness | None
+    ) -> Outputs:
+        """Predicts every token from its two-sided context."""
+        context, ltr, rtl = self.generator(
+            features["input_ids"],
+            features["input_mask"],
+            features["segment_ids"],
+            dropout.within("generator") if dropout else None,
+        )
+        logits = self.masked_lm_head(
+            context, self.generator.ltr.embeddings.word_embeddings
+        )
+        weights = masking.candidates_mask(
+            features["input_ids"], features["input_mask"], self.special
+        )
+        weights = tf.cast(weights, tf.float32)
+        outputs = _softmax_outputs(
+            "cloze", logits, features["input_ids"], weights
+        )
+        outputs["cloze_weights"] = weights
+        outputs["generator_layers"] = [ltr.all_layers, rtl.all_layers]
+        return outputs
+
+    def _sample(
+        self, logits: tf.Tensor, true_ids: tf.Tensor, randomness: Randomness
+    ) -> tf.Tensor:
+        """Draws a replacement for every chosen position."""
+        logits = sampling.sampling_logits(
+            logits,
+            self.config.temperature,
+            true_ids if self.config.disallow_correct else None,
+        )
+        return sampling.sample_from_softmax(
+            logits, randomness.at("sampled_tokens")
+        )
+
+    def _discriminate(
+        self,
+        features: Features,
+        generated: Outputs,
+        sampled_token_ids: tf.Tensor,
+        dropout: Randomness | None,
+    ) -> Outputs:
+        """Judges every token of the corrupted inputs."""
+        positions = generated["masked_lm_positions"]
+        original_ids = masking.unmask_inputs(
+            generated["masked_input_ids"],
+            generated["masked_lm_ids"],
+            positions,
+        )
+        corrupted = sampling.corrupt_inputs(
+            original_ids,
+            sampled_token_ids,
+            positions,
+            sampled_is_fake=self.config.electric_objective,
+        )
+        encoded: EncoderOutput = self.discriminator(
+            corrupted.input_ids,
+            features["input_mask"],
+            features["segment_ids"],
+            dropout.within("discriminator") if dropout else None,
+        )
+        logits = self.discriminator_head(encoded.sequence_output)
+        if self.config.electric_objective:
+            logits += losses.electric_correction(
+                generated["cloze_logits"],
+                corrupted.input_ids,
+                self.config.mask_prob,
+            )
+        loss, per_example = losses.replaced_token_losses(
+            logits, corrupted.is_fake_tokens, features["input_mask"]
+        )
+        return {
+            "sampled_tokids": sampled_token_ids,
+            "fake_input_ids": corrupted.input_ids,
+            "fake_is_fake_tokens": corrupted.is_fake_tokens,
+            "disc_logits": logits,
+            "disc_probs": tf.sigmoid(logits),
+            "disc_preds": tf.cast(logits > 0.0, tf.int32),
+            "disc_loss": loss,
+            "disc_per_example_loss": per_example,
+            "discriminator_layers": encoded.all_layers,
+        }
+
+
+def _check_vocab_fits(
+    vocab: Mapping[str, int], config: Any, vocab_size: int
+) -> None:
+    """Raises a UserError where a token has no row in the embedding table."""
+    if max(vocab.values()) >= vocab_size:
+        raise UserError(
+            f"{config.vocab_file} holds {max(vocab.values()) + 1} tokens but "
+            f"vocab_size is {vocab_size}; set vocab_size to the number of "
+            "lines of the file."
+        )
+
+
+def _softmax_outputs(
+    prefix: str, logits: tf.Tensor, targets: tf.Tensor, weights: tf.Tensor
+) -> Outputs:
+    """Losses and predictions of a vocabulary softmax, under a name prefix."""
+    per_token = losses.softmax_cross_entropy(logits, targets)
+    return {
+        f"{prefix}_logits": logits,
+        f"{prefix}_per_token_loss": per_token,
+        f"{prefix}_loss": losses.weighted_mean(per_token, weights),
+        f"{prefix}_preds": tf.argmax(logits, -1, output_type=tf.int32),
+    }
