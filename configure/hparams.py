@@ -22,6 +22,9 @@ TRUE_WORDS = frozenset({"true", "t", "yes", "y", "on", "1"})
 FALSE_WORDS = frozenset({"false", "f", "no", "n", "off", "0"})
 NONE_WORDS = frozenset({"none", "null"})
 
+# What people write for words of the real names.
+_ABBREVIATIONS = {"lr": "learning_rate", "len": "length", "bs": "batch_size"}
+
 _TYPE_WORDS = {
     bool: "true or false",
     int: "a whole number",
@@ -123,13 +126,13 @@ def check_names(
 
 def nearest_names(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """Returns the `count` names in `known` most like `name`, best first."""
-    wanted = name.lower().strip("-").replace("-", "_")
-    words = set(wanted.split("_"))
+    words = name.lower().strip("-").replace("-", "_").split("_")
+    wanted = "_".join(_ABBREVIATIONS.get(word, word) for word in words)
 
     def likeness(candidate: str) -> float:
         ratio = difflib.SequenceMatcher(None, wanted, candidate).ratio()
         # A shared whole word counts: people forget the rest of a name.
-        return ratio + 0.3 * bool(words & set(candidate.split("_")))
+        return ratio + 0.3 * bool(set(words) & set(candidate.split("_")))
 
     return sorted(known, key=likeness, reverse=True)[:count]
 

@@ -58,7 +58,7 @@ class PretrainingConfig:
     do_eval: bool = False  # evaluate the generator and discriminator instead
 
     # ---- Loss functions ----
-    # ELECTRA or Electric? With both false, a masked LM like BERT.
+    # ELECTRA or Electric? With both false, a masked LM like BERT's.
     electra_objective: bool = True  # replaced token detection
     electric_objective: bool = False  # noise-contrastive cloze model
     gen_weight: float = 1.0  # weight of the masked LM (generator) loss
@@ -102,6 +102,9 @@ class PretrainingConfig:
     max_seq_length: int = 128  # wordpieces per example, as in the records
     train_batch_size: int = 128  # examples per update, over all devices
     eval_batch_size: int = 128  # examples per evaluation batch
+    # Most tokens masked in one example.
+    # Default: int((mask_prob + 0.005) * max_seq_length).
+    max_predictions_per_seq: int | None = None
 
     # ---- TPU settings ----
     use_tpu: bool = False  # the same as distribution_strategy=tpu
@@ -112,6 +115,7 @@ class PretrainingConfig:
     gcp_project: str | None = None  # the project it belongs to
 
     # ---- Locations ----
+
     # Patterns of the training records, separated by commas. Default:
     # <data_dir>/pretrain_tfrecords/pretrain_data.tfrecord*
     pretrain_tfrecords: str = ""
@@ -120,10 +124,6 @@ class PretrainingConfig:
     # Results go beside the default model_dir, even when model_dir is given.
     results_txt: str = ""  # default: .../results/unsup_results.txt
     results_pkl: str = ""  # default: .../results/unsup_results.pkl
-
-    # ---- Masking ----
-    # Default: int((mask_prob + 0.005) * max_seq_length).
-    max_predictions_per_seq: int | None = None  # most masked per example
 
     # ---- Extensions ----
     # Not in the original; every default keeps what the original does.

@@ -1,0 +1,402 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines of the front doors, on absl.
+
+Every flag is accepted with dashes or underscores. Booleans take `--flag`,
+`--flag=false`, `--flag False`, `--no-flag` and `--noflag`.
+"""
+
+import argparse
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from absl import app
+from absl.flags import argparse_flags
+
+from configure import field_notes, hparams, presets
+from configure.errors import UserError
+from configure.pretraining import (
+    PretrainingConfig,
+    default_hparams,
+    explicit_hparams,
+    field_types,
+)
+
+Parsed = TypeVar("Parsed")
+
+
+class FrontDoorParser(argparse_flags.ArgumentParser):
+    """An absl-aware argument parser with readable help and errors.
+
+    Abbreviated flags are refused, and leftover words are errors.
+    """
+
+    def __init__(self, **kwargs: Any):
+        kwargs.setdefault("allow_abbrev", False)
+        # absl modules may have defined flags of the same names; ours win.
+        kwargs.setdefault("conflict_handler", "resolve")
+        kwargs.setdefault("formatter_class", _HelpFormatter)
+        super().__init__(**kwargs)
+
+    def parse_args(self, args=None, namespace=None):
+        """Parses all of `args`; see `argparse.ArgumentParser.parse_args`."""
+        namespace, extra = self.parse_known_args(args, namespace)
+        if extra:
+            self.error(self._explain_extra(extra))
+        return namespace
+
+    def error(self, message: str) -> NoReturn:
+        """Prints `error: message` to standard error and exits with 2."""
+        self.exit(2, f"error: {message}\nTry: {self.prog} --help\n")
+
+    def _explain_extra(self, extra: Sequence[str]) -> str:
+        unknown = [word for word in extra if word.startswith("--")]
+        if not unknown:
+            return (
+                f"unexpected argument{'s' * (len(extra) > 1)}:"
+                f" {' '.join(extra)}. Every value belongs to a flag, and a"
+                " value with spaces needs quotes"
+            )
+        known = {
+            option.strip("-").replace("-", "_")
+            for option in self._option_string_actions
+            if option.startswith("--")
+        }
+        texts = []
+        for word in unknown:
+            name = word.split("=")[0]
+            near = hparams.nearest_names(name, sorted(known))
+            texts.append(
+                f"unknown flag {name}. Nearest:"
+                f" {', '.join('--' + n for n in near)}"
+            )
+        return "; ".join(texts)
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """80 columns, one spelling per flag."""
+
+    def __init__(self, prog: str):
+        super().__init__(prog, max_help_position=4, width=80)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings:
+            return super()._format_action_invocation(action)
+        shown = getattr(action, "shown_as", None)
+        if shown is None:
+            shown = ", ".join(action.option_strings)
+        if action.metavar and action.nargs != 0:
+            shown += f" {action.metavar}"
+        return shown
+
+
+def add_flag(parser: Any, name: str, **kwargs: Any) -> argparse.Action:
+    """Adds a flag that takes a value, in both spellings.
+
+    Args:
+      parser: a parser or one of its argument groups.
+      name: the flag's name without dashes, written with underscores.
+      **kwargs: as for `argparse.ArgumentParser.add_argument`.
+
+    Returns:
+      The argparse action.
+    """
+    action = parser.add_argument(*_spellings(name), dest=name, **kwargs)
+    action.shown_as = _spellings(name)[0]
+    return action
+
+
+def boolean_argument(
+    parser: Any,
+    name: str,
+    default: Any = False,
+    help: str | None = None,
+    negative_names: Sequence[str] = (),
+) -> argparse.Action:
+    """Adds a boolean flag in every form people write.
+
+    Args:
+      parser: a parser or one of its argument groups.
+      name: the flag's name without dashes, written with underscores.
+      default: the value when the flag is absent.
+      help: one line on what it is for.
+      negative_names: more names that mean false (`no_lower_case`).
+
+    Returns:
+      The argparse action of the positive form. The parsed value is a bool.
+    """
+    action = parser.add_argument(
+        *_spellings(name),
+        dest=name,
+        nargs="?",
+        const=True,
+        default=default,
+        type=parse_boolean,
+        metavar="BOOL",
+        help=help,
+    )
+    action.shown_as = _spellings(name)[0]
+    negatives = [f"no_{name}", f"no{name}", *negative_names]
+    options = [o for n in negatives for o in _spellings(n)]
+    parser.add_argument(
+        *dict.fromkeys(options),
+        dest=name,
+        action="store_const",
+        const=False,
+        default=argparse.SUPPRESS,
+        help=argparse.SUPPRESS,
+    )
+    return action
+
+
+def parse_boolean(text: str) -> bool:
+    """Reads a boolean as people write it.
+
+    Args:
+      text: true/false, yes/no, on/off, 1/0, t/f or y/n, in any case.
+
+    Returns:
+      The boolean.
+
+    Raises:
+      argparse.ArgumentTypeError: it is none of these.
+    """
+    word = text.strip().lower()
+    if word in hparams.TRUE_WORDS:
+        return True
+    if word in hparams.FALSE_WORDS:
+        return False
+    raise argparse.ArgumentTypeError(f"expected true or false, got {text!r}")
+
+
+def pretraining_parser(prog: str | None = None) -> FrontDoorParser:
+    """Returns the parser of `run_pretraining.py`.
+
+    Args:
+      prog: the program's name in messages.
+    """
+    prog = prog or "run_pretraining.py"
+    parser = FrontDoorParser(
+        prog=prog,
+        usage=f"{prog} --data-dir DIR --model-name NAME [--preset PRESET]\n"
+        "       [--hparams JSON] [--print_config] [--any_hparam VALUE ...]",
+        description="Pre-trains ELECTRA, Electric or a masked language model,"
+        " or evaluates one. Running the same command again continues where it"
+        " stopped. Later sources win: defaults, --preset, --hparams, flags."
+        " Dashes and underscores are the same in flag names. Booleans take"
+        " --flag, --noflag and --flag=false.",
+    )
+    main = parser.add_argument_group("Front door")
+    add_flag(
+        main,
+        "data_dir",
+        metavar="DIR",
+        help="where data and models live; records are read from"
+        " DIR/pretrain_tfrecords, the vocabulary from DIR/vocab.txt",
+    )
+    add_flag(
+        main,
+        "model_name",
+        metavar="NAME",
+        help="the model's name; it is kept in DIR/models/NAME",
+    )
+    add_flag(
+        main,
+        "hparams",
+        metavar="JSON",
+        help="hyperparameters as a JSON object, or the path of a .json file"
+        " (the one written beside the checkpoints will do)",
+    )
+    add_flag(
+        main,
+        "preset",
+        metavar="PRESET",
+        default=argparse.SUPPRESS,
+        help="published settings to start from: "
+        + ", ".join(presets.preset_names()),
+    )
+    add_flag(
+        main,
+        "print_config",
+        action="store_true",
+        help="print every value and where it came from, and stop",
+    )
+    _add_hparam_flags(parser)
+    return parser
+
+
+def parse_pretraining_args(
+    argv: Sequence[str],
+) -> tuple[PretrainingConfig, argparse.Namespace]:
+    """Turns a command line into a config.
+
+    `--help` and `--print_config` print and exit.
+
+    Args:
+      argv: the program's name, then its arguments, as absl passes them.
+
+    Returns:
+      The resolved config, and the parsed flags.
+
+    Raises:
+      UserError: a value that cannot be.
+      SystemExit: a flag that does not exist or a missing one (status 2), or
+        a request to print something (status 0).
+    """
+    parser = pretraining_parser(os.path.basename(argv[0]))
+    args = parser.parse_args(list(argv[1:]))
+    in_file: dict[str, Any] = {}
+    origin = "json"
+    if args.hparams is not None:
+        in_file = explicit_hparams(hparams.read_hparams(args.hparams))
+        if args.hparams.strip().endswith(".json"):
+            origin = "file"
+    names = {}
+    for name in ("data_dir", "model_name"):
+        value = in_file.pop(name, None)
+        names[name] = getattr(args, name) or value
+    missing = [f"--{n.replace('_', '-')}" for n, v in names.items() if not v]
+    if missing and not args.print_config:
+        parser.error(f"missing {' and '.join(missing)}")
+    flags = {n: getattr(args, n) for n in field_types() if hasattr(args, n)}
+    for name in names:
+        del flags[name]
+    config = PretrainingConfig.from_layers(
+        names["model_name"] or "MODEL_NAME",
+        names["data_dir"] or "DATA_DIR",
+        [(origin, in_file), ("flag", flags)],
+        names_origin="flag",
+    )
+    if args.print_config:
+        print(format_config(config))
+        for text in config.warnings():
+            print(f"warning: {text}", file=sys.stderr)
+        raise SystemExit(0)
+    config.check_mode()
+    return config, args
+
+
+def format_config(config: PretrainingConfig) -> str:
+    """Returns a table of every hparam: name, value, origin.
+
+    Args:
+      config: the config to show.
+    """
+    rows = [("hparam", "value", "origin")]
+    for name, value in config.as_dict().items():
+        shown = value if isinstance(value, str) else json.dumps(value)
+        rows.append((name, shown, config.origins.get(name, "argument")))
+    name_width = max(len(name) for name, _, _ in rows)
+    # One long path should not push every origin off the screen.
+    value_width = min(60, max(len(value) for _, value, _ in rows))
+    return "\n".join(
+        f"{name:<{name_width}}  {value:<{value_width}}  {origin}"
+        for name, value, origin in rows
+    )
+
+
+def run_front_door(
+    main: Callable[[Parsed], int | None],
+    parser: Callable[[Sequence[str]], Parsed] | argparse.ArgumentParser,
+) -> NoReturn:
+    """Runs a program whose users' mistakes are messages, not tracebacks.
+
+    Args:
+      main: does the work; gets what `parser` returned, returns an exit status
+        or None.
+      parser: a parser, or a function of `sys.argv` (such as
+        `parse_pretraining_args`).
+
+    Exit status: 0 well, 1 a mistake found while running, 2 a mistake on the
+    command line, 130 interrupted. Anything but a `UserError` is a bug and
+    keeps its traceback.
+    """
+
+    def parse(argv: Sequence[str]) -> Parsed:
+        try:
+            if isinstance(parser, argparse.ArgumentParser):
+                return parser.parse_args(list(argv[1:]))
+            return parser(argv)
+        except UserError as e:
+            _fail(str(e), 2)
+        except BrokenPipeError:
+            _leave_quietly()
+
+    def guarded(parsed: Parsed) -> int | None:
+        try:
+            return main(parsed)
+        except UserError as e:
+            _fail(str(e), 1)
+        except KeyboardInterrupt:
+            _fail("interrupted", 130)
+        except BrokenPipeError:
+            _leave_quietly()
+        except OSError as e:
+            if e.errno not in _USERS_OWN_ERRNOS or e.filename is None:
+                raise
+            _fail(f"{e.filename}: {e.strerror}", 1)
+
+    app.run(guarded, flags_parser=parse)
+
+
+# What the machine refuses, rather than what the program gets wrong.
+_USERS_OWN_ERRNOS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    sys.stdout.flush()
+    print(f"error: {message}", file=sys.stderr, flush=True)
+    raise SystemExit(status)
+
+
+def _leave_quietly() -> NoReturn:
+    """Exits after the reader of our output went away (`... | head`)."""
+    # Python flushes standard output once more on its way out.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(1)
+
+
+def _spellings(name: str) -> list[str]:
+    """Returns `--a_b` and `--a-b` (one only, where they are the same)."""
+    return list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
+
+
+def _add_hparam_flags(parser: FrontDoorParser) -> None:
+    """Adds every hparam as a flag, under the config's section headings."""
+    types = field_types()
+    defaults = default_hparams()
+    added = {"data_dir", "model_name", "preset"}
+    sections = field_notes.read_sections(PretrainingConfig)
+    left = {name: "" for name in types}
+    for section in [*sections, field_notes.Section("Other", "", left)]:
+        group = parser.add_argument_group(section.title, section.intro or None)
+        for name, note in section.notes.items():
+            if name in added or name not in types:
+                continue
+            added.add(name)
+            text = _hparam_help(note, types[name], defaults[name])
+            if types[name] is bool:
+                boolean_argument(group, name, argparse.SUPPRESS, text)
+            else:
+                metavar = hparams.type_name(types[name]).split()[0].upper()
+                add_flag(
+                    group,
+                    name,
+                    metavar=metavar,
+                    default=argparse.SUPPRESS,
+                    help=text,
+                )
+
+
+def _hparam_help(note: str, declared: Any, default: Any) -> str:
+    """Returns one hparam's line of help: reason, type and default."""
+    shown = json.dumps(default) if not isinstance(default, str) else default
+    facts = hparams.type_name(declared)
+    # A derived default is told by the note itself.
+    if "efault: " not in note:
+        facts += f"; default {shown}"
+    return f"{note} ({facts})".replace("%", "%%")
