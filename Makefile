@@ -1,0 +1,73 @@
+# Two commands, each doing its own set-up in .venv:
+#   make demo   pre-train a tiny ELECTRA on prose that Python itself carries
+#   make test   lint and the whole test suite
+# Another Python: make PYTHON=/path/to/python3.11 demo
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# The first of these that runs and is 3.10, 3.11 or 3.12.
+SUPPORTED := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.10 python3; do \
+	  if $$p -c '$(SUPPORTED)' >/dev/null 2>&1; then echo $$p; break; fi; done)
+PY := .venv/bin/python
+READY := .venv/.stamp
+
+export TF_CPP_MIN_LOG_LEVEL := 2
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export MPLBACKEND := Agg
+# Works where the home directory is missing or read-only, too.
+export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
+
+.PHONY: help demo test lint format pretrain-reference setup clean
+
+help:
+	@echo "make demo                pre-train a tiny ELECTRA, end to end (5 minutes)"
+	@echo "make test                lint and all tests"
+	@echo "make lint                ruff and the import stairs"
+	@echo "make format              rewrite the code in the house style"
+	@echo "make pretrain-reference  the longer run of docs/results.md (40 minutes)"
+	@echo "make clean               remove .venv and caches"
+
+demo: $(READY)
+	@$(PY) -m electra_tf.commands.demo
+
+pretrain-reference: $(READY)
+	@$(PY) -m electra_tf.commands.pretrain_reference
+
+test: lint
+	@$(PY) -m pytest
+
+lint: $(READY)
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/lint-imports --no-logo
+
+format: $(READY)
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+setup: $(READY)
+
+$(READY): requirements.txt requirements-dev.txt
+	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null; then \
+	  echo "error: need Python 3.10, 3.11 or 3.12, found: $(if $(PYTHON),$$($(PYTHON) --version 2>&1 | head -1),none)." >&2; \
+	  echo "On Debian or Ubuntu: apt install python3 python3-venv. Installed elsewhere: make PYTHON=/path/to/python3.11 $(or $(MAKECMDGOALS),demo)" >&2; \
+	  exit 1; fi
+	@if ! "$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null; then \
+	  v=$$("$(PYTHON)" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  echo "error: $(PYTHON) cannot make a virtual environment: its venv package is missing." >&2; \
+	  echo "On Debian or Ubuntu: apt install python$$v-venv (or python3-venv)." >&2; \
+	  exit 1; fi
+	@if [ -d .venv ] && ! $(PY) -c '$(SUPPORTED)' >/dev/null 2>&1; then \
+	  echo "The old .venv does not run a supported Python; making it anew."; \
+	  "$(PYTHON)" -m venv --clear .venv; \
+	elif ! $(PY) -m pip --version >/dev/null 2>&1; then \
+	  "$(PYTHON)" -m venv .venv; fi
+	@echo "Installing TensorFlow and what else is needed into .venv (once; about 3 GB, a few minutes) ..."
+	@$(PY) -m pip install --quiet --requirement requirements-dev.txt
+	@touch $@
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache
