@@ -1,0 +1,334 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Where text comes from: files, archives and data sets as documents.
+
+A document is what may not share an example with its neighbour: the lines
+between two blank ones if `blanks_separate_docs`, otherwise a whole text. A
+text is a file of a directory, a record of a JSONL file, a member of an
+archive or an example of a TFDS data set. A line is one "sentence".
+"""
+
+import dataclasses
+import gzip
+import json
+import lzma
+import os
+import random
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from configure.errors import UserError
+from electra_tf.data import archives, storage, tfds_corpus
+from electra_tf.data.text_reading import (
+    Piece,
+    ReadingReport,
+    lines_of,
+    read_pieces,
+)
+
+CORPUS_FORMATS = ("auto", "text", "jsonl", "openwebtext", "tfds")
+
+_ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".xz", ".tar.bz2")
+_JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """Which text to read, and how to cut it into documents.
+
+    Attributes:
+      path: directory (or one file); empty for a TFDS data set.
+      corpus_format: one of CORPUS_FORMATS; "auto" goes by file name.
+      blanks_separate_docs: whether blank lines end documents.
+      text_field: field of JSONL records and TFDS examples.
+      tfds_name: name of a TFDS data set, for "tfds".
+      tfds_split: its split, for "tfds".
+      tfds_data_dir: where TFDS keeps its data; empty for its default.
+    """
+
+    path: str = ""
+    corpus_format: str = "auto"
+    blanks_separate_docs: bool = True
+    text_field: str = "text"
+    tfds_name: str = ""
+    tfds_split: str = "train"
+    tfds_data_dir: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A file, or a range of one, that one worker reads from start to end.
+
+    Attributes:
+      name: file name; with the position it identifies a document.
+      path: where it is.
+      kind: "text", "jsonl", "archive" or "tfds".
+      size: size of the whole file in bytes (TFDS: in examples).
+      start: first byte (or example) to read; begins a document.
+      end: where the next range begins.
+    """
+
+    name: str
+    path: str
+    kind: str
+    size: int
+    start: int
+    end: int
+
+    @property
+    def is_splittable(self) -> bool:
+        """Whether ranges of the file can be read separately."""
+        return self.kind == "tfds" or (
+            self.kind in ("text", "jsonl")
+            and not self.path.endswith((".gz", ".xz"))
+        )
+
+
+class Listing(NamedTuple):
+    """The files of a corpus, sorted by name, and what was left out."""
+
+    sources: list[Source]
+    nested_directories: list[str]
+
+
+def list_sources(corpus: Corpus) -> Listing:
+    """Finds the files of a corpus.
+
+    Args:
+      corpus: what to read.
+
+    Returns:
+      All files sorted by name. Directories within are not entered but named,
+      for the caller to report (the original stops at them with an error).
+
+    Raises:
+      UserError: if the corpus is missing, empty or of an unknown format.
+
+    Source: build_pretraining_dataset.py, write_examples (sorted listing).
+    Differs: names of a known ending are not read as plain text; see
+      `--corpus_format=text`.
+    """
+    if corpus.corpus_format not in CORPUS_FORMATS:
+        raise UserError(
+            f"corpus_format is {corpus.corpus_format!r}; expected one of "
+            f"{', '.join(CORPUS_FORMATS)}."
+        )
+    if corpus.corpus_format == "tfds":
+        return Listing([_tfds_source(corpus)], [])
+    if not storage.exists(corpus.path):
+        raise UserError(
+            f"corpus_dir {corpus.path!r} does not exist; give the directory "
+            "that holds the text files."
+        )
+    if not storage.is_directory(corpus.path):
+        folder, names = os.path.split(corpus.path)[0], [
+            os.path.basename(corpus.path)
+        ]
+    else:
+        folder, names = corpus.path, storage.list_directory(corpus.path)
+    sources, nested = [], []
+    for name in names:
+        path = os.path.join(folder, name)
+        if storage.is_directory(path):
+            nested.append(name)
+            continue
+        size = storage.file_size(path)
+        kind = _kind(name, corpus.corpus_format)
+        sources.append(Source(name, path, kind, size, 0, size))
+    if not any(source.size for source in sources):
+        raise UserError(_no_text_message(corpus.path, sources, nested))
+    return Listing(sources, nested)
+
+
+def _tfds_source(corpus: Corpus) -> Source:
+    if not corpus.tfds_name:
+        raise UserError("corpus_format tfds needs --tfds_name.")
+    name, split = corpus.tfds_name, corpus.tfds_split
+    size = tfds_corpus.count_examples(name, split, corpus.tfds_data_dir)
+    if not size:
+        raise UserError(f"{name}, split {split!r}, holds no examples.")
+    return Source(f"{name}:{split}", name, "tfds", size, 0, size)
+
+
+def _no_text_message(path: str, sources: list, nested: list[str]) -> str:
+    message = (
+        f"corpus_dir {path!r} holds no text: {len(sources)} files, all empty."
+    )
+    if nested:
+        message += (
+            f" Directories inside it are not entered ({', '.join(nested[:5])}"
+            "); give one of them."
+        )
+    return message
+
+
+def _kind(name: str, corpus_format: str) -> str:
+    if corpus_format == "openwebtext":
+        return "archive"
+    if corpus_format in ("text", "jsonl"):
+        return corpus_format
+    if name.endswith(_JSONL_ENDINGS):
+        return "jsonl"
+    return "archive" if name.endswith(_ARCHIVE_ENDINGS) else "text"
+
+
+def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
+    """Splits a file at document boundaries so that several workers share it.
+
+    Args:
+      source: a whole file.
+      corpus: how it is cut into documents.
+      count: how many parts to aim for.
+
+    Returns:
+      At most `count` ranges that together are the file; the file itself if it
+      is compressed or is one document.
+    """
+    one_document = source.kind == "text" and not corpus.blanks_separate_docs
+    if count <= 1 or one_document or not source.is_splittable:
+        return [source]
+    aims = [source.size * i // count for i in range(1, count)]
+    if source.kind == "tfds":
+        bounds = aims
+    else:
+        with storage.open_file(source.path, "rb") as file:
+            bounds = [_next_boundary(file, aim, source.kind) for aim in aims]
+    edges = sorted({0, source.size, *bounds})
+    return [
+        dataclasses.replace(source, start=start, end=end)
+        for start, end in zip(edges, edges[1:], strict=False)
+    ]
+
+
+def _next_boundary(file, aim: int, kind: str) -> int:
+    """First line start after `aim` that follows a blank line (JSONL: any)."""
+    file.seek(aim)
+    position = aim + len(file.readline())  # The rest of a line, maybe.
+    if kind == "jsonl":
+        return position
+    while raw := file.readline():
+        position += len(raw)
+        if not raw.decode("utf-8", "ignore").strip():
+            break
+    return position
+
+
+def read_documents(
+    source: Source,
+    corpus: Corpus,
+    report: ReadingReport,
+    shuffle: random.Random | None = None,
+) -> Iterator[Piece]:
+    """Reads a source, document after document.
+
+    Args:
+      source: what to read.
+      corpus: how it is cut into documents.
+      report: told about undecodable bytes and progress.
+      shuffle: if given, members of an archive come in an order drawn from it,
+        as in the original; the archive is then held in memory.
+
+    Yields:
+      Pieces of documents, in order; a document's last piece says so.
+
+    Raises:
+      UserError: for files that cannot be read as what they should be.
+
+    Source: build_pretraining_dataset.py, ExampleWriter.write_examples;
+      build_openwebtext_pretraining_dataset.py, write_examples.
+    """
+    blanks = corpus.blanks_separate_docs
+    try:
+        if source.kind == "tfds":
+            yield from tfds_corpus.read_examples(
+                source,
+                corpus.tfds_split,
+                corpus.tfds_data_dir,
+                corpus.text_field,
+                blanks,
+                report,
+            )
+        elif source.kind == "archive" and archives.is_archive(source.path):
+            yield from archives.read_members(
+                source.name, source.path, blanks, report, shuffle
+            )
+        elif source.kind == "jsonl":
+            yield from _read_jsonl(source, corpus, report)
+        else:
+            with _open_text(source.path) as file:
+                lines = _lines_until(file, source.start, source.end)
+                yield from read_pieces(
+                    lines, source.name, source.start, blanks, report
+                )
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise UserError(
+            f"{source.path}: the compressed file is damaged or cut short "
+            f"({error}); fetch it again or remove it."
+        ) from error
+    except PermissionError as error:
+        raise UserError(f"{source.path}: no permission to read it.") from error
+
+
+def _open_text(path: str):
+    raw = storage.open_file(path, "rb")
+    if path.endswith(".gz"):
+        return gzip.GzipFile(fileobj=raw)
+    if path.endswith(".xz"):
+        return lzma.LZMAFile(raw)
+    return raw
+
+
+def _lines_until(file, start: int, end: int) -> Iterable[bytes]:
+    """Lines of a file from byte `start` up to `end` (compressed: all)."""
+    if isinstance(file, gzip.GzipFile | lzma.LZMAFile):
+        yield from file
+        return
+    if start:
+        file.seek(start)
+    position = start
+    while position < end and (raw := file.readline()):
+        position += len(raw)
+        yield raw
+
+
+def _read_jsonl(
+    source: Source, corpus: Corpus, report: ReadingReport
+) -> Iterator[Piece]:
+    position = source.start
+    with _open_text(source.path) as file:
+        for raw in _lines_until(file, source.start, source.end):
+            where = f"{source.path}: the line at byte {position}"
+            if raw.strip():
+                line = report.decode(raw, source.name, position)
+                text = _json_text(line, corpus.text_field, where)
+                yield from read_pieces(
+                    lines_of(text),
+                    source.name,
+                    0,
+                    corpus.blanks_separate_docs,
+                    report,
+                    prefix=f"{position}:",
+                    count_units=False,
+                )
+            position += len(raw)
+            report.units_read += len(raw)
+
+
+def _json_text(line: str, field: str, where: str) -> str:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{where} is not JSON: {error}.") from error
+    if not isinstance(record, dict) or field not in record:
+        names = ", ".join(record) if isinstance(record, dict) else "no fields"
+        raise UserError(
+            f"{where} has no field {field!r} (it has: {names}); name the "
+            "field with --text_field."
+        )
+    if not isinstance(record[field], str):
+        raise UserError(
+            f"{where}: field {field!r} is "
+            f"{type(record[field]).__name__}, expected a string."
+        )
+    return record[field]

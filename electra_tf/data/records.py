@@ -1,0 +1,285 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The bytes of a pre-training record: tf.train.Example inside TFRecord.
+
+Written by hand because importing TensorFlow costs each worker several seconds
+and its protocol-buffer route is slower than the tokenizer; the tests hold the
+bytes against `tf.train.Example` and `tf.io.TFRecordWriter`.
+"""
+
+import functools
+import struct
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+FEATURE_NAMES = ("input_ids", "input_mask", "segment_ids")
+
+_LENGTH = struct.Struct("<Q")
+_CRC = struct.Struct("<I")
+_HEADER_SIZE = _LENGTH.size + _CRC.size
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _field(number: int, payload: bytes) -> bytes:
+    """A length-delimited protocol-buffer field."""
+    return _varint(number << 3 | 2) + _varint(len(payload)) + payload
+
+
+def _feature_entry(name: str, packed: bytes) -> bytes:
+    """One entry of tf.train.Features.feature holding packed int64 values."""
+    int64_list = _field(1, packed)
+    feature = _field(3, int64_list)
+    entry = _field(1, name.encode()) + _field(2, feature)
+    return _field(1, entry)
+
+
+class ExampleEncoder:
+    """Two segments of token ids -> bytes of a serialized tf.train.Example.
+
+    Features are int64 lists of length `max_length`: `input_ids` = [CLS]
+    first [SEP] (second [SEP]) and zeros, `input_mask` 1 at tokens,
+    `segment_ids` 1 at the second segment and its [SEP]. Equal, byte by byte,
+    to the deterministic serialization of the same tf.train.Example.
+
+    Source: build_pretraining_dataset.py, ExampleBuilder._make_tf_example.
+    """
+
+    def __init__(
+        self, max_length: int, cls_id: int, sep_id: int, vocab_size: int
+    ):
+        """Prepares the constant parts.
+
+        Args:
+          max_length: tokens per example (L).
+          cls_id: id of [CLS].
+          sep_id: id of [SEP].
+          vocab_size: ids are below this.
+        """
+        self._max_length = max_length
+        self._varints = [_varint(i) for i in range(vocab_size)]
+        self._cls = _varint(cls_id)
+        self._sep = _varint(sep_id)
+        self._masks = [
+            _feature_entry(
+                "input_mask", b"\1" * n + b"\0" * (max_length - n)
+            )
+            for n in range(max_length + 1)
+        ]
+        self._segments = functools.lru_cache(maxsize=1 << 16)(
+            self._encode_segment_ids
+        )
+
+    def encode(self, first: list[int], second: list[int]) -> bytes:
+        """Serializes one example.
+
+        Args:
+          first: token ids of the first segment, at most L - 2.
+          second: token ids of the second; may be empty; fits with the first.
+
+        Returns:
+          The serialized tf.train.Example.
+        """
+        varint = self._varints.__getitem__
+        first_length = len(first) + 2
+        length = first_length
+        ids = self._cls + b"".join(map(varint, first)) + self._sep
+        if second:
+            ids += b"".join(map(varint, second)) + self._sep
+            length += len(second) + 1
+        ids += b"\0" * (self._max_length - length)
+        features = (
+            _feature_entry("input_ids", ids)
+            + self._masks[length]
+            + self._segments(first_length, length)
+        )
+        return _field(1, features)
+
+    def _encode_segment_ids(self, first_length: int, length: int) -> bytes:
+        packed = b"\0" * first_length + b"\1" * (length - first_length)
+        packed += b"\0" * (self._max_length - length)
+        return _feature_entry("segment_ids", packed)
+
+
+def _byte_table() -> np.ndarray:
+    """CRC-32C (Castagnoli, reflected) of each single byte, uint32 [256]."""
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        odd = (table & 1).astype(bool)
+        table >>= 1
+        table[odd] ^= np.uint32(0x82F63B78)
+    return table
+
+
+@functools.cache
+def _word_tables() -> tuple[np.ndarray, np.ndarray]:
+    """Effect of the low and the high half of a 32-bit word, uint32 [65536]."""
+    byte = _byte_table()
+    tables = [byte]
+    for _ in range(3):  # One more zero byte behind.
+        tables.append(byte[tables[-1] & 0xFF] ^ (tables[-1] >> 8))
+    half = np.arange(65536)
+    low = tables[3][half & 0xFF] ^ tables[2][half >> 8]
+    high = tables[1][half & 0xFF] ^ tables[0][half >> 8]
+    return low, high
+
+
+def masked_crcs(payloads: Sequence[bytes]) -> np.ndarray:
+    """Masked CRC-32C of many byte strings at once.
+
+    Works through all of them in step, four bytes at a time: zeros in front of
+    a string leave a zero CRC unchanged, so shorter ones are right-aligned,
+    and the usual start value is applied to their first four bytes.
+
+    Args:
+      payloads: strings of at least four bytes each.
+
+    Returns:
+      uint32 [len(payloads)], masked as TFRecord wants it.
+    """
+    low, high = _word_tables()
+    width = max(map(len, payloads))
+    width += -width % 4
+    text = b"".join([p.rjust(width, b"\0") for p in payloads])
+    matrix = np.frombuffer(bytearray(text), np.uint8).reshape(-1, width)
+    starts = width - np.fromiter(map(len, payloads), np.int64)
+    rows = np.arange(len(payloads))[:, None]
+    matrix[rows, starts[:, None] + np.arange(4)] ^= 0xFF
+    words = np.ascontiguousarray(matrix.view("<u4").T)
+    crc = np.zeros(len(payloads), np.uint32)
+    for word in words:
+        crc ^= word
+        crc = low[crc & 0xFFFF] ^ high[crc >> 16]
+    crc ^= np.uint32(0xFFFFFFFF)
+    rotated = (crc >> np.uint32(15)) | (crc << np.uint32(17))
+    return rotated + np.uint32(0xA282EAD8)
+
+
+@functools.lru_cache(maxsize=4096)
+def _header(length: int) -> bytes:
+    prefix = _LENGTH.pack(length)
+    return prefix + _CRC.pack(int(masked_crcs([prefix])[0]))
+
+
+def frame_records(payloads: Sequence[bytes]) -> list[bytes]:
+    """Wraps serialized examples as TFRecord records.
+
+    Args:
+      payloads: serialized examples.
+
+    Returns:
+      For each: length, its CRC, the payload, its CRC.
+    """
+    if not payloads:
+        return []
+    crcs = masked_crcs(payloads)
+    return [
+        _header(len(payload)) + payload + _CRC.pack(crc)
+        for payload, crc in zip(payloads, crcs.tolist(), strict=True)
+    ]
+
+
+class BrokenRecordError(ValueError):
+    """A record file that ends early or holds impossible lengths."""
+
+
+def read_records(path: str, check_crc: bool = True) -> Iterator[bytes]:
+    """Reads a local TFRecord file without TensorFlow.
+
+    Args:
+      path: the file.
+      check_crc: also compare the payloads' checksums.
+
+    Yields:
+      Payload after payload.
+
+    Raises:
+      BrokenRecordError: naming file, record number and byte offset.
+    """
+    with open(path, "rb") as file:
+        number = 0
+        while header := file.read(_HEADER_SIZE):
+            start = file.tell() - len(header)
+            where = f"{path}: record {number} at byte {start}"
+            if len(header) < _HEADER_SIZE:
+                raise BrokenRecordError(f"{where} ends within its header")
+            length = _LENGTH.unpack_from(header)[0]
+            if header != _header(length):
+                raise BrokenRecordError(f"{where} has a damaged header")
+            body = file.read(length + _CRC.size)
+            if len(body) < length + _CRC.size:
+                raise BrokenRecordError(
+                    f"{where} ends after {len(body)} of "
+                    f"{length + _CRC.size} bytes"
+                )
+            payload = body[:length]
+            if check_crc and (
+                masked_crcs([payload])[0] != _CRC.unpack(body[length:])[0]
+            ):
+                raise BrokenRecordError(f"{where} has a damaged payload")
+            yield payload
+            number += 1
+
+
+def decode_example(payload: bytes) -> dict[str, list[int]]:
+    """Reads the int64 features of a serialized tf.train.Example.
+
+    Args:
+      payload: the serialized example; only int64 features are returned.
+
+    Returns:
+      Feature name -> values.
+    """
+    features = {}
+    for _, entries in _fields(payload):
+        for _, entry in _fields(entries):
+            parts = dict(_fields(entry))
+            for kind, values in _fields(parts.get(2, b"")):
+                if kind == 3:
+                    packed = b"".join(p for _, p in _fields(values))
+                    features[parts[1].decode()] = _read_varints(packed)
+    return features
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The length-delimited fields of a message; single varints re-packed."""
+    position = 0
+    while position < len(data):
+        tag, position = _read_varint(data, position)
+        if tag & 7 == 2:
+            length, position = _read_varint(data, position)
+            yield tag >> 3, data[position : position + length]
+            position += length
+        elif tag & 7 == 0:
+            start = position
+            _, position = _read_varint(data, position)
+            yield tag >> 3, data[start:position]
+        else:
+            raise BrokenRecordError(f"unexpected wire type {tag & 7}")
+
+
+def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+
+
+def _read_varints(packed: bytes) -> list[int]:
+    values, position = [], 0
+    while position < len(packed):
+        value, position = _read_varint(packed, position)
+        values.append(value)
+    return values

@@ -1,0 +1,101 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The record files of one job: written under other names, then renamed."""
+
+import os
+from typing import Any
+
+from electra_tf.data import storage
+from electra_tf.data.manifest import TEMPORARY_PREFIX, shard_name
+from electra_tf.data.records import frame_records
+
+# Checksums are computed for this many records in step.
+_RECORDS_PER_BLOCK = 1024
+_SPARE_FILES = 128
+
+
+class ShardSet:
+    """Deals records out to files, the n-th to file n modulo their number.
+
+    Source: build_pretraining_dataset.py, ExampleWriter.
+    Differs: files carry a temporary name until `publish`.
+    """
+
+    def __init__(
+        self, directory: str, prefix: str, indices: list[int], count: int
+    ):
+        """Creates the files.
+
+        Args:
+          directory: where.
+          prefix: such as "pretrain_data".
+          indices: which of the `count` shards belong to this set.
+          count: number of shards of all sets together.
+        """
+        self.num_records = 0
+        self._directory = directory
+        self._names = [shard_name(prefix, i, count) for i in indices]
+        self._sizes = [0] * len(indices)
+        self._pending: list[bytes] = []
+        if not storage.is_remote(directory):
+            _allow_open_files(len(indices))
+        self._files = [
+            storage.open_file(self._temporary(name), "wb")
+            for name in self._names
+        ]
+
+    def write(self, payload: bytes) -> None:
+        """Adds a record."""
+        self._pending.append(payload)
+        if len(self._pending) >= _RECORDS_PER_BLOCK:
+            self._write_pending()
+
+    def close(self) -> None:
+        """Writes what is waiting and closes the files."""
+        self._write_pending()
+        for file in self._files:
+            file.close()
+
+    def publish(self) -> list[dict[str, Any]]:
+        """Gives the closed files their names.
+
+        Returns:
+          For each its `name`, number of `records` and size in `bytes`.
+        """
+        entries = []
+        shares = divmod(self.num_records, max(1, len(self._names)))
+        for i, (name, size) in enumerate(
+            zip(self._names, self._sizes, strict=True)
+        ):
+            target = os.path.join(self._directory, name)
+            storage.rename(self._temporary(name), target)
+            records = shares[0] + (i < shares[1])
+            entries.append({"name": name, "records": records, "bytes": size})
+        return entries
+
+    def _temporary(self, name: str) -> str:
+        return os.path.join(self._directory, TEMPORARY_PREFIX + name)
+
+    def _write_pending(self) -> None:
+        files, sizes, count = self._files, self._sizes, len(self._files)
+        number = self.num_records
+        for framed in frame_records(self._pending):
+            files[number % count].write(framed)
+            sizes[number % count] += len(framed)
+            number += 1
+        self.num_records = number
+        self._pending = []
+
+
+def _allow_open_files(count: int) -> None:
+    """Raises the soft limit on open files where the system has one."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + _SPARE_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        if hard != resource.RLIM_INFINITY:
+            wanted = min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
