@@ -1,0 +1,17 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Room card: text, floor 1: characters become token ids.
+
+In: text as `str` or `bytes`, and the path of a vocabulary file.
+Out: wordpieces and their ids, equal to the original's on every string; checks
+    of vocabularies; vocabularies learned from text.
+May import: the standard library and `configure`. TensorFlow is imported only
+    when a vocabulary's path is remote (`gs://...`), so that a worker process
+    which only tokenizes starts at once.
+
+* `characters.py` what counts as white space, control, punctuation, CJK, accent
+* `basic.py` text to words; `wordpiece.py` words to pieces
+* `tokenization.py` both together, with a memo: `FullTokenizer`
+* `vocab.py` reading, checking and hashing a vocabulary
+* `vocab_builder.py` learning one; `merging.py` the algorithm
+"""

@@ -1,0 +1,182 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The classes of characters that tokenization tells apart.
+
+Every class is read from Python's own `unicodedata`, as in the original, so it
+follows the Unicode version of the running Python: a code point that is
+unassigned there counts as a control character and is removed. Whatever builds
+tables of these classes (an in-graph tokenizer, say) should call the predicates
+here, so that there is one source.
+
+The two tables serve `str.translate`. They look a code point up when it is first
+met, because filling them for all of Unicode would delay every start by a good
+part of a second.
+"""
+
+import unicodedata
+
+# Inclusive ranges of the code points that become words of their own. These are
+# the blocks of CJK ideographs as they stood in 2018; hiragana, katakana, hangul
+# and the extensions added since are not in them.
+CJK_RANGES = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+
+# Control characters at which `str.split()` nevertheless splits. They are to be
+# deleted, which joins their neighbours, so this must happen before any split.
+SPLITTING_CONTROLS = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
+
+_SPACING_CONTROLS = frozenset("\t\n\r")
+
+
+def is_whitespace(char: str) -> bool:
+    """Whether a character becomes a space.
+
+    Args:
+      char: one character.
+
+    Returns:
+      True for tab, newline, carriage return and category Zs.
+
+    Source:
+      model/tokenization.py `_is_whitespace`.
+    """
+    return char in _SPACING_CONTROLS or unicodedata.category(char) == "Zs"
+
+
+def is_control(char: str) -> bool:
+    """Whether a character is removed as a control character.
+
+    Args:
+      char: one character.
+
+    Returns:
+      True for every category C*: control, format, surrogate, private use and
+      unassigned; False for tab, newline and carriage return.
+
+    Source:
+      model/tokenization.py `_is_control`.
+    """
+    if char in _SPACING_CONTROLS:
+        return False
+    return unicodedata.category(char).startswith("C")
+
+
+def is_removed(char: str) -> bool:
+    """Whether cleaning deletes a character.
+
+    Args:
+      char: one character.
+
+    Returns:
+      True for control characters and for U+FFFD, the mark that decoders leave
+      where bytes were not text.
+
+    Source:
+      model/tokenization.py `BasicTokenizer._clean_text`.
+    """
+    return char == "\ufffd" or is_control(char)
+
+
+def is_punctuation(char: str) -> bool:
+    """Whether a character is a token of its own as punctuation.
+
+    Args:
+      char: one character.
+
+    Returns:
+      True for category P* and for every printable ASCII character that is
+      neither a letter, a digit nor the space ("$", "^" and "`" are symbols to
+      Unicode).
+
+    Source:
+      model/tokenization.py `_is_punctuation`.
+    """
+    if char.isascii():
+        return char.isprintable() and not char.isalnum() and char != " "
+    return unicodedata.category(char).startswith("P")
+
+
+def is_cjk(char: str) -> bool:
+    """Whether a character is an ideograph, set apart by spaces.
+
+    Args:
+      char: one character.
+
+    Returns:
+      True inside `CJK_RANGES`.
+
+    Source:
+      model/tokenization.py `BasicTokenizer._is_chinese_char`.
+    """
+    code_point = ord(char)
+    return any(first <= code_point <= last for first, last in CJK_RANGES)
+
+
+def is_accent(char: str) -> bool:
+    """Whether stripping accents drops a character of decomposed (NFD) text.
+
+    Args:
+      char: one character.
+
+    Returns:
+      True for category Mn, the non-spacing marks.
+
+    Source:
+      model/tokenization.py `BasicTokenizer._run_strip_accents`.
+    """
+    return unicodedata.category(char) == "Mn"
+
+
+class _Table(dict):
+    """A `str.translate` table whose rows are worked out when first wanted.
+
+    It never holds more rows than Unicode has code points.
+    """
+
+    def __missing__(self, code_point: int) -> str | int | None:
+        row = self._row(chr(code_point))
+        self[code_point] = row
+        return row
+
+    def _row(self, char: str) -> str | int | None:
+        raise NotImplementedError
+
+
+class CleaningTable(_Table):
+    """Deletes what is removed, makes spaces plain, sets ideographs apart."""
+
+    def _row(self, char: str) -> str | int | None:
+        if is_removed(char):
+            return None
+        if is_whitespace(char):
+            return " "
+        # A character that stays goes in as a number: `translate` is quicker.
+        return f" {char} " if is_cjk(char) else ord(char)
+
+
+class SplittingTable(_Table):
+    """Sets punctuation apart by spaces; optionally drops accents.
+
+    Args:
+      drop_accents: whether non-spacing marks are deleted.
+    """
+
+    def __init__(self, drop_accents: bool):
+        super().__init__()
+        self._drop_accents = drop_accents
+
+    def __reduce__(self) -> tuple:
+        return SplittingTable, (self._drop_accents,)
+
+    def _row(self, char: str) -> str | int | None:
+        if self._drop_accents and is_accent(char):
+            return None
+        return f" {char} " if is_punctuation(char) else ord(char)

@@ -1,0 +1,238 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""End-to-end tokenization: text to wordpieces and their ids.
+
+What a word becomes depends on that word alone, so the answer is remembered:
+in running text nearly every word has been met before. Text is split at white
+space, and each raw word is looked up; only a word not met before is cleaned,
+lower-cased and split.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from configure.errors import UserError
+from electra_tf.text.basic import BasicTokenizer, as_text, split_raw_words
+from electra_tf.text.vocab import invert_vocab, load_vocab
+from electra_tf.text.wordpiece import WordpieceTokenizer
+
+__all__ = [
+    "BasicTokenizer",
+    "FullTokenizer",
+    "WordpieceTokenizer",
+    "convert_ids_to_tokens",
+    "convert_tokens_to_ids",
+]
+
+# Entries per memo. A full one takes some 50 MB, so that a process which only
+# encodes needs at most twice that.
+MEMO_ENTRIES = 2**18
+# Longer words are rare and mostly unique: they would only fill the memo.
+MEMO_WORD_LENGTH = 64
+
+_Value = TypeVar("_Value")
+
+
+class FullTokenizer:
+    """Splits text into the wordpieces of a vocabulary.
+
+    Settings and vocabulary are read when the tokenizer is made; changing the
+    attributes afterwards has no effect on words already met.
+
+    Args:
+      vocab_file: path of the vocabulary, one token per line.
+      do_lower_case: whether to lower-case.
+      strip_accents: whether a lower-casing tokenizer drops accents.
+
+    Raises:
+      UserError: the vocabulary cannot be read.
+
+    Source:
+      model/tokenization.py `FullTokenizer`.
+    """
+
+    def __init__(
+        self,
+        vocab_file: str,
+        do_lower_case: bool = True,
+        strip_accents: bool = True,
+    ):
+        self.vocab = load_vocab(vocab_file)
+        self.inv_vocab = invert_vocab(self.vocab)
+        self.basic_tokenizer = BasicTokenizer(do_lower_case, strip_accents)
+        self.wordpiece_tokenizer = WordpieceTokenizer(self.vocab)
+        # Two floors: "end," and "end." are different raw words that share the
+        # work of splitting "end" into pieces.
+        self._tokens_of_token = _Memo(self._tokenize_token)
+        self._ids_of_token = _Memo(self._encode_token)
+        self._tokens_of_word = _Memo(self._tokenize_word)
+        self._ids_of_word = _Memo(self._encode_word)
+
+    def tokenize(self, text: str | bytes) -> list[str]:
+        """Splits text into wordpieces.
+
+        Args:
+          text: any string, or bytes in UTF-8 (what is not UTF-8 is left out).
+
+        Returns:
+          The wordpieces in order.
+        """
+        words = split_raw_words(as_text(text))
+        return _chain(map(self._tokens_of_word.__getitem__, words))
+
+    def encode(self, text: str | bytes) -> list[int]:
+        """Splits text into wordpieces and returns their ids.
+
+        Args:
+          text: as for `tokenize`.
+
+        Returns:
+          What `convert_tokens_to_ids(tokenize(text))` returns, faster.
+
+        Raises:
+          UserError: a word is unknown and the vocabulary has no [UNK].
+        """
+        words = split_raw_words(as_text(text))
+        return _chain(map(self._ids_of_word.__getitem__, words))
+
+    def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
+        """Looks up the ids of wordpieces.
+
+        Args:
+          tokens: wordpieces of the vocabulary.
+
+        Returns:
+          Their ids, in order.
+
+        Raises:
+          UserError: a token is not in the vocabulary.
+        """
+        return convert_tokens_to_ids(self.vocab, tokens)
+
+    def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
+        """Looks up the wordpieces of ids.
+
+        Args:
+          ids: ids of the vocabulary (Python or NumPy integers).
+
+        Returns:
+          The wordpieces, in order.
+
+        Raises:
+          UserError: an id is not in the vocabulary.
+        """
+        return convert_ids_to_tokens(self.inv_vocab, ids)
+
+    def _tokenize_word(self, word: str) -> tuple[str, ...]:
+        tokens = self.basic_tokenizer.split_word(word)
+        return _gather(self._tokens_of_token, tokens)
+
+    def _encode_word(self, word: str) -> tuple[int, ...]:
+        tokens = self.basic_tokenizer.split_word(word)
+        return _gather(self._ids_of_token, tokens)
+
+    def _tokenize_token(self, token: str) -> tuple[str, ...]:
+        return tuple(self.wordpiece_tokenizer.split_word(token))
+
+    def _encode_token(self, token: str) -> tuple[int, ...]:
+        pieces = self.wordpiece_tokenizer.split_word(token)
+        return tuple(self.convert_tokens_to_ids(pieces))
+
+
+def convert_tokens_to_ids(
+    vocab: Mapping[str, int], tokens: Iterable[str]
+) -> list[int]:
+    """Looks up the ids of wordpieces.
+
+    Args:
+      vocab: from token to id.
+      tokens: wordpieces of the vocabulary.
+
+    Returns:
+      Their ids, in order.
+
+    Raises:
+      UserError: a token is not in the vocabulary.
+
+    Source:
+      model/tokenization.py `convert_tokens_to_ids`.
+
+    Differs:
+      An unknown token is named in a sentence, not in a bare `KeyError`.
+    """
+    tokens = list(tokens)
+    try:
+        return [vocab[token] for token in tokens]
+    except KeyError:
+        missing = next(token for token in tokens if token not in vocab)
+        raise UserError(
+            f"Token {missing!r} is not among the {len(vocab)} of the"
+            " vocabulary. Add it to the vocabulary file, or use the file that"
+            " the tokens were made with."
+        ) from None
+
+
+def convert_ids_to_tokens(
+    inv_vocab: Mapping[int, str], ids: Iterable[int]
+) -> list[str]:
+    """Looks up the wordpieces of ids.
+
+    Args:
+      inv_vocab: from id to token.
+      ids: ids of the vocabulary.
+
+    Returns:
+      The wordpieces, in order.
+
+    Raises:
+      UserError: an id is not in the vocabulary.
+
+    Source:
+      model/tokenization.py `convert_ids_to_tokens`.
+
+    Differs:
+      As in `convert_tokens_to_ids`.
+    """
+    ids = list(ids)
+    try:
+        return [inv_vocab[number] for number in ids]
+    except KeyError:
+        missing = next(number for number in ids if number not in inv_vocab)
+        raise UserError(
+            f"Id {missing} is not in the vocabulary, whose ids run from"
+            f" {min(inv_vocab, default=0)} to {max(inv_vocab, default=0)}. Use"
+            " the vocabulary file that the ids were made with."
+        ) from None
+
+
+class _Memo(dict):
+    """Remembers what a function returned for each word, within bounds."""
+
+    def __init__(self, compute: Callable[[str], Iterable]):
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, word: str) -> Iterable:
+        value = self._compute(word)
+        if len(word) <= MEMO_WORD_LENGTH:
+            # Forgetting everything at once costs nothing on each hit, and the
+            # frequent words are back within a few lines.
+            if len(self) >= MEMO_ENTRIES:
+                self.clear()
+            self[word] = value
+        return value
+
+    def __reduce__(self) -> tuple:
+        # A copy sent to another process starts empty.
+        return _Memo, (self._compute,)
+
+
+def _gather(memo: _Memo, tokens: list[str]) -> tuple:
+    if len(tokens) == 1:  # the usual case; it also shares one tuple
+        return memo[tokens[0]]
+    return tuple(_chain(map(memo.__getitem__, tokens)))
+
+
+def _chain(parts: Iterable[Iterable[_Value]]) -> list[_Value]:
+    return list(itertools.chain.from_iterable(parts))

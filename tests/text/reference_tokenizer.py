@@ -1,0 +1,95 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The tokenizer written out plainly, one character after another.
+
+Nothing here is shared with the library, and nothing is clever: it states the
+rules in the order in which they apply, for the fast one to be compared with.
+"""
+
+import unicodedata
+
+CJK = (
+    list(range(0x3400, 0x4DC0))
+    + list(range(0x4E00, 0xA000))
+    + list(range(0xF900, 0xFB00))
+    + list(range(0x20000, 0x2A6E0))
+    + list(range(0x2A700, 0x2B740))
+    + list(range(0x2B740, 0x2B820))
+    + list(range(0x2B820, 0x2CEB0))
+    + list(range(0x2F800, 0x2FA20))
+)
+CJK = frozenset(map(chr, CJK))
+ASCII_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+
+
+def tokenize(text, vocab, do_lower_case=True, strip_accents=True):
+    pieces = []
+    for word in basic_tokenize(text, do_lower_case, strip_accents):
+        pieces.extend(wordpieces(word, vocab))
+    return pieces
+
+
+def basic_tokenize(text, do_lower_case=True, strip_accents=True):
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", errors="ignore")
+    spaced = ""
+    for char in clean(text):
+        spaced += " " + char + " " if char in CJK else char
+    words = []
+    for word in spaced.split():
+        if do_lower_case:
+            word = word.lower()
+        if do_lower_case and strip_accents:
+            word = without_accents(word)
+        words.extend(at_punctuation(word))
+    # Should a case or a decomposition ever bring in white space.
+    return " ".join(words).split()
+
+
+def clean(text):
+    cleaned = ""
+    for char in text:
+        category = unicodedata.category(char)
+        if char in "\t\n\r" or category == "Zs":
+            cleaned += " "
+        elif char in "\0\ufffd" or category[0] == "C":
+            pass
+        else:
+            cleaned += char
+    return cleaned
+
+
+def without_accents(word):
+    return "".join(
+        char
+        for char in unicodedata.normalize("NFD", word)
+        if unicodedata.category(char) != "Mn"
+    )
+
+
+def at_punctuation(word):
+    parts, part = [], ""
+    for char in word:
+        is_mark = unicodedata.category(char)[0] == "P"
+        if is_mark or char in ASCII_PUNCTUATION:
+            parts += [part, char]
+            part = ""
+        else:
+            part += char
+    return [part for part in [*parts, part] if part]
+
+
+def wordpieces(word, vocab):
+    if len(word) > 200:
+        return ["[UNK]"]
+    pieces, rest = [], word
+    while rest:
+        prefix = "##" if pieces else ""
+        for length in range(len(rest), 0, -1):
+            if prefix + rest[:length] in vocab:
+                break
+        else:
+            return ["[UNK]"]
+        pieces.append(prefix + rest[:length])
+        rest = rest[length:]
+    return pieces

@@ -1,0 +1,163 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Reading, checking and hashing vocabularies."""
+
+import hashlib
+import os
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.text import vocab
+
+SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def test_ids_are_line_numbers(write_vocab):
+    path = write_vocab(*SPECIALS, "the", "##s")
+    expected = dict(zip((*SPECIALS, "the", "##s"), range(7), strict=True))
+    assert vocab.load_vocab(path) == expected
+    assert vocab.check_vocab(path) == expected
+    assert list(vocab.load_vocab(path)) == list(expected)
+
+
+def test_last_line_needs_no_newline(write_vocab):
+    assert vocab.load_vocab(write_vocab(text="a\nb")) == {"a": 0, "b": 1}
+
+
+def test_white_space_and_carriage_returns_are_dropped(write_vocab):
+    assert vocab.load_vocab(write_vocab(text=" a\t\r\nb \r\n")) == {
+        "a": 0,
+        "b": 1,
+    }
+
+
+def test_last_of_two_equal_tokens_counts_when_loading(write_vocab):
+    path = write_vocab("a", "b", "a")
+    assert vocab.load_vocab(path) == {"a": 2, "b": 1}
+
+
+def test_blank_lines_keep_their_ids_when_loading(write_vocab):
+    assert vocab.load_vocab(write_vocab(text="a\n\nb\n")) == {
+        "a": 0,
+        "": 1,
+        "b": 2,
+    }
+
+
+def test_only_newlines_end_lines(write_vocab):
+    path = write_vocab(text="a\u2028b\nc\x0bd\ne\x85f\n")
+    assert vocab.load_vocab(path) == {"a\u2028b": 0, "c\x0bd": 1, "e\x85f": 2}
+
+
+def test_real_vocabulary_passes(golden_dir):
+    path = str(golden_dir / "vocab.txt")
+    table = vocab.check_vocab(path)
+    assert len(table) == 30522
+    assert (table["[PAD]"], table["[UNK]"], table["[MASK]"]) == (0, 100, 103)
+    assert vocab.load_vocab(path) == table
+
+
+def test_committed_vocabulary_passes(tiny_vocab):
+    assert len(vocab.check_vocab(tiny_vocab)) == 200
+
+
+def test_inverse_map(tiny_vocab):
+    table = vocab.load_vocab(tiny_vocab)
+    inverse = vocab.invert_vocab(table)
+    assert all(inverse[number] == token for token, number in table.items())
+
+
+def test_hash_is_sha256_of_the_bytes(write_vocab):
+    path = write_vocab("a", "é")
+    expected = hashlib.sha256("a\né\n".encode()).hexdigest()
+    assert vocab.vocab_hash(path) == expected
+
+
+def fails_with(path, *words):
+    with pytest.raises(UserError) as caught:
+        vocab.check_vocab(str(path))
+    message = str(caught.value)
+    assert str(path) in message
+    for word in words:
+        assert word in message
+
+
+def test_missing_file_is_named(tmp_path):
+    path = tmp_path / "nowhere.txt"
+    fails_with(path, "does not exist")
+    for read in (vocab.load_vocab, vocab.vocab_hash):
+        with pytest.raises(UserError, match=r"nowhere\.txt"):
+            read(str(path))
+
+
+def test_directory_is_named(tmp_path):
+    fails_with(tmp_path, "is a directory", "vocab.txt")
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0,
+    reason="the superuser may read every file",
+)
+def test_unreadable_file_is_named(write_vocab):
+    path = write_vocab(*SPECIALS)
+    os.chmod(path, 0)
+    fails_with(path, "cannot be read")
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \n\t\n"])
+def test_empty_file_is_named(write_vocab, text):
+    fails_with(write_vocab(text=text), "is empty", "one token per line")
+
+
+def test_bytes_that_are_not_utf8_are_located(tmp_path):
+    path = tmp_path / "model.bin"
+    path.write_bytes(b"[PAD]\n[UNK]\n\xff\xfe\n")
+    fails_with(path, "line 3", "byte 12", "UTF-8")
+
+
+def test_duplicates_are_located(write_vocab):
+    path = write_vocab(*SPECIALS, "a", "b", "a", "b", "a")
+    fails_with(
+        path,
+        "3 duplicate",
+        "line 8 repeats 'a' of line 6",
+        "line 9 repeats 'b' of line 7",
+        "line 10 repeats 'a' of line 6",
+    )
+
+
+def test_many_duplicates_are_counted(write_vocab):
+    path = write_vocab(*SPECIALS, *["x"] * 11)
+    fails_with(path, "10 duplicate", "and 7 more")
+
+
+def test_blank_lines_are_located(write_vocab):
+    fails_with(write_vocab(*SPECIALS, "", "a", ""), "2 blank", "6, 8")
+
+
+@pytest.mark.parametrize("special", SPECIALS)
+def test_missing_special_is_named(write_vocab, special):
+    rest = [token for token in SPECIALS if token != special]
+    fails_with(write_vocab(*rest, "a"), f"lacks {special}.")
+
+
+def test_byte_order_mark_is_pointed_out(write_vocab):
+    path = write_vocab("\ufeff[PAD]", *SPECIALS[1:])
+    fails_with(path, "lacks [PAD]", "byte order mark")
+
+
+def test_pad_must_be_first(write_vocab):
+    path = write_vocab("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")
+    fails_with(path, "line 2", "[PAD]", "id 0", "'[UNK]'")
+
+
+def test_remote_path_is_read_through_tensorflow():
+    pytest.importorskip("tensorflow")
+    with pytest.raises(UserError, match=r"ram://.*cannot be read"):
+        vocab.load_vocab("ram://nowhere/vocab.txt")
+    import tensorflow as tf
+
+    with tf.io.gfile.GFile("ram://here/vocab.txt", "w") as file:
+        file.write("a\nb\n")
+    assert vocab.load_vocab("ram://here/vocab.txt") == {"a": 0, "b": 1}
