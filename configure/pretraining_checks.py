@@ -175,6 +175,11 @@ def _check_ranges(config: "PretrainingConfig") -> None:
                 f"hparam {name}: must be {wanted}, got {getattr(config, name)}"
             )
 
+    require(
+        "mask_prob",
+        0 < config.mask_prob < 1,
+        "a fraction above 0 and below 1 (0.15 for 15%)",
+    )
     for name in _AT_LEAST_ONE:
         value = getattr(config, name)
         if name == "max_predictions_per_seq" and value is not None:
@@ -191,11 +196,6 @@ def _check_ranges(config: "PretrainingConfig") -> None:
         require(name, value is None or value >= 0, "at least 0")
     for name in _ABOVE_ZERO:
         require(name, getattr(config, name) > 0, "above 0")
-    require(
-        "mask_prob",
-        0 < config.mask_prob < 1,
-        "a fraction above 0 and below 1 (0.15 for 15%)",
-    )
     require(
         "mask_replace_prob",
         0 <= config.mask_replace_prob <= 1,

@@ -1,0 +1,249 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines: every spelling, every hparam, no tracebacks."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from configure import field_notes, flags, pretraining
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+
+NAMES = ["prog", "--data-dir", "D", "--model-name", "M"]
+ROOT = pathlib.Path(flags.__file__).resolve().parent.parent
+DOOR = """
+import sys
+from configure import flags
+from configure.errors import UserError
+
+def main(parsed):
+    config, _ = parsed
+    if config.seed == 1:
+        raise UserError("data is not there")
+    if config.seed == 2:
+        raise RuntimeError("a bug")
+    if config.seed == 3:
+        raise PermissionError(13, "Permission denied", "/some/file")
+    print(config.model_name, config.learning_rate)
+
+flags.run_front_door(main, flags.parse_pretraining_args)
+"""
+
+
+def parse(*arguments):
+    config, _ = flags.parse_pretraining_args([*NAMES, *arguments])
+    return config
+
+
+def run_door(tmp_path, *arguments):
+    script = tmp_path / "door.py"
+    script.write_text(DOOR, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, str(script), *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("dash", ["-", "_"])
+def test_both_spellings_are_accepted(dash):
+    argv = "--data-dir D --model-name M --learning-rate 1e-4".replace("-", dash)
+    argv = argv.replace("__", "--").replace("1e_4", "1e-4")
+    config, _ = flags.parse_pretraining_args(["prog", *argv.split()])
+    assert config.learning_rate == 1e-4
+    assert config.vocab_file == "D/vocab.txt"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        ["--do_lower_case=false"],
+        ["--do-lower-case", "False"],
+        ["--nodo_lower_case"],
+        ["--no-do-lower-case"],
+        ["--no_do_lower_case"],
+    ],
+)
+def test_every_way_to_say_false(form):
+    assert parse(*form).do_lower_case is False
+
+
+def test_a_bare_boolean_flag_is_true():
+    assert parse("--debug").debug is True
+    assert parse("--debug", "--seed", "3").debug is True
+
+
+def test_flags_win_over_hparams_and_both_over_presets():
+    config = parse(
+        "--hparams",
+        '{"seed": 3, "mask_prob": 0.2}',
+        "--seed=4",
+        "--preset=base",
+    )
+    assert (config.seed, config.mask_prob) == (4, 0.2)
+    assert config.learning_rate == 2e-4
+    assert config.origins["seed"] == "flag"
+    assert config.origins["mask_prob"] == "json"
+    assert config.origins["model_name"] == "flag"
+
+
+def test_every_hparam_is_a_flag():
+    parser = flags.pretraining_parser()
+    for name in pretraining.field_types():
+        assert f"--{name}" in parser._option_string_actions
+        dashed = f"--{name.replace('_', '-')}"
+        assert dashed in parser._option_string_actions
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        n
+        for n in pretraining.default_hparams()
+        if n not in ("preset", "origins", "model_dir")
+    ],
+)
+def test_the_default_given_as_a_flag_changes_nothing(name):
+    value = getattr(PretrainingConfig.create("M", "D"), name)
+    if isinstance(value, dict):
+        value = "{}"
+    assert parse(f"--{name}={value}") == parse()
+
+
+def test_overrides_are_json_on_the_command_line():
+    config = parse("--model_hparam_overrides", '{"hidden_size": 64}')
+    assert config.model_hparam_overrides == {"hidden_size": 64}
+
+
+def test_a_resolved_config_file_is_accepted_back(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(parse("--seed=3").to_json(), encoding="utf-8")
+    config, _ = flags.parse_pretraining_args(["prog", f"--hparams={path}"])
+    assert config == parse("--seed=3")
+    assert config.origins["seed"] == "file"
+    other = parse(f"--hparams={path}", "--model_name=other")
+    assert other.model_dir == "D/models/other"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["junk"], "unexpected argument: junk"),
+        (["--debug", "True", "junk"], "unexpected argument: junk"),
+        (["--lerning_rate=1"], "unknown flag --lerning_rate.*--learning_rate"),
+        (["--debug=maybe"], "expected true or false, got 'maybe'"),
+        (["--seed"], "expected one argument"),
+        (["--learning=1"], "unknown flag --learning"),
+    ],
+)
+def test_mistaken_flags_exit_with_2(arguments, expected, capsys):
+    with pytest.raises(SystemExit) as caught:
+        parse(*arguments)
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert re.search(expected, error)
+
+
+def test_missing_names_are_named(capsys):
+    with pytest.raises(SystemExit) as caught:
+        flags.parse_pretraining_args(["prog"])
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert "missing --data-dir and --model-name" in error
+
+
+def test_mistaken_values_are_user_errors():
+    with pytest.raises(UserError, match="hparam seed: expected a whole number"):
+        parse("--seed=abc")
+    with pytest.raises(UserError, match="Exactly one of"):
+        parse("--do_train=false")
+
+
+def test_print_config_lists_every_value_and_its_origin(capsys):
+    with pytest.raises(SystemExit) as caught:
+        parse("--preset=base", "--seed=3", "--print-config")
+    assert not caught.value.code
+    lines = capsys.readouterr().out.splitlines()
+    rows = {line.split()[0]: line.split()[1:] for line in lines}
+    assert rows["seed"] == ["3", "flag"]
+    assert rows["learning_rate"] == ["0.0002", "preset"]
+    assert rows["gen_weight"] == ["1.0", "default"]
+    assert rows["model_dir"] == ["D/models/M", "derived"]
+    assert set(rows) == {"hparam", *pretraining.field_types()}
+    starts = {line.index(line.split()[-1], 60) for line in lines}
+    assert len(starts) == 1
+
+
+def test_help_has_every_hparam_with_its_reason_in_80_columns():
+    text = flags.pretraining_parser().format_help()
+    assert max(map(len, text.splitlines())) <= 80
+    for name in pretraining.field_types():
+        assert f"--{name} " in text
+    for heading in ("General:", "Loss functions:", "Extensions:"):
+        assert heading in text
+    assert "default 0.0005" in text
+
+
+def test_every_field_has_a_reason():
+    sections = field_notes.read_sections(PretrainingConfig)
+    notes = {k: v for section in sections for k, v in section.notes.items()}
+    notes.pop("origins")
+    assert list(notes) == list(pretraining.field_types())
+    assert all(notes.values()), [k for k, v in notes.items() if not v]
+
+
+def test_a_front_door_works_and_exits_with_0(tmp_path):
+    done = run_door(tmp_path, "--data_dir=D", "--model_name=M")
+    assert (done.returncode, done.stdout) == (0, "M 0.0005\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"),
+    [
+        (["--seed=1"], 1, "error: data is not there\n"),
+        (["--seed=3"], 1, "error: /some/file: Permission denied\n"),
+        (["--seed=x"], 2, "error: hparam seed: expected a whole number"),
+        (["--hparams={"], 2, "error: --hparams: not valid JSON at line 1"),
+        (["junk"], 2, "error: unexpected argument: junk"),
+    ],
+)
+def test_mistakes_are_messages_without_tracebacks(
+    tmp_path, arguments, status, expected
+):
+    names = ["--data_dir=D", "--model_name=M"]
+    done = run_door(tmp_path, *names, *arguments)
+    assert done.returncode == status
+    assert done.stderr.startswith(expected)
+    assert "Traceback" not in done.stderr
+
+
+def test_bugs_keep_their_traceback(tmp_path):
+    done = run_door(tmp_path, "--data_dir=D", "--model_name=M", "--seed=2")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "a bug" in done.stderr
+
+
+def test_boolean_argument_takes_the_originals_build_flags():
+    parser = flags.FrontDoorParser(prog="build")
+    flags.boolean_argument(
+        parser, "do_lower_case", True, negative_names=["no_lower_case"]
+    )
+    flags.boolean_argument(parser, "blanks_separate_docs", True)
+    flags.add_flag(parser, "max_seq_length", type=int, default=128)
+    assert parser.parse_args([]).do_lower_case is True
+    assert parser.parse_args(["--no-lower-case"]).do_lower_case is False
+    assert parser.parse_args(["--no_lower_case"]).do_lower_case is False
+    assert parser.parse_args(["--do-lower-case"]).do_lower_case is True
+    words = ["--blanks-separate-docs", "False", "--max-seq-length", "64"]
+    args = parser.parse_args(words)
+    assert args.blanks_separate_docs is False
+    assert args.max_seq_length == 64

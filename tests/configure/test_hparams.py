@@ -1,0 +1,145 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Reading and converting hyperparameters."""
+
+import json
+import pathlib
+
+import pytest
+
+from configure import hparams
+from configure.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "expected"),
+    [
+        (bool, "False", False),
+        (bool, "true", True),
+        (bool, 0, False),
+        (bool, True, True),
+        (int, "4", 4),
+        (int, 4.0, 4),
+        (int, "1e6", 1000000),
+        (int, "-3", -3),
+        (float, "1e-4", 1e-4),
+        (float, 1, 1.0),
+        (int | None, None, None),
+        (int | None, "none", None),
+        (int | None, "7", 7),
+        (str, pathlib.PurePosixPath("a/b"), "a/b"),
+        (str, "none", "none"),
+        (str | None, "null", None),
+        (dict, '{"hidden_size": 3}', {"hidden_size": 3}),
+    ],
+)
+def test_values_that_plainly_mean_the_type_are_converted(
+    declared, given, expected
+):
+    value = hparams.coerce("x", given, declared)
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("declared", "given"),
+    [
+        (bool, "maybe"),
+        (bool, 2),
+        (int, 4.5),
+        (int, "4.5"),
+        (int, True),
+        (int, "four"),
+        (int, None),
+        (int, [1]),
+        (int, "inf"),
+        (float, "fast"),
+        (float, True),
+        (float, float("nan")),
+        (float, {}),
+        (str, 3),
+        (str, None),
+        (dict, [1]),
+        (dict, "[1]"),
+    ],
+)
+def test_other_values_name_the_hparam_and_what_was_expected(declared, given):
+    with pytest.raises(UserError, match="hparam the_name: .*expected"):
+        hparams.coerce("the_name", given, declared)
+
+
+def test_text_and_file_are_read_alike(tmp_path):
+    path = tmp_path / "hparams.json"
+    path.write_text('{"seed": 4}', encoding="utf-8")
+    assert hparams.read_hparams('{"seed": 4}') == {"seed": 4}
+    assert hparams.read_hparams(str(path)) == {"seed": 4}
+
+
+def test_a_byte_order_mark_is_no_obstacle(tmp_path):
+    path = tmp_path / "hparams.json"
+    path.write_bytes(b"\xef\xbb\xbf{}")
+    assert hparams.read_hparams(str(path)) == {}
+
+
+def test_malformed_json_names_file_line_and_column(tmp_path):
+    path = tmp_path / "hparams.json"
+    path.write_text('{"seed": 4,\n "do_train": False}', encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        hparams.read_hparams(str(path))
+    message = str(caught.value)
+    assert f"{path}: not valid JSON at line 2, column 14" in message
+    assert "(character 25)" in message
+    assert "true, false and null" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{'a': 1}", "double quotes"),
+        ("config/my.jsn", "ends in .json"),
+        ("[1]", "expected a JSON object"),
+        ('{"a": 1, "a": 2}', "a given more than once"),
+        ("", "not valid JSON at line 1, column 1"),
+        ("missing.json", "missing.json: no such hparams file"),
+    ],
+)
+def test_other_bad_input_says_what_to_do(text, expected):
+    with pytest.raises(UserError, match=expected):
+        hparams.read_hparams(text)
+
+
+def test_directories_and_binary_files_are_refused(tmp_path):
+    directory = tmp_path / "d.json"
+    directory.mkdir()
+    binary = tmp_path / "b.json"
+    binary.write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match="cannot read"):
+        hparams.read_hparams(str(directory))
+    with pytest.raises(UserError, match=r"not UTF-8 text \(byte 0\)"):
+        hparams.read_hparams(str(binary))
+
+
+def test_unknown_names_come_with_the_three_nearest():
+    known = ["learning_rate", "lr_decay_power", "mask_prob", "seed"]
+    with pytest.raises(UserError) as caught:
+        hparams.check_names(["learning_rates"], known)
+    message = str(caught.value)
+    start = "Unknown hparam learning_rates. Nearest names: learning_rate, "
+    assert message.startswith(start)
+    assert message.count(",") == 2
+
+
+def test_abbreviations_find_their_words():
+    known = ["learning_rate", "model_dir", "train_batch_size", "seed"]
+    assert hparams.nearest_names("lr", known)[0] == "learning_rate"
+    assert hparams.nearest_names("bs", known)[0] == "train_batch_size"
+
+
+def test_type_names_are_words():
+    assert hparams.type_name(int | None) == "int or none"
+    assert hparams.type_name(dict[str, int]) == "json"
+
+
+def test_parsed_json_is_what_json_gives():
+    text = '{"a": {"b": [1, 2.5, null, true]}}'
+    assert hparams.parse_json(text, "here") == json.loads(text)
