@@ -52,7 +52,7 @@ setup: $(READY)
 
 $(READY): requirements.txt requirements-dev.txt
 	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null; then \
-	  echo "error: need Python 3.10, 3.11 or 3.12, found: $$($(or $(PYTHON),python3) --version 2>&1 | head -1)." >&2; \
+	  echo "error: need Python 3.10, 3.11 or 3.12, found: $$({ $(or $(PYTHON),python3) --version; } 2>/dev/null || echo none)." >&2; \
 	  echo "On Debian or Ubuntu: apt install python3 python3-venv. Installed elsewhere: make PYTHON=/path/to/python3.11 $(or $(MAKECMDGOALS),demo)" >&2; \
 	  exit 1; fi
 	@if ! "$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null; then \
