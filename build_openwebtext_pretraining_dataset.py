@@ -16,7 +16,7 @@ from absl import app
 from configure.errors import UserError
 from electra_tf.data import build_flags
 from electra_tf.data.corpora import Corpus
-from electra_tf.data.dataset_build import build_dataset
+from electra_tf.data.dataset_build import build_records
 
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:
@@ -28,7 +28,7 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     Returns:
       The flags' values. Leftover arguments end the program with an error.
     """
-    parser = build_flags.make_parser(__doc__)
+    parser = build_flags.make_parser(__doc__, "--data-dir DIR")
     build_flags.add_flag(
         parser, "data_dir", required=True, help="Vocabulary and archives."
     )
@@ -45,7 +45,7 @@ def main(args: argparse.Namespace) -> None:
         blanks_separate_docs=False,
     )
     try:
-        build_dataset(
+        build_records(
             build_flags.options_from(
                 args,
                 corpus,

@@ -10,7 +10,7 @@ from absl import app
 from configure.errors import UserError
 from electra_tf.data import build_flags
 from electra_tf.data.corpora import Corpus
-from electra_tf.data.dataset_build import build_dataset
+from electra_tf.data.dataset_build import build_records
 
 _EXAMPLE = """
 example:
@@ -30,7 +30,8 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
       The flags' values. Leftover arguments end the program with an error.
     """
     parser = build_flags.make_parser(
-        f"{__doc__}\n\n{build_flags.CORPUS_NOTE}{_EXAMPLE}"
+        f"{__doc__}\n\n{build_flags.CORPUS_NOTE}{_EXAMPLE}",
+        "--corpus-dir DIR --vocab-file FILE --output-dir DIR",
     )
     files = parser.add_argument_group("files")
     flag = build_flags.add_flag
@@ -70,7 +71,7 @@ def main(args: argparse.Namespace) -> None:
         tfds_data_dir=args.tfds_data_dir,
     )
     try:
-        build_dataset(
+        build_records(
             build_flags.options_from(
                 args, corpus, args.vocab_file, args.output_dir
             )

@@ -58,7 +58,8 @@ def read_members(
             storage.open_file(path, "rb") as file,
             tarfile.open(fileobj=file, mode="r:*") as archive,
         ):
-            members = _texts(archive, path, file, report)
+            limit = _LARGEST_SHUFFLED if shuffle is not None else None
+            members = _texts(archive, path, file, report, limit)
             if shuffle is not None:
                 held = sorted(members, key=lambda member: member[0])
                 shuffle.shuffle(held)
@@ -73,6 +74,8 @@ def read_members(
                     prefix=f"{member}:",
                     count_units=False,
                 )
+    except PermissionError:
+        raise
     except (tarfile.TarError, OSError) as error:
         raise UserError(
             f"{path}: the archive is damaged or cut short ({error}); fetch "
@@ -81,7 +84,11 @@ def read_members(
 
 
 def _texts(
-    archive: tarfile.TarFile, path: str, file, report: ReadingReport
+    archive: tarfile.TarFile,
+    path: str,
+    file,
+    report: ReadingReport,
+    limit: int | None,
 ) -> Iterator[tuple[str, bytes]]:
     before = report.units_read
     total = 0
@@ -90,10 +97,11 @@ def _texts(
             continue
         _check_member(member, path)
         total += member.size
-        if total > _LARGEST_SHUFFLED:
+        if limit is not None and total > limit:
             raise UserError(
-                f"{path}: more than {_LARGEST_SHUFFLED >> 30} GiB of text in "
-                "one archive; unpack it and build from the directory."
+                f"{path}: more than {limit >> 30} GiB of text in one archive; "
+                "take --draws=document, or unpack it and build from the "
+                "directory."
             )
         content = archive.extractfile(member).read()
         report.units_read = before + file.tell()

@@ -23,17 +23,19 @@ two segments per example.
 """
 
 
-def make_parser(description: str) -> argparse.ArgumentParser:
+def make_parser(description: str, usage: str) -> argparse.ArgumentParser:
     """A parser whose help keeps its line breaks and that never guesses.
 
     Args:
       description: the first lines of `--help`.
+      usage: the flags to show in the usage line.
 
     Returns:
       The parser, without flags.
     """
     return argparse_flags.ArgumentParser(
         description=description,
+        usage=f"%(prog)s {usage} [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

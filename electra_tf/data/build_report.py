@@ -80,7 +80,7 @@ def summary(manifest: dict[str, Any], seconds: float = 0.0) -> list[str]:
     if seconds:
         rate = counts["examples"] / seconds
         lines.append(f"  {seconds:.1f} s, {rate:,.0f} examples/s")
-    return ["Done."] + lines + _warnings_after(manifest)
+    return ["Done.", *lines, *_warnings_after(manifest)]
 
 
 def _warnings_after(manifest: dict[str, Any]) -> list[str]:

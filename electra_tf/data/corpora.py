@@ -10,6 +10,7 @@ archive or an example of a TFDS data set. A line is one "sentence".
 
 import dataclasses
 import gzip
+import itertools
 import json
 import lzma
 import os
@@ -122,9 +123,10 @@ def list_sources(corpus: Corpus) -> Listing:
             "that holds the text files."
         )
     if not storage.is_directory(corpus.path):
-        folder, names = os.path.split(corpus.path)[0], [
-            os.path.basename(corpus.path)
-        ]
+        folder, names = (
+            os.path.split(corpus.path)[0],
+            [os.path.basename(corpus.path)],
+        )
     else:
         folder, names = corpus.path, storage.list_directory(corpus.path)
     sources, nested = [], []
@@ -197,7 +199,7 @@ def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
     edges = sorted({0, source.size, *bounds})
     return [
         dataclasses.replace(source, start=start, end=end)
-        for start, end in zip(edges, edges[1:], strict=False)
+        for start, end in itertools.pairwise(edges)
     ]
 
 

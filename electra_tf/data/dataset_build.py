@@ -38,7 +38,7 @@ _SMALLEST_PIECE = 1 << 16
 Say = Callable[[str], None]
 
 
-def build_dataset(options: BuildOptions, say: Say = print) -> dict[str, Any]:
+def build_records(options: BuildOptions, say: Say = print) -> dict[str, Any]:
     """Builds the pre-training records of a corpus.
 
     Running it again after an interruption does what is left to do.

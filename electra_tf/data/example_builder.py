@@ -113,9 +113,7 @@ class ExampleBuilder:
         second_room = max(0, self._max_length - len(kept_first) - 3)
         kept_second = second[:second_room]
         rest = [
-            tail
-            for tail in (first[first_room:], second[second_room:])
-            if tail
+            tail for tail in (first[first_room:], second[second_room:]) if tail
         ]
         rest_length = sum(map(len, rest))
         if self._split_long_lines:

@@ -255,9 +255,7 @@ class ExampleWriter:
             "unknown_tokens": self._counts["unknown_tokens"],
             "tokens_dropped": sum(b.tokens_dropped for b in builders),
             "examples": self._training.shards.num_records,
-            "held_out_examples": held_out.shards.num_records
-            if held_out
-            else 0,
+            "held_out_examples": held_out.shards.num_records if held_out else 0,
             "invalid_bytes": sum(n for _, n in self.reading.invalid.values()),
         }
         return JobReport(

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from electra_tf.data import storage
+
 FEATURE_NAMES = ("input_ids", "input_mask", "segment_ids")
 
 _LENGTH = struct.Struct("<Q")
@@ -69,9 +71,7 @@ class ExampleEncoder:
         self._cls = _varint(cls_id)
         self._sep = _varint(sep_id)
         self._masks = [
-            _feature_entry(
-                "input_mask", b"\1" * n + b"\0" * (max_length - n)
-            )
+            _feature_entry("input_mask", b"\1" * n + b"\0" * (max_length - n))
             for n in range(max_length + 1)
         ]
         self._segments = functools.lru_cache(maxsize=1 << 16)(
@@ -192,7 +192,7 @@ class BrokenRecordError(ValueError):
 
 
 def read_records(path: str, check_crc: bool = True) -> Iterator[bytes]:
-    """Reads a local TFRecord file without TensorFlow.
+    """Reads a TFRecord file.
 
     Args:
       path: the file.
@@ -204,7 +204,7 @@ def read_records(path: str, check_crc: bool = True) -> Iterator[bytes]:
     Raises:
       BrokenRecordError: naming file, record number and byte offset.
     """
-    with open(path, "rb") as file:
+    with storage.open_file(path, "rb") as file:
         number = 0
         while header := file.read(_HEADER_SIZE):
             start = file.tell() - len(header)

@@ -62,7 +62,7 @@ def read_pieces(
     prefix: str = "",
     count_units: bool = True,
 ) -> Iterator[Piece]:
-    """Cuts the lines of one text into documents.
+    r"""Cuts the lines of one text into documents.
 
     Args:
       raw_lines: lines that end in "\n" (nothing else separates lines).

@@ -1,0 +1,114 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Record files -> batches, in an order that can be saved and resumed."""
+
+import random
+from typing import Any
+
+import tensorflow as tf
+
+from electra_tf.data.record_checks import check_records, find_record_files
+from electra_tf.data.records import FEATURE_NAMES
+
+__all__ = ["build_dataset", "check_records", "find_record_files"]
+
+# Files read in turn; the original's number of reading threads.
+_FILES_AT_ONCE = 4
+
+
+def build_dataset(
+    config: Any,
+    batch_size: int,
+    training: bool,
+    input_shard: tuple[int, int] = (0, 1),
+) -> tf.data.Dataset:
+    """Batches of pre-training examples.
+
+    Training: files repeated for ever and shuffled, records interleaved from
+    four files and shuffled in a buffer of `config.shuffle_buffer_size`.
+    Evaluation: held-out records once, in file order, the last batch perhaps
+    smaller; without held-out records, the training records as in training.
+
+    With `config.deterministic_input` the batches are a function of
+    `config.seed` (and of TensorFlow's global seed, if one is set), and the
+    iterator made by `iter()` can be saved in a tf.train.Checkpoint and goes
+    on exactly where it stopped. A checkpoint holds the shuffle buffer and
+    the prefetched batches.
+
+    Args:
+      config: a PretrainingConfig; read are `pretrain_tfrecords`,
+        `eval_tfrecords`, `max_seq_length`, `shuffle_buffer_size`, `seed`,
+        `deterministic_input`.
+      batch_size: B, of this shard.
+      training: whether for training.
+      input_shard: index and number of readers (hosts) that share the records;
+        each file goes to one of them, or each record if files are too few.
+
+    Returns:
+      Dataset of dicts `input_ids`, `input_mask`, `segment_ids`, int32 [B, L].
+
+    Raises:
+      UserError: if no file matches.
+
+    Source: pretrain/pretrain_data.py, get_input_fn.
+    Differs: seeded and resumable by default (the original reads in whatever
+      order threads finish); parses whole batches at once; evaluation prefers
+      held-out records.
+    """
+    found = find_record_files(config, training)
+    index, count = input_shard
+    files, by_record = list(found.paths), False
+    if count > 1:
+        by_record = len(files) < count
+        files = files if by_record else files[index::count]
+    shuffled = training or not found.held_out
+    records = _read(config, files, shuffled)
+    if by_record:
+        records = records.shard(count, index)
+    if shuffled:
+        records = records.shuffle(
+            max(1, config.shuffle_buffer_size), seed=_seed(config, "records")
+        )
+    batches = records.batch(batch_size, drop_remainder=shuffled)
+    batches = batches.map(
+        lambda payloads: _parse(payloads, config.max_seq_length),
+        num_parallel_calls=1
+        if config.deterministic_input
+        else tf.data.AUTOTUNE,
+    ).prefetch(2)
+    options = tf.data.Options()
+    options.deterministic = bool(config.deterministic_input)
+    # Readers are told apart above; files must not be dealt out twice.
+    options.experimental_distribute.auto_shard_policy = (
+        tf.data.experimental.AutoShardPolicy.OFF
+    )
+    return batches.with_options(options)
+
+
+def _read(config: Any, files: list[str], shuffled: bool) -> tf.data.Dataset:
+    """Serialized records."""
+    if not shuffled:
+        return tf.data.TFRecordDataset(files)
+    names = tf.data.Dataset.from_tensor_slices(files).repeat()
+    names = names.shuffle(len(files), seed=_seed(config, "files"))
+    deterministic = bool(config.deterministic_input)
+    return names.interleave(
+        tf.data.TFRecordDataset,
+        cycle_length=min(_FILES_AT_ONCE, len(files)),
+        block_length=1,
+        num_parallel_calls=None if deterministic else tf.data.AUTOTUNE,
+        deterministic=None if deterministic else False,
+    )
+
+
+def _seed(config: Any, purpose: str) -> int:
+    """A seed of its own for each shuffle."""
+    return random.Random(f"{config.seed} {purpose}").getrandbits(31)
+
+
+def _parse(payloads: tf.Tensor, length: int) -> dict[str, tf.Tensor]:
+    feature = tf.io.FixedLenFeature([length], tf.int64)
+    parsed = tf.io.parse_example(
+        payloads, {name: feature for name in FEATURE_NAMES}
+    )
+    return {name: tf.cast(parsed[name], tf.int32) for name in FEATURE_NAMES}

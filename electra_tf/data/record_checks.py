@@ -1,0 +1,252 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Do the records fit the run? Asked before training, not after hours of it."""
+
+import fnmatch
+import itertools
+import os
+from typing import Any, NamedTuple
+
+from absl import logging
+
+from configure.errors import UserError
+from electra_tf.data import storage
+from electra_tf.data.manifest import (
+    HELD_OUT_PREFIX,
+    MANIFEST_NAME,
+    load_manifest,
+)
+from electra_tf.data.records import (
+    FEATURE_NAMES,
+    BrokenRecordError,
+    decode_example,
+    read_records,
+)
+from electra_tf.text.vocab import vocab_hash
+
+# Records without a manifest are looked at one by one up to these bounds.
+_RECORDS_DECODED = 100
+_BYTES_WALKED = 256 << 20
+
+
+class RecordFiles(NamedTuple):
+    """Record files that are not empty, sorted by name.
+
+    Attributes:
+      paths: the files.
+      held_out: whether they hold evaluation records only.
+    """
+
+    paths: list[str]
+    held_out: bool
+
+
+def find_record_files(config: Any, training: bool) -> RecordFiles:
+    """Finds the record files of a run.
+
+    Args:
+      config: a PretrainingConfig; read are `pretrain_tfrecords` and
+        `eval_tfrecords`, comma-separated glob patterns.
+      training: False looks for held-out records first and falls back to the
+        training records, which is what the original evaluates on.
+
+    Returns:
+      The files.
+
+    Raises:
+      UserError: if nothing matches, or all that matches is empty.
+    """
+    if not training:
+        pattern = getattr(config, "eval_tfrecords", None)
+        if not pattern:
+            folder = os.path.dirname(config.pretrain_tfrecords.split(",")[0])
+            pattern = os.path.join(folder, f"{HELD_OUT_PREFIX}.tfrecord*")
+        if held_out := _filled(_glob(pattern)):
+            return RecordFiles(held_out, True)
+    pattern = config.pretrain_tfrecords
+    matches = _glob(pattern)
+    if not matches:
+        raise UserError(
+            f"No record file matches pretrain_tfrecords = {pattern!r}. Build "
+            "them with build_pretraining_dataset.py, or set the hparam."
+        )
+    if not (paths := _filled(matches)):
+        raise UserError(
+            f"All {len(matches)} files of pretrain_tfrecords = {pattern!r} "
+            "are empty. Build them again."
+        )
+    return RecordFiles(paths, False)
+
+
+def _glob(patterns: str) -> list[str]:
+    paths = []
+    for pattern in patterns.split(","):
+        folder, name = os.path.split(pattern.strip())
+        if any(sign in folder for sign in "*?["):
+            import tensorflow as tf
+
+            paths += sorted(tf.io.gfile.glob(pattern.strip()))
+        elif storage.is_directory(folder or "."):
+            names = storage.list_directory(folder or ".")
+            paths += [
+                os.path.join(folder, n)
+                for n in names
+                if fnmatch.fnmatchcase(n, name)
+            ]
+    return paths
+
+
+def _filled(paths: list[str]) -> list[str]:
+    """Shards may be empty where the corpus is small."""
+    return [path for path in paths if storage.file_size(path)]
+
+
+def check_records(config: Any, training: bool) -> list[str]:
+    """Compares the records with what a run expects of them.
+
+    Args:
+      config: a PretrainingConfig; read are also `max_seq_length`,
+        `vocab_file`, `vocab_size` and `do_lower_case`.
+      training: as for `find_record_files`.
+
+    Returns:
+      Warnings, also logged.
+
+    Raises:
+      UserError: if there are no records, a build is unfinished, files are
+        cut short, or length or vocabulary are others than the run's.
+    """
+    found = find_record_files(config, training)
+    warnings = []
+    if not training and not found.held_out:
+        warnings.append(
+            "No held-out records (--held_out_fraction when building): "
+            "evaluating on the training records, as the original does."
+        )
+    by_folder: dict[str, list[str]] = {}
+    for path in found.paths:
+        by_folder.setdefault(os.path.dirname(path), []).append(path)
+    for folder, paths in by_folder.items():
+        manifest = load_manifest(folder)
+        listed = _listed_shards(manifest) if manifest else {}
+        known = [p for p in paths if os.path.basename(p) in listed]
+        if manifest is not None and (known or not manifest["complete"]):
+            warnings += _check_manifest(config, folder, manifest)
+            for path in known:
+                _check_size(path, listed[os.path.basename(path)])
+        unknown = [path for path in paths if path not in known]
+        _check_unlisted(config, unknown)
+    for line in warnings:
+        logging.warning("%s", line)
+    return warnings
+
+
+def _listed_shards(manifest: dict) -> dict[str, dict]:
+    return {
+        shard["name"]: shard
+        for job in manifest["jobs"].values()
+        for shard in job["shards"] + job["held_out_shards"]
+    }
+
+
+def _check_manifest(config: Any, folder: str, manifest: dict) -> list[str]:
+    if not manifest["complete"]:
+        done, count = len(manifest["jobs"]), manifest["num_jobs"]
+        raise UserError(
+            f"The records in {folder} are not complete ({done} of {count} "
+            "jobs done): run the command that builds them again."
+        )
+    settings = manifest["settings"]
+    _check_length(config, folder, settings["max_seq_length"])
+    _check_vocabulary(config, folder, manifest["vocabulary"])
+    warnings = []
+    for name in ("do_lower_case", "strip_accents"):
+        wanted = getattr(config, name, settings[name])
+        if wanted != settings[name]:
+            warnings.append(
+                f"{name} is {wanted}, but the records in {folder} were built "
+                f"with {settings[name]}: use the same setting wherever the "
+                "model meets text."
+            )
+    return warnings
+
+
+def _check_length(config: Any, where: str, length: int) -> None:
+    if length != config.max_seq_length:
+        raise UserError(
+            f"{where}: records are length {length}, max_seq_length is "
+            f"{config.max_seq_length}. Set max_seq_length to {length}, or "
+            f"build records with --max-seq-length={config.max_seq_length}."
+        )
+
+
+def _check_vocabulary(config: Any, folder: str, vocabulary: dict) -> None:
+    path = getattr(config, "vocab_file", None)
+    if path and storage.exists(path):
+        if vocab_hash(path) == vocabulary["hash"]:
+            return
+        raise UserError(
+            f"The records in {folder} were built with another vocabulary "
+            f"({vocabulary['size']} tokens) than vocab_file {path}. Use the "
+            "one they were built with, or build them again."
+        )
+    if vocabulary["size"] > config.vocab_size:
+        raise UserError(
+            f"The records in {folder} were built with {vocabulary['size']} "
+            f"tokens, vocab_size is {config.vocab_size}. Set vocab_size to "
+            "the size of the vocabulary."
+        )
+
+
+def _check_size(path: str, shard: dict) -> None:
+    size = storage.file_size(path)
+    if size != shard["bytes"]:
+        raise UserError(
+            f"{path} has {size} bytes, {MANIFEST_NAME} says {shard['bytes']}: "
+            "the file is cut short or was changed. Copy it again, or build "
+            "the records again."
+        )
+
+
+def _check_unlisted(config: Any, paths: list[str]) -> None:
+    """Looks into records that have no manifest, such as the original's."""
+    walked = 0
+    for path in paths:
+        size = storage.file_size(path)
+        walked += size
+        is_small = walked <= _BYTES_WALKED and not storage.is_remote(path)
+        try:
+            records = read_records(path, check_crc=False)
+            first = itertools.islice(records, _RECORDS_DECODED)
+            for number, payload in enumerate(first):
+                _check_example(config, f"{path}, record {number}", payload)
+            if is_small:
+                for _ in records:
+                    pass
+        except BrokenRecordError as error:
+            raise UserError(
+                f"{error}: the file is cut short or damaged. Copy it again, "
+                "or build the records again."
+            ) from error
+
+
+def _check_example(config: Any, where: str, payload: bytes) -> None:
+    try:
+        features = decode_example(payload)
+    except (IndexError, KeyError, UnicodeDecodeError) as error:
+        raise UserError(f"{where} is not a tf.train.Example.") from error
+    for name in FEATURE_NAMES:
+        if name not in features:
+            raise UserError(
+                f"{where} has no int64 feature {name!r} (it has: "
+                f"{', '.join(features) or 'none'}). Are these pre-training "
+                "records?"
+            )
+        _check_length(config, f"{where}, {name}", len(features[name]))
+    largest = max(features["input_ids"])
+    if largest >= config.vocab_size:
+        raise UserError(
+            f"{where} holds token id {largest}, vocab_size is "
+            f"{config.vocab_size}. Set vocab_size to that of the vocabulary "
+            "the records were built with."
+        )
