@@ -66,7 +66,8 @@ $(READY): requirements.txt requirements-dev.txt
 	elif ! $(PY) -m pip --version >/dev/null 2>&1; then \
 	  "$(PYTHON)" -m venv .venv; fi
 	@echo "Installing TensorFlow and what else is needed into .venv (once; about 3 GB, a few minutes) ..."
-	@$(PY) -m pip install --quiet --requirement requirements-dev.txt
+	@$(PY) -m pip install -qq --upgrade pip
+	@$(PY) -m pip install -qq --requirement requirements-dev.txt
 	@touch $@
 
 clean:
