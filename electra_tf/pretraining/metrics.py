@@ -1,0 +1,301 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How well generator and discriminator do, beside what guessing would give."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import tensorflow as tf
+
+Arrays = dict[str, np.ndarray]
+
+# What an evaluation step must hand over; absent ones are left out.
+OUTPUTS = (
+    "mlm_preds",
+    "mlm_per_token_loss",
+    "masked_input_ids",
+    "masked_lm_positions",
+    "masked_lm_ids",
+    "masked_lm_weights",
+    "sampled_tokids",
+    "fake_input_ids",
+    "fake_is_fake_tokens",
+    "disc_logits",
+    "disc_probs",
+    "disc_preds",
+    "disc_per_example_loss",
+)
+
+
+def metric_inputs(
+    features: dict[str, tf.Tensor], outputs: dict[str, tf.Tensor]
+) -> dict[str, tf.Tensor]:
+    """Picks what `PretrainingMetrics.update` needs from a model's outputs."""
+    picked = {name: outputs[name] for name in OUTPUTS if name in outputs}
+    return {**picked, "input_mask": features["input_mask"]}
+
+
+class PretrainingMetrics:
+    """Metrics over the batches of one evaluation.
+
+    The original's, under its names, are weighted as there (a position drawn
+    twice counts twice). `disc_auc` is the original's, where padding counts as
+    correctly judged original tokens and lifts it; `disc_auc_real_tokens` is
+    exact and over real tokens. Baselines stand beside what they are a baseline
+    of:
+
+      masked_lm_accuracy_at_mask      masked_lm_most_frequent_accuracy (always
+                                      guess the commonest token found at the
+                                      evaluated `[MASK]` positions)
+      disc_auc_real_tokens            disc_auc_frequency_rank (call a token
+                                      replaced the more, the rarer it is)
+      disc_accuracy                   disc_majority_accuracy (always the more
+                                      frequent class)
+
+    Source: google-research/electra, run_pretraining.py, metric_fn.
+    """
+
+    def __init__(
+        self,
+        *,
+        mask_token_id: int,
+        disc_weight: float,
+        token_counts: np.ndarray | None = None,
+    ) -> None:
+        """Starts empty.
+
+        Args:
+          mask_token_id: id of `[MASK]`.
+          disc_weight: as in the config; disc_* are left out unless positive.
+          token_counts: int64 [V], how often each token occurs in the corpus;
+            without it there is no frequency baseline.
+        """
+        self._mask_token_id = mask_token_id
+        self._with_disc = disc_weight > 0
+        self._token_counts = token_counts
+        self._means: dict[str, _Mean] = {}
+        self._auc = PaddedAuc()
+        self._targets: list[np.ndarray] = []
+        self._scores: list[np.ndarray] = []
+        self._labels: list[np.ndarray] = []
+        self._shown: list[np.ndarray] = []
+
+    def update(self, arrays: Arrays, total_loss: float) -> None:
+        """Adds one batch.
+
+        Args:
+          arrays: the tensors of `metric_inputs`, as numpy arrays.
+          total_loss: of the batch.
+        """
+        self._add("loss", np.float64(total_loss))
+        weights = arrays["masked_lm_weights"]
+        targets = arrays["masked_lm_ids"]
+        right = arrays["mlm_preds"] == targets
+        self._add("masked_lm_accuracy", right, weights)
+        self._add("masked_lm_loss", arrays["mlm_per_token_loss"], weights)
+        shown = np.take_along_axis(
+            arrays["masked_input_ids"], arrays["masked_lm_positions"], axis=1
+        )
+        at_mask = (shown == self._mask_token_id) & (weights > 0)
+        self._add("masked_lm_accuracy_at_mask", right, at_mask)
+        self._targets.append(targets[at_mask])
+        if "sampled_tokids" not in arrays:
+            return
+        sampled_right = arrays["sampled_tokids"] == targets
+        self._add("sampled_masked_lm_accuracy", sampled_right, weights)
+        if self._with_disc:
+            self._update_discriminator(arrays)
+
+    def _update_discriminator(self, arrays: Arrays) -> None:
+        mask = arrays["input_mask"]
+        labels, preds = arrays["fake_is_fake_tokens"], arrays["disc_preds"]
+        right = labels == preds
+        self._add("disc_loss", arrays["disc_per_example_loss"])
+        self._auc.update(labels * mask, arrays["disc_probs"] * mask)
+        self._add("disc_accuracy", right, mask)
+        self._add("disc_precision", right, preds * mask)
+        self._add("disc_recall", right, labels * mask)
+        self._add("replaced_share", labels, mask)
+        self._add("disc_predicted_replaced_share", preds, mask)
+        real = mask.astype(bool)
+        # Logits, not probabilities: float32 sigmoids saturate into ties.
+        self._scores.append(arrays["disc_logits"][real])
+        self._labels.append(labels[real])
+        self._shown.append(arrays["fake_input_ids"][real])
+
+    def result(self) -> dict[str, float]:
+        """The metrics of all batches so far."""
+        result = {name: mean.value for name, mean in self._means.items()}
+        targets = np.concatenate(self._targets or [np.zeros(0, np.int32)])
+        if targets.size:
+            result["masked_lm_most_frequent_accuracy"] = float(
+                np.bincount(targets).max() / targets.size
+            )
+        if self._labels:
+            result["disc_auc"] = self._auc.value
+            share = result["replaced_share"]
+            result["disc_majority_accuracy"] = max(share, 1.0 - share)
+            labels = np.concatenate(self._labels)
+            result["disc_auc_real_tokens"] = exact_auc(
+                labels, np.concatenate(self._scores)
+            )
+            if self._token_counts is not None:
+                rarity = -self._token_counts[np.concatenate(self._shown)]
+                result["disc_auc_frequency_rank"] = exact_auc(labels, rarity)
+        return {name: float(result[name]) for name in sorted(result)}
+
+    def _add(self, name, values, weights=None) -> None:
+        self._means.setdefault(name, _Mean()).add(values, weights)
+
+
+class PaddedAuc:
+    """The AUC of `tf.metrics.auc`: 200 thresholds, trapezoids.
+
+    Source: TensorFlow 1.15, metrics_impl.py, auc.
+    """
+
+    _THRESHOLDS = 200
+    _EPSILON = 1e-6
+
+    def __init__(self) -> None:
+        """Starts empty."""
+        count = self._THRESHOLDS
+        inner = [(i + 1) / (count - 1) for i in range(count - 2)]
+        self._thresholds = np.array([-1e-7, *inner, 1 + 1e-7], np.float32)
+        self._above = np.zeros((2, count), np.int64)  # [label, threshold]
+        self._total = np.zeros(2, np.int64)
+
+    def update(self, labels: np.ndarray, probs: np.ndarray) -> None:
+        """Adds predictions.
+
+        Args:
+          labels: int, any shape, 0 or 1.
+          probs: float32, same shape.
+        """
+        labels = labels.reshape(-1).astype(np.int64)
+        # How many thresholds lie strictly below each prediction.
+        below = np.searchsorted(
+            self._thresholds, probs.reshape(-1).astype(np.float32), side="left"
+        )
+        size = self._THRESHOLDS + 1
+        counts = np.bincount(labels * size + below, minlength=2 * size)
+        counts = counts.reshape(2, size)
+        self._above += counts[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
+        self._total += counts.sum(axis=1)
+
+    @property
+    def value(self) -> float:
+        """Area under the curve."""
+        false_positives, true_positives = self._above.astype(np.float64)
+        negatives, positives = self._total.astype(np.float64)
+        epsilon = self._EPSILON
+        recall = (true_positives + epsilon) / (positives + epsilon)
+        fall_out = false_positives / (negatives + epsilon)
+        heights = (recall[:-1] + recall[1:]) / 2
+        return float(np.sum((fall_out[:-1] - fall_out[1:]) * heights))
+
+
+def exact_auc(labels: np.ndarray, scores: np.ndarray) -> float:
+    """Probability that a positive scores above a negative; ties count half.
+
+    Args:
+      labels: int [n], 0 or 1.
+      scores: real [n].
+
+    Returns:
+      The area under the ROC curve; NaN when a class is absent.
+    """
+    positives = int(labels.sum())
+    negatives = labels.size - positives
+    if not positives or not negatives:
+        return float("nan")
+    _, inverse, counts = np.unique(
+        scores, return_inverse=True, return_counts=True
+    )
+    last = counts.cumsum()
+    ranks = last - (counts - 1) / 2  # Mean rank, from 1, of each tie.
+    rank_sum = ranks[inverse.reshape(-1)[labels.astype(bool)]].sum()
+    return float(
+        (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
+    )
+
+
+def count_tokens(
+    batches: Iterable[dict[str, tf.Tensor]],
+    vocab_size: int,
+    max_examples: int = 20_000,
+) -> np.ndarray:
+    """Counts the real tokens of training examples.
+
+    Args:
+      batches: features with `input_ids` and `input_mask`, int32 [B, L].
+      vocab_size: V.
+      max_examples: stop after so many.
+
+    Returns:
+      int64 [V].
+    """
+    counts = np.zeros(vocab_size, np.int64)
+    seen = 0
+    for batch in batches:
+        ids = batch["input_ids"].numpy()
+        real = ids[batch["input_mask"].numpy().astype(bool)]
+        counts += np.bincount(real, minlength=vocab_size)[:vocab_size]
+        seen += ids.shape[0]
+        if seen >= max_examples:
+            break
+    return counts
+
+
+def predicts_one_class(result: dict[str, float]) -> bool:
+    """Whether the discriminator called every token the same."""
+    return result.get("disc_predicted_replaced_share") in (0.0, 1.0)
+
+
+class CollapseWatch:
+    """Counts evaluations in a row in which one class was predicted."""
+
+    def __init__(self, patience: int, earlier: Iterable[dict] = ()) -> None:
+        """Starts from the rows of `earlier` evaluations of the same run."""
+        self._patience = patience
+        self._row = 0
+        for result in earlier:
+            self.update(result)
+
+    def update(self, result: dict[str, float]) -> int:
+        """Takes one evaluation; returns how many in a row showed one class."""
+        self._row = self._row + 1 if predicts_one_class(result) else 0
+        return self._row
+
+    @property
+    def message(self) -> str | None:
+        """What to report, or None while there is nothing to report."""
+        if not self._patience or self._row < self._patience:
+            return None
+        return (
+            f"the discriminator has called every token the same in {self._row}"
+            " evaluations in a row (the majority class). Early in training this"
+            " is normal; if it stays, lower learning_rate, train longer, or"
+            " check that the generator learns (masked_lm_accuracy_at_mask"
+            " against masked_lm_most_frequent_accuracy)."
+        )
+
+
+class _Mean:
+    """A weighted mean over batches; 0 while no weight has come."""
+
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._count = 0.0
+
+    def add(self, values: np.ndarray, weights: np.ndarray | None) -> None:
+        values = np.asarray(values, np.float64)
+        if weights is None:
+            weights = np.ones_like(values)
+        weights = np.asarray(weights, np.float64)
+        self._total += float((values * weights).sum())
+        self._count += float(weights.sum())
+
+    @property
+    def value(self) -> float:
+        return self._total / self._count if self._count else 0.0

@@ -1,0 +1,339 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The inner loops: one training step, a chunk of steps, one evaluation."""
+
+import dataclasses
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import orbit
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.training import strategy as strategies
+
+Features = dict[str, tf.Tensor]
+# (features, seed int32 [2], training) -> dict with scalar `total_loss`.
+Compute = Callable[..., dict[str, tf.Tensor]]
+# (features, outputs) -> scalars that add up over replicas.
+StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
+
+MAX_CHUNK_STEPS = 100  # Bounds the batches kept for a non-finite dump.
+
+
+class TrainingInterruptedError(Exception):
+    """A stop was asked for; the step in progress has been finished."""
+
+
+class NonFiniteLossError(UserError):
+    """A loss or gradient norm became NaN or infinite; training stopped."""
+
+
+@dataclasses.dataclass
+class Chunk:
+    """What happened in the steps since the loop last returned.
+
+    Attributes:
+      first_step: number of updates done before the chunk.
+      names: names of the columns of `values`.
+      values: float32 [steps, len(names)].
+      batches: the features of every step.
+    """
+
+    first_step: int
+    names: list[str]
+    values: np.ndarray
+    batches: list[Features]
+
+
+class TrainLoop(orbit.AbstractTrainer):
+    """Runs training steps and keeps their scalars until they are taken.
+
+    Steps are dispatched one after the other without reading anything back, so
+    that an accelerator never waits for the host; the numbers of a whole chunk
+    are read once at its end.
+    """
+
+    def __init__(
+        self,
+        *,
+        compute: Compute,
+        variables: list[tf.Variable],
+        optimizer: Any,
+        iterator: Iterator[Features],
+        step: tf.Variable,
+        seed: int,
+        strategy: tf.distribute.Strategy,
+        step_values: StepValues,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Builds the loop.
+
+        Args:
+          compute: the objective; losses are sums whose denominators are global
+            (over all replicas).
+          variables: the trainable variables.
+          optimizer: has `update(gradients, step)`, which returns
+            `learning_rate` and `grad_norm`.
+          iterator: gives global batches, tensors [B, ...].
+          step: int64 scalar, updates done so far.
+          seed: the run's seed; the draws of a step depend on (seed, step) only.
+          strategy: where the step runs.
+          step_values: further scalars to log.
+          should_stop: asked after each step.
+        """
+        self._compute = compute
+        self._variables = variables
+        self._optimizer = optimizer
+        self._iterator = iterator
+        self._step = step
+        self._seed = seed
+        self._strategy = strategy
+        self._step_values = step_values
+        self._should_stop = should_stop
+        self._names: list[str] = []
+        self._pending: list[tuple[Features, tf.Tensor]] = []
+        self._first_step = 0
+        self._run_step = tf.function(self._distributed_step)
+
+    def train(self, num_steps: tf.Tensor) -> None:
+        """Runs `num_steps` updates (int32 scalar); see `take_chunk`.
+
+        Raises:
+          TrainingInterruptedError: when `should_stop` says so after a step.
+          UserError: when the records end or cannot be read.
+        """
+        self._first_step = int(self._step.numpy())
+        self._pending = []
+        for _ in range(int(num_steps)):
+            batch = self._next_batch()
+            self._pending.append((batch, self._run_step(batch)))
+            if self._should_stop():
+                raise TrainingInterruptedError
+
+    def take_chunk(self) -> Chunk:
+        """Reads the scalars of the pending steps; the only host sync."""
+        pending, self._pending = self._pending, []
+        return Chunk(
+            first_step=self._first_step,
+            names=self._names,
+            values=np.array([values.numpy() for _, values in pending]),
+            batches=[batch for batch, _ in pending],
+        )
+
+    def _next_batch(self) -> Features:
+        try:
+            return next(self._iterator)
+        except StopIteration:
+            raise UserError(
+                "the training records do not fill a single batch; build more"
+                " records or lower train_batch_size."
+            ) from None
+        except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as err:
+            raise UserError(
+                "a training record cannot be read: the file is truncated or"
+                f" its examples have another length. TensorFlow says:"
+                f" {err.message}"
+            ) from err
+
+    def _distributed_step(self, features: Features) -> tf.Tensor:
+        values = self._strategy.run(self._replica_step, args=(features,))
+        return self._strategy.experimental_local_results(values)[0]
+
+    def _replica_step(self, features: Features) -> tf.Tensor:
+        rows = strategies.replica_rows(features)
+        step = self._step.read_value()
+        with tf.GradientTape() as tape:
+            outputs = self._compute(
+                rows, seed=training_seed(self._seed, step), training=True
+            )
+        gradients = tape.gradient(outputs["total_loss"], self._variables)
+        gradients = strategies.sum_over_replicas(gradients)
+        update = self._optimizer.update(gradients, step)
+        values = {
+            "total_loss": outputs["total_loss"],
+            **self._step_values(rows, outputs),
+        }
+        summed = strategies.sum_over_replicas(list(values.values()))
+        logged = dict(zip(values, summed, strict=True))
+        logged["grad_norm"] = update["grad_norm"]
+        logged["learning_rate"] = update["learning_rate"]
+        self._step.assign_add(1)
+        self._names = list(logged)
+        return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
+
+
+class EvalLoop(orbit.AbstractEvaluator):
+    """Runs the objective over held-out batches, always with the same draws."""
+
+    def __init__(
+        self,
+        *,
+        compute: Compute,
+        create_dataset: Callable[[], Iterable[Features]],
+        seed: int,
+        strategy: tf.distribute.Strategy,
+        outputs: Callable[[Features, dict[str, tf.Tensor]], Features],
+        create_metrics: Callable[[], Any],
+        on_batch: Callable[[int, float], None] = lambda batches, loss: None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Builds the loop.
+
+        Args:
+          compute: the objective, as in `TrainLoop`.
+          create_dataset: makes the batches of held-out features; called for
+            every evaluation, since a shuffled dataset that is read twice gives
+            another order the second time.
+          seed: the run's seed.
+          strategy: where it runs.
+          outputs: picks the tensors the metrics need, each [B, ...].
+          create_metrics: makes an object with `update(arrays, total_loss)` and
+            `result()`; a fresh one for every evaluation.
+          on_batch: told the batches done and the last one's loss.
+          should_stop: asked after each batch.
+        """
+        self._compute = compute
+        self._create_dataset = create_dataset
+        self._seed = seed
+        self._strategy = strategy
+        self._outputs = outputs
+        self._create_metrics = create_metrics
+        self._on_batch = on_batch
+        self._should_stop = should_stop
+        self._run_step = tf.function(self._distributed_step)
+
+    def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
+        """Evaluates at most `num_steps` batches (int32; -1 means all).
+
+        Returns:
+          The metrics' result; `examples` and `batches` say how much was read.
+
+        Raises:
+          TrainingInterruptedError: when `should_stop` says so.
+          UserError: when there is no batch at all.
+        """
+        metrics = self._create_metrics()
+        limit = int(num_steps)
+        batches = examples = 0
+        for features in self._create_dataset():
+            replicas, loss = self._run_step(
+                features, tf.constant(batches, tf.int32)
+            )
+            metrics.update(self._join(replicas, features), float(loss))
+            batches += 1
+            examples += _rows(features)
+            self._on_batch(batches, float(loss))
+            if self._should_stop():
+                raise TrainingInterruptedError
+            if batches == limit:
+                break
+        if not batches:
+            raise UserError(
+                "the evaluation records do not fill a single batch; build more"
+                " held-out records or lower eval_batch_size."
+            )
+        return {**metrics.result(), "examples": examples, "batches": batches}
+
+    def _join(self, replicas, features: Features) -> dict[str, np.ndarray]:
+        local = self._strategy.experimental_local_results
+        parts = {name: local(value) for name, value in replicas.items()}
+        if _rows(features) % self._strategy.num_replicas_in_sync:
+            parts = {name: part[:1] for name, part in parts.items()}
+        return {
+            name: np.concatenate([piece.numpy() for piece in part])
+            for name, part in parts.items()
+        }
+
+    def _distributed_step(self, features: Features, index: tf.Tensor):
+        outputs, loss = self._strategy.run(
+            self._replica_step, args=(features, index)
+        )
+        loss = self._strategy.reduce(
+            tf.distribute.ReduceOp.SUM, loss, axis=None
+        )
+        return outputs, loss
+
+    def _replica_step(self, features: Features, index: tf.Tensor):
+        # A last batch that the replicas cannot share is run whole by each.
+        if not _rows(features) % self._strategy.num_replicas_in_sync:
+            features = strategies.replica_rows(features)
+        outputs = self._compute(
+            features, seed=evaluation_seed(self._seed, index), training=False
+        )
+        return self._outputs(features, outputs), outputs["total_loss"]
+
+
+def training_seed(seed: int, step: tf.Tensor) -> tf.Tensor:
+    """Seed of a training step's draws, int32 [2].
+
+    With several replicas the replica's number is folded in, so that no two
+    replicas draw the same dropout and masks for their rows.
+    """
+    pair = tf.stack([_int32(seed), tf.cast(step, tf.int32)])
+    return _fold_replica(pair)
+
+
+def evaluation_seed(seed: int, batch_index: tf.Tensor) -> tf.Tensor:
+    """Seed of an evaluation batch's draws, int32 [2].
+
+    The second word is negative, so it never meets a training step's; it does
+    not depend on the step, so every evaluation masks the same positions.
+    """
+    pair = tf.stack([_int32(seed), -1 - tf.cast(batch_index, tf.int32)])
+    return _fold_replica(pair)
+
+
+def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
+    """Stops the run when a step of the chunk has a NaN or infinite number.
+
+    Args:
+      chunk: the steps to look at.
+      seed: the run's seed, written to the dump.
+      directory: where `non_finite_step_<N>.npz` is written; N counts from 1.
+
+    Raises:
+      NonFiniteLossError: naming the step, the numbers and the file.
+    """
+    bad = np.flatnonzero(~np.isfinite(chunk.values).all(axis=1))
+    if not bad.size:
+        return
+    index = int(bad[0])
+    step = chunk.first_step + index + 1
+    numbers = dict(zip(chunk.names, chunk.values[index], strict=True))
+    path = os.path.join(directory, f"non_finite_step_{step}.npz")
+    arrays = {f"batch/{k}": v.numpy() for k, v in chunk.batches[index].items()}
+    packed = io.BytesIO()
+    np.savez(
+        packed, step=step, seed=np.array([seed, step - 1]), **numbers, **arrays
+    )
+    tf.io.gfile.makedirs(directory)
+    with tf.io.gfile.GFile(path, "wb") as file:
+        file.write(packed.getvalue())
+    listed = ", ".join(f"{name} {value:g}" for name, value in numbers.items())
+    raise NonFiniteLossError(
+        f"step {step} has a number that is not finite: {listed}. Training"
+        " stopped and no checkpoint was written after it. The batch and these"
+        f" numbers are in {path}. Running the same command again continues from"
+        " the last checkpoint and would meet the same batch; lower"
+        " learning_rate, raise num_warmup_steps, or change seed."
+    )
+
+
+def _rows(features: Features) -> int:
+    return int(next(iter(features.values())).shape[0])
+
+
+def _int32(seed: int) -> tf.Tensor:
+    return tf.constant(np.uint32(seed & 0xFFFFFFFF).astype(np.int32))
+
+
+def _fold_replica(seed: tf.Tensor) -> tf.Tensor:
+    context = tf.distribute.get_replica_context()
+    if context.num_replicas_in_sync == 1:
+        return seed
+    replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+    return tf.random.experimental.stateless_fold_in(seed, replica)

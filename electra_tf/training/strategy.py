@@ -1,0 +1,182 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Where to train: one device, several GPUs, several workers or a TPU."""
+
+import contextlib
+
+import tensorflow as tf
+
+from configure.errors import UserError
+
+NAMES = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
+
+
+def create_strategy(
+    name: str = "auto",
+    *,
+    require_gpu: bool = False,
+    tpu_name: str | None = None,
+    tpu_zone: str | None = None,
+    gcp_project: str | None = None,
+) -> tf.distribute.Strategy:
+    """Picks the distribution strategy.
+
+    Args:
+      name: one of `NAMES`. "auto" means every GPU when there are several, else
+        the one GPU or the CPU.
+      require_gpu: refuse to run without a GPU.
+      tpu_name: name or address of the Cloud TPU ("tpu" only).
+      tpu_zone: its zone, when it cannot be found out.
+      gcp_project: its project, when it cannot be found out.
+
+    Returns:
+      A strategy; its scope must be active while variables are created.
+
+    Raises:
+      UserError: unknown name, no GPU though one is required, or a worker or TPU
+        set-up that is not there.
+    """
+    gpus = tf.config.list_logical_devices("GPU")
+    if require_gpu and not gpus:
+        raise UserError(
+            "require_gpu is true but TensorFlow sees no GPU. Check the driver"
+            " with `nvidia-smi`, install `tensorflow[and-cuda]`, or leave out"
+            " --require_gpu to train on the CPU."
+        )
+    if name == "auto":
+        name = "mirrored" if len(gpus) > 1 else "one_device"
+    if name == "one_device":
+        return tf.distribute.OneDeviceStrategy("/gpu:0" if gpus else "/cpu:0")
+    if name == "mirrored":
+        devices = gpus or tf.config.list_logical_devices("CPU")
+        return tf.distribute.MirroredStrategy([d.name for d in devices])
+    if name == "multi_worker":
+        return _multi_worker()
+    if name == "tpu":
+        return _tpu(tpu_name, tpu_zone, gcp_project)
+    raise UserError(
+        f"distribution_strategy is {name!r}; expected one of"
+        f" {', '.join(NAMES)}."
+    )
+
+
+def describe(strategy: tf.distribute.Strategy) -> str:
+    """One line: the strategy, its replicas and the devices TensorFlow sees."""
+    devices = [
+        device.name.rsplit("device:", 1)[-1]
+        for kind in ("GPU", "TPU", "CPU")
+        for device in tf.config.list_logical_devices(kind)
+    ]
+    replicas = strategy.num_replicas_in_sync
+    noun = "replica" if replicas == 1 else "replicas"
+    return (
+        f"{type(strategy).__name__}, {replicas} {noun}; devices:"
+        f" {', '.join(devices)}"
+    )
+
+
+def is_chief(strategy: tf.distribute.Strategy) -> bool:
+    """Whether this process writes the logs and the kept checkpoints."""
+    resolver = strategy.cluster_resolver
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return True
+    kind, index = resolver.task_type, resolver.task_id
+    return kind is None or kind == "chief" or (kind == "worker" and index == 0)
+
+
+def check_batch_size(
+    strategy: tf.distribute.Strategy, field: str, batch_size: int
+) -> None:
+    """Raises UserError unless the global batch divides among the replicas."""
+    replicas = strategy.num_replicas_in_sync
+    if batch_size % replicas:
+        below = batch_size - batch_size % replicas
+        raise UserError(
+            f"{field} is {batch_size}, which {replicas} replicas cannot share"
+            f" evenly; use a multiple of {replicas}, for example"
+            f" {below or replicas} or {below + replicas}."
+        )
+
+
+def replica_rows(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """The rows of the global batch that belong to the current replica.
+
+    Every replica is given the whole batch and takes its own slice, so the
+    iterator stays a plain one, which a checkpoint can hold (those of
+    `experimental_distribute_dataset` cannot be saved).
+
+    Args:
+      features: tensors [B, ...], B a multiple of the number of replicas.
+
+    Returns:
+      Tensors [B / replicas, ...], in the order of the replicas.
+    """
+    context = tf.distribute.get_replica_context()
+    replicas = context.num_replicas_in_sync
+    if replicas == 1:
+        return features
+    index = context.replica_id_in_sync_group
+
+    def rows(batch: tf.Tensor) -> tf.Tensor:
+        count = (batch.shape[0] or tf.shape(batch)[0]) // replicas
+        return batch[index * count : (index + 1) * count]
+
+    return {name: rows(batch) for name, batch in features.items()}
+
+
+def sum_over_replicas(values):
+    """Adds tensors or IndexedSlices over all replicas; None stays None."""
+    context = tf.distribute.get_replica_context()
+    if context.num_replicas_in_sync == 1:
+        return values
+    present = [value for value in values if value is not None]
+    summed = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, present))
+    return [None if value is None else next(summed) for value in values]
+
+
+def first_replica_writes(next_creator, **kwargs):
+    """Variable creator: every replica keeps what the first one assigns.
+
+    All replicas compute the same update from summed gradients, so a plain
+    `assign` inside a step needs no reduction of its own.
+    """
+    if kwargs.get("aggregation") in (None, tf.VariableAggregation.NONE):
+        kwargs["aggregation"] = tf.VariableAggregation.ONLY_FIRST_REPLICA
+    return next_creator(**kwargs)
+
+
+@contextlib.contextmanager
+def creation_scope(strategy: tf.distribute.Strategy):
+    """Where variables are created; see `first_replica_writes`."""
+    with strategy.scope():
+        if strategy.num_replicas_in_sync == 1:
+            yield
+            return
+        with tf.variable_creator_scope(first_replica_writes):
+            yield
+
+
+def _multi_worker() -> tf.distribute.Strategy:
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    except (ValueError, RuntimeError, tf.errors.OpError) as error:
+        raise UserError(
+            "distribution_strategy is 'multi_worker' but the workers cannot be"
+            f" reached ({error}). Set TF_CONFIG on every worker before start."
+        ) from error
+
+
+def _tpu(name, zone, project) -> tf.distribute.Strategy:
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
+            tpu=name or "", zone=zone, project=project
+        )
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    except Exception as error:  # The client raises many unrelated kinds.
+        raise UserError(
+            f"no TPU {name or '(tpu_name unset)'} can be reached: {error}."
+            " Check tpu_name, tpu_zone and gcp_project, or set use_tpu to"
+            " false."
+        ) from error

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Pre-trains an ELECTRA model, or evaluates one: `--help` tells how.
+
+Source: google-research/electra, run_pretraining.py, main.
+"""
+
+import os
+from argparse import Namespace
+
+from configure import flags
+from configure.pretraining import PretrainingConfig
+
+
+def main(parsed: tuple[PretrainingConfig, Namespace]) -> int:
+    """Runs; exits with 128 + the signal's number when asked to stop early."""
+    # After the flags: --help and --print_config need no TensorFlow.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from electra_tf.pretraining import runner
+
+    config, _ = parsed
+    result = runner.run(config)
+    return 128 + result["interrupted"] if "interrupted" in result else 0
+
+
+if __name__ == "__main__":
+    flags.run_front_door(main, flags.parse_pretraining_args)

@@ -1,0 +1,149 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from electra_tf.pretraining.metrics import (
+    OUTPUTS,
+    CollapseWatch,
+    PretrainingMetrics,
+    exact_auc,
+)
+
+MASK_ID = 103
+
+
+def golden_paths(golden_dir):
+    return sorted(golden_dir.glob("forward_*.json"))
+
+
+def golden_metrics(path):
+    arrays = np.load(path.with_suffix(".npz"))
+    info = json.loads(path.read_text())
+    metrics = PretrainingMetrics(
+        mask_token_id=MASK_ID,
+        disc_weight=info["hparams"].get("disc_weight", 50.0),
+    )
+    names = [*OUTPUTS, "input_mask"]
+    picked = {name: arrays[name] for name in names if name in arrays}
+    if "disc_logits" not in picked:
+        picked.pop("sampled_tokids", None)
+    metrics.update(picked, float(arrays["total_loss"]))
+    return metrics.result(), info["metrics_one_batch"], picked
+
+
+def test_every_original_metric_equals_the_original(golden_dir):
+    paths = golden_paths(golden_dir)
+    assert len(paths) >= 12
+    for path in paths:
+        ours, theirs, _ = golden_metrics(path)
+        assert theirs.keys() <= ours.keys(), path.name
+        for name, value in theirs.items():
+            assert ours[name] == pytest.approx(value, rel=2e-6, abs=1e-7), (
+                path.name,
+                name,
+            )
+
+
+def test_plain_masked_lm_has_no_discriminator_metrics(golden_dir):
+    ours, theirs, _ = golden_metrics(golden_dir / "forward_v200_mlm.json")
+    assert not [name for name in ours if name.startswith("disc_")]
+    assert "sampled_masked_lm_accuracy" not in theirs.keys() | ours.keys()
+
+
+def test_real_token_auc_leaves_padding_out(golden_dir):
+    path = golden_dir / "forward_v200_electra.json"
+    ours, theirs, arrays = golden_metrics(path)
+    real = arrays["input_mask"].astype(bool)
+    expected = roc_auc_score(
+        arrays["fake_is_fake_tokens"][real], arrays["disc_logits"][real]
+    )
+    assert ours["disc_auc_real_tokens"] == pytest.approx(expected, abs=1e-12)
+    assert ours["disc_auc_real_tokens"] < theirs["disc_auc"]
+
+
+def test_exact_auc_counts_ties_half():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 500)
+    scores = rng.integers(0, 20, 500).astype(np.float32)
+    assert exact_auc(labels, scores) == pytest.approx(
+        roc_auc_score(labels, scores), abs=1e-12
+    )
+    assert np.isnan(exact_auc(np.ones(3, int), np.arange(3)))
+
+
+def hand_batch():
+    """One row: [CLS] 5 6 7 [SEP] [PAD]; 5 and 6 masked, 7 drawn but shown."""
+    return {
+        "mlm_preds": np.array([[5, 5, 7, 0]]),
+        "mlm_per_token_loss": np.array([[1.0, 2.0, 3.0, 9.0]]),
+        "masked_input_ids": np.array([[101, MASK_ID, MASK_ID, 7, 102, 0]]),
+        "masked_lm_positions": np.array([[1, 2, 3, 0]]),
+        "masked_lm_ids": np.array([[5, 6, 7, 0]]),
+        "masked_lm_weights": np.array([[1.0, 1.0, 1.0, 0.0]]),
+        "sampled_tokids": np.array([[5, 9, 7, 0]]),
+        "fake_input_ids": np.array([[101, 5, 9, 7, 102, 0]]),
+        "fake_is_fake_tokens": np.array([[0, 0, 1, 0, 0, 0]]),
+        "disc_logits": np.array([[-3.0, 1.0, 2.0, -1.0, -2.0, 9.0]]),
+        "disc_probs": 1 / (1 + np.exp([[3.0, -1.0, -2.0, 1.0, 2.0, -9.0]])),
+        "disc_preds": np.array([[0, 1, 1, 0, 0, 1]]),
+        "disc_per_example_loss": np.array([0.5]),
+        "input_mask": np.array([[1, 1, 1, 1, 1, 0]]),
+    }
+
+
+def test_hand_computed_batch():
+    counts = np.ones(200, np.int64)
+    counts[[101, 102, 5, 7]] = [50, 50, 20, 10]  # 9 is the rarest shown token.
+    metrics = PretrainingMetrics(
+        mask_token_id=MASK_ID, disc_weight=50.0, token_counts=counts
+    )
+    metrics.update(hand_batch(), 4.0)
+    result = metrics.result()
+    assert result["loss"] == 4.0
+    assert result["masked_lm_accuracy"] == pytest.approx(2 / 3)
+    assert result["masked_lm_loss"] == pytest.approx(2.0)
+    assert result["masked_lm_accuracy_at_mask"] == 0.5
+    assert result["masked_lm_most_frequent_accuracy"] == 0.5
+    assert result["sampled_masked_lm_accuracy"] == pytest.approx(2 / 3)
+    assert result["disc_accuracy"] == pytest.approx(4 / 5)
+    assert result["disc_precision"] == 0.5
+    assert result["disc_recall"] == 1.0
+    assert result["replaced_share"] == pytest.approx(1 / 5)
+    assert result["disc_majority_accuracy"] == pytest.approx(4 / 5)
+    assert result["disc_auc_real_tokens"] == 1.0
+    assert result["disc_auc_frequency_rank"] == 1.0
+
+
+def test_precision_is_zero_when_nothing_is_called_replaced():
+    batch = hand_batch()
+    batch["disc_preds"] = np.zeros_like(batch["disc_preds"])
+    metrics = PretrainingMetrics(mask_token_id=MASK_ID, disc_weight=50.0)
+    metrics.update(batch, 4.0)
+    assert metrics.result()["disc_precision"] == 0.0
+
+
+def test_discriminator_metrics_are_left_out_when_it_has_no_weight():
+    metrics = PretrainingMetrics(mask_token_id=MASK_ID, disc_weight=0.0)
+    metrics.update(hand_batch(), 4.0)
+    names = metrics.result().keys()
+    assert "sampled_masked_lm_accuracy" in names
+    assert not [name for name in names if name.startswith("disc_")]
+
+
+def test_collapse_is_reported_after_patience_evaluations_in_a_row():
+    one_class = {"disc_predicted_replaced_share": 0.0}
+    both = {"disc_predicted_replaced_share": 0.1}
+    watch = CollapseWatch(3)
+    assert [watch.update(r) for r in (one_class, one_class)] == [1, 2]
+    assert watch.message is None
+    assert watch.update(one_class) == 3
+    assert "3 evaluations in a row" in watch.message
+    watch.update(both)
+    assert watch.message is None
+    continued = CollapseWatch(3, earlier=[both, one_class, one_class])
+    continued.update(one_class)
+    assert continued.message is not None

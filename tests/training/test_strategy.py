@@ -1,0 +1,45 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.training import loop, strategy
+
+
+def test_one_device_without_gpus():
+    if tf.config.list_logical_devices("GPU"):
+        pytest.skip("this machine has a GPU")
+    chosen = strategy.create_strategy("auto")
+    assert isinstance(chosen, tf.distribute.OneDeviceStrategy)
+    assert "1 replica; devices: CPU:0" in strategy.describe(chosen)
+    assert strategy.is_chief(chosen)
+
+
+def test_require_gpu_says_so_when_there_is_none():
+    if tf.config.list_logical_devices("GPU"):
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(UserError, match="require_gpu is true but"):
+        strategy.create_strategy("auto", require_gpu=True)
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(UserError, match="one_device, mirrored"):
+        strategy.create_strategy("everywhere")
+
+
+def test_batches_must_divide_among_replicas():
+    class Three:
+        num_replicas_in_sync = 3
+
+    strategy.check_batch_size(Three, "train_batch_size", 12)
+    with pytest.raises(UserError, match="for example 9 or 12"):
+        strategy.check_batch_size(Three, "train_batch_size", 10)
+
+
+def test_evaluation_never_draws_what_training_draws():
+    steps = [loop.training_seed(5, tf.constant(s)) for s in range(50)]
+    batches = [loop.evaluation_seed(5, tf.constant(b)) for b in range(50)]
+    seeds = {tuple(seed.numpy()) for seed in [*steps, *batches]}
+    assert len(seeds) == 100
+    assert steps[3].numpy().tolist() == [5, 3]
