@@ -1,0 +1,169 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Times building records, from the command line to the last byte written.
+
+Three routes take turns: the pure-Python one (plain_example_builder.py), ours
+with one process, ours with two. Wall time of whole programs, start-up
+included. The records of the first two are compared example by example.
+
+  python benchmarks/dataset_building.py --repeats=3 --json=result.json
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.path.insert(0, ROOT)
+
+
+def _reference():
+    default = os.path.join(os.path.dirname(ROOT), "shared")
+    return os.environ.get("ELECTRA_TF_REFERENCE", default)
+
+
+def _subset(corpus_dir, megabytes, target):
+    """Copies the corpus, or the first lines of each file."""
+    names = sorted(os.listdir(corpus_dir))
+    share = int(megabytes * 1e6 / len(names)) if megabytes else None
+    total = 0
+    for name in names:
+        with open(os.path.join(corpus_dir, name), "rb") as source:
+            text = source.read(-1 if share is None else share)
+        text = text[: text.rfind(b"\n") + 1]
+        total += len(text)
+        with open(os.path.join(target, name), "wb") as copy:
+            copy.write(text)
+    return total
+
+
+def _run(command):
+    started = time.perf_counter()
+    subprocess.run(
+        [sys.executable, *command],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": ROOT, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    return time.perf_counter() - started
+
+
+def _same_examples(first, second):
+    from electra_tf.data.records import decode_example, read_records
+
+    for name in os.listdir(first):
+        pairs = zip(
+            read_records(os.path.join(first, name)),
+            read_records(os.path.join(second, name)),
+            strict=True,
+        )
+        if any(decode_example(a) != decode_example(b) for a, b in pairs):
+            return False
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    data = os.path.join(_reference(), "data")
+    parser.add_argument(
+        "--corpus_dir", default=os.path.join(data, "pretrain_corpus")
+    )
+    parser.add_argument(
+        "--vocab_file", default=os.path.join(data, "vocab", "vocab.txt")
+    )
+    parser.add_argument("--megabytes", type=float, default=0, help="0: all")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--plain_repeats", type=int, help="default: as many as repeats"
+    )
+    parser.add_argument("--num_shards", type=int, default=1000)
+    parser.add_argument("--json", default="")
+    args = parser.parse_args()
+    if args.plain_repeats is None:
+        args.plain_repeats = args.repeats
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = os.path.join(folder, "corpus")
+        os.mkdir(corpus)
+        size = _subset(args.corpus_dir, args.megabytes, corpus)
+        result = _measure(args, folder, corpus)
+    result["corpus_megabytes"] = round(size / 1e6, 1)
+    result["machine"] = f"{platform.machine()}, {os.cpu_count()} cores"
+    result["load_average"] = os.getloadavg()
+    _show(result)
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=1)
+
+
+def _measure(args, folder, corpus):
+    shared = [
+        f"--corpus_dir={corpus}",
+        f"--vocab_file={args.vocab_file}",
+        f"--num_shards={args.num_shards}",
+    ]
+    ours = [os.path.join(ROOT, "build_pretraining_dataset.py"), *shared]
+    plain = [os.path.join(HERE, "plain_example_builder.py"), *shared]
+    two = ["--num_processes=2"]
+    routes = {
+        "plain": plain,
+        "one process": ours,
+        "two processes": [*ours, *two],
+        "one process, document draws": [*ours, "--draws=document"],
+        "two processes, document draws": [*ours, *two, "--draws=document"],
+    }
+    seconds = {name: [] for name in routes}
+    same = None
+    for repeat in range(args.repeats):
+        for name, command in routes.items():
+            if name == "plain" and repeat >= args.plain_repeats:
+                continue
+            output = os.path.join(folder, f"{name} {repeat}")
+            seconds[name].append(_run([*command, f"--output_dir={output}"]))
+        if same is None:
+            same = _same_examples(
+                os.path.join(folder, "plain 0"),
+                os.path.join(folder, "one process 0"),
+            )
+    medians = {name: statistics.median(s) for name, s in seconds.items()}
+    return {
+        "seconds": seconds,
+        "medians": medians,
+        "same_examples": same,
+        "num_shards": args.num_shards,
+        "speedup_one_process": medians["plain"] / medians["one process"],
+        "speedup_two_over_one": medians["one process"]
+        / medians["two processes"],
+        "speedup_two_over_one_document": medians["one process, document draws"]
+        / medians["two processes, document draws"],
+    }
+
+
+def _show(result):
+    print(f"{result['corpus_megabytes']} MB, {result['machine']}")
+    print(f"{'route':32}{'median s':>10}{'MB/s':>8}   runs")
+    for name, median in result["medians"].items():
+        rate = result["corpus_megabytes"] / median
+        runs = " ".join(f"{s:.1f}" for s in result["seconds"][name])
+        print(f"{name:32}{median:10.2f}{rate:8.2f}   {runs}")
+    print(f"same examples as the plain route: {result['same_examples']}")
+    for name in (
+        "speedup_one_process",
+        "speedup_two_over_one",
+        "speedup_two_over_one_document",
+    ):
+        print(f"{name}: {result[name]:.2f}x")
+
+
+if __name__ == "__main__":
+    main()

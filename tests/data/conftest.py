@@ -1,0 +1,70 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Small corpora and builds of them."""
+
+import random
+
+import pytest
+
+from electra_tf.data.corpora import Corpus
+from electra_tf.data.dataset_build import build_records
+from electra_tf.data.example_writer import BuildOptions
+
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(300)]
+
+
+@pytest.fixture
+def vocab_file(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join([*SPECIALS, *WORDS]) + "\n")
+    return str(path)
+
+
+def make_text(seed, documents, longest_line=30, lines=12):
+    """Documents of known words, separated by blank lines."""
+    draw = random.Random(seed)
+    texts = []
+    for _ in range(documents):
+        texts.append(
+            "".join(
+                " ".join(draw.choices(WORDS, k=draw.randint(1, longest_line)))
+                + "\n"
+                for _ in range(draw.randint(1, lines))
+            )
+        )
+    return "\n".join(texts)
+
+
+@pytest.fixture
+def corpus_dir(tmp_path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for i, documents in enumerate((400, 150, 3)):
+        (folder / f"text_{i}.txt").write_text(make_text(i, documents))
+    return folder
+
+
+@pytest.fixture
+def build(tmp_path, vocab_file, corpus_dir):
+    """build("out", draws="document", ...) -> manifest; lines in build.said."""
+
+    def run(output, corpus=None, **settings):
+        corpus = corpus or {}
+        corpus.setdefault("path", str(corpus_dir))
+        settings.setdefault("max_seq_length", 32)
+        settings.setdefault("num_shards", 4)
+        settings.setdefault("vocab_file", vocab_file)
+        run.said = []
+        return build_records(
+            BuildOptions(
+                corpus=Corpus(**corpus),
+                output_dir=str(tmp_path / output),
+                **settings,
+            ),
+            say=run.said.append,
+        )
+
+    run.said = []
+    run.tmp_path = tmp_path
+    return run

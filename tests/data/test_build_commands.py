@@ -1,0 +1,132 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The two programs, run as a user does."""
+
+import json
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+
+@pytest.fixture
+def run(request):
+    def call(program, *flags):
+        return subprocess.run(
+            [sys.executable, f"{request.config.rootpath}/{program}", *flags],
+            capture_output=True,
+            text=True,
+        )
+
+    return call
+
+
+@pytest.fixture
+def flags(tmp_path, vocab_file, corpus_dir):
+    return [
+        f"--corpus-dir={corpus_dir}",
+        "--vocab-file",
+        vocab_file,
+        "--output-dir",
+        str(tmp_path / "out"),
+    ]
+
+
+def _manifest(tmp_path):
+    return json.loads((tmp_path / "out/manifest.json").read_text())
+
+
+def test_the_originals_command_line_works(run, flags, tmp_path):
+    done = run(
+        "build_pretraining_dataset.py",
+        *flags,
+        "--max-seq-length",
+        "64",
+        "--num-processes=2",
+        "--blanks-separate-docs",
+        "False",
+        "--no-lower-case",
+        "--do-strip-accents",
+    )
+    assert done.returncode == 0, done.stderr
+    settings = _manifest(tmp_path)["settings"]
+    assert settings["max_seq_length"] == 64
+    assert settings["num_shards"] == 1000
+    assert settings["blanks_separate_docs"] is False
+    assert settings["do_lower_case"] is False
+    assert settings["strip_accents"] is True
+    assert len(list((tmp_path / "out").glob("pretrain_data*-of-1000"))) == 1000
+    assert "WARNING: 1000 shards for" in done.stdout
+
+
+def test_underscores_work_too(run, flags, tmp_path):
+    flags = [
+        flag.replace("-dir", "_dir").replace("-file", "_file") for flag in flags
+    ]
+    done = run("build_pretraining_dataset.py", *flags, "--num_shards=2")
+    assert done.returncode == 0, done.stderr
+    assert _manifest(tmp_path)["settings"]["num_shards"] == 2
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["surplus"], "unrecognized arguments: surplus"),
+        (["--blanks-separate-docs", "maybe"], "neither true nor false"),
+        (["--no-such-flag"], "no-such-flag"),
+    ],
+)
+def test_mistyped_commands_are_errors(run, flags, tmp_path, extra, message):
+    done = run("build_pretraining_dataset.py", *flags, *extra)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_user_errors_are_one_line_without_traceback(run, flags):
+    done = run("build_pretraining_dataset.py", *flags, "--vocab-file=/nowhere")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_help_is_a_page(run):
+    for program in (
+        "build_pretraining_dataset.py",
+        "build_openwebtext_pretraining_dataset.py",
+    ):
+        done = run(program, "--help")
+        assert done.returncode == 0
+        assert "--max-seq-length" in done.stdout
+        assert len(done.stdout.splitlines()) < 100
+
+
+def test_openwebtext_is_built_in_the_originals_layout(
+    run, tmp_path, vocab_file, corpus_dir
+):
+    (tmp_path / "openwebtext").mkdir()
+    with tarfile.open(tmp_path / "openwebtext/part.xz", "w:xz") as archive:
+        for path in sorted(corpus_dir.iterdir()):
+            archive.add(path, path.name)
+    done = run(
+        "build_openwebtext_pretraining_dataset.py",
+        f"--data-dir={tmp_path}",
+        "--num-shards=2",
+    )
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads(
+        (tmp_path / "pretrain_tfrecords/manifest.json").read_text()
+    )
+    assert manifest["counts"]["documents"] == 3
+    assert manifest["settings"]["blanks_separate_docs"] is False
+
+
+def test_building_does_not_import_tensorflow(request):
+    code = (
+        "import sys, electra_tf.data.dataset_build; "
+        "sys.exit('tensorflow' in sys.modules)"
+    )
+    assert not subprocess.run(
+        [sys.executable, "-c", code], cwd=request.config.rootpath
+    ).returncode

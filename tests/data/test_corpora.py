@@ -1,0 +1,267 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+import gzip
+import io
+import json
+import lzma
+import random
+import tarfile
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from configure.errors import UserError
+from electra_tf.data import corpora
+from electra_tf.data.corpora import Corpus
+from electra_tf.data.text_reading import ReadingReport
+
+TEXT = "one a\none b\n\n \n  two a \r\n\x0c\nthree a\nthree b"
+DOCUMENTS = [["one a", "one b"], ["two a"], ["three a", "three b"]]
+JOINED = [[line for document in DOCUMENTS for line in document]]
+
+
+def _documents(corpus, sources=None, shuffle=None):
+    """Lines of each document, and what reading reported."""
+    report = ReadingReport()
+    documents, current = [], []
+    for source in sources or corpora.list_sources(corpus).sources:
+        for piece in corpora.read_documents(source, corpus, report, shuffle):
+            current += piece.lines
+            if piece.is_last:
+                documents.append(current)
+                current = []
+    assert not current
+    return documents, report
+
+
+def _archive(path, members, mode="w:xz"):
+    with tarfile.open(path, mode) as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            if isinstance(content, bytes):
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+            else:
+                info.type, info.linkname = content
+                archive.addfile(info)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a", "a.txt.gz", "a.txt.xz"])
+@pytest.mark.parametrize("blanks", [True, False])
+def test_text_files_become_documents(tmp_path, name, blanks):
+    content = TEXT.encode()
+    if name.endswith(".gz"):
+        content = gzip.compress(content)
+    if name.endswith(".xz"):
+        content = lzma.compress(content)
+    (tmp_path / name).write_bytes(content)
+    corpus = Corpus(str(tmp_path), blanks_separate_docs=blanks)
+    assert _documents(corpus)[0] == (DOCUMENTS if blanks else JOINED)
+
+
+def test_jsonl_records_are_documents(tmp_path):
+    lines = [json.dumps({"body": TEXT}), "", json.dumps({"body": "four"})]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    corpus = Corpus(str(tmp_path), text_field="body")
+    assert _documents(corpus)[0] == [*DOCUMENTS, ["four"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{oops", "byte 8 is not JSON"),
+        ('{"x": 1}', "no field 'text'.*it has: x.*--text_field"),
+        ('{"text": 3}', "int, expected a string"),
+    ],
+)
+def test_bad_jsonl_lines_are_named(tmp_path, line, message):
+    (tmp_path / "a.jsonl").write_text(f"       \n{line}\n")
+    with pytest.raises(UserError, match=message):
+        _documents(Corpus(str(tmp_path)))
+
+
+def test_archive_members_are_documents(tmp_path):
+    members = [("b.txt", TEXT.encode()), ("a.txt", b"first\n\nsecond\n")]
+    _archive(tmp_path / "part_data.xz", members)
+    corpus = Corpus(str(tmp_path), blanks_separate_docs=False)
+    assert _documents(corpus)[0] == [*JOINED, ["first", "second"]]
+
+
+def test_members_are_shuffled_from_their_sorted_order(tmp_path):
+    names = [f"{i:02}" for i in range(20)]
+    _archive(
+        tmp_path / "x.tar", [(n, n.encode()) for n in reversed(names)], "w"
+    )
+    corpus = Corpus(str(tmp_path), blanks_separate_docs=False)
+    found, _ = _documents(corpus, shuffle=random.Random(3))
+    random.Random(3).shuffle(names)
+    assert found == [[name] for name in names]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("../escape.txt", b"x"),
+        ("/etc/absolute.txt", b"x"),
+        ("ok/../../escape.txt", b"x"),
+        ("link.txt", (tarfile.SYMTYPE, "/etc/passwd")),
+        ("hard.txt", (tarfile.LNKTYPE, "a.txt")),
+        ("pipe", (tarfile.FIFOTYPE, "")),
+    ],
+)
+def test_unsafe_archives_are_refused(tmp_path, name, content):
+    _archive(tmp_path / "bad.tar.xz", [("a.txt", b"fine"), (name, content)])
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UserError, match="Nothing was extracted"):
+        _documents(Corpus(str(tmp_path)))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_damaged_files_are_named(tmp_path):
+    whole = io.BytesIO()
+    text = bytes(random.Random(0).choices(b"abcdefgh \n", k=60_000))
+    with tarfile.open(fileobj=whole, mode="w:xz") as archive:
+        info = tarfile.TarInfo("a.txt")
+        info.size = len(text)
+        archive.addfile(info, io.BytesIO(text))
+    for name, content in (
+        ("cut.tar.xz", whole.getvalue()[:-9000]),
+        ("cut.gz", gzip.compress(text)[:-500]),
+        ("not.gz", b"plain text"),
+    ):
+        folder = tmp_path / f"{name}.dir"
+        folder.mkdir()
+        (folder / name).write_bytes(content)
+        with pytest.raises(UserError, match=f"{name}.*damaged"):
+            _documents(Corpus(str(folder)))
+
+
+def test_undecodable_bytes_are_counted_and_placed(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ok \xc3\xa9\nbad \xff\xfe x\n\xe2\x82\n")
+    documents, report = _documents(Corpus(str(tmp_path)))
+    assert documents == [["ok é", "bad  x"]]
+    assert report.invalid == {"a.txt": [10, 4]}
+
+
+def test_nested_directories_are_reported(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "a.txt").write_text("text")
+    listing = corpora.list_sources(Corpus(str(tmp_path)))
+    assert [source.name for source in listing.sources] == ["a.txt"]
+    assert listing.nested_directories == ["inner"]
+
+
+def test_missing_and_empty_corpora_are_refused(tmp_path):
+    with pytest.raises(UserError, match="does not exist"):
+        corpora.list_sources(Corpus(str(tmp_path / "nowhere")))
+    with pytest.raises(UserError, match="holds no text: 0 files"):
+        corpora.list_sources(Corpus(str(tmp_path)))
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(UserError, match="1 files, all empty.*inner"):
+        corpora.list_sources(Corpus(str(tmp_path)))
+
+
+@hypothesis.given(
+    st.lists(st.sampled_from(["", " ", "a", "bc é", "\x85", "\r"])),
+    st.integers(1, 9),
+    st.booleans(),
+)
+def test_splits_of_a_file_hold_the_same_documents(
+    tmp_path_factory, lines, count, ends
+):
+    folder = tmp_path_factory.mktemp("corpus")
+    text = "\n".join(lines) + "\n" * ends or "x"
+    (folder / "a.txt").write_bytes(text.encode())
+    corpus = Corpus(str(folder))
+    (source,) = corpora.list_sources(corpus).sources
+    parts = corpora.split_source(source, corpus, count)
+    assert len(parts) <= count
+    report = ReadingReport()
+    pieces = [
+        [
+            piece
+            for part in some
+            for piece in corpora.read_documents(part, corpus, report)
+        ]
+        for some in ([source], parts)
+    ]
+    assert pieces[0] == pieces[1]
+
+
+def test_splits_of_jsonl_hold_the_same_documents(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"text": "d {i}"}}\n' for i in range(50)))
+    corpus = Corpus(str(tmp_path))
+    (source,) = corpora.list_sources(corpus).sources
+    parts = corpora.split_source(source, corpus, 7)
+    assert len(parts) == 7
+    assert _documents(corpus, parts)[0] == [[f"d {i}"] for i in range(50)]
+
+
+def test_long_documents_come_in_pieces(tmp_path):
+    (tmp_path / "a.txt").write_text("line\n" * 10_000)
+    corpus = Corpus(str(tmp_path))
+    (source,) = corpora.list_sources(corpus).sources
+    pieces = list(corpora.read_documents(source, corpus, ReadingReport()))
+    assert [piece.is_last for piece in pieces] == [False, False, True]
+    assert {piece.position for piece in pieces} == {"0"}
+    assert sum(len(piece.lines) for piece in pieces) == 10_000
+
+
+def test_openwebtext_archives_are_read(reference_dir):
+    corpus = Corpus(
+        str(reference_dir / "data/openwebtext_like"),
+        corpus_format="openwebtext",
+        blanks_separate_docs=False,
+    )
+    sources = corpora.list_sources(corpus).sources
+    documents, report = _documents(corpus, sources[:1])
+    assert len(documents) == 200
+    assert not report.invalid
+
+
+def test_tfds_data_sets_are_read_by_name_and_range(tmp_path):
+    tfds = pytest.importorskip("tensorflow_datasets")
+
+    class TinyProse(tfds.core.GeneratorBasedBuilder):
+        VERSION = tfds.core.Version("1.0.0")
+
+        def _info(self):
+            return self.dataset_info_from_configs(
+                features=tfds.features.FeaturesDict(
+                    {"body": tfds.features.Text()}
+                )
+            )
+
+        def _split_generators(self, dl_manager):
+            return {"train": self._generate_examples()}
+
+        def _generate_examples(self):
+            for i in range(9):
+                yield i, {"body": f"line {i}\nsecond\n\nnext {i}"}
+
+    corpus = Corpus(
+        corpus_format="tfds",
+        tfds_name="tiny_prose",
+        tfds_data_dir=str(tmp_path),
+        text_field="body",
+    )
+    (source,) = corpora.list_sources(corpus).sources
+    assert source.size == 9
+    documents, _ = _documents(corpus, [source])
+    assert len(documents) == 18
+    assert sorted(documents)[:2] == [["line 0", "second"], ["line 1", "second"]]
+    parts = corpora.split_source(source, corpus, 4)
+    assert len(parts) == 4
+    assert _documents(corpus, parts)[0] == documents
+    with pytest.raises(UserError, match="no feature 'text'.*body"):
+        _documents(
+            Corpus(
+                corpus_format="tfds",
+                tfds_name="tiny_prose",
+                tfds_data_dir=str(tmp_path),
+            ),
+            [source],
+        )

@@ -1,0 +1,278 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+import collections
+import dataclasses
+import json
+import os
+import pathlib
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.data import example_writer, records, worker_pool
+
+FIRST_WORD_ID = 5
+
+
+def _payloads(folder, prefix="pretrain_data"):
+    """All records of a directory, file after file."""
+    return [
+        payload
+        for path in sorted(folder.glob(f"{prefix}.tfrecord-*"))
+        for payload in records.read_records(str(path))
+    ]
+
+
+def _multiset(folder, prefix="pretrain_data"):
+    return collections.Counter(_payloads(folder, prefix))
+
+
+def _num_tokens(folder, prefix="pretrain_data"):
+    return sum(
+        sum(i >= FIRST_WORD_ID for i in records.decode_example(p)["input_ids"])
+        for p in _payloads(folder, prefix)
+    )
+
+
+def test_files_carry_the_originals_names(build):
+    build("out", num_shards=3)
+    assert sorted(p.name for p in (build.tmp_path / "out").iterdir()) == [
+        "manifest.json",
+        "pretrain_data.tfrecord-0-of-3",
+        "pretrain_data.tfrecord-1-of-3",
+        "pretrain_data.tfrecord-2-of-3",
+    ]
+
+
+def test_examples_are_dealt_out_in_turn(build):
+    build("one", num_shards=1)
+    build("three", num_shards=3)
+    single = _payloads(build.tmp_path / "one")
+    for i in range(3):
+        path = build.tmp_path / f"three/pretrain_data.tfrecord-{i}-of-3"
+        assert list(records.read_records(str(path))) == single[i::3]
+
+
+def test_a_stream_worker_equals_a_build_of_its_own_files(build, corpus_dir):
+    build("both", num_processes=2, num_shards=2, seed=7)
+    second = sorted(corpus_dir.iterdir())[1]
+    build("alone", {"path": str(second)}, num_shards=1, seed=8)
+    path = build.tmp_path / "both/pretrain_data.tfrecord-1-of-2"
+    assert list(records.read_records(str(path))) == _payloads(
+        build.tmp_path / "alone"
+    )
+
+
+@pytest.mark.parametrize("settings", [{}, {"num_processes": 2}])
+def test_the_same_seed_gives_the_same_bytes(build, settings):
+    for name in ("a", "b"):
+        build(name, seed=3, held_out_fraction=0.2, **settings)
+    build("c", seed=4, held_out_fraction=0.2, **settings)
+    folders = [build.tmp_path / name for name in "abc"]
+    contents = [
+        {p.name: p.read_bytes() for p in f.glob("*tfrecord*")} for f in folders
+    ]
+    assert contents[0] == contents[1]
+    assert contents[0] != contents[2]
+
+
+def test_document_draws_do_not_depend_on_the_number_of_workers(
+    build, monkeypatch
+):
+    monkeypatch.setattr("electra_tf.data.dataset_build._SMALLEST_PIECE", 1000)
+    results = []
+    for name, processes, shards in (("a", 1, 1), ("b", 2, 4), ("c", 3, 64)):
+        manifest = build(
+            name,
+            draws="document",
+            num_processes=processes,
+            num_shards=shards,
+            held_out_fraction=0.1,
+        )
+        folder = build.tmp_path / name
+        results.append(
+            (
+                _multiset(folder),
+                _multiset(folder, "eval_data"),
+                manifest["counts"],
+            )
+        )
+    assert results[0] == results[1] == results[2]
+    assert len(results[0][1]) > 10
+
+
+def test_document_draws_split_one_big_file(build, corpus_dir, monkeypatch):
+    monkeypatch.setattr("electra_tf.data.dataset_build._SMALLEST_PIECE", 1000)
+    (corpus_dir / "text_1.txt").unlink()
+    (corpus_dir / "text_2.txt").unlink()
+    manifest = build("out", draws="document", num_processes=2, num_shards=8)
+    shares = [j["counts"]["documents"] for j in manifest["jobs"].values()]
+    assert len(shares) == 8
+    assert min(shares) > 20
+
+
+def test_counts_add_up(build):
+    manifest = build("out", held_out_fraction=0.3)
+    counts, folder = manifest["counts"], build.tmp_path / "out"
+    assert counts["examples"] == len(_payloads(folder))
+    assert counts["held_out_examples"] == len(_payloads(folder, "eval_data"))
+    assert counts["documents"] + counts["held_out_documents"] == 553
+    assert 100 < counts["held_out_documents"] < 240
+    kept = _num_tokens(folder) + _num_tokens(folder, "eval_data")
+    assert counts["tokens"] == kept + counts["tokens_dropped"]
+    assert counts["tokens_dropped"] > 0
+    for job in manifest["jobs"].values():
+        for shard in job["shards"] + job["held_out_shards"]:
+            path = folder / shard["name"]
+            assert path.stat().st_size == shard["bytes"]
+            found = list(records.read_records(str(path)))
+            assert len(found) == shard["records"]
+    assert manifest == json.loads((folder / "manifest.json").read_text())
+
+
+def test_split_long_lines_drops_no_token(build):
+    counts = build("out", split_long_lines=True)["counts"]
+    assert counts["tokens_dropped"] == 0
+    assert counts["tokens"] == _num_tokens(build.tmp_path / "out")
+
+
+def test_nothing_held_out_leaves_the_training_records_alone(build):
+    build("with", draws="document", held_out_fraction=0.3)
+    build("without", draws="document")
+    whole = _multiset(build.tmp_path / "without")
+    parts = _multiset(build.tmp_path / "with")
+    assert parts + _multiset(build.tmp_path / "with", "eval_data") == whole
+
+
+@pytest.mark.parametrize("draws", ["stream", "document"])
+def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
+    settings = {"draws": draws, "num_shards": 4, "num_processes": 2}
+    build("whole", **settings)
+    real = example_writer.ExampleWriter.write
+
+    def failing(self, *args):
+        if self._job.index == 1:
+            raise KeyboardInterrupt
+        return real(self, *args)
+
+    # In this process, so that the patches reach the workers' work.
+    def in_line(options, jobs, num_workers, on_done, say):
+        single = dataclasses.replace(options, num_processes=1)
+        worker_pool.run_jobs(single, jobs, on_done, say)
+
+    monkeypatch.setattr(worker_pool, "_run_on_workers", in_line)
+    monkeypatch.setattr(example_writer.ExampleWriter, "write", failing)
+    with pytest.raises(KeyboardInterrupt):
+        build("cut", **settings)
+    folder = build.tmp_path / "cut"
+    done = sorted(folder.glob("pretrain_data.tfrecord-*"))
+    stamps = [path.stat().st_mtime_ns for path in done]
+    assert done and list(folder.glob(".tmp-*"))
+    assert not json.loads((folder / "manifest.json").read_text())["complete"]
+
+    monkeypatch.setattr(example_writer.ExampleWriter, "write", real)
+    build("cut", **settings)
+    assert any("Continuing: 1 of" in line for line in build.said)
+    assert [path.stat().st_mtime_ns for path in done] == stamps
+    assert not list(folder.glob(".tmp-*"))
+    for path in (build.tmp_path / "whole").glob("*tfrecord*"):
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+
+    build("cut", **settings)
+    assert "already complete" in build.said[0]
+    assert [path.stat().st_mtime_ns for path in done] == stamps
+
+
+def test_a_killed_worker_is_reported(build, monkeypatch):
+    monkeypatch.setattr(worker_pool, "_start_method", lambda: "fork")
+    monkeypatch.setattr(worker_pool, "run_job", lambda *_: os._exit(9))
+    with pytest.raises(UserError, match="code 9.*run the same command"):
+        build("out", num_processes=2)
+
+
+def test_errors_of_workers_arrive_as_they_are(build, corpus_dir):
+    (corpus_dir / "z.jsonl").write_text("{oops\n")
+    (corpus_dir / "y.jsonl").write_text("{oops\n")
+    with pytest.raises(UserError, match="jsonl: the line at byte 0 is not"):
+        build("out", num_processes=2)
+
+
+def test_other_settings_are_refused_by_name(build, corpus_dir, tmp_path):
+    build("out", seed=1)
+    with pytest.raises(UserError) as error:
+        build("out", seed=2, max_seq_length=16, do_lower_case=False)
+    for line in (
+        "seed: built with 1, asked for 2",
+        "max_seq_length: built with 32, asked for 16",
+        "do_lower_case: built with True, asked for False",
+        "--overwrite",
+    ):
+        assert line in str(error.value)
+    other = tmp_path / "other.txt"
+    other.write_text((tmp_path / "vocab.txt").read_text() + "extra\n")
+    with pytest.raises(UserError, match="vocabulary of 305 tokens, now 306"):
+        build("out", seed=1, vocab_file=str(other))
+    (corpus_dir / "new.txt").write_text("wab wac\n")
+    with pytest.raises(UserError, match=r"another size: new\.txt"):
+        build("out", seed=1)
+
+
+def test_a_foreign_directory_is_left_alone_even_with_overwrite(build):
+    folder = build.tmp_path / "out"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("mine")
+    (folder / "pretrain_data.tfrecord-0-of-1").write_text("old")
+    with pytest.raises(UserError, match="is not empty"):
+        build("out")
+    assert (folder / "pretrain_data.tfrecord-0-of-1").read_text() == "old"
+    build("out", overwrite=True, num_shards=2)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "manifest.json",
+        "pretrain_data.tfrecord-0-of-2",
+        "pretrain_data.tfrecord-1-of-2",
+        "thesis.txt",
+    ]
+
+
+def test_an_unwritable_output_is_a_clear_error(build):
+    (build.tmp_path / "file").write_text("x")
+    with pytest.raises(UserError, match="cannot be written to"):
+        build("file/out")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num_shards": 0}, "num_shards is 0"),
+        ({"num_processes": 0}, "num_processes is 0"),
+        ({"max_seq_length": 4}, "max_seq_length is 4"),
+        ({"held_out_fraction": 1.0}, "held_out_fraction is 1.0"),
+        ({"draws": "dice"}, "stream, document"),
+        ({"num_processes": 9}, "num_processes is 9 and num_shards 4"),
+    ],
+)
+def test_values_that_cannot_work_are_refused(build, settings, message):
+    with pytest.raises(UserError, match=message):
+        build("out", **settings)
+    assert not (build.tmp_path / "out").exists()
+
+
+def test_no_example_at_all_is_an_error(build, corpus_dir):
+    for path in pathlib.Path(corpus_dir).iterdir():
+        path.write_text(" \n\n \n")
+    with pytest.raises(UserError, match="No training example came out"):
+        build("out")
+
+
+def test_the_report_says_what_was_lost(build, corpus_dir):
+    (corpus_dir / "bad.txt").write_bytes(b"wab \xff wac\n")
+    (corpus_dir / "inner").mkdir()
+    build("out", num_shards=500)
+    said = "\n".join(build.said)
+    for part in (
+        "directories inside",
+        "500 shards for",
+        "tokens at the ends of lines did not fit",
+        "bad.txt: 1 bytes are not UTF-8 and were left out, the first at byte 4",
+    ):
+        assert part in said

@@ -1,0 +1,169 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+import collections
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.data import input_pipeline, records
+
+LENGTH = 32
+
+
+@pytest.fixture
+def config(build):
+    """A run over a small build with held-out records."""
+    build("records", held_out_fraction=0.2, num_shards=6)
+    return _config(build.tmp_path / "records")
+
+
+def _config(folder, **settings):
+    values = {
+        "pretrain_tfrecords": f"{folder}/pretrain_data.tfrecord*",
+        "eval_tfrecords": f"{folder}/eval_data.tfrecord*",
+        "max_seq_length": LENGTH,
+        "shuffle_buffer_size": 100,
+        "seed": 11,
+        "deterministic_input": True,
+    }
+    return types.SimpleNamespace(**{**values, **settings})
+
+
+def _take(iterator, count):
+    return [
+        {name: value.numpy() for name, value in next(iterator).items()}
+        for _ in range(count)
+    ]
+
+
+def _assert_same(batches, others):
+    assert len(batches) == len(others)
+    for batch, other in zip(batches, others, strict=True):
+        for name in records.FEATURE_NAMES:
+            np.testing.assert_array_equal(batch[name], other[name])
+
+
+def _stored(config, pattern):
+    return collections.Counter(
+        tuple(records.decode_example(payload)["input_ids"])
+        for path in sorted(tf.io.gfile.glob(pattern))
+        for payload in records.read_records(path)
+    )
+
+
+def _rows(batches):
+    return collections.Counter(
+        tuple(row) for batch in batches for row in batch["input_ids"].tolist()
+    )
+
+
+def test_batches_are_int32_and_hold_stored_examples(config):
+    batches = _take(iter(input_pipeline.build_dataset(config, 8, True)), 20)
+    for batch in batches:
+        assert set(batch) == set(records.FEATURE_NAMES)
+        for value in batch.values():
+            assert value.dtype == np.int32
+            assert value.shape == (8, LENGTH)
+    assert set(_rows(batches)) <= set(
+        _stored(config, config.pretrain_tfrecords)
+    )
+
+
+def test_the_seed_decides_the_order(config):
+    runs = [
+        _take(iter(input_pipeline.build_dataset(c, 8, True)), 5)
+        for c in (config, config, types.SimpleNamespace(**vars(config)))
+    ]
+    _assert_same(runs[0], runs[1])
+    config.seed = 12
+    other = _take(iter(input_pipeline.build_dataset(config, 8, True)), 5)
+    assert _rows(runs[0]) != _rows(other)
+
+
+@pytest.mark.parametrize("before", [0, 7, 400])
+def test_a_saved_iterator_goes_on_exactly(config, tmp_path, before):
+    # 400 batches of 8 are beyond the first time through the records.
+    assert sum(_stored(config, config.pretrain_tfrecords).values()) < 3200
+    iterator = iter(input_pipeline.build_dataset(config, 8, True))
+    _take(iterator, before)
+    path = tf.train.Checkpoint(it=iterator).write(str(tmp_path / "ckpt"))
+    expected = _take(iterator, 150)
+    resumed = iter(input_pipeline.build_dataset(config, 8, True))
+    # As in a new process; an iterator in use is rewound as well, except to
+    # the very beginning.
+    _take(resumed, 2 if before else 0)
+    tf.train.Checkpoint(it=resumed).read(path).assert_consumed()
+    _assert_same(_take(resumed, 150), expected)
+
+
+def test_training_reaches_every_record(config):
+    stored = _stored(config, config.pretrain_tfrecords)
+    count = 6 * sum(stored.values()) // 8
+    seen = _rows(
+        _take(iter(input_pipeline.build_dataset(config, 8, True)), count)
+    )
+    assert len(set(seen)) > 0.95 * len(stored)
+
+
+def test_held_out_records_are_read_once_and_completely(config):
+    for _ in range(2):
+        dataset = input_pipeline.build_dataset(config, 8, False)
+        batches = [
+            {n: v.numpy() for n, v in batch.items()} for batch in dataset
+        ]
+        assert _rows(batches) == _stored(config, config.eval_tfrecords)
+
+
+def test_without_held_out_records_evaluation_reads_training_records(build):
+    build("plain")
+    config = _config(build.tmp_path / "plain")
+    batches = _take(iter(input_pipeline.build_dataset(config, 8, False)), 500)
+    assert all(len(batch["input_ids"]) == 8 for batch in batches)
+    assert set(_rows(batches)) <= set(
+        _stored(config, config.pretrain_tfrecords)
+    )
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_readers_share_held_out_records(build, count):
+    # Two eval files: two readers take files, five take single records.
+    build("records", held_out_fraction=0.5, num_processes=2)
+    config = _config(build.tmp_path / "records")
+    seen = collections.Counter()
+    for index in range(count):
+        dataset = input_pipeline.build_dataset(
+            config, 4, False, input_shard=(index, count)
+        )
+        seen += _rows([{n: v.numpy() for n, v in b.items()} for b in dataset])
+    assert seen == _stored(config, config.eval_tfrecords)
+
+
+def test_readers_of_training_records_meet_different_ones(config):
+    sets = [
+        set(
+            _rows(
+                _take(
+                    iter(
+                        input_pipeline.build_dataset(
+                            config, 8, True, input_shard=(index, 2)
+                        )
+                    ),
+                    60,
+                )
+            )
+        )
+        for index in range(2)
+    ]
+    stored = _stored(config, config.pretrain_tfrecords)
+    twice = {ids for ids, count in stored.items() if count > 1}
+    assert sets[0] & sets[1] <= twice
+
+
+def test_the_order_need_not_be_deterministic(config):
+    config.deterministic_input = False
+    batches = _take(iter(input_pipeline.build_dataset(config, 8, True)), 20)
+    assert set(_rows(batches)) <= set(
+        _stored(config, config.pretrain_tfrecords)
+    )

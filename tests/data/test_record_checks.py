@@ -1,0 +1,149 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+import types
+
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.data import record_checks
+
+
+@pytest.fixture
+def config(build, vocab_file):
+    build("records", held_out_fraction=0.2)
+    folder = build.tmp_path / "records"
+    return types.SimpleNamespace(
+        folder=folder,
+        pretrain_tfrecords=f"{folder}/pretrain_data.tfrecord*",
+        eval_tfrecords=f"{folder}/eval_data.tfrecord*",
+        max_seq_length=32,
+        vocab_file=vocab_file,
+        vocab_size=305,
+        do_lower_case=True,
+        strip_accents=True,
+    )
+
+
+def _forget_manifest(config):
+    (config.folder / "manifest.json").unlink()
+
+
+@pytest.mark.parametrize("with_manifest", [True, False])
+def test_fitting_records_pass_without_a_word(config, with_manifest):
+    if not with_manifest:
+        _forget_manifest(config)
+    assert record_checks.check_records(config, True) == []
+    assert record_checks.check_records(config, False) == []
+
+
+def test_patterns_may_be_a_list_and_name_parts(config):
+    config.pretrain_tfrecords = ",".join(
+        f"{config.folder}/pretrain_data.tfrecord-{i}-of-4" for i in (0, 2)
+    )
+    found = record_checks.find_record_files(config, True)
+    assert [path[-6:] for path in found.paths] == ["0-of-4", "2-of-4"]
+    assert not found.held_out
+    assert record_checks.find_record_files(config, False).held_out
+
+
+def test_manifest_and_unfinished_files_are_no_records(config):
+    (config.folder / ".tmp-pretrain_data.tfrecord-9-of-9").write_text("x")
+    found = record_checks.find_record_files(config, True)
+    assert len(found.paths) == 4
+
+
+def test_no_match_names_the_pattern(config):
+    config.pretrain_tfrecords = "/nowhere/*"
+    with pytest.raises(UserError, match="'/nowhere/\\*'.*build_pretraining"):
+        record_checks.check_records(config, True)
+
+
+def test_empty_shards_only_is_an_error(config):
+    for path in config.folder.glob("pretrain_data*"):
+        path.write_bytes(b"")
+    with pytest.raises(UserError, match="All 4 files.*are empty"):
+        record_checks.check_records(config, True)
+
+
+@pytest.mark.parametrize("with_manifest", [True, False])
+def test_another_length_names_both(config, with_manifest):
+    config.max_seq_length = 512
+    if not with_manifest:
+        _forget_manifest(config)
+    with pytest.raises(
+        UserError, match="records are length 32, max_seq_length is 512"
+    ):
+        record_checks.check_records(config, True)
+
+
+def test_another_vocabulary_is_refused(config, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n")
+    config.vocab_file = str(other)
+    with pytest.raises(UserError, match=r"another vocabulary \(305 tokens\)"):
+        record_checks.check_records(config, True)
+
+
+def test_a_smaller_vocab_size_is_refused_without_the_file(config):
+    config.vocab_file, config.vocab_size = "/nowhere", 200
+    with pytest.raises(UserError, match="305 tokens, vocab_size is 200"):
+        record_checks.check_records(config, True)
+
+
+def test_ids_beyond_the_vocabulary_are_found_without_a_manifest(config):
+    _forget_manifest(config)
+    config.vocab_size = 100
+    with pytest.raises(UserError, match="token id .*, vocab_size is 100"):
+        record_checks.check_records(config, True)
+
+
+def test_other_casing_warns(config):
+    config.do_lower_case = False
+    (warning,) = record_checks.check_records(config, True)
+    assert "do_lower_case is False" in warning
+
+
+@pytest.mark.parametrize("with_manifest", [True, False])
+def test_a_truncated_file_is_named(config, with_manifest):
+    path = config.folder / "pretrain_data.tfrecord-2-of-4"
+    path.write_bytes(path.read_bytes()[:-10])
+    if not with_manifest:
+        _forget_manifest(config)
+    with pytest.raises(UserError, match="2-of-4.*cut short"):
+        record_checks.check_records(config, True)
+
+
+def test_an_unfinished_build_is_refused(config):
+    path = config.folder / "manifest.json"
+    text = path.read_text()
+    path.write_text(text.replace('"complete": true', '"complete": false'))
+    with pytest.raises(UserError, match="not complete"):
+        record_checks.check_records(config, True)
+
+
+def test_falling_back_to_training_records_is_said(config):
+    config.eval_tfrecords = f"{config.folder}/no_such*"
+    (warning,) = record_checks.check_records(config, False)
+    assert "No held-out records" in warning
+
+
+def test_records_of_something_else_are_refused(config):
+    _forget_manifest(config)
+    path = config.folder / "pretrain_data.tfrecord-0-of-4"
+    feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))
+    features = tf.train.Features(feature={"label": feature})
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        writer.write(tf.train.Example(features=features).SerializeToString())
+    with pytest.raises(UserError, match="no int64 feature 'input_ids'.*label"):
+        record_checks.check_records(config, True)
+
+
+def test_records_of_the_original_are_understood(golden_dir):
+    folder = golden_dir / "pretrain_data/seq128_blanks_true_3files_cased"
+    config = types.SimpleNamespace(
+        pretrain_tfrecords=f"{folder}/pretrain_data.tfrecord*",
+        max_seq_length=128,
+        vocab_size=30522,
+    )
+    assert record_checks.check_records(config, True) == []

@@ -1,0 +1,85 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+import hypothesis
+import pytest
+import tensorflow as tf
+from hypothesis import strategies as st
+
+from electra_tf.data import records
+
+LENGTH = 24
+IDS = st.lists(st.integers(0, 29_999), min_size=1, max_size=10)
+ENCODER = records.ExampleEncoder(LENGTH, 101, 102, 30_000)
+
+
+def _plain_example(first, second):
+    ids = [101, *first, 102]
+    segments = [0] * len(ids)
+    if second:
+        ids += [*second, 102]
+        segments += [1] * (len(second) + 1)
+    mask = [1] * len(ids)
+    features = {
+        name: tf.train.Feature(
+            int64_list=tf.train.Int64List(
+                value=values + [0] * (LENGTH - len(values))
+            )
+        )
+        for name, values in (
+            ("input_ids", ids),
+            ("input_mask", mask),
+            ("segment_ids", segments),
+        )
+    }
+    return tf.train.Example(features=tf.train.Features(feature=features))
+
+
+@hypothesis.given(IDS, st.one_of(st.just([]), IDS))
+def test_bytes_equal_the_deterministic_protocol_buffer(first, second):
+    expected = _plain_example(first, second)
+    payload = ENCODER.encode(first, second)
+    assert payload == expected.SerializeToString(deterministic=True)
+    assert tf.train.Example.FromString(payload) == expected
+
+
+@hypothesis.given(IDS, st.one_of(st.just([]), IDS))
+def test_decoding_gives_the_features_back(first, second):
+    expected = _plain_example(first, second).features.feature
+    for payload in (
+        ENCODER.encode(first, second),
+        _plain_example(first, second).SerializeToString(),
+    ):
+        assert records.decode_example(payload) == {
+            name: list(expected[name].int64_list.value)
+            for name in records.FEATURE_NAMES
+        }
+
+
+@hypothesis.given(st.lists(st.binary(min_size=4, max_size=70), min_size=1))
+def test_framing_equals_the_tensorflow_writer(tmp_path_factory, payloads):
+    path = str(tmp_path_factory.mktemp("records") / "written")
+    with tf.io.TFRecordWriter(path) as writer:
+        for payload in payloads:
+            writer.write(payload)
+    with open(path, "rb") as file:
+        assert b"".join(records.frame_records(payloads)) == file.read()
+    assert list(records.read_records(path)) == payloads
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20, 60])
+def test_a_file_cut_short_is_named_with_record_and_byte(tmp_path, cut):
+    path = tmp_path / "records"
+    framed = b"".join(records.frame_records([b"a" * 50, b"b" * 50]))
+    path.write_bytes(framed[:-cut])
+    with pytest.raises(records.BrokenRecordError, match=r"record 1 at byte 66"):
+        if list(records.read_records(str(path))):
+            pytest.fail("read to the end")
+
+
+def test_a_changed_byte_is_noticed(tmp_path):
+    path = tmp_path / "records"
+    framed = bytearray(b"".join(records.frame_records([b"a" * 50])))
+    framed[30] ^= 1
+    path.write_bytes(framed)
+    with pytest.raises(records.BrokenRecordError, match="damaged payload"):
+        list(records.read_records(str(path)))
