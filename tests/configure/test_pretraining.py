@@ -4,10 +4,13 @@
 
 import dataclasses
 import json
+import pathlib
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 
-from configure import pretraining
+from configure import presets, pretraining
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 
@@ -18,9 +21,22 @@ def create(**hparams):
     return PretrainingConfig.create("NAME", "DATA", **hparams)
 
 
-def test_every_recorded_config_of_the_original_is_reproduced(golden_dir):
+@pytest.fixture(scope="module")
+def cases():
+    """What the original made of ten sets of hparams."""
+    path = pathlib.Path(__file__).parents[1] / "fixtures"
+    path /= "pretraining_configs.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_recorded_configs_are_the_reference_ones(cases, golden_dir):
     path = golden_dir / "configs.json"
-    cases = json.loads(path.read_text(encoding="utf-8"))["pretraining"]
+    golden = json.loads(path.read_text(encoding="utf-8"))["pretraining"]
+    wanted = [{k: case[k] for k in ("kwargs", "config")} for case in golden]
+    assert cases == wanted
+
+
+def test_every_recorded_config_of_the_original_is_reproduced(cases):
     assert len(cases) >= 10
     for case in cases:
         config = create(**case["kwargs"]).as_dict()
@@ -29,9 +45,7 @@ def test_every_recorded_config_of_the_original_is_reproduced(golden_dir):
             assert type(config[name]) is type(expected), (name, expected)
 
 
-def test_names_and_defaults_are_the_originals(golden_dir):
-    path = golden_dir / "configs.json"
-    cases = json.loads(path.read_text(encoding="utf-8"))["pretraining"]
+def test_names_and_defaults_are_the_originals(cases):
     plain = next(c["config"] for c in cases if not c["kwargs"])
     extensions = set(create().as_dict()) - set(plain)
     assert extensions == {
@@ -290,3 +304,28 @@ def test_replace_checks_again():
     config = create()
     with pytest.raises(UserError):
         dataclasses.replace(config, mask_prob=2.0)
+
+
+@hypothesis.given(
+    hparams=st.fixed_dictionaries(
+        {},
+        optional={
+            "debug": st.booleans(),
+            "model_size": st.sampled_from(["small", "base", "large"]),
+            "preset": st.sampled_from([None, *presets.preset_names()]),
+            "seed": st.integers(0, 2**31 - 1),
+            "mask_prob": st.floats(0.1, 0.9),
+            "max_seq_length": st.integers(16, 512),
+            "max_predictions_per_seq": st.integers(1, 16),
+            "train_batch_size": st.integers(1, 4096),
+            "embedding_size": st.none() | st.integers(1, 1024),
+            "model_dir": st.text("abc/", min_size=1),
+        },
+    )
+)
+def test_any_config_survives_being_written_and_read(hparams):
+    config = create(**hparams)
+    again = PretrainingConfig.from_json(config.to_json())
+    assert again == config
+    for name, value in hparams.items():
+        assert getattr(config, name) == value
