@@ -1,0 +1,213 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Learns a WordPiece vocabulary from text and writes it, one token per line."""
+
+import argparse
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+from configure import flags
+from configure.errors import UserError
+from electra_tf.data import build_flags, storage
+from electra_tf.data.corpora import Corpus, list_sources, read_documents
+from electra_tf.data.text_reading import ReadingReport
+from electra_tf.text import vocab_builder
+
+
+def make_parser() -> flags.FrontDoorParser:
+    """Describes the command line.
+
+    Returns:
+      The parser.
+    """
+    parser = flags.FrontDoorParser(
+        prog="python -m electra_tf.commands.build_vocab",
+        usage="%(prog)s --corpus-dir DIR --output FILE\n"
+        "       [--vocab-size N] [--no-lower-case] [--overwrite] ...",
+        description=__doc__,
+    )
+    files = parser.add_argument_group("files")
+    corpus = files.add_argument(
+        *("--corpus_dir", "--corpus-dir", "--input"),
+        dest="corpus_dir",
+        default="",
+        metavar="DIR",
+        help="directory of text files, or one file",
+    )
+    corpus.shown_as = "--corpus_dir, --input"
+    flags.add_flag(
+        files, "output", required=True, metavar="FILE", help="file to write"
+    )
+    flags.boolean_argument(
+        files, "overwrite", help="replace the output if it exists"
+    )
+    _add_size_flags(parser.add_argument_group("vocabulary"))
+    words = parser.add_argument_group("words (use the same for the records)")
+    flags.boolean_argument(
+        words,
+        "do_lower_case",
+        default=True,
+        help="lower-case (default: true)",
+        negative_names=["no_lower_case"],
+    )
+    flags.boolean_argument(
+        words,
+        "strip_accents",
+        default=True,
+        help="drop accents when lower-casing (default: true)",
+        negative_names=["no_do_strip_accents"],
+    )
+    build_flags.add_corpus_flags(parser)
+    return parser
+
+
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line.
+
+    Args:
+      argv: program name and flags.
+
+    Returns:
+      The flags' values. A mistake ends the program with status 2.
+    """
+    parser = make_parser()
+    args = parser.parse_args(list(argv[1:]))
+    if not args.corpus_dir and not args.tfds_name:
+        parser.error("--corpus_dir is required (or --tfds_name)")
+    return args
+
+
+def _add_size_flags(group) -> None:
+    numbers = (
+        ("vocab_size", 30522, "tokens wanted, specials included"),
+        ("num_unused", 99, "[unused*] tokens to reserve"),
+        ("min_count", 2, "rarer characters and pairs get no token"),
+        (
+            "max_characters",
+            vocab_builder.MAX_CHARACTERS,
+            "different characters at most; raise it for Chinese or Japanese",
+        ),
+    )
+    for name, default, text in numbers:
+        flags.add_flag(
+            group,
+            name,
+            type=int,
+            default=default,
+            metavar="N",
+            help=f"{text} (default: {default})",
+        )
+
+
+def main(args: argparse.Namespace) -> None:
+    """Counts words, learns the vocabulary, writes it and says how it fits.
+
+    Args:
+      args: parsed flags.
+
+    Raises:
+      UserError: the corpus or a number is wrong, or the output exists.
+    """
+    started = time.monotonic()
+    _refuse_existing(args.output, args.overwrite)
+    report = ReadingReport()
+    lines = _corpus_lines(_corpus_of(args), report)
+    counts = vocab_builder.count_words(
+        lines, args.do_lower_case, args.strip_accents
+    )
+    tokens = vocab_builder.build_vocab(
+        counts,
+        args.vocab_size,
+        num_unused=args.num_unused,
+        min_count=args.min_count,
+        max_characters=args.max_characters,
+    )
+    _write(args.output, tokens)
+    coverage = vocab_builder.measure_coverage(tokens, counts)
+    print(_summary(args, tokens, counts, coverage))
+    print(f"  took           {time.monotonic() - started:,.1f} s")
+    for name, (offset, left_out) in report.invalid.items():
+        print(
+            f"warning: {name}: {left_out} byte(s) not in UTF-8 were left out,"
+            f" the first at byte {offset}"
+        )
+
+
+def _corpus_of(args: argparse.Namespace) -> Corpus:
+    tfds = bool(args.tfds_name) and args.corpus_format == "auto"
+    return Corpus(
+        path=args.corpus_dir,
+        corpus_format="tfds" if tfds else args.corpus_format,
+        text_field=args.text_field,
+        tfds_name=args.tfds_name,
+        tfds_split=args.tfds_split,
+        tfds_data_dir=args.tfds_data_dir,
+    )
+
+
+def _corpus_lines(corpus: Corpus, report: ReadingReport) -> Iterator[str]:
+    listing = list_sources(corpus)
+    if listing.nested_directories:
+        print(
+            "warning: directories in the corpus are not entered:"
+            f" {', '.join(listing.nested_directories)}"
+        )
+    for source in listing.sources:
+        for piece in read_documents(source, corpus, report):
+            yield from piece.lines
+
+
+def _refuse_existing(path: str, overwrite: bool) -> None:
+    if storage.is_directory(path):
+        raise UserError(
+            f"Output {path!r} is a directory; name a file, such as"
+            f" {os.path.join(path, 'vocab.txt')}."
+        )
+    if storage.exists(path) and not overwrite:
+        raise UserError(
+            f"Output {path!r} exists. Records made with it would no longer"
+            " fit; choose another name, or add --overwrite."
+        )
+
+
+def _write(path: str, tokens: list[str]) -> None:
+    folder = os.path.dirname(path)
+    if folder:
+        storage.make_directory(folder)
+    # Under another name until complete: half a vocabulary looks like a whole.
+    partial = f"{path}.partial"
+    with storage.open_file(partial, "wb") as file:
+        file.write("".join(f"{token}\n" for token in tokens).encode())
+    storage.rename(partial, path)
+
+
+def _summary(
+    args: argparse.Namespace,
+    tokens: list[str],
+    counts: dict[str, int],
+    coverage: vocab_builder.Coverage,
+) -> str:
+    size = f"{len(tokens):,} tokens"
+    if len(tokens) < args.vocab_size:
+        size += (
+            f"; {args.vocab_size:,} were wanted, but no other pair of pieces"
+            f" occurs {args.min_count} times. Use more text, or set the model's"
+            f" vocab_size to {len(tokens)}"
+        )
+    else:
+        size += ", as wanted"
+    return "\n".join(
+        [
+            f"Vocabulary written to {args.output}",
+            f"  size           {size}",
+            f"  words counted  {coverage.words:,} ({len(counts):,} different)",
+            f"  unknown words  {coverage.unknown:,}"
+            f" ({coverage.unknown_rate:.4%})",
+            f"  pieces a word  {coverage.pieces_per_word:.3f}",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    flags.run_front_door(main, parse_flags)
