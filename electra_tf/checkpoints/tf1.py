@@ -76,7 +76,9 @@ def find_checkpoint(path: str) -> str:
         if newest is None:
             # Released folders hold files without a `checkpoint` state file.
             found = sorted(tf.io.gfile.glob(os.path.join(path, "*.index")))
-            newest = found[0].removesuffix(".index") if len(found) == 1 else None
+            newest = (
+                found[0].removesuffix(".index") if len(found) == 1 else None
+            )
         if newest is None:
             raise UserError(
                 f"{path}: no checkpoint in this directory; expected files "

@@ -50,6 +50,17 @@ def attention_bias(
     return (1.0 - visible) * MASKED_SCORE
 
 
+@tf.custom_gradient
+def _without_gradient(bias: tf.Tensor):
+    """Identity whose gradient is exactly zero.
+
+    A key bias adds the same number to all of a query's scores, which softmax
+    does not see: its true gradient is zero, and what summing in float32 gives
+    is rounding noise. Returning the true value is exact and saves the sum.
+    """
+    return tf.identity(bias), tf.zeros_like
+
+
 class SelfAttention(ScopedLayer):
     """Projects to queries, keys and values and mixes the values.
 
@@ -102,11 +113,19 @@ class SelfAttention(ScopedLayer):
             tensor = tf.reshape(tensor, [batch, length, heads, size])
             return tf.transpose(tensor, [0, 2, 1, 3])  # [B, A, L, D]
 
-        query = split_heads(self.query(hidden))
-        key = split_heads(self.key(hidden))
+        scale = 1.0 / math.sqrt(size)
+        # A power of two (64 units a head) scales the query, L / D times fewer
+        # elements, to the same bits. Other factors would round differently,
+        # and Electric's rows without visible keys magnify that 1,000 times.
+        scale_query = math.frexp(scale)[0] == 0.5
+        query = self.query(hidden)
+        query = split_heads(query * scale if scale_query else query)
+        key = split_heads(self.key(hidden, _without_gradient))
         value = split_heads(self.value(hidden))
         scores = tf.matmul(query, key, transpose_b=True)  # [B, A, L, L]
-        probs = tf.nn.softmax(scores * (1.0 / math.sqrt(size)) + bias)
+        if not scale_query:
+            scores *= scale
+        probs = tf.nn.softmax(scores + bias)
         seed = randomness.at("attention_probs") if randomness else None
         probs = dropout(probs, self.config.attention_probs_dropout_prob, seed)
         mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bricks: a layer base with TF1 names, dense, layer norm, activations."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -95,10 +96,23 @@ class Dense(ScopedLayer):
         )
         self.bias = self.scoped_weight("bias", [units], "zeros")
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Maps float [..., in_width] to float [..., units]."""
+    def call(
+        self,
+        inputs: tf.Tensor,
+        on_bias: Callable[[tf.Tensor], tf.Tensor] = tf.convert_to_tensor,
+    ) -> tf.Tensor:
+        """Applies the map.
+
+        Args:
+          inputs: float [..., in_width].
+          on_bias: applied to the bias first, to change its gradient.
+
+        Returns:
+          float [..., units].
+        """
         flat = tf.reshape(inputs, [-1, self.in_width])
-        flat = tf.nn.bias_add(tf.matmul(flat, self.kernel), self.bias)
+        bias = on_bias(self.bias)
+        flat = tf.nn.bias_add(tf.matmul(flat, self.kernel), bias)
         if self._activation is not None:
             flat = self._activation(flat)
         if inputs.shape.rank == 2:
@@ -135,18 +149,66 @@ class LayerNorm(ScopedLayer):
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """Maps float [..., width] to float [..., width]."""
-        mean, variance = tf.nn.moments(inputs, axes=[-1], keepdims=True)
-        scale = tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * self.gamma
-        return inputs * scale + (self.beta - mean * scale)
+        gamma = tf.convert_to_tensor(self.gamma)
+        beta = tf.convert_to_tensor(self.beta)
+        return _layer_norm(inputs, gamma, beta)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {"width": self.width}
 
 
-def gelu(inputs: tf.Tensor) -> tf.Tensor:
-    """Gaussian error linear unit in its exact (erf) form, any float shape."""
-    return tf.nn.gelu(inputs, approximate=False)
+@tf.custom_gradient
+def _layer_norm(inputs: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor):
+    """Layer norm whose gradient is written out.
+
+    Automatic differentiation goes through the broadcasts of mean and variance
+    one operation at a time, several times the memory traffic.
+    """
+    centered = inputs - tf.reduce_mean(inputs, -1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(centered), -1, keepdims=True)
+    inverse = tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
+    normalized = centered * inverse
+
+    def gradient(upstream: tf.Tensor):
+        width = inputs.shape[-1]
+        product = upstream * normalized
+        gamma_gradient = tf.raw_ops.BiasAddGrad(
+            out_backprop=tf.reshape(product, [-1, width])
+        )
+        beta_gradient = tf.raw_ops.BiasAddGrad(
+            out_backprop=tf.reshape(upstream, [-1, width])
+        )
+        scaled = upstream * gamma
+        mean = tf.reduce_mean(scaled, -1, keepdims=True)
+        along = tf.reduce_mean(product * gamma, -1, keepdims=True)
+        inputs_gradient = inverse * (scaled - mean - normalized * along)
+        return inputs_gradient, gamma_gradient, beta_gradient
+
+    return normalized * gamma + beta, gradient
+
+
+@tf.custom_gradient
+def gelu(inputs: tf.Tensor):
+    """Gaussian error linear unit in its exact (erf) form.
+
+    Args:
+      inputs: float, any shape.
+
+    Returns:
+      Same shape and dtype.
+
+    Source: google-research/electra, model/modeling.py, gelu. The gradient is
+    written out to reuse the cumulative distribution of the forward pass.
+    """
+    cdf = 0.5 * tf.math.erfc(inputs * -math.sqrt(0.5))
+
+    def gradient(upstream: tf.Tensor) -> tf.Tensor:
+        density = tf.exp(tf.square(inputs) * -0.5)
+        density *= inputs * (1.0 / math.sqrt(2.0 * math.pi))
+        return upstream * (cdf + density)
+
+    return inputs * cdf, gradient
 
 
 def activation_function(

@@ -143,7 +143,9 @@ def _draw_whole_words(
     # The word that crosses the limit is left out whole, unless it is first.
     limit = tf.minimum(wanted, length - 1)[:, None]
     crossing = tf.gather(ordered_word, limit, batch_dims=1)
-    crosses = tf.gather(usable, limit, batch_dims=1) & (wanted < length)[:, None]
+    crosses = (
+        tf.gather(usable, limit, batch_dims=1) & (wanted < length)[:, None]
+    )
     left_out = crosses & (ordered_word == crossing)
     left_out &= ordered_word != ordered_word[:, :1]
     weights = tf.cast(chosen & ~left_out, tf.float32)

@@ -244,9 +244,7 @@ class PretrainingModel(tf_keras.Model):
             "mlm", logits, masked["masked_lm_ids"], masked["masked_lm_weights"]
         )
 
-    def _cloze(
-        self, features: Features, dropout: Randomness | None
-    ) -> Outputs:
+    def _cloze(self, features: Features, dropout: Randomness | None) -> Outputs:
         """Predicts every token from its two-sided context."""
         context, ltr, rtl = self.generator(
             features["input_ids"],

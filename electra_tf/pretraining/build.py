@@ -1,0 +1,46 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""From a configuration to the model and the optimizer of a run."""
+
+from typing import Any
+
+from electra_tf.optimization.adam_weight_decay import AdamWeightDecay
+from electra_tf.optimization.schedule import WarmupPolynomialDecay
+from electra_tf.pretraining.model import PretrainingModel
+
+
+def build_model(config: Any) -> PretrainingModel:
+    """Returns a freshly initialized model.
+
+    Args:
+      config: a `PretrainingConfig`.
+
+    Returns:
+      The model, with every variable made.
+    """
+    return PretrainingModel(config)
+
+
+def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:
+    """Returns the optimizer of a model's variables.
+
+    Args:
+      config: a `PretrainingConfig`.
+      model: what is trained.
+
+    Returns:
+      The optimizer, with zero slots.
+    """
+    schedule = WarmupPolynomialDecay(
+        config.learning_rate,
+        config.num_train_steps,
+        config.num_warmup_steps,
+        config.lr_decay_power,
+        config.lr_read_order,
+    )
+    return AdamWeightDecay(
+        model.trainable_variables,
+        schedule,
+        config.weight_decay_rate,
+        bias_correction=config.adam_bias_correction,
+    )

@@ -1,0 +1,106 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Ten training steps give the weights recorded from the original."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.checkpoints import tf1
+from electra_tf.optimization.adam_weight_decay import uses_weight_decay
+from electra_tf.pretraining.build import build_model, build_optimizer
+
+TRAJECTORIES = (
+    "electra",
+    "electra_ordered",
+    "electric",
+    "mlm",
+    "mlm_ordered",
+    "small_gradients_power2",
+    "tied_generator",
+    "uniform_generator",
+)
+BATCH = ("input_ids", "input_mask", "segment_ids")
+MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
+
+
+@pytest.mark.parametrize("name", TRAJECTORIES)
+def test_weights_follow_the_recorded_trajectory(
+    name, golden_dir, recorded_config
+):
+    directory = golden_dir / f"train_pretrain_{name}"
+    info = json.loads((directory / "info.json").read_text())
+    steps = np.load(directory / "steps.npz")
+    order = "before" if name.endswith("_ordered") else "after"
+    config = recorded_config(
+        info["hparams"], lr_read_order=f"{order}_increment"
+    )
+    model = build_model(config)
+    tf1.restore(model, str(directory / "model.ckpt-0"))
+    optimizer = build_optimizer(config, model)
+    train_step = _train_step(model, optimizer)
+    for step in range(10):
+        batch = {k: tf.constant(steps[k][step]) for k in BATCH}
+        masked = {k: tf.constant(steps[k][step]) for k in MASKED}
+        masked["input_ids"] = tf.constant(steps["masked_input_ids"][step])
+        sampled = None
+        if "sampled_tokids" in steps:
+            sampled = tf.constant(steps["sampled_tokids"][step])
+        loss, update = train_step(
+            batch, masked, sampled, tf.constant(step, tf.int64)
+        )
+        _check_step(steps, step, loss, update)
+        _check_weights(directory, step + 1, model, optimizer)
+
+
+def _train_step(model, optimizer):
+    @tf.function
+    def train_step(batch, masked, sampled, step):
+        with tf.GradientTape() as tape:
+            outputs = model.compute(batch, masked, sampled, training=True)
+        loss = outputs["total_loss"]
+        gradients = tape.gradient(loss, model.trainable_variables)
+        return loss, optimizer.update(gradients, step)
+
+    return train_step
+
+
+def _check_step(steps, step, loss, update):
+    np.testing.assert_allclose(loss, steps["total_loss"][step], rtol=1e-5)
+    np.testing.assert_allclose(
+        update["learning_rate"],
+        steps["learning_rate_used"][step],
+        rtol=1e-6,
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(
+        update["grad_norm"],
+        steps["global_grad_norm_as_used_for_clipping"][step],
+        rtol=1e-5,
+    )
+
+
+def _check_weights(directory: pathlib.Path, step, model, optimizer):
+    prefix = directory / f"model.ckpt-{step}"
+    if not prefix.with_name(prefix.name + ".index").exists():
+        return
+    reader = tf.train.load_checkpoint(str(prefix))
+    for variable in model.trainable_variables:
+        name = variable.name[:-2]
+        error = np.abs(variable.numpy() - reader.get_tensor(name)).max()
+        assert error <= 1e-5, (name, step)
+        for slots, suffix in ((optimizer.m, "m"), (optimizer.v, "v")):
+            if reader.has_tensor(f"{name}/adam_{suffix}"):
+                recorded = reader.get_tensor(f"{name}/adam_{suffix}")
+                error = np.abs(slots[name].numpy() - recorded).max()
+                assert error <= 1e-6, (name, suffix, step)
+
+
+@pytest.mark.parametrize("name", TRAJECTORIES)
+def test_the_same_variables_are_excluded_from_decay(name, golden_dir):
+    path = golden_dir / f"train_pretrain_{name}" / "info.json"
+    table = json.loads(path.read_text())["weight_decay_applies"]
+    assert {n: uses_weight_decay(n) for n in table} == table

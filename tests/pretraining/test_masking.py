@@ -1,0 +1,194 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Masking draws the original's distribution; its options do as named."""
+
+import json
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.pretraining import masking
+
+CLS, SEP, MASK = 101, 102, 103
+SPECIAL = masking.SpecialTokens(
+    CLS,
+    SEP,
+    MASK,
+    np.arange(200) >= 150,  # ids from 150 continue a word
+)
+
+
+def draw(ids, input_mask, rule, seed=0):
+    features = {
+        "input_ids": tf.constant(ids, tf.int32),
+        "input_mask": tf.constant(input_mask, tf.int32),
+    }
+    masked = masking.mask_inputs(
+        features, SPECIAL, rule, Randomness(tf.constant([7, seed]))
+    )
+    return {name: value.numpy() for name, value in masked.items()}
+
+
+def one_row(length, tokens):
+    """[CLS] tokens [SEP] and padding to `length`."""
+    row = [CLS, *tokens, SEP]
+    pad = length - len(row)
+    return [row + [0] * pad], [[1] * len(row) + [0] * pad]
+
+
+sentences = st.lists(
+    st.integers(104, 199) | st.just(MASK) | st.just(SEP),
+    min_size=0,
+    max_size=20,
+)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"without_replacement": True}, {"whole_words": True}]
+)
+@hypothesis.given(tokens=sentences, seed=st.integers(0, 1000))
+def test_only_candidates_are_chosen_and_ids_are_the_originals(
+    options, tokens, seed
+):
+    ids, mask = one_row(24, tokens)
+    rule = masking.MaskingRule(0.3, 8, **options)
+    out = draw(ids, mask, rule, seed)
+    original = np.array(ids[0])
+    used = out["masked_lm_weights"][0] > 0
+    positions = out["masked_lm_positions"][0]
+    chosen = original[positions[used]]
+    assert not set(chosen) & {CLS, SEP, MASK, 0}
+    np.testing.assert_array_equal(out["masked_lm_ids"][0][used], chosen)
+    assert (
+        not positions[~used].any() and not out["masked_lm_ids"][0][~used].any()
+    )
+    changed = out["input_ids"][0] != original
+    assert set(np.flatnonzero(changed)) <= set(positions[used])
+    assert (out["input_ids"][0][changed] == MASK).all()
+    candidates = sum(token >= 104 for token in tokens)
+    wanted = max(
+        1, min(8, round(np.float32(len(tokens) + 2) * np.float32(0.3)))
+    )
+    if not options:
+        assert used.sum() == (wanted if candidates else 0)
+    else:
+        assert len(set(positions[used])) == used.sum() <= wanted
+    if options == {"without_replacement": True}:
+        assert used.sum() == min(wanted, candidates)
+
+
+@hypothesis.given(tokens=sentences, seed=st.integers(0, 1000))
+def test_whole_word_masking_never_splits_a_word_unless_it_is_the_only_one(
+    tokens, seed
+):
+    ids, mask = one_row(24, tokens)
+    rule = masking.MaskingRule(0.4, 8, whole_words=True)
+    out = draw(ids, mask, rule, seed)
+    chosen = set(out["masked_lm_positions"][0][out["masked_lm_weights"][0] > 0])
+    words = []
+    for position, token in enumerate(ids[0]):
+        if token < 104:
+            words.append([])
+        elif token < 150 or not words or not words[-1]:
+            words.append([position])
+        else:
+            words[-1].append(position)
+    split = [w for w in words if 0 < len(chosen & set(w)) < len(w)]
+    assert not split or (len(split) == 1 and chosen <= set(split[0]))
+    if any(words):
+        assert chosen
+
+
+def test_a_sequence_without_candidates_has_no_predictions():
+    out = draw(
+        [[CLS, SEP, 0, 0], [0, 0, 0, 0]],
+        [[1, 1, 0, 0], [0] * 4],
+        masking.MaskingRule(0.5, 2),
+    )
+    assert not out["masked_lm_weights"].any()
+    assert not out["masked_lm_positions"].any()
+
+
+def test_the_number_to_predict_is_rounded_half_to_even_as_recorded(golden_dir):
+    stats = json.loads((golden_dir / "mask_stats.json").read_text())
+    for prob, counts in stats["round_half_to_even_table"]["values"].items():
+        lengths = np.arange(1, 513)
+        input_mask = (np.arange(512) < lengths[:, None]).astype(np.int32)
+        actual = masking.number_to_predict(input_mask, float(prob), 512)
+        np.testing.assert_array_equal(actual, np.maximum(1, counts))
+
+
+def test_the_same_seed_draws_the_same_positions_and_another_step_others():
+    ids, mask = one_row(128, list(range(104, 199)))
+    rule = masking.MaskingRule()
+    first, again = draw(ids, mask, rule, 3), draw(ids, mask, rule, 3)
+    other = draw(ids, mask, rule, 4)
+    for name in first:
+        np.testing.assert_array_equal(first[name], again[name])
+    assert (first["masked_lm_positions"] != other["masked_lm_positions"]).any()
+
+
+@pytest.mark.parametrize(
+    "case", ["mask_L64_p15", "mask_L128_p15", "mask_L128_p25"]
+)
+def test_statistics_agree_with_the_recorded_ones(case, golden_dir):
+    stats = json.loads((golden_dir / "mask_stats.json").read_text())[case]
+    runs = 2000
+    ids, mask = np.array(stats["input_ids"]), np.array(stats["input_mask"])
+    batch, length = ids.shape
+    rule = masking.MaskingRule(
+        stats["mask_prob"], stats["max_predictions_per_seq"]
+    )
+    out = draw(np.tile(ids, [runs, 1]), np.tile(mask, [runs, 1]), rule)
+    positions = out["masked_lm_positions"].reshape(runs, batch, -1)
+    used = out["masked_lm_weights"].reshape(runs, batch, -1) > 0
+    shown = out["input_ids"].reshape(runs, batch, length) == MASK
+    multiplicity = np.zeros([runs, batch, length], int)
+    for slot in range(positions.shape[-1]):
+        run, row = np.nonzero(used[..., slot])
+        np.add.at(multiplicity, (run, row, positions[run, row, slot]), 1)
+    _check_distinct(stats, multiplicity)
+    for times, recorded in stats[
+        "fraction_of_chosen_distinct_positions_shown_as_MASK_by_multiplicity"
+    ].items():
+        where = (multiplicity == int(times)) & (ids != MASK)
+        count, expected = where.sum(), recorded["expected"]
+        if count > 30:
+            error = abs(shown[where].mean() - expected)
+            deviation = np.sqrt(expected * (1 - expected) / count)
+            assert error <= 3 * deviation + 1e-9, times
+    _check_uniform(stats, multiplicity, ids, mask)
+
+
+def _check_distinct(stats, multiplicity):
+    """Mean number of distinct positions, within 3 standard errors of both."""
+    distinct = (multiplicity > 0).sum(-1)  # [runs, B]
+    recorded = stats["mean_distinct_positions_per_example"]
+    for row, mean in enumerate(recorded):
+        deviation = distinct[:, row].std() / np.sqrt(len(distinct))
+        # Both means are estimates from 2,000 runs.
+        bound = 3 * np.sqrt(2) * deviation + 1e-9
+        assert abs(distinct[:, row].mean() - mean) <= bound
+
+
+def _check_uniform(stats, multiplicity, ids, mask):
+    """Chi-squared of uniformity over candidates, within 3 deviations."""
+    counts = multiplicity.sum(0)  # [B, L]
+    for row, recorded in enumerate(
+        stats["chi2_uniform_over_candidates_per_example"]
+    ):
+        allowed = (mask[row] > 0) & ~np.isin(ids[row], [CLS, SEP, MASK])
+        assert not counts[row][~allowed].any()
+        dof = allowed.sum() - 1
+        assert dof == recorded["dof"]
+        if dof:
+            expected = counts[row].sum() / allowed.sum()
+            chi2 = ((counts[row][allowed] - expected) ** 2 / expected).sum()
+            # Wilson and Hilferty: the cube root is close to normal.
+            variance = 2 / (9 * dof)
+            score = (chi2 / dof) ** (1 / 3) - (1 - variance)
+            assert abs(score) <= 3 * np.sqrt(variance), row

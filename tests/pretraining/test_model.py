@@ -1,0 +1,144 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The model's variables, sharing, options and draws."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.pretraining.model import PretrainingModel
+
+CONFIGURATIONS = (
+    "small",
+    "small_electric",
+    "small_untied_generator_False",
+    "small_mlm_electra_objective_False",
+    "small_untied_generator_embeddings",
+    "small_uniform_generator",
+    "small_two_tower_generator_electra",
+    "small_electric_untied_generator_embeddings",
+    "debug_small",
+    "debug_base",
+)
+
+
+@pytest.fixture
+def features():
+    random = np.random.RandomState(0)
+    ids = random.randint(104, 200, [4, 16])
+    ids[:, 0], ids[:, 15] = 101, 102
+    return {
+        "input_ids": tf.constant(ids, tf.int32),
+        "input_mask": tf.ones([4, 16], tf.int32),
+        "segment_ids": tf.zeros([4, 16], tf.int32),
+    }
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_variables_have_the_originals_names_and_shapes(
+    name, golden_dir, tmp_path
+):
+    path = golden_dir / "variables_all_configs.json"
+    recorded = json.loads(path.read_text())[f"pretrain/{name}"]
+    config = PretrainingConfig.create(
+        "m",
+        str(tmp_path),
+        vocab_file=str(golden_dir / "vocab.txt"),
+        **recorded["hparams"],
+    )
+    model = PretrainingModel(config)
+    expected = {
+        v["name"]: v["shape"]
+        for v in recorded["creation_order_model_variables"]
+        if v["trainable"]
+    }
+    actual = {v.name[:-2]: v.shape.as_list() for v in model.trainable_variables}
+    assert actual == expected
+    count = sum(int(tf.size(v)) for v in model.trainable_variables)
+    assert count == recorded["n_params_trainable"]
+
+
+def test_generator_and_discriminator_share_tables_and_layer_norm(tiny_config):
+    model = PretrainingModel(tiny_config())
+    assert model.generator.embeddings is model.discriminator.embeddings
+    untied = PretrainingModel(tiny_config(untied_generator_embeddings=True))
+    assert untied.generator.embeddings is not untied.discriminator.embeddings
+    tied = PretrainingModel(tiny_config(untied_generator=False))
+    assert tied.generator is tied.discriminator
+
+
+def test_draws_depend_on_seed_and_step_only(tiny_config, features):
+    model = PretrainingModel(tiny_config())
+
+    def run(seed, step):
+        out = model.compute(
+            features, training=True, seed=tf.constant([seed, step])
+        )
+        return out["masked_lm_positions"].numpy(), float(out["total_loss"])
+
+    (positions, loss), (again, same_loss) = run(1, 5), run(1, 5)
+    np.testing.assert_array_equal(positions, again)
+    assert loss == same_loss
+    for other in (run(1, 6), run(2, 5)):
+        assert (positions != other[0]).any() and loss != other[1]
+
+
+def test_initial_weights_follow_the_seed(tiny_config):
+    first, same, other = (
+        PretrainingModel(tiny_config(seed=seed)) for seed in (3, 3, 4)
+    )
+    name = "electra/encoder/layer_0/intermediate/dense/kernel:0"
+    weights = [
+        next(v for v in m.variables if v.name == name).numpy()
+        for m in (first, same, other)
+    ]
+    np.testing.assert_array_equal(weights[0], weights[1])
+    assert (weights[0] != weights[2]).any()
+    assert np.abs(weights[0]).max() <= 0.04 + 1e-6  # cut at two deviations
+    assert abs(weights[0].std() - 0.02 * 0.88) < 0.004
+
+
+def test_dropout_applies_in_training_only(tiny_config, features):
+    model = PretrainingModel(tiny_config())
+    seed = tf.constant([0, 0])
+    quiet = [model.compute(features, seed=seed)["disc_logits"] for _ in "ab"]
+    np.testing.assert_array_equal(*quiet)
+    noisy = model.compute(features, training=True, seed=seed)["disc_logits"]
+    assert np.abs(noisy - quiet[0]).max() > 1e-3
+
+
+def test_the_masked_lm_objective_has_no_discriminator(tiny_config, features):
+    out = PretrainingModel(tiny_config(electra_objective=False)).compute(
+        features
+    )
+    assert "disc_loss" not in out and "sampled_tokids" not in out
+    assert float(out["total_loss"]) == float(out["mlm_loss"])
+
+
+def test_a_vocabulary_larger_than_the_table_is_refused(tiny_config):
+    with pytest.raises(UserError, match=r"200 tokens .* vocab_size is 150"):
+        PretrainingModel(tiny_config(vocab_size=150))
+
+
+def test_a_sequence_longer_than_the_position_table_is_refused(
+    tiny_config, features
+):
+    model = PretrainingModel(tiny_config())
+    long = {k: tf.tile(v, [1, 3]) for k, v in features.items()}
+    with pytest.raises(ValueError, match="48 wordpieces .* 32 rows"):
+        model.compute(long)
+
+
+def test_the_batch_and_length_may_be_unknown_when_traced(tiny_config, features):
+    model = PretrainingModel(tiny_config())
+    spec = {k: tf.TensorSpec([None, None], tf.int32) for k in features}
+    traced = tf.function(
+        lambda f: model.compute(f)["disc_logits"], input_signature=[spec]
+    )
+    np.testing.assert_allclose(
+        traced(features), model.compute(features)["disc_logits"], atol=1e-6
+    )
