@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times building records, from the command line to the last byte written.
 
-Three routes take turns: the pure-Python one (plain_example_builder.py), ours
-with one process, ours with two. Wall time of whole programs, start-up
-included. The records of the first two are compared example by example.
+The routes take turns: the pure-Python one (plain_example_builder.py), ours
+with one process, ours with two, and ours with draws by document. Wall time and
+processor time of whole programs, start-up included; on a busy machine the
+processor time is the steadier one. The examples of the first two routes are
+compared one by one.
 
   python benchmarks/dataset_building.py --repeats=3 --json=result.json
 """
@@ -45,7 +47,7 @@ def _subset(corpus_dir, megabytes, target):
 
 
 def _run(command):
-    started = time.perf_counter()
+    started, before = time.perf_counter(), os.times()
     subprocess.run(
         [sys.executable, *command],
         check=True,
@@ -53,7 +55,11 @@ def _run(command):
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": ROOT, "TF_CPP_MIN_LOG_LEVEL": "3"},
     )
-    return time.perf_counter() - started
+    wall, after = time.perf_counter() - started, os.times()
+    cpu = (after.children_user + after.children_system) - (
+        before.children_user + before.children_system
+    )
+    return wall, cpu
 
 
 def _same_examples(first, second):
@@ -123,13 +129,16 @@ def _measure(args, folder, corpus):
         "two processes, document draws": [*ours, *two, "--draws=document"],
     }
     seconds = {name: [] for name in routes}
+    processor = {name: [] for name in routes}
     same = None
     for repeat in range(args.repeats):
         for name, command in routes.items():
             if name == "plain" and repeat >= args.plain_repeats:
                 continue
             output = os.path.join(folder, f"{name} {repeat}")
-            seconds[name].append(_run([*command, f"--output_dir={output}"]))
+            wall, cpu = _run([*command, f"--output_dir={output}"])
+            seconds[name].append(wall)
+            processor[name].append(cpu)
         if same is None:
             same = _same_examples(
                 os.path.join(folder, "plain 0"),
@@ -138,6 +147,9 @@ def _measure(args, folder, corpus):
     medians = {name: statistics.median(s) for name, s in seconds.items()}
     return {
         "seconds": seconds,
+        "processor_seconds": {
+            name: statistics.median(s) for name, s in processor.items()
+        },
         "medians": medians,
         "same_examples": same,
         "num_shards": args.num_shards,
@@ -151,11 +163,12 @@ def _measure(args, folder, corpus):
 
 def _show(result):
     print(f"{result['corpus_megabytes']} MB, {result['machine']}")
-    print(f"{'route':32}{'median s':>10}{'MB/s':>8}   runs")
+    print(f"{'route':32}{'median s':>10}{'MB/s':>8}{'cpu s':>8}   runs")
     for name, median in result["medians"].items():
         rate = result["corpus_megabytes"] / median
         runs = " ".join(f"{s:.1f}" for s in result["seconds"][name])
-        print(f"{name:32}{median:10.2f}{rate:8.2f}   {runs}")
+        cpu = result["processor_seconds"][name]
+        print(f"{name:32}{median:10.2f}{rate:8.2f}{cpu:8.2f}   {runs}")
     print(f"same examples as the plain route: {result['same_examples']}")
     for name in (
         "speedup_one_process",
