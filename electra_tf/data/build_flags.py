@@ -6,6 +6,7 @@ The original's spellings work (`--corpus-dir`), and so do underscores.
 """
 
 import argparse
+from typing import Any
 
 from absl.flags import argparse_flags
 
@@ -41,7 +42,13 @@ def make_parser(description: str, usage: str) -> argparse.ArgumentParser:
     )
 
 
-def add_flag(group, name: str, *, dest: str = "", **settings) -> None:
+def add_flag(
+    group: Any,
+    name: str,
+    *,
+    dest: str = "",
+    **settings: Any,
+) -> None:
     """Adds a flag in both spellings, with dashes and with underscores.
 
     Args:

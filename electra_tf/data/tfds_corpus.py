@@ -6,6 +6,7 @@ TensorFlow and TFDS are imported only when such a corpus is asked for.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from configure.errors import UserError
 from electra_tf.data.text_reading import (
@@ -61,7 +62,7 @@ def count_examples(name: str, split: str, data_dir: str) -> int:
 
 
 def read_examples(
-    source,
+    source: Any,
     split: str,
     data_dir: str,
     text_field: str,

@@ -189,17 +189,17 @@ def _layer_norm(inputs: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor):
 
 
 @tf.custom_gradient
-def gelu(inputs: tf.Tensor):
+def gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
     """Gaussian error linear unit in its exact (erf) form.
 
     Args:
       inputs: float, any shape.
 
     Returns:
-      Same shape and dtype.
+      Same shape and dtype; to TensorFlow, which wraps the function, also the
+      gradient, written out to reuse what the forward pass computed.
 
-    Source: google-research/electra, model/modeling.py, gelu. The gradient is
-    written out to reuse the cumulative distribution of the forward pass.
+    Source: google-research/electra, model/modeling.py, gelu.
     """
     cdf = 0.5 * tf.math.erfc(inputs * -math.sqrt(0.5))
 
