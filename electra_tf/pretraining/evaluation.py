@@ -11,7 +11,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1
-from electra_tf.data.input_pipeline import build_dataset, check_records
+from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.pretraining import metrics, model_directory, report
 from electra_tf.pretraining.build import build_model
 from electra_tf.pretraining.model import PretrainingModel
@@ -119,10 +119,9 @@ def _corpus_counts(
 ) -> np.ndarray | None:
     """How often each token occurs in training examples; None without any."""
     try:
-        check_records(config, training=True)
+        batches = build_dataset(config, config.train_batch_size, training=True)
     except UserError:
         return None  # Evaluating where only held-out records are.
-    batches = build_dataset(config, config.train_batch_size, training=True)
     return metrics.count_tokens(batches, model.encoder_config.vocab_size)
 
 

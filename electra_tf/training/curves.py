@@ -60,7 +60,17 @@ def draw_curves(
     panels = [p for p in panels if _has_data(p, train_rows, eval_rows)]
     columns = min(4, max(1, (len(panels) + 1) // 2))
     rows = max(1, -(-len(panels) // columns))
-    figure = Figure(figsize=(4.2 * columns, 3.2 * rows), layout="constrained")
+    width, height = 4.2 * columns, 3.2 * rows + 0.4
+    figure = Figure(figsize=(width, height))
+    # Margins in inches; laying out automatically takes twice the time.
+    figure.subplots_adjust(
+        left=0.6 / width,
+        right=1 - 0.15 / width,
+        bottom=0.5 / height,
+        top=1 - 0.75 / height,
+        wspace=0.22,
+        hspace=0.38,
+    )
     figure.suptitle(title)
     for index, panel in enumerate(panels):
         axes = figure.add_subplot(rows, columns, index + 1)

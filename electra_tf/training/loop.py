@@ -97,7 +97,8 @@ class TrainLoop(orbit.AbstractTrainer):
         self._names: list[str] = []
         self._pending: list[tuple[Features, tf.Tensor]] = []
         self._first_step = 0
-        self._run_step = tf.function(self._distributed_step)
+        # Nothing here branches on tensors; converting would only take time.
+        self._run_step = tf.function(self._distributed_step, autograph=False)
 
     def train(self, num_steps: tf.Tensor) -> None:
         """Runs `num_steps` updates (int32 scalar); see `take_chunk`.
@@ -204,7 +205,8 @@ class EvalLoop(orbit.AbstractEvaluator):
         self._create_metrics = create_metrics
         self._on_batch = on_batch
         self._should_stop = should_stop
-        self._run_step = tf.function(self._distributed_step)
+        # Nothing here branches on tensors; converting would only take time.
+        self._run_step = tf.function(self._distributed_step, autograph=False)
 
     def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
         """Evaluates at most `num_steps` batches (int32; -1 means all).

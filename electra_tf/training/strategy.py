@@ -3,6 +3,7 @@
 """Where to train: one device, several GPUs, several workers or a TPU."""
 
 import contextlib
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -124,7 +125,9 @@ def replica_rows(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     return {name: rows(batch) for name, batch in features.items()}
 
 
-def sum_over_replicas(values):
+def sum_over_replicas(
+    values: Sequence[tf.Tensor | tf.IndexedSlices | None],
+) -> Sequence[tf.Tensor | tf.IndexedSlices | None]:
     """Adds tensors or IndexedSlices over all replicas; None stays None."""
     context = tf.distribute.get_replica_context()
     if context.num_replicas_in_sync == 1:

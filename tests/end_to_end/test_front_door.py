@@ -1,0 +1,124 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`run_pretraining.py` as a person uses it."""
+
+import json
+import os
+import pathlib
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import tensorflow as tf
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def command(data_dir, hparams, *flags):
+    return [
+        sys.executable,
+        "run_pretraining.py",
+        "--data-dir",
+        str(data_dir),
+        "--model-name",
+        "m",
+        "--hparams",
+        json.dumps(hparams),
+        *flags,
+    ]
+
+
+def call(*args):
+    return subprocess.run(
+        command(*args), cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
+
+
+def test_train_then_evaluate_only(data_dir, settings, tmp_path):
+    hparams = settings(num_train_steps=6, log_every_n_steps=2)
+    trained = call(data_dir, hparams)
+    assert trained.returncode == 0, trained.stderr
+    assert "6/6 = 100.0%, SPS: " in trained.stdout
+    assert "train | step" not in trained.stdout  # orbit's own line
+    run = tmp_path / "run"
+    assert json.loads((run / "config.json").read_text())["seed"] == 0
+    assert (run / "curves.png").stat().st_size > 1000
+    assert not (run / "results").exists()
+
+    evaluated = call(data_dir, hparams, "--do_train=false", "--do_eval")
+    assert evaluated.returncode == 0, evaluated.stderr
+    lines = (run / "results" / "r.txt").read_text().splitlines()
+    assert lines == sorted(lines)
+    values = dict(line.split(" = ") for line in lines)
+    for name in (
+        "disc_accuracy disc_auc disc_auc_frequency_rank disc_auc_real_tokens"
+        " disc_loss disc_precision disc_recall loss masked_lm_accuracy"
+        " masked_lm_accuracy_at_mask masked_lm_loss sampled_masked_lm_accuracy"
+        " masked_lm_most_frequent_accuracy"
+    ).split():
+        assert name in values
+    assert values["global_step"] == "6"
+    assert values["examples"] == "10"  # The last, smaller batch as well.
+    pickled = pickle.loads((run / "results" / "r.pkl").read_bytes())
+    assert {k: str(v) for k, v in pickled.items()} == values
+    record = json.loads((run / "results" / "r.json").read_text())
+    assert record["metrics"] == pickled
+
+    again = call(data_dir, hparams)
+    assert again.returncode == 0
+    assert "Already trained to step 6" in again.stdout
+
+
+def test_sigterm_saves_and_the_same_command_goes_on(
+    data_dir, settings, tmp_path
+):
+    hparams = settings(
+        num_train_steps=1_000_000, save_checkpoints_steps=1_000_000
+    )
+    log = tmp_path / "run" / "train_log.jsonl"
+    child = subprocess.Popen(
+        command(data_dir, hparams),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.time() + 200
+    while not (log.exists() and log.read_text().count("\n") >= 3):
+        assert time.time() < deadline and child.poll() is None
+        time.sleep(0.1)
+    child.send_signal(signal.SIGTERM)
+    output, errors = child.communicate(timeout=60)
+    assert child.returncode == 128 + signal.SIGTERM
+    assert "Run the same command again to continue" in output
+    assert "Traceback" not in errors
+    newest = tf.train.latest_checkpoint(tmp_path / "run")
+    step = int(newest.rsplit("-", 1)[1])
+    assert step >= 3
+    assert json.loads(log.read_text().splitlines()[-1])["step"] == step
+
+    hparams["num_train_steps"] = step + 2
+    continued = call(data_dir, hparams)
+    assert continued.returncode == 0, continued.stderr
+    assert f"Continuing from {newest}" in continued.stdout
+    assert f"num_train_steps: 1000000 -> {step + 2}" in continued.stdout
+
+
+def test_users_mistakes_are_messages(data_dir, settings, tmp_path):
+    def complaint(hparams, *flags):
+        result = call(data_dir, hparams, *flags)
+        assert result.returncode in (1, 2)
+        assert "Traceback" not in result.stderr
+        return result.stderr
+
+    assert "there is no checkpoint in" in complaint(
+        settings("nothing"), "--do_train=false", "--do_eval=true"
+    )
+    if not tf.config.list_physical_devices("GPU"):
+        assert "require_gpu is true" in complaint(settings(), "--require_gpu")
+    assert not (tmp_path / "run").exists()
+    if os.geteuid():  # root may write anywhere
+        (tmp_path / "locked").mkdir(mode=0o500)
+        assert "cannot be written" in complaint(settings("locked/run"))

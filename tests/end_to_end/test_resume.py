@@ -1,0 +1,107 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A run that was killed ends where one that was not ends, to the bit."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.pretraining import PretrainingConfig
+from electra_tf.pretraining import runner
+from electra_tf.training.summaries import TIMING_FIELDS, read_rows
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Dies by SIGKILL in the middle of step 13's row, three steps after a
+# checkpoint, as a machine that loses its power does.
+KILLED_RUN = """
+import json, os, signal, sys
+from configure.pretraining import PretrainingConfig
+from electra_tf.pretraining import runner
+from electra_tf.training import summaries
+
+write = summaries.JsonLines.write
+
+def write_or_die(self, step, values):
+    write(self, step, values)
+    if step == 13:
+        with open(self._path, "a") as file:
+            file.write('{"step": 14, "lo')
+        os.kill(os.getpid(), signal.SIGKILL)
+
+summaries.JsonLines.write = write_or_die
+data_dir, hparams = sys.argv[1:]
+runner.run(PretrainingConfig.create("m", data_dir, **json.loads(hparams)))
+"""
+
+
+def saved_tensors(path):
+    reader = tf.train.load_checkpoint(str(path))
+    return {
+        name: reader.get_tensor(name)
+        for name in reader.get_variable_to_shape_map()
+        if name.endswith("VARIABLE_VALUE") and "save_counter" not in name
+    }
+
+
+def untimed(path):
+    return [
+        {k: v for k, v in row.items() if k not in TIMING_FIELDS}
+        for row in read_rows(str(path))
+    ]
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        pytest.param({}, id="electra"),
+        pytest.param(
+            {"electric_objective": True, "electra_objective": False},
+            id="electric",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_killed_and_continued_equals_uninterrupted(
+    data_dir, settings, tmp_path, objective
+):
+    whole, killed = (
+        settings(name, eval_every_n_steps=5, **objective)
+        for name in ("whole", "killed")
+    )
+    runner.run(PretrainingConfig.create("m", str(data_dir), **whole))
+
+    child = subprocess.run(
+        [sys.executable, "-c", KILLED_RUN, str(data_dir), json.dumps(killed)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    assert tf.train.latest_checkpoint(tmp_path / "killed").endswith("-10")
+    runner.run(PretrainingConfig.create("m", str(data_dir), **killed))
+
+    expected = saved_tensors(tmp_path / "whole" / "model.ckpt-20")
+    found = saved_tensors(tmp_path / "killed" / "model.ckpt-20")
+    assert found.keys() == expected.keys()
+    assert len([name for name in expected if "optimizer/m" in name]) > 20
+    assert len([name for name in expected if "optimizer/v" in name]) > 20
+    start = saved_tensors(tmp_path / "killed" / "model.ckpt-0")
+    moved = [not np.array_equal(start[name], expected[name]) for name in start]
+    assert np.mean(moved) > 0.9  # Key biases have no gradient.
+    for name, value in expected.items():
+        assert np.array_equal(found[name], value), name
+    for log in ("train_log.jsonl", "eval_log.jsonl"):
+        rows = untimed(tmp_path / "whole" / log)
+        assert rows
+        assert untimed(tmp_path / "killed" / log) == rows
+    assert [r["step"] for r in rows] == [5, 10, 15, 20]

@@ -1,0 +1,128 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Trains with one device and with two, with fixed masks; prints the results.
+
+A program of its own: virtual devices must be made before TensorFlow starts.
+"""
+
+import json
+import sys
+
+import numpy as np
+import orbit
+import tensorflow as tf
+
+from configure.pretraining import PretrainingConfig
+from electra_tf.pretraining import report
+from electra_tf.pretraining.build import build_model, build_optimizer
+from electra_tf.training import strategy as strategies
+from electra_tf.training.loop import EvalLoop, TrainLoop
+
+STEPS = 3
+
+
+def fixed_inputs(features):
+    """Masks positions 2 and 4 and replaces them by fixed tokens."""
+    ids = features["input_ids"]
+    rows = tf.shape(ids)[0]
+    positions = tf.tile([[2, 4]], [rows, 1])
+    at = tf.reduce_sum(tf.one_hot([2, 4], ids.shape[1], dtype=tf.int32), 0)
+    return {
+        "input_ids": ids * (1 - at) + 103 * at,
+        "masked_lm_positions": positions,
+        "masked_lm_ids": tf.gather(ids, positions, batch_dims=1),
+        # Unequal weights on the two devices' rows.
+        "masked_lm_weights": tf.cast(
+            tf.gather(ids, positions, batch_dims=1) > 130, tf.float32
+        ),
+    }
+
+
+def batches(length, count):
+    rng = np.random.default_rng(0)
+    for _ in range(count):
+        ids = rng.integers(104, 200, [4, length]).astype(np.int32)
+        mask = (np.arange(length) < rng.integers(6, length, [4, 1])).astype(
+            np.int32
+        )
+        yield {
+            "input_ids": tf.constant(ids * mask),
+            "input_mask": tf.constant(mask),
+            "segment_ids": tf.zeros_like(ids),
+        }
+
+
+def train(config, strategy):
+    with strategies.creation_scope(strategy):
+        model = build_model(config)
+        optimizer = build_optimizer(config, model)
+        step = orbit.utils.create_global_step()
+
+    def compute(features, seed, training):
+        masked = fixed_inputs(features)
+        return model.compute(
+            features,
+            masked_inputs=masked,
+            sampled_token_ids=(masked["masked_lm_ids"] * 7) % 96 + 104,
+            training=False,
+            seed=seed,
+        )
+
+    loop = TrainLoop(
+        compute=compute,
+        variables=model.trainable_variables,
+        optimizer=optimizer,
+        iterator=batches(config.max_seq_length, STEPS),
+        step=step,
+        seed=0,
+        strategy=strategy,
+        step_values=report.step_values,
+    )
+    loop.train(tf.constant(STEPS))
+    chunk = loop.take_chunk()
+    evaluator = EvalLoop(
+        compute=compute,
+        create_dataset=lambda: batches(config.max_seq_length, 1),
+        seed=0,
+        strategy=strategy,
+        outputs=lambda features, outputs: {"probs": outputs["disc_probs"]},
+        create_metrics=Kept,
+    )
+    evaluated = evaluator.evaluate(tf.constant(1))
+    return {
+        "names": chunk.names,
+        "values": chunk.values.tolist(),
+        "step": int(step.numpy()),
+        "evaluation": [evaluated["loss"], *evaluated["probs"]],
+        "weights": {
+            v.name.split(":")[0]: v.numpy().ravel().tolist()
+            for v in model.trainable_variables
+        },
+    }
+
+
+class Kept:
+    """Keeps what an evaluation hands over."""
+
+    def update(self, arrays, total_loss):
+        self.result_ = {"loss": total_loss, "probs": arrays["probs"].tolist()}
+
+    def result(self):
+        return self.result_
+
+
+def main():
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(
+        cpu, [tf.config.LogicalDeviceConfiguration()] * 2
+    )
+    config = PretrainingConfig.create("m", "none", **json.loads(sys.argv[1]))
+    one = train(config, strategies.create_strategy("one_device"))
+    mirrored = strategies.create_strategy("mirrored")
+    assert mirrored.num_replicas_in_sync == 2
+    two = train(config, mirrored)
+    print("RESULT" + json.dumps([one, two]))
+
+
+if __name__ == "__main__":
+    main()
