@@ -110,7 +110,12 @@ class TrainLoop(orbit.AbstractTrainer):
         self._first_step = int(self._step.numpy())
         self._pending = []
         for _ in range(int(num_steps)):
-            batch = self._next_batch()
+            batch = _next_batch(self._iterator, "training")
+            if batch is None:
+                raise UserError(
+                    "the training records do not fill a single batch; build"
+                    " more records or lower train_batch_size."
+                )
             self._pending.append((batch, self._run_step(batch)))
             if self._should_stop():
                 raise TrainingInterruptedError
@@ -124,21 +129,6 @@ class TrainLoop(orbit.AbstractTrainer):
             values=np.array([values.numpy() for _, values in pending]),
             batches=[batch for batch, _ in pending],
         )
-
-    def _next_batch(self) -> Features:
-        try:
-            return next(self._iterator)
-        except StopIteration:
-            raise UserError(
-                "the training records do not fill a single batch; build more"
-                " records or lower train_batch_size."
-            ) from None
-        except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as err:
-            raise UserError(
-                "a training record cannot be read: the file is truncated or"
-                f" its examples have another length. TensorFlow says:"
-                f" {err.message}"
-            ) from err
 
     def _distributed_step(self, features: Features) -> tf.Tensor:
         values = self._strategy.run(self._replica_step, args=(features,))
@@ -221,7 +211,11 @@ class EvalLoop(orbit.AbstractEvaluator):
         metrics = self._create_metrics()
         limit = int(num_steps)
         batches = examples = 0
-        for features in self._create_dataset():
+        iterator = iter(self._create_dataset())
+        while batches != limit:
+            features = _next_batch(iterator, "evaluation")
+            if features is None:
+                break
             replicas, loss = self._run_step(
                 features, tf.constant(batches, tf.int32)
             )
@@ -231,8 +225,6 @@ class EvalLoop(orbit.AbstractEvaluator):
             self._on_batch(batches, float(loss))
             if self._should_stop():
                 raise TrainingInterruptedError
-            if batches == limit:
-                break
         if not batches:
             raise UserError(
                 "the evaluation records do not fill a single batch; build more"
@@ -323,6 +315,18 @@ def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
         " the last checkpoint and would meet the same batch; lower"
         " learning_rate, raise num_warmup_steps, or change seed."
     )
+
+
+def _next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
+    """The next batch; None at the end of the records."""
+    try:
+        return next(iterator, None)
+    except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
+        raise UserError(
+            f"a record for {purpose} cannot be read: its file is damaged or"
+            " its examples have another length than max_seq_length. TensorFlow"
+            f" says: {error.message}"
+        ) from error
 
 
 def _rows(features: Features) -> int:

@@ -3,7 +3,8 @@
 """Where to train: one device, several GPUs, several workers or a TPU."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -137,7 +138,9 @@ def sum_over_replicas(
     return [None if value is None else next(summed) for value in values]
 
 
-def first_replica_writes(next_creator, **kwargs):
+def first_replica_writes(
+    next_creator: Callable[..., tf.Variable], **kwargs: Any
+) -> tf.Variable:
     """Variable creator: every replica keeps what the first one assigns.
 
     All replicas compute the same update from summed gradients, so a plain
@@ -149,7 +152,7 @@ def first_replica_writes(next_creator, **kwargs):
 
 
 @contextlib.contextmanager
-def creation_scope(strategy: tf.distribute.Strategy):
+def creation_scope(strategy: tf.distribute.Strategy) -> Iterator[None]:
     """Where variables are created; see `first_replica_writes`."""
     with strategy.scope():
         if strategy.num_replicas_in_sync == 1:

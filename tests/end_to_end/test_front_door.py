@@ -119,6 +119,14 @@ def test_users_mistakes_are_messages(data_dir, settings, tmp_path):
     if not tf.config.list_physical_devices("GPU"):
         assert "require_gpu is true" in complaint(settings(), "--require_gpu")
     assert not (tmp_path / "run").exists()
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    whole = data_dir / "pretrain_tfrecords" / "pretrain_data.tfrecord-0-of-3"
+    changed = bytearray(whole.read_bytes())
+    changed[-30] ^= 1  # Inside the last record, whose checksum is now wrong.
+    (damaged / "pretrain_data.tfrecord-0-of-1").write_bytes(changed)
+    found = complaint(settings(pretrain_tfrecords=f"{damaged}/*"))
+    assert "record" in found and "error: " in found
     if os.geteuid():  # root may write anywhere
         (tmp_path / "locked").mkdir(mode=0o500)
         assert "cannot be written" in complaint(settings("locked/run"))
