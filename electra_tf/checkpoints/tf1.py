@@ -14,16 +14,39 @@ from configure.errors import UserError
 _SLOT_SUFFIXES = ("/adam_m", "/adam_v")
 _STEP_NAME = "global_step"
 
-# Which hparam to change when a variable's shape differs, by part of its name.
+_HIDDEN = "model_size or model_hparam_overrides.hidden_size"
+_INNER = "model_hparam_overrides.intermediate_size (4 * hidden_size unless set)"
+_GENERATOR = "generator_hidden_size (1.0 for the released small model)"
+_WIDTH = "embedding_size"
+
+# Which hparam sets each axis (the last named one, all further axes), by part
+# of the variable's name; the first part that matches counts.
 _SHAPE_HINTS = (
-    ("position_embeddings", "model_hparam_overrides.max_position_embeddings"),
-    ("token_type_embeddings", "model_hparam_overrides.type_vocab_size"),
-    ("word_embeddings", "vocab_size (rows) or embedding_size (columns)"),
+    (
+        "position_embeddings",
+        "model_hparam_overrides.max_position_embeddings",
+        _WIDTH,
+    ),
+    (
+        "token_type_embeddings",
+        "model_hparam_overrides.type_vocab_size",
+        _WIDTH,
+    ),
+    ("word_embeddings", "vocab_size", _WIDTH),
+    ("embeddings/LayerNorm", _WIDTH),
+    ("electra/embeddings_project/kernel", _WIDTH, _HIDDEN),
+    ("embeddings_project/kernel", _WIDTH, _GENERATOR),
     ("output_bias", "vocab_size"),
-    ("generator", "generator_hidden_size (1.0 for the released small model)"),
-    ("cloze_predictions", "generator_hidden_size"),
-    ("embeddings", "embedding_size"),
-    ("", "model_size or model_hparam_overrides.hidden_size"),
+    ("generator_predictions/dense/kernel", _GENERATOR, _WIDTH),
+    ("cloze_predictions/dense/kernel", _GENERATOR, _WIDTH),
+    ("generator_predictions/", _WIDTH),
+    ("cloze_predictions/", _WIDTH),
+    ("generator", _GENERATOR),
+    ("intermediate/dense/kernel", _HIDDEN, _INNER),
+    ("intermediate/dense/bias", _INNER),
+    ("attention/output/dense/kernel", _HIDDEN),
+    ("output/dense/kernel", _INNER, _HIDDEN),
+    ("", _HIDDEN),
 )
 
 
@@ -69,22 +92,26 @@ def find_checkpoint(path: str) -> str:
       The prefix.
 
     Raises:
-      UserError: if there is none.
+      UserError: if there is none, or several and none is named the newest.
     """
     if tf.io.gfile.isdir(path):
         newest = tf.train.latest_checkpoint(path)
-        if newest is None:
-            # Released folders hold files without a `checkpoint` state file.
-            found = sorted(tf.io.gfile.glob(os.path.join(path, "*.index")))
-            newest = (
-                found[0].removesuffix(".index") if len(found) == 1 else None
-            )
-        if newest is None:
+        if newest is not None:
+            return newest
+        # Released folders hold files without a `checkpoint` state file.
+        found = sorted(tf.io.gfile.glob(os.path.join(path, "*.index")))
+        if len(found) == 1:
+            return found[0].removesuffix(".index")
+        if found:
+            names = ", ".join(os.path.basename(name) for name in found)
             raise UserError(
-                f"{path}: no checkpoint in this directory; expected files "
-                "named model.ckpt-<step>.index beside their data."
+                f"{path}: several checkpoints ({names}) and no `checkpoint` "
+                "file that names the newest; give the one to take."
             )
-        return newest
+        raise UserError(
+            f"{path}: no checkpoint in this directory; expected files "
+            "named model.ckpt-<step>.index beside their data."
+        )
     prefix = path.removesuffix(".index")
     if not tf.io.gfile.exists(prefix + ".index"):
         raise UserError(f"{path}: no such checkpoint ({prefix}.index missing).")
@@ -107,8 +134,9 @@ def restore(
       The report; nothing has been changed if an error is raised.
 
     Raises:
-      UserError: if there is no checkpoint, a shape differs (the message names
-        the hparam to change), or a variable is missing unless allowed.
+      UserError: if there is no checkpoint, its data are damaged or cut short,
+        a shape differs (the message names the hparam to change), or a variable
+        is missing unless allowed.
 
     Source: google-research/electra, model/modeling.py,
     get_assignment_map_from_checkpoint.
@@ -129,7 +157,7 @@ def restore(
     unexpected = tuple(sorted(name for name in shapes if name not in known))
     step = None
     if _STEP_NAME in shapes:
-        step = int(reader.get_tensor(_STEP_NAME))
+        step = int(_read(reader, prefix, _STEP_NAME))
     report = RestoreReport(
         prefix, loaded, missing, unexpected, len(slots), step
     )
@@ -139,9 +167,30 @@ def restore(
             "The checkpoint does not hold every variable of the model.\n"
             f"{report}"
         )
-    for name in loaded:
-        variables[name].assign(np.asarray(reader.get_tensor(name)))
+    # All of it before any of it is assigned: a cut file must change nothing.
+    values = {name: _read(reader, prefix, name) for name in loaded}
+    for name, value in values.items():
+        expected = variables[name].dtype.as_numpy_dtype
+        if value.dtype != expected:
+            raise UserError(
+                f"{prefix}: {name}: checkpoint {value.dtype}, model "
+                f"{np.dtype(expected)}; convert the checkpoint."
+            )
+    for name, value in values.items():
+        variables[name].assign(value)
     return report
+
+
+def _read(reader: Any, prefix: str, name: str) -> np.ndarray:
+    """Returns a tensor; raises a UserError where its bytes are not there."""
+    try:
+        return np.asarray(reader.get_tensor(name))
+    except (tf.errors.OpError, IndexError, ValueError) as error:
+        # A cut data file gives an IndexError.
+        raise UserError(
+            f"{prefix}: cannot read {name}: {error}. The data file is damaged, "
+            "cut short or missing; copy the checkpoint again."
+        ) from error
 
 
 def _check_shapes(
@@ -152,11 +201,11 @@ def _check_shapes(
     """Raises a UserError that names differing shapes and the hparam."""
     lines = []
     for name, variable in variables.items():
-        if list(variable.shape) != list(shapes[name]):
-            hint = next(h for part, h in _SHAPE_HINTS if part in name)
+        stored, wanted = list(shapes[name]), list(variable.shape)
+        if stored != wanted:
             lines.append(
-                f"  {name}: checkpoint {list(shapes[name])}, model "
-                f"{list(variable.shape)}; change {hint}"
+                f"  {name}: checkpoint {stored}, model {wanted}; change "
+                f"{_shape_hint(name, stored, wanted)}"
             )
     if lines:
         shown = lines[:8]
@@ -165,3 +214,16 @@ def _check_shapes(
         raise UserError(
             f"{prefix}: shapes differ from the model's:\n" + "\n".join(shown)
         )
+
+
+def _shape_hint(name: str, stored: list[int], wanted: list[int]) -> str:
+    """Returns the hparams that set the axes that differ."""
+    hints = next(hints for part, *hints in _SHAPE_HINTS if part in name)
+    if len(stored) != len(wanted):
+        return " and ".join(hints)
+    differing = {
+        hints[min(axis, len(hints) - 1)]: None
+        for axis, sizes in enumerate(zip(stored, wanted, strict=True))
+        if sizes[0] != sizes[1]
+    }
+    return " and ".join(differing)
