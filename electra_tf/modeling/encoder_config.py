@@ -33,6 +33,17 @@ class EncoderConfig:
     initializer_range: float = 0.02  # stddev of the truncated normal
 
     def __post_init__(self) -> None:
+        if self.num_attention_heads < 1:
+            raise ValueError(
+                f"num_attention_heads is {self.num_attention_heads}; expected "
+                "at least 1."
+            )
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; expected at least 0 and "
+                    "below 1."
+                )
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 f"The hidden size ({self.hidden_size}) is not a multiple of "

@@ -55,11 +55,14 @@ def dropout(
 
     Args:
       inputs: float, any shape.
-      rate: probability of dropping an element, 0-1.
+      rate: probability of dropping an element, at least 0 and below 1.
       seed: int32 [2], or None for no dropout (evaluation).
 
     Returns:
       Same shape and dtype as `inputs`.
+
+    Raises:
+      ValueError: for a rate out of range, or that rounds to 1.
 
     Source: google-research/electra, model/modeling.py, dropout.
 
@@ -70,6 +73,8 @@ def dropout(
     if seed is None or not rate:
         return inputs
     threshold = round(rate * 65536)
+    if not 0 <= threshold < 65536:
+        raise ValueError(f"The dropout rate must be in [0, 1), not {rate}.")
     shape = tf.shape(inputs)
     size = tf.reduce_prod(shape)
     bits = tf.random.stateless_uniform(

@@ -1,0 +1,214 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The bricks: values, written-out gradients, initial values, names."""
+
+import importlib
+import math
+import pkgutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import electra_tf.modeling as room
+from electra_tf.modeling import layers
+from electra_tf.modeling.attention import SelfAttention
+from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.encoder import Encoder, TransformerBlock
+from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
+from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer, gelu
+from electra_tf.modeling.two_tower import TwoTowerClozeTransformer
+
+
+def plain_layer_norm(inputs, gamma, beta):
+    mean = tf.reduce_mean(inputs, -1, keepdims=True)
+    variance = tf.reduce_mean((inputs - mean) ** 2, -1, keepdims=True)
+    return (inputs - mean) / tf.sqrt(variance + 1e-12) * gamma + beta
+
+
+def plain_gelu(inputs):
+    root = tf.constant(math.sqrt(2.0), inputs.dtype)
+    return 0.5 * inputs * (1.0 + tf.math.erf(inputs / root))
+
+
+def value_and_gradients(function, arguments, upstream):
+    with tf.GradientTape() as tape:
+        tape.watch(arguments)
+        value = function(*arguments)
+    return [value, *tape.gradient(value, arguments, upstream)]
+
+
+@pytest.mark.parametrize("shape", [[5, 7], [2, 3, 7]])
+def test_layer_norm_and_its_gradients_equal_the_plain_formula(shape):
+    random = np.random.RandomState(0)
+    arguments = [
+        tf.constant(random.randn(*shape) * 3 + 1),  # float64
+        tf.constant(random.randn(7)),
+        tf.constant(random.randn(7)),
+    ]
+    upstream = tf.constant(random.randn(*shape))
+    ours = value_and_gradients(layers._layer_norm, arguments, upstream)
+    plain = value_and_gradients(plain_layer_norm, arguments, upstream)
+    for actual, expected in zip(ours, plain, strict=True):
+        assert actual.shape == expected.shape
+        np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_layer_norm_layer_uses_its_weights(randomize):
+    layer = randomize(LayerNorm("scope", 6))
+    inputs = np.random.RandomState(1).randn(2, 4, 6)
+    expected = plain_layer_norm(
+        inputs,
+        tf.cast(layer.gamma, tf.float64),
+        tf.cast(layer.beta, tf.float64),
+    )
+    actual = layer(tf.constant(inputs, tf.float32))
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
+
+
+def test_layer_norm_starts_as_plain_normalization():
+    layer = LayerNorm("scope", 5)
+    np.testing.assert_array_equal(layer.gamma, np.ones(5))
+    np.testing.assert_array_equal(layer.beta, np.zeros(5))
+
+
+def test_a_constant_vector_normalizes_to_beta():
+    out = LayerNorm("scope", 8)(tf.fill([2, 8], 3.0))
+    np.testing.assert_array_equal(out, np.zeros([2, 8]))
+
+
+def test_gelu_and_its_gradient_equal_the_plain_formula():
+    inputs = tf.constant(np.linspace(-12, 12, 4001))  # float64
+    upstream = tf.constant(np.random.RandomState(0).randn(4001))
+    ours = value_and_gradients(gelu, [inputs], upstream)
+    plain = value_and_gradients(plain_gelu, [inputs], upstream)
+    for actual, expected in zip(ours, plain, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-14)
+
+
+def test_gelu_keeps_its_tail_where_the_plain_formula_cancels():
+    # 0.5 x erfc(-x / sqrt 2) at x = -8, which 1 + erf rounds to 0.
+    actual = float(gelu(tf.constant(-8.0)))
+    np.testing.assert_allclose(actual, -4.0 * math.erfc(8 / math.sqrt(2)), 1e-5)
+
+
+@pytest.mark.parametrize("size", [30.0, 1e4, 1e18, 1e30])
+def test_gelu_of_large_numbers_is_relu(size):
+    inputs = tf.constant([-size, size])
+    value, gradient = value_and_gradients(gelu, [inputs], tf.ones([2]))
+    np.testing.assert_array_equal(value, np.float32([0.0, size]))
+    np.testing.assert_array_equal(gradient, [0.0, 1.0])
+
+
+def test_the_default_kernel_is_glorot_uniform():
+    kernel = Dense("scope", 60, 90).kernel.numpy()
+    limit = math.sqrt(6 / (60 + 90))
+    assert 0.98 * limit < np.abs(kernel).max() <= limit
+    np.testing.assert_allclose(kernel.std(), limit / math.sqrt(3), rtol=0.03)
+
+
+def test_a_deviation_gives_a_normal_cut_at_two_deviations():
+    kernel = Dense("scope", 80, 80, stddev=0.02).kernel.numpy()
+    assert 0.038 < np.abs(kernel).max() <= 0.04
+    # A normal cut at two deviations keeps 0.8796 of its deviation.
+    np.testing.assert_allclose(kernel.std(), 0.02 * 0.8796, rtol=0.03)
+    assert abs(kernel.mean()) < 4 * 0.02 / 80
+
+
+def test_dense_maps_the_last_axis(randomize):
+    layer = randomize(Dense("scope", 3, 4, "tanh"))
+    inputs = np.random.RandomState(0).randn(2, 5, 3).astype(np.float32)
+    expected = np.tanh(inputs @ layer.kernel.numpy() + layer.bias.numpy())
+    np.testing.assert_allclose(layer(inputs), expected, atol=1e-6)
+    np.testing.assert_allclose(layer(inputs[0]), expected[0], atol=1e-6)
+
+
+def test_variables_are_named_under_the_scope():
+    names = [v.name for v in Dense("electra/a/dense", 2, 3).variables]
+    assert sorted(names) == [
+        "electra/a/dense/bias:0",
+        "electra/a/dense/kernel:0",
+    ]
+    names = [v.name for v in LayerNorm("electra/a", 2).variables]
+    assert sorted(names) == [
+        "electra/a/LayerNorm/beta:0",
+        "electra/a/LayerNorm/gamma:0",
+    ]
+
+
+def test_initial_values_depend_on_seed_and_scope_only():
+    def kernel(scope, seed):
+        return Dense(scope, 4, 4, seed=seed).kernel.numpy()
+
+    np.testing.assert_array_equal(kernel("a", 1), kernel("a", 1))
+    assert (kernel("a", 1) != kernel("a", 2)).any()
+    assert (kernel("a", 1) != kernel("b", 1)).any()
+
+
+@pytest.mark.parametrize("name", ["linear", "", None, "Linear"])
+def test_linear_is_no_function(name):
+    assert layers.activation_function(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "at_one"), [("gelu", 0.841345), ("RELU", 1), ("tanh", 0.761594)]
+)
+def test_activations_are_found_by_name(name, at_one):
+    function = layers.activation_function(name)
+    np.testing.assert_allclose(function(tf.constant(1.0)), at_one, rtol=1e-6)
+
+
+def test_an_unknown_activation_is_refused():
+    with pytest.raises(ValueError, match="'swish'.*gelu, relu, tanh, linear"):
+        layers.activation_function("swish")
+
+
+def every_layer(config):
+    """One of each class, with arguments unlike the defaults."""
+    table = Embeddings("e/embeddings", config, 4, seed=3)
+    return [
+        Dense("e/dense", 4, 5, "relu", 0.1, seed=3),
+        LayerNorm("e", 4, seed=3),
+        SelfAttention("e/attention/self", config, seed=3),
+        table,
+        TransformerBlock("e/encoder/layer_0", config, seed=3),
+        Encoder("e", config, table, "rtl", seed=3),
+        TwoTowerClozeTransformer("g", config, table, table, seed=3),
+        MaskedLMHead("generator_predictions", config, 16, 4, seed=3),
+        DiscriminatorHead("discriminator_predictions", config, seed=3),
+    ]
+
+
+def test_every_layer_is_rebuilt_from_its_config(small_config):
+    for layer in every_layer(small_config()):
+        again = type(layer).from_config(layer.get_config())
+        assert again.get_config() == layer.get_config()
+        expected = {v.name: v.numpy() for v in layer.variables}
+        actual = {v.name: v.numpy() for v in again.variables}
+        assert actual.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_array_equal(actual[name], value, err_msg=name)
+
+
+def test_no_layer_class_is_left_out_above(small_config):
+    for module in pkgutil.iter_modules(room.__path__):
+        importlib.import_module(f"{room.__name__}.{module.name}")
+    classes = {
+        c
+        for c in ScopedLayer.__subclasses__()
+        if c.__module__.startswith(f"{room.__name__}.")
+    }
+    assert {type(layer) for layer in every_layer(small_config())} == classes
+
+
+def test_known_sizes_are_integers_and_unknown_ones_tensors():
+    seen = []
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+    def trace(tensor):
+        sizes = layers.static_or_dynamic_shape(tensor)
+        seen.append(sizes)
+        return sizes[0]
+
+    assert int(trace(tf.zeros([5, 3]))) == 5
+    assert seen[0][1] == 3 and tf.is_tensor(seen[0][0])

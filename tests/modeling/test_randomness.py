@@ -1,0 +1,137 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Dropout's distribution and where seeds come from."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.modeling.randomness import (
+    Randomness,
+    dropout,
+    initializer_seed,
+)
+
+SEED = tf.constant([3, 4])
+COUNT = 400_001  # odd: the last draw's second half goes unused
+RATES = (0.1, 0.25, 0.5, 0.9)
+
+
+def rounded(rate):
+    return round(rate * 65536) / 65536
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_share_dropped_is_the_rate_and_the_mean_is_kept(rate, seed):
+    out = dropout(tf.ones([COUNT]), rate, tf.constant([seed, 1])).numpy()
+    rate = rounded(rate)
+    error = math.sqrt(rate * (1 - rate) / COUNT)
+    assert abs((out == 0).mean() - rate) < 3 * error
+    assert abs(out.mean(dtype=np.float64) - 1) < 3 * error / (1 - rate)
+    np.testing.assert_allclose(out[out != 0], 1 / (1 - rate), rtol=1e-6)
+
+
+def test_neighbours_are_dropped_independently():
+    # Two neighbours share one 32-bit draw.
+    dropped = dropout(tf.ones([COUNT - 1]), 0.1, SEED).numpy() == 0
+    for first, second in (
+        (dropped[0::2], dropped[1::2]),
+        (dropped[1:-1:2], dropped[2::2]),
+    ):
+        both = rounded(0.1) ** 2
+        error = math.sqrt(both * (1 - both) / first.size)
+        assert abs((first & second).mean() - both) < 3 * error
+
+
+@pytest.mark.parametrize("shape", [[1], [3], [5, 7], [2, 3, 5], [0], [2, 0]])
+def test_any_number_of_elements_keeps_its_shape(shape):
+    out = dropout(tf.ones(shape), 0.5, SEED)
+    assert out.shape == shape
+    assert set(np.unique(out)) <= {0.0, 2.0}
+
+
+def test_the_same_seed_gives_the_same_mask():
+    first, same, other = (
+        dropout(tf.ones([1000]), 0.3, tf.constant(seed)).numpy()
+        for seed in ([1, 2], [1, 2], [1, 3])
+    )
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()
+
+
+def test_a_traced_mask_equals_the_eager_one():
+    traced = tf.function(
+        lambda x, seed: dropout(x, 0.3, seed),
+        input_signature=[
+            tf.TensorSpec([None, 7]),
+            tf.TensorSpec([2], tf.int32),
+        ],
+    )
+    ones = tf.ones([9, 7])
+    np.testing.assert_array_equal(traced(ones, SEED), dropout(ones, 0.3, SEED))
+
+
+@pytest.mark.parametrize(
+    ("rate", "seed"), [(0.0, SEED), (None, SEED), (0.5, None)]
+)
+def test_without_rate_or_seed_nothing_is_done(rate, seed):
+    inputs = tf.ones([4])
+    assert dropout(inputs, rate, seed) is inputs
+
+
+@pytest.mark.parametrize("rate", [1.0, 1.5, -0.1])
+def test_a_rate_out_of_range_is_refused(rate):
+    with pytest.raises(ValueError, match="in .0, 1., not"):
+        dropout(tf.ones([5]), rate, SEED)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float64])
+def test_the_type_is_kept(dtype):
+    assert dropout(tf.ones([5], dtype), 0.5, SEED).dtype == dtype
+
+
+def test_the_gradient_is_the_scaled_mask():
+    inputs = tf.constant(np.random.RandomState(0).randn(501), tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        out = dropout(inputs, 0.3, SEED)
+    scaled_mask = dropout(tf.ones([501]), 0.3, SEED)
+    np.testing.assert_array_equal(tape.gradient(out, inputs), scaled_mask)
+    np.testing.assert_array_equal(out, inputs * scaled_mask)
+
+
+def test_sites_have_seeds_of_their_own():
+    source = Randomness(SEED)
+    sites = [
+        source.at("a"),
+        source.at("b"),
+        source.within("a").at("a"),
+        source.within("a").within("a").at("a"),
+        source.within("b").at("a"),
+        Randomness(tf.constant([3, 5])).at("a"),
+        Randomness(tf.constant([4, 4])).at("a"),
+    ]
+    seeds = {tuple(site.numpy()) for site in sites}
+    assert len(seeds) == len(sites)
+    np.testing.assert_array_equal(sites[0], Randomness(SEED).at("a"))
+
+
+def test_a_scope_is_a_prefix():
+    np.testing.assert_array_equal(
+        Randomness(SEED).within("a").within("b").at("c"),
+        Randomness(SEED, "a/b/").at("c"),
+    )
+
+
+def test_an_initializers_seed_depends_on_seed_and_name():
+    seeds = [
+        initializer_seed(0, "a/kernel"),
+        initializer_seed(0, "b/kernel"),
+        initializer_seed(1, "a/kernel"),
+    ]
+    assert len(set(seeds)) == 3
+    assert seeds[0] == initializer_seed(0, "a/kernel")
+    assert all(0 <= seed < 2**31 for seed in seeds)
