@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The original's Adam: no bias correction, decoupled weight decay."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 
@@ -98,7 +99,8 @@ class AdamWeightDecay(tf.Module):
 
         Returns:
           float32 scalars `learning_rate` and `grad_norm` (before clipping).
-          When the norm is not finite no variable changes.
+          When the norm is not finite no trained variable changes; the
+          moments decay as for a gradient of zero.
 
         Raises:
           ValueError: if the number of gradients is not that of the variables.
@@ -136,8 +138,9 @@ class AdamWeightDecay(tf.Module):
         v.assign(next_v)
         if self.bias_correction:
             count = tf.cast(step + 1, tf.float32)
-            next_m /= 1.0 - tf.pow(self.beta_1, count)
-            next_v /= 1.0 - tf.pow(self.beta_2, count)
+            # 1 - b^k; float32's power loses four digits of it at k = 1.
+            next_m /= -tf.math.expm1(count * math.log(self.beta_1))
+            next_v /= -tf.math.expm1(count * math.log(self.beta_2))
         direction = next_m / (tf.sqrt(next_v) + self.epsilon)
         if self.weight_decay_rate > 0 and uses_weight_decay(name):
             direction += self.weight_decay_rate * variable
