@@ -1,19 +1,15 @@
+#!/usr/bin/env python3
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Builds pre-training records (TFRecord) from OpenWebText archives.
+"""Builds pre-training records from the archives of OpenWebText.
 
-Reads `<data-dir>/vocab.txt` and the archives in `<data-dir>/openwebtext`
-(each member is one document; nothing is extracted to disk); writes
-`<data-dir>/pretrain_tfrecords`.
+Source: google-research/electra, build_openwebtext_pretraining_dataset.py.
 """
 
 import argparse
 import os
-import sys
 
-from absl import app
-
-from configure.errors import UserError
+from configure import flags
 from electra_tf.data import build_flags
 from electra_tf.data.corpora import Corpus
 from electra_tf.data.dataset_build import build_records
@@ -28,9 +24,19 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     Returns:
       The flags' values. Leftover arguments end the program with an error.
     """
-    parser = build_flags.make_parser(__doc__, "--data-dir DIR")
-    build_flags.add_flag(
-        parser, "data_dir", required=True, help="Vocabulary and archives."
+    parser = build_flags.make_parser(
+        "Builds pre-training records from OpenWebText: the archives in"
+        " DIR/openwebtext with the vocabulary DIR/vocab.txt, into"
+        " DIR/pretrain_tfrecords. Archives are read in memory; nothing is"
+        " extracted to disk.",
+        "--data-dir DIR",
+    )
+    flags.add_flag(
+        parser,
+        "data_dir",
+        required=True,
+        metavar="DIR",
+        help="holds vocab.txt and openwebtext/; the records go there",
     )
     build_flags.add_example_flags(parser)
     build_flags.add_extension_flags(parser)
@@ -38,28 +44,21 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Builds the records; a user's mistake ends in one line, exit code 1."""
+    """Builds the records."""
     corpus = Corpus(
         path=os.path.join(args.data_dir, "openwebtext"),
         corpus_format="openwebtext",
         blanks_separate_docs=False,
     )
-    try:
-        build_records(
-            build_flags.options_from(
-                args,
-                corpus,
-                os.path.join(args.data_dir, "vocab.txt"),
-                os.path.join(args.data_dir, "pretrain_tfrecords"),
-            )
+    build_records(
+        build_flags.options_from(
+            args,
+            corpus,
+            os.path.join(args.data_dir, "vocab.txt"),
+            os.path.join(args.data_dir, "pretrain_tfrecords"),
         )
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("Interrupted; the same command continues.", file=sys.stderr)
-        sys.exit(130)
+    )
 
 
 if __name__ == "__main__":
-    app.run(main, flags_parser=parse_flags)
+    flags.run_front_door(main, parse_flags)

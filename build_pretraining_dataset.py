@@ -1,23 +1,17 @@
+#!/usr/bin/env python3
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Builds pre-training records (TFRecord) from raw text."""
+"""Builds pre-training records (TFRecord) from raw text.
+
+Source: google-research/electra, build_pretraining_dataset.py, main.
+"""
 
 import argparse
-import sys
 
-from absl import app
-
-from configure.errors import UserError
+from configure import flags
 from electra_tf.data import build_flags
 from electra_tf.data.corpora import Corpus
 from electra_tf.data.dataset_build import build_records
-
-_EXAMPLE = """
-example:
-  python build_pretraining_dataset.py --corpus-dir=corpus \\
-    --vocab-file=vocab.txt --output-dir=data/pretrain_tfrecords \\
-    --num-processes=4 --draws=document --held-out-fraction=0.01
-"""
 
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:
@@ -30,23 +24,26 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
       The flags' values. Leftover arguments end the program with an error.
     """
     parser = build_flags.make_parser(
-        f"{__doc__}\n\n{build_flags.CORPUS_NOTE}{_EXAMPLE}",
+        f"Builds pre-training records from raw text. {build_flags.CORPUS_NOTE}",
         "--corpus-dir DIR --vocab-file FILE --output-dir DIR",
+        "For example: --num-processes=4 --draws=document"
+        " --held-out-fraction=0.01",
     )
     files = parser.add_argument_group("files")
-    flag = build_flags.add_flag
-    flag(files, "corpus_dir", default="", help="Directory of text files.")
-    flag(files, "vocab_file", required=True, help="Vocabulary.")
-    flag(files, "output_dir", required=True, help="Where records go.")
-    flag(
+    build_flags.add_default_flag(
+        files, "corpus_dir", "directory of text files", "", metavar="DIR"
+    )
+    for name, help in (
+        ("vocab_file", "vocabulary, one token a line"),
+        ("output_dir", "where the records go"),
+    ):
+        flags.add_flag(files, name, required=True, help=help, metavar="PATH")
+    flags.boolean_argument(
         files,
         "blanks_separate_docs",
-        type=build_flags.to_bool,
-        nargs="?",
-        const=True,
         default=True,
-        help="Whether a blank line ends a document; otherwise each file is "
-        "one document.",
+        help="whether a blank line ends a document (default: true); otherwise"
+        " each file is one document",
     )
     build_flags.add_example_flags(parser)
     build_flags.add_corpus_flags(parser)
@@ -60,7 +57,7 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Builds the records; a user's mistake ends in one line, exit code 1."""
+    """Builds the records."""
     corpus = Corpus(
         path=args.corpus_dir,
         corpus_format=args.corpus_format,
@@ -70,19 +67,10 @@ def main(args: argparse.Namespace) -> None:
         tfds_split=args.tfds_split,
         tfds_data_dir=args.tfds_data_dir,
     )
-    try:
-        build_records(
-            build_flags.options_from(
-                args, corpus, args.vocab_file, args.output_dir
-            )
-        )
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("Interrupted; the same command continues.", file=sys.stderr)
-        sys.exit(130)
+    build_records(
+        build_flags.options_from(args, corpus, args.vocab_file, args.output_dir)
+    )
 
 
 if __name__ == "__main__":
-    app.run(main, flags_parser=parse_flags)
+    flags.run_front_door(main, parse_flags)

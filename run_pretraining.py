@@ -6,7 +6,6 @@
 Source: google-research/electra, run_pretraining.py, main.
 """
 
-import os
 from argparse import Namespace
 
 from configure import flags
@@ -16,7 +15,6 @@ from configure.pretraining import PretrainingConfig
 def main(parsed: tuple[PretrainingConfig, Namespace]) -> int:
     """Runs; exits with 128 + the signal's number when asked to stop early."""
     # After the flags: --help and --print_config need no TensorFlow.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from electra_tf.pretraining import runner
 
     config, _ = parsed

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from absl import app
+from absl import app, logging
 from absl.flags import argparse_flags
 
 from configure import field_notes, hparams, presets
@@ -157,7 +157,9 @@ def parse_boolean(text: str) -> bool:
     """Reads a boolean as people write it.
 
     Args:
-      text: true/false, yes/no, on/off, 1/0, t/f or y/n, in any case.
+      text: true/false, yes/no, on/off, 1/0, t/f or y/n, in any case; the
+        empty string, the only way to say false to the original's builder, is
+        false here, too.
 
     Returns:
       The boolean.
@@ -168,7 +170,7 @@ def parse_boolean(text: str) -> bool:
     word = text.strip().lower()
     if word in hparams.TRUE_WORDS:
         return True
-    if word in hparams.FALSE_WORDS:
+    if word in hparams.FALSE_WORDS or not word:
         return False
     raise argparse.ArgumentTypeError(f"expected true or false, got {text!r}")
 
@@ -327,6 +329,9 @@ def run_front_door(
             _leave_quietly()
 
     def guarded(parsed: Parsed) -> int | None:
+        # The libraries' own chatter; ours goes to standard output.
+        logging.set_verbosity(logging.WARNING)
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         try:
             return main(parsed)
         except UserError as e:

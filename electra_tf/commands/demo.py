@@ -11,14 +11,10 @@ from it, records, training with held-out evaluation, results and curves.
 import argparse
 import os
 import re
-import sys
 import time
-
-from absl import app
-from absl.flags import argparse_flags
+from collections.abc import Sequence
 
 from configure import flags
-from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.data.corpora import Corpus
 from electra_tf.data.dataset_build import build_records
@@ -150,48 +146,72 @@ def results_screen(result: dict[str, float], seconds: float) -> str:
     return "\n".join(lines)
 
 
-def _parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse_flags.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line.
+
+    Args:
+      argv: program name and flags.
+
+    Returns:
+      The flags' values.
+    """
+    parser = flags.FrontDoorParser(
+        prog="python -m electra_tf.commands.demo",
+        description="Pre-trains a tiny ELECTRA on the Python language"
+        " reference: corpus, vocabulary, records, training, results.",
     )
     flags.add_flag(
-        parser, "output_dir", default="demo", help="Where everything goes."
+        parser,
+        "output_dir",
+        default="demo",
+        metavar="DIR",
+        help="where everything goes; its files are replaced (default: demo)",
     )
     flags.add_flag(
-        parser, "steps", type=int, default=600, help="Training steps."
+        parser,
+        "steps",
+        type=int,
+        default=600,
+        metavar="N",
+        help="training steps (default: 600)",
     )
-    return parser.parse_args(argv[1:])
+    return parser.parse_args(list(argv[1:]))
 
 
-def main(args: argparse.Namespace) -> None:
-    """Runs the demo; a user's mistake ends in one line, exit code 1."""
+def main(args: argparse.Namespace) -> int:
+    """Runs the demo.
+
+    Args:
+      args: parsed flags.
+
+    Returns:
+      The exit status: 0, or 128 and the signal's number.
+
+    Raises:
+      UserError: the output directory cannot be used.
+    """
     started = time.time()
-    try:
-        vocab_size = prepare(args.output_dir)
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        from electra_tf.pretraining import runner
+    vocab_size = prepare(args.output_dir)
+    from electra_tf.pretraining import runner  # TensorFlow only from here on
 
-        config = PretrainingConfig.create(
-            "demo",
-            args.output_dir,
-            vocab_size=vocab_size,
-            num_train_steps=args.steps,
-            num_warmup_steps=args.steps // 10,
-            eval_every_n_steps=max(1, args.steps // 5),
-            save_checkpoints_steps=max(1, args.steps // 5),
-            overwrite=True,
-            **MODEL,
-        )
-        result = runner.run(config)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+    config = PretrainingConfig.create(
+        "demo",
+        args.output_dir,
+        vocab_size=vocab_size,
+        num_train_steps=args.steps,
+        num_warmup_steps=args.steps // 10,
+        eval_every_n_steps=max(1, args.steps // 6),
+        save_checkpoints_steps=max(1, args.steps // 6),
+        overwrite=True,
+        **MODEL,
+    )
+    result = runner.run(config)
     if "interrupted" in result:
-        sys.exit(128 + int(result["interrupted"]))
+        return 128 + int(result["interrupted"])
     print(results_screen(result, time.time() - started))
     print(f"Curves: {os.path.join(config.model_dir, 'curves.png')}")
+    return 0
 
 
 if __name__ == "__main__":
-    app.run(main, flags_parser=_parse)
+    flags.run_front_door(main, parse_flags)

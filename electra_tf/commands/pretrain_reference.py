@@ -12,10 +12,7 @@ processes and trains the preset "reference". Run again, it continues.
 import argparse
 import os
 import shutil
-import sys
-
-from absl import app
-from absl.flags import argparse_flags
+from collections.abc import Sequence
 
 from configure import flags
 from configure.errors import UserError
@@ -61,38 +58,57 @@ def build(reference: str, data_dir: str) -> None:
     )
 
 
-def _parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse_flags.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    flags.add_flag(
-        parser, "data_dir", default="runs", help="Where everything goes."
-    )
-    flags.add_flag(
-        parser, "model_name", default=PRESET, help="Name of the model."
-    )
-    return parser.parse_args(argv[1:])
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line.
 
+    Args:
+      argv: program name and flags.
 
-def main(args: argparse.Namespace) -> None:
-    """Builds and trains; a user's mistake ends in one line, exit code 1."""
-    reference = os.environ.get("ELECTRA_TF_REFERENCE", "../shared")
-    try:
-        build(reference, args.data_dir)
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        from electra_tf.pretraining import runner
-
-        config = PretrainingConfig.create(
-            args.model_name, args.data_dir, preset=PRESET
+    Returns:
+      The flags' values.
+    """
+    parser = flags.FrontDoorParser(
+        prog="python -m electra_tf.commands.pretrain_reference",
+        description="Recreates the longer pre-training run of"
+        " docs/results.md. Run again, it continues.",
+    )
+    for name, default, text in (
+        ("data_dir", "runs", "where everything goes"),
+        ("model_name", PRESET, "name of the model"),
+    ):
+        flags.add_flag(
+            parser,
+            name,
+            default=default,
+            metavar="NAME",
+            help=f"{text} (default: {default})",
         )
-        result = runner.run(config)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+    return parser.parse_args(list(argv[1:]))
+
+
+def main(args: argparse.Namespace) -> int:
+    """Builds and trains.
+
+    Args:
+      args: parsed flags.
+
+    Returns:
+      The exit status: 0, or 128 and the signal's number.
+
+    Raises:
+      UserError: the reference corpus is missing, or the run cannot continue.
+    """
+    build(os.environ.get("ELECTRA_TF_REFERENCE", "../shared"), args.data_dir)
+    from electra_tf.pretraining import runner  # TensorFlow only from here on
+
+    config = PretrainingConfig.create(
+        args.model_name, args.data_dir, preset=PRESET
+    )
+    result = runner.run(config)
     if "interrupted" in result:
-        sys.exit(128 + int(result["interrupted"]))
+        return 128 + int(result["interrupted"])
+    return 0
 
 
 if __name__ == "__main__":
-    app.run(main, flags_parser=_parse)
+    flags.run_front_door(main, parse_flags)

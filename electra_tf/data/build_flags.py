@@ -8,180 +8,139 @@ The original's spellings work (`--corpus-dir`), and so do underscores.
 import argparse
 from typing import Any
 
-from absl.flags import argparse_flags
-
+from configure.flags import FrontDoorParser, add_flag, boolean_argument
 from electra_tf.data.corpora import CORPUS_FORMATS, Corpus
 from electra_tf.data.example_writer import DRAWS, BuildOptions
 
-_TRUE = ("true", "t", "yes", "y", "1")
-_FALSE = ("false", "f", "no", "n", "0", "")
-
-CORPUS_NOTE = """\
-The corpus: one sentence per line, a blank line between documents, UTF-8.
-Lines longer than an example lose their tail (see --split-long-lines); the
-closing report counts what was lost. Sentences of one document are packed into
-two segments per example.
-"""
+CORPUS_NOTE = (
+    "The corpus: one sentence per line, a blank line between documents, UTF-8."
+    " Lines longer than an example lose their tail (see --split_long_lines);"
+    " the closing report counts what was lost. Sentences of one document are"
+    " packed into two segments per example."
+)
 
 
-def make_parser(description: str, usage: str) -> argparse.ArgumentParser:
-    """A parser whose help keeps its line breaks and that never guesses.
+def make_parser(
+    description: str, usage: str, epilog: str = ""
+) -> FrontDoorParser:
+    """A parser for a program that builds records.
 
     Args:
       description: the first lines of `--help`.
       usage: the flags to show in the usage line.
+      epilog: the last lines of `--help`.
 
     Returns:
       The parser, without flags.
     """
-    return argparse_flags.ArgumentParser(
+    return FrontDoorParser(
         description=description,
         usage=f"%(prog)s {usage} [flags]",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        epilog=epilog,
     )
 
 
-def add_flag(
-    group: Any,
-    name: str,
-    *,
-    dest: str = "",
-    **settings: Any,
+def add_default_flag(
+    group: Any, name: str, help: str, default: Any, **settings: Any
 ) -> None:
-    """Adds a flag in both spellings, with dashes and with underscores.
+    """Adds a flag whose help says its default.
 
     Args:
       group: parser or argument group.
       name: with underscores, without the leading dashes.
-      dest: attribute; the name if empty.
-      **settings: as for add_argument; `help` gets the default appended.
+      help: one line on what it is for.
+      default: the value when the flag is absent.
+      **settings: as for `argparse.ArgumentParser.add_argument`.
     """
-    spellings = list(
-        dict.fromkeys([f"--{name.replace('_', '-')}", f"--{name}"])
-    )
-    default = settings.get("default")
-    if default not in (None, "") and "help" in settings:
-        settings["help"] += f" (default: {default})"
-    if "action" not in settings:
-        settings.setdefault("metavar", "VALUE")
-    group.add_argument(*spellings, dest=dest or name, **settings)
-
-
-def to_bool(text: str) -> bool:
-    """Reads "True", "false", "1", "no", ...; the empty string is False.
-
-    Differs: the original takes any non-empty string, even "False", as true.
-    """
-    lowered = text.strip().lower()
-    if lowered in _TRUE:
-        return True
-    if lowered in _FALSE:
-        return False
-    raise argparse.ArgumentTypeError(
-        f"{text!r} is neither true nor false; give True or False"
-    )
+    settings.setdefault("metavar", "VALUE")
+    shown = f"{help} (default: {default})" if default != "" else help
+    add_flag(group, name, help=shown, default=default, **settings)
 
 
 def add_example_flags(parser: argparse.ArgumentParser) -> None:
     """Flags of the original that both programs share."""
     group = parser.add_argument_group("examples")
-    add_flag(
+    add_default_flag(
         group,
         "max_seq_length",
+        "tokens per example, [CLS] and [SEP] included",
+        128,
         type=int,
-        default=128,
-        help="Tokens per example, [CLS] and [SEP] included.",
     )
-    add_flag(
+    add_default_flag(group, "num_processes", "worker processes", 1, type=int)
+    boolean_argument(
         group,
-        "num_processes",
-        type=int,
-        default=1,
-        help="Worker processes.",
+        "do_lower_case",
+        default=True,
+        help="lower-case (default); --no-lower-case keeps upper case",
+        negative_names=["no_lower_case"],
     )
-    for name, dest, value, text in (
-        ("do_lower_case", "do_lower_case", True, "Lower-case (default)."),
-        ("no_lower_case", "do_lower_case", False, "Keep upper case."),
-        ("do_strip_accents", "strip_accents", True, "Drop accents (default)."),
-        ("no_strip_accents", "strip_accents", False, "Keep accents."),
-    ):
-        action = "store_true" if value else "store_false"
-        add_flag(group, name, dest=dest, action=action, help=text)
-    parser.set_defaults(do_lower_case=True, strip_accents=True)
+    boolean_argument(
+        group,
+        "do_strip_accents",
+        default=True,
+        help="drop accents (default); --no-strip-accents keeps them",
+        negative_names=["no_strip_accents"],
+    )
 
 
 def add_extension_flags(parser: argparse.ArgumentParser) -> None:
     """Flags the original does not have; the defaults keep its behaviour."""
     group = parser.add_argument_group("extensions")
-    add_flag(group, "seed", type=int, default=0, help="Of all randomness.")
-    add_flag(
+    add_default_flag(group, "seed", "of all randomness", 0, type=int)
+    add_default_flag(
         group,
         "draws",
+        "stream: one stream of random numbers per process, as in the original."
+        " document: drawn from seed, file and document, so the examples do not"
+        " depend on the number of processes, and big files are split at"
+        " document boundaries",
+        "stream",
         choices=DRAWS,
-        default="stream",
         metavar="|".join(DRAWS),
-        help="stream: one stream of random numbers per process, as in the "
-        "original. document: drawn from seed, file and document, so the "
-        "examples do not depend on the number of processes, and big files "
-        "are split at document boundaries.",
     )
-    add_flag(
-        group,
-        "num_shards",
-        type=int,
-        default=1000,
-        help="Record files written.",
+    add_default_flag(
+        group, "num_shards", "record files written", 1000, type=int
     )
-    add_flag(
+    boolean_argument(
         group,
         "split_long_lines",
-        type=to_bool,
-        nargs="?",
-        const=True,
-        default=False,
-        help="Continue a long line in the next example; drop nothing.",
+        help="continue a long line in the next example; drop nothing",
     )
-    add_flag(
+    add_default_flag(
         group,
         "held_out_fraction",
+        "share of documents that goes to eval_data.tfrecord-* instead",
+        0.0,
         type=float,
-        default=0.0,
-        help="Share of documents that goes to eval_data.tfrecord-* instead.",
     )
-    add_flag(
+    boolean_argument(
         group,
         "overwrite",
-        action="store_true",
-        help="Remove earlier records (pretrain_data.tfrecord-*, "
-        "eval_data.tfrecord-*, manifest.json) of the output directory; "
-        "otherwise the same command continues a build.",
+        help="remove earlier records (pretrain_data.tfrecord-*,"
+        " eval_data.tfrecord-*, manifest.json) of the output directory;"
+        " otherwise the same command continues a build",
     )
 
 
 def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
     """Extensions that choose among kinds of corpora."""
     group = parser.add_argument_group("kinds of corpora (extensions)")
-    add_flag(
+    add_default_flag(
         group,
         "corpus_format",
+        "auto goes by file name: .jsonl, archives (.tar, .tar.xz, .xz, ...),"
+        " anything else text; .gz is unpacked",
+        "auto",
         choices=CORPUS_FORMATS,
-        default="auto",
         metavar="|".join(CORPUS_FORMATS),
-        help="auto goes by file name: .jsonl, archives (.tar, .tar.xz, .xz, "
-        "...), anything else text; .gz is unpacked.",
     )
-    add_flag(
-        group,
-        "text_field",
-        default="text",
-        help="Field of JSONL records or TFDS examples.",
+    add_default_flag(
+        group, "text_field", "field of JSONL records or TFDS examples", "text"
     )
-    add_flag(group, "tfds_name", default="", help="TFDS data set by name.")
-    add_flag(group, "tfds_split", default="train", help="Its split.")
-    add_flag(
-        group, "tfds_data_dir", default="", help="Where TFDS keeps its data."
-    )
+    add_default_flag(group, "tfds_name", "TFDS data set by name", "")
+    add_default_flag(group, "tfds_split", "its split", "train")
+    add_default_flag(group, "tfds_data_dir", "where TFDS keeps its data", "")
 
 
 def options_from(
@@ -204,7 +163,7 @@ def options_from(
         output_dir=output_dir,
         max_seq_length=args.max_seq_length,
         do_lower_case=args.do_lower_case,
-        strip_accents=args.strip_accents,
+        strip_accents=args.do_strip_accents,
         num_processes=args.num_processes,
         num_shards=args.num_shards,
         seed=args.seed,

@@ -27,6 +27,7 @@ def test_the_expected_presets_exist():
         "released_large",
         "electric_base",
         "debug",
+        "reference",
     }
 
 

@@ -72,8 +72,8 @@ def test_underscores_work_too(run, flags, tmp_path):
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["surplus"], "unrecognized arguments: surplus"),
-        (["--blanks-separate-docs", "maybe"], "neither true nor false"),
+        (["surplus"], "unexpected argument: surplus"),
+        (["--blanks-separate-docs", "maybe"], "expected true or false"),
         (["--no-such-flag"], "no-such-flag"),
     ],
 )
@@ -98,7 +98,7 @@ def test_help_is_a_page(run):
     ):
         done = run(program, "--help")
         assert done.returncode == 0
-        assert "--max-seq-length" in done.stdout
+        assert "--max_seq_length" in done.stdout
         assert len(done.stdout.splitlines()) < 100
 
 
