@@ -203,6 +203,8 @@ class TrainingSession:
 
     def _after_chunk(self, unused_output: dict[str, Any]) -> None:
         chunk = self._trainer.take_chunk()
+        if not chunk.batches:  # Stopped during an evaluation.
+            return
         step = chunk.first_step
         if step == self._start_step:
             self._progress.first_step_done(step + 1)
@@ -212,7 +214,7 @@ class TrainingSession:
             self._interval.add(chunk.names, values)
             if self._schedule.logs_at(step):
                 self._log(step)
-        if len(chunk.values) and self._schedule.saves_at(step):
+        if self._schedule.saves_at(step):
             self._save()
 
     def _log(self, step: int) -> None:

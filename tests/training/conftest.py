@@ -84,7 +84,14 @@ def start_run(tmp_path):
     """Makes a run in `tmp_path/run`, restored from there if possible."""
 
     def start(
-        total=20, save=10, evaluate=0, log=5, keep=5, nan_at=None, stop_at=None
+        total=20,
+        save=10,
+        evaluate=0,
+        log=5,
+        keep=5,
+        nan_at=None,
+        stop_at=None,
+        stop_in_evaluation=False,
     ):
         directory = str(tmp_path / "run")
         tf.io.gfile.makedirs(directory)
@@ -110,6 +117,11 @@ def start_run(tmp_path):
                 interruption.signal_number = 15
             return interruption.requested()
 
+        def should_stop_evaluating():
+            if stop_in_evaluation:
+                interruption.signal_number = 15
+            return interruption.requested()
+
         trainer = TrainLoop(
             compute=model.compute,
             variables=model.trainable_variables,
@@ -128,6 +140,7 @@ def start_run(tmp_path):
             strategy=strategy,
             outputs=lambda features, outputs: {"x": features["x"]},
             create_metrics=MeanLoss,
+            should_stop=should_stop_evaluating,
         )
         rows = summaries.JsonLines(
             str(tmp_path / "run" / summaries.TRAIN_LOG), int(step.numpy())

@@ -100,6 +100,15 @@ def test_a_stopped_run_continues_to_the_same_end(start_run, tmp_path, stop_at):
     assert untimed(second.log.rows) == untimed(whole.log.rows)
 
 
+def test_a_stop_during_an_evaluation_saves_the_steps_before_it(
+    start_run, tmp_path
+):
+    run = start_run(total=20, evaluate=5, stop_in_evaluation=True)
+    assert run.session.run()["interrupted"] == signal.SIGTERM
+    assert checkpoint_steps(tmp_path / "run")[-1] == 5
+    assert run.evaluations == []
+
+
 def test_a_non_finite_loss_stops_the_run_and_leaves_the_evidence(
     start_run, tmp_path
 ):
