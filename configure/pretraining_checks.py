@@ -201,11 +201,24 @@ def _check_ranges(config: "PretrainingConfig") -> None:
         0 <= config.mask_replace_prob <= 1,
         "a fraction from 0 to 1",
     )
+    initializer_range = config.model_hparam_overrides.get("initializer_range")
+    if initializer_range is not None and initializer_range < 0:
+        raise UserError(
+            "hparam model_hparam_overrides.initializer_range: must be at least"
+            f" 0, got {initializer_range}"
+        )
     require("seed", config.seed < 2**31, "below 2147483648")
 
 
 def _check_generator(config: "PretrainingConfig") -> None:
-    """Refuses the two-tower combinations that crash in the original."""
+    """Refuses the combinations that crash in the original."""
+    if config.uniform_generator and not (
+        config.electra_objective or config.electric_objective
+    ):
+        raise UserError(
+            "hparam uniform_generator: needs electra_objective, since without"
+            " a discriminator there is nothing to train; choose one"
+        )
     if config.electric_objective and not config.two_tower_generator:
         raise UserError(
             "hparam two_tower_generator: electric_objective needs the"

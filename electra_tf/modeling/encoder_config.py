@@ -6,6 +6,8 @@ import dataclasses
 import difflib
 from typing import Any
 
+from configure.errors import UserError
+
 _SIZES = {
     "small": {"hidden_size": 256, "num_hidden_layers": 12},
     "base": {"hidden_size": 768, "num_hidden_layers": 12},
@@ -34,18 +36,18 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         if self.num_attention_heads < 1:
-            raise ValueError(
+            raise UserError(
                 f"num_attention_heads is {self.num_attention_heads}; expected "
                 "at least 1."
             )
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             if not 0 <= getattr(self, name) < 1:
-                raise ValueError(
+                raise UserError(
                     f"{name} is {getattr(self, name)}; expected at least 0 and "
                     "below 1."
                 )
         if self.hidden_size % self.num_attention_heads:
-            raise ValueError(
+            raise UserError(
                 f"The hidden size ({self.hidden_size}) is not a multiple of "
                 f"the number of attention heads ({self.num_attention_heads}); "
                 "set num_attention_heads in model_hparam_overrides."
@@ -80,7 +82,7 @@ class EncoderConfig:
           The resolved configuration.
 
         Raises:
-          ValueError: for an unknown size or override name, or heads that do
+          UserError: for an unknown size or override name, or heads that do
             not divide the hidden size.
 
         Source: google-research/electra, util/training_utils.py,
@@ -89,7 +91,7 @@ class EncoderConfig:
         Differs: an unknown override is an error instead of being ignored.
         """
         if model_size not in _SIZES:
-            raise ValueError(
+            raise UserError(
                 f"Unknown model_size {model_size!r}; expected one of "
                 f"{', '.join(_SIZES)}."
             )
@@ -98,7 +100,7 @@ class EncoderConfig:
         for name in overrides:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=3)
-                raise ValueError(
+                raise UserError(
                     f"Unknown name {name!r} in model_hparam_overrides; "
                     f"nearest: {', '.join(near) or ', '.join(known)}."
                 )
@@ -128,14 +130,27 @@ class EncoderConfig:
           A configuration whose heads and feed-forward width follow the scaled
           hidden size, whatever this configuration's own are.
 
+        Raises:
+          UserError: if no generator of that size can be.
+
         Source: google-research/electra, run_pretraining.py,
         get_generator_config (Python's round: half to even).
         """
         hidden_size = round(self.hidden_size * hidden_fraction)
+        num_layers = round(self.num_hidden_layers * layer_fraction)
+        num_heads = max(1, hidden_size // 64)
+        if not hidden_size or not num_layers or hidden_size % num_heads:
+            raise UserError(
+                f"generator_hidden_size {hidden_fraction} and generator_layers "
+                f"{layer_fraction} make a generator of {num_layers} layers, "
+                f"hidden size {hidden_size} and {num_heads} attention heads; "
+                "expected at least one layer, and a hidden size above 0 that "
+                "the heads divide. Change these hparams."
+            )
         return dataclasses.replace(
             self,
             hidden_size=hidden_size,
-            num_hidden_layers=round(self.num_hidden_layers * layer_fraction),
+            num_hidden_layers=num_layers,
             intermediate_size=4 * hidden_size,
-            num_attention_heads=max(1, hidden_size // 64),
+            num_attention_heads=num_heads,
         )

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from configure.errors import UserError
 from electra_tf.modeling.randomness import initializer_seed
 
 LAYER_NORM_EPSILON = 1e-12  # tf.contrib.layers.layer_norm's, not Keras's 1e-3
@@ -223,7 +224,7 @@ def activation_function(
       The function, or None for identity.
 
     Raises:
-      ValueError: for any other name.
+      UserError: for any other name.
 
     Source: google-research/electra, model/modeling.py, get_activation.
     """
@@ -232,9 +233,9 @@ def activation_function(
     if key == "linear":
         return None
     if key not in functions:
-        raise ValueError(
-            f"Unsupported activation {name!r}; expected one of gelu, relu, "
-            "tanh, linear."
+        raise UserError(
+            f"hidden_act: unsupported activation {name!r}; expected one of "
+            "gelu, relu, tanh, linear."
         )
     return functions[key]
 

@@ -177,6 +177,11 @@ def test_impossible_values_are_refused(hparams, expected):
         create(**hparams)
 
 
+def test_a_uniform_generator_alone_has_nothing_to_train():
+    with pytest.raises(UserError, match="uniform_generator.*nothing to train"):
+        create(uniform_generator=True, electra_objective=False)
+
+
 @pytest.mark.parametrize(
     "hparams",
     [
