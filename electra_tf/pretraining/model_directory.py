@@ -37,15 +37,18 @@ DATA_HPARAMS = (
     "train_batch_size",
 )
 # Files and directories of a run; --overwrite refuses to delete anything else.
-_OWN_ENTRIES = (
+_OWN_NAMES = (
     "checkpoint",
     "results",
-    checkpointing.CHECKPOINT_NAME,
     checkpointing.CONFIG_FILE,
     curves.CURVES_FILE,
     summaries.TENSORBOARD_DIR,
     summaries.TRAIN_LOG,
     summaries.EVAL_LOG,
+)
+_OWN_PREFIXES = (
+    checkpointing.CHECKPOINT_NAME,
+    "checkpoint.tmp",
     "non_finite_step_",
     "worker_",
 )
@@ -97,8 +100,8 @@ def prepare(path: str, overwrite: bool, console: Console) -> None:
 def _remove_model(path: str) -> None:
     strange = [
         name
-        for name in tf.io.gfile.listdir(path)
-        if not name.rstrip("/").startswith(_OWN_ENTRIES)
+        for name in map(_bare_name, tf.io.gfile.listdir(path))
+        if name not in _OWN_NAMES and not name.startswith(_OWN_PREFIXES)
     ]
     if strange or os.path.islink(path.rstrip("/")):
         raise UserError(
@@ -107,6 +110,11 @@ def _remove_model(path: str) -> None:
             " Remove those yourself or choose another model_dir."
         )
     tf.io.gfile.rmtree(path)
+
+
+def _bare_name(entry: str) -> str:
+    """Without the slash of a directory and what an unfinished write adds."""
+    return entry.rstrip("/").removesuffix(".tmp")
 
 
 def worker_directory(model_dir: str) -> str:

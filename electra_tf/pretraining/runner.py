@@ -65,6 +65,7 @@ def run(
         tpu_name=config.tpu_name,
         tpu_zone=config.tpu_zone,
         gcp_project=config.gcp_project,
+        tpu_job_name=config.tpu_job_name,
     )
     if config.do_train:
         strategies.check_batch_size(
@@ -108,8 +109,10 @@ class _Training:
     def run(self) -> dict[str, Any]:
         """Builds, restores, trains."""
         config, console = self._config, self._console
-        model_directory.prepare(self._output, config.overwrite, console)
         self._build()
+        # Not before: settings that make no model must not cost the old one.
+        model_directory.prepare(self._output, config.overwrite, console)
+        self._open_checkpoints()
         step = self._restore()
         checkpointing.write_config(self._output, config.to_json())
         self._open_logs(step)
@@ -140,13 +143,15 @@ class _Training:
         with tf.device("/cpu:0"):
             self._iterator = iter(dataset)
         self._interval = Interval()
+
+    def _open_checkpoints(self) -> None:
         self._checkpoints = checkpointing.Checkpoints(
             self._directory,
             model=self._model,
             optimizer=self._optimizer,
             step=self._step,
             position={"iterator": self._iterator, "interval": self._interval},
-            keep=config.keep_checkpoint_max,
+            keep=self._config.keep_checkpoint_max,
             write_directory=self._output,
         )
 
@@ -154,6 +159,7 @@ class _Training:
         """Loads the newest checkpoint, if any; returns the step."""
         path = self._checkpoints.latest
         if path is None:
+            self._warn_of_stray_checkpoints()
             return 0
         before = checkpointing.read_config(self._directory) or {}
         now = self._config.as_dict()
@@ -177,6 +183,16 @@ class _Training:
         for text in checkpointing.changed(before, now, others):
             self._console.line(f"  changed since then: {text}")
         return step
+
+    def _warn_of_stray_checkpoints(self) -> None:
+        """Released models come without the file that names the newest."""
+        pattern = os.path.join(self._directory, "*.index")
+        if found := tf.io.gfile.glob(pattern):
+            self._console.warning(
+                f"{', '.join(sorted(found)[:3])}: not read, since no file"
+                f" `checkpoint` in {self._directory} names the newest one;"
+                " training starts from fresh weights."
+            )
 
     def _open_logs(self, step: int) -> None:
         path = self._output

@@ -9,8 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-
-NAMES = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
+from configure.pretraining_checks import DISTRIBUTION_STRATEGIES
 
 
 def create_strategy(
@@ -20,16 +19,18 @@ def create_strategy(
     tpu_name: str | None = None,
     tpu_zone: str | None = None,
     gcp_project: str | None = None,
+    tpu_job_name: str | None = None,
 ) -> tf.distribute.Strategy:
     """Picks the distribution strategy.
 
     Args:
-      name: one of `NAMES`. "auto" means every GPU when there are several, else
-        the one GPU or the CPU.
+      name: one of `DISTRIBUTION_STRATEGIES`. "auto" means every GPU when there
+        are several, else the one GPU or the CPU.
       require_gpu: refuse to run without a GPU.
       tpu_name: name or address of the Cloud TPU ("tpu" only).
       tpu_zone: its zone, when it cannot be found out.
       gcp_project: its project, when it cannot be found out.
+      tpu_job_name: the TPU's job in its cluster; None for "worker".
 
     Returns:
       A strategy; its scope must be active while variables are created.
@@ -55,10 +56,10 @@ def create_strategy(
     if name == "multi_worker":
         return _multi_worker()
     if name == "tpu":
-        return _tpu(tpu_name, tpu_zone, gcp_project)
+        return _tpu(tpu_name, tpu_zone, gcp_project, tpu_job_name)
     raise UserError(
         f"distribution_strategy is {name!r}; expected one of"
-        f" {', '.join(NAMES)}."
+        f" {', '.join(DISTRIBUTION_STRATEGIES)}."
     )
 
 
@@ -172,10 +173,13 @@ def _multi_worker() -> tf.distribute.Strategy:
         ) from error
 
 
-def _tpu(name, zone, project) -> tf.distribute.Strategy:
+def _tpu(name, zone, project, job_name) -> tf.distribute.Strategy:
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
-            tpu=name or "", zone=zone, project=project
+            tpu=name or "",
+            zone=zone,
+            project=project,
+            job_name=job_name or "worker",
         )
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)

@@ -136,11 +136,34 @@ def test_overwrite_does_not_delete_what_is_not_a_run(tmp_path):
     assert (path / "chapter1.tex").exists()
 
 
+def test_overwrite_knows_files_of_a_run_by_their_whole_name(tmp_path):
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "results_for_the_paper.csv").write_text("...")
+    with pytest.raises(UserError, match="results_for_the_paper"):
+        model_directory.prepare(str(path), True, Console(io.StringIO()))
+    assert (path / "results_for_the_paper.csv").exists()
+
+
 def test_nothing_is_deleted_when_the_records_are_wrong(start, tmp_path):
     start()
     with pytest.raises(UserError):
         start(overwrite=True, pretrain_tfrecords=str(tmp_path / "none*"))
     assert (tmp_path / "model" / "checkpoint").exists()
+
+
+def test_nothing_is_deleted_when_the_settings_make_no_model(start, tmp_path):
+    start()
+    with pytest.raises(UserError, match="num_attention_heads"):
+        start(overwrite=True, model_hparam_overrides={"hidden_size": 200})
+    assert (tmp_path / "model" / "checkpoint").exists()
+
+
+def test_checkpoints_that_are_not_read_are_named(start, tmp_path):
+    start(num_train_steps=1)
+    (tmp_path / "model" / "checkpoint").unlink()
+    _, output = start(num_train_steps=1)
+    assert "model.ckpt-1.index" in output and "fresh weights" in output
 
 
 def test_one_class_for_several_evaluations_is_reported(
