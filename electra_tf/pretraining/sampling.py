@@ -54,9 +54,10 @@ def sample_from_softmax(logits: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     Source: google-research/electra, pretrain/pretrain_helpers.py,
     sample_from_softmax.
 
-    Differs: inverts the cumulative distribution with one uniform a position
-    where the original adds Gumbel noise to every logit; the distribution is
-    the same (the original's up to its 1e-9 guards).
+    Differs: on a CPU, TensorFlow's kernel inverts the cumulative distribution
+    with one uniform a position where the original adds Gumbel noise to every
+    logit; on a GPU the kernel adds such noise, too. The distribution is the
+    same (the original's up to its 1e-9 guards).
     """
     vocab_size = logits.shape[-1]
     flat = tf.reshape(tf.stop_gradient(logits), [-1, vocab_size])
