@@ -4,6 +4,7 @@
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -205,7 +206,7 @@ def _check_shapes(
         if stored != wanted:
             lines.append(
                 f"  {name}: checkpoint {stored}, model {wanted}; change "
-                f"{_shape_hint(name, stored, wanted)}"
+                f"{shape_hint(name, stored, wanted)}"
             )
     if lines:
         shown = lines[:8]
@@ -216,8 +217,17 @@ def _check_shapes(
         )
 
 
-def _shape_hint(name: str, stored: list[int], wanted: list[int]) -> str:
-    """Returns the hparams that set the axes that differ."""
+def shape_hint(name: str, stored: Sequence[int], wanted: Sequence[int]) -> str:
+    """Names the hparams that set the axes in which two shapes differ.
+
+    Args:
+      name: of the variable.
+      stored: its shape in the checkpoint.
+      wanted: its shape in the model.
+
+    Returns:
+      Names for a message.
+    """
     hints = next(hints for part, *hints in _SHAPE_HINTS if part in name)
     if len(stored) != len(wanted):
         return " and ".join(hints)

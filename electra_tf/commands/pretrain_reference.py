@@ -2,33 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recreates the longer pre-training run of docs/results.md.
 
-Reads `data/pretrain_corpus` and `data/vocab/vocab.txt` of the reference data
-(ELECTRA_TF_REFERENCE, by default ../shared), builds records with two
-processes and trains the preset "reference". Run again, it continues.
+Reads `data/pretrain_corpus` of the reference data (ELECTRA_TF_REFERENCE, by
+default ../shared), learns a vocabulary, builds records with two processes and
+trains the preset "reference". Run again, it continues.
 
   python -m electra_tf.commands.pretrain_reference [--data_dir=runs]
 """
 
 import argparse
 import os
-import shutil
 from collections.abc import Sequence
 
 from configure import flags
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
+from electra_tf.commands import build_vocab
 from electra_tf.data.corpora import Corpus
 from electra_tf.data.dataset_build import build_records
 from electra_tf.data.example_writer import BuildOptions
 
 PRESET = "reference"
+VOCAB_SIZE = 4096  # the preset's
 
 
 def build(reference: str, data_dir: str) -> None:
-    """Builds the records of the reference corpus, 2% of documents held out.
+    """Builds vocabulary and records; 2% of the documents are held out.
 
     Args:
-      reference: directory with `data/pretrain_corpus` and `data/vocab`.
+      reference: directory with `data/pretrain_corpus`.
       data_dir: where the vocabulary and the records go.
 
     Raises:
@@ -40,18 +41,27 @@ def build(reference: str, data_dir: str) -> None:
             f"{corpus}: no such directory. Set ELECTRA_TF_REFERENCE to the "
             "directory that holds data/pretrain_corpus."
         )
-    os.makedirs(data_dir, exist_ok=True)
     vocab_file = os.path.join(data_dir, "vocab.txt")
-    shutil.copyfile(
-        os.path.join(reference, "data", "vocab", "vocab.txt"), vocab_file
-    )
+    if not os.path.exists(vocab_file):
+        os.makedirs(data_dir, exist_ok=True)
+        build_vocab.main(
+            build_vocab.parse_flags(
+                [
+                    "build_vocab",
+                    f"--corpus_dir={corpus}",
+                    f"--output={vocab_file}",
+                    f"--vocab_size={VOCAB_SIZE}",
+                    "--num_unused=20",
+                ]
+            )
+        )
     build_records(
         BuildOptions(
             corpus=Corpus(corpus),
             vocab_file=vocab_file,
             output_dir=os.path.join(data_dir, "pretrain_tfrecords"),
             num_processes=2,
-            num_shards=16,
+            num_shards=512,
             draws="document",
             held_out_fraction=0.02,
         )

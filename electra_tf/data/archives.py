@@ -113,7 +113,7 @@ def _check_member(member: tarfile.TarInfo, path: str) -> None:
     parts = member.name.replace("\\", "/").split("/")
     if not member.isfile():
         problem = "is a link or a device, not a text file"
-    elif member.name.startswith(("/", "\\")) or ":" in parts[0]:
+    elif member.name.startswith(("/", "\\")) or parts[0][1:] == ":":
         problem = "has an absolute path"
     elif ".." in parts:
         problem = "has a path that leaves the archive"

@@ -63,6 +63,13 @@ def find_record_files(config: Any, training: bool) -> RecordFiles:
             pattern = os.path.join(folder, f"{HELD_OUT_PREFIX}.tfrecord*")
         if held_out := _filled(_glob(pattern)):
             return RecordFiles(held_out, True)
+        origin = getattr(config, "origins", {}).get("eval_tfrecords", "derived")
+        if origin != "derived":
+            raise UserError(
+                f"No record file matches eval_tfrecords = {pattern!r}. Correct "
+                "it, or leave it out to evaluate on the held-out records "
+                "beside pretrain_tfrecords."
+            )
     pattern = config.pretrain_tfrecords
     matches = _glob(pattern)
     if not matches:
@@ -132,6 +139,7 @@ def check_records(config: Any, training: bool) -> list[str]:
         known = [p for p in paths if os.path.basename(p) in listed]
         if manifest is not None and (known or not manifest["complete"]):
             warnings += _check_manifest(config, folder, manifest)
+            warnings += _missing_shards(folder, listed)
             for path in known:
                 _check_size(path, listed[os.path.basename(path)])
         unknown = [path for path in paths if path not in known]
@@ -139,6 +147,20 @@ def check_records(config: Any, training: bool) -> list[str]:
     for line in warnings:
         logging.warning("%s", line)
     return warnings
+
+
+def _missing_shards(folder: str, listed: dict[str, dict]) -> list[str]:
+    """Warns of files that the manifest lists and the folder lacks."""
+    present = set(storage.list_directory(folder))
+    missing = sorted(set(listed) - present)
+    if not missing:
+        return []
+    records = sum(listed[name]["records"] for name in missing)
+    return [
+        f"{folder}: {len(missing)} of {len(listed)} files listed in "
+        f"{MANIFEST_NAME} are missing, {missing[0]} first; {records:,} "
+        "examples are left out."
+    ]
 
 
 def _listed_shards(manifest: dict) -> dict[str, dict]:

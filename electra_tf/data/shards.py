@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record files of one job: written under other names, then renamed."""
 
+import contextlib
 import os
 from typing import Any
 
@@ -98,4 +99,6 @@ def _allow_open_files(count: int) -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         if hard != resource.RLIM_INFINITY:
             wanted = min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        # Where the system refuses, opening the files will say so itself.
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

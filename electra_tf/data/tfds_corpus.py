@@ -48,10 +48,15 @@ def count_examples(name: str, split: str, data_dir: str) -> int:
       The number of examples of the split.
 
     Raises:
-      UserError: for an unknown name or split.
+      UserError: for an unknown name or split, or if preparing fails.
     """
     builder = _builder(name, data_dir)
-    builder.download_and_prepare()
+    try:
+        builder.download_and_prepare()
+    except Exception as error:  # what a download raises depends on its site
+        raise UserError(
+            f"tfds_name {name!r} cannot be downloaded and prepared: {error}"
+        ) from error
     try:
         return builder.info.splits[split].num_examples
     except (KeyError, ValueError) as error:

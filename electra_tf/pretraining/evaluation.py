@@ -39,13 +39,14 @@ def evaluate_newest(
     Raises:
       UserError: there is no checkpoint, or it is of another model.
     """
-    path = tf.train.latest_checkpoint(config.model_dir)
-    if path is None:
+    try:
+        path = tf1.find_checkpoint(config.model_dir)
+    except UserError as error:
         raise UserError(
-            f"do_eval: there is no checkpoint in {config.model_dir}; train the"
-            " model first (do_train), or correct model_name, data_dir or"
-            " model_dir."
-        )
+            f"do_eval: there is no checkpoint in {config.model_dir} that could"
+            " be evaluated; train the model first (do_train), or correct"
+            f" model_name, data_dir or model_dir. ({error})"
+        ) from error
     before = checkpointing.read_config(config.model_dir) or {}
     model_directory.check_same_model(before, config.as_dict(), path)
     with strategies.creation_scope(strategy):

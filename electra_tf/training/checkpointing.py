@@ -10,21 +10,11 @@ import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from configure.errors import UserError
+from electra_tf.checkpoints.tf1 import shape_hint
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
 CONFIG_FILE = "config.json"
 _GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
-# Which hparam sets a dimension of the variables with this in their name.
-_SHAPE_HPARAMS = (
-    ("word_embeddings", "vocab_size or embedding_size"),
-    ("output_bias", "vocab_size"),
-    ("position_embeddings", "max_position_embeddings or embedding_size"),
-    ("token_type_embeddings", "type_vocab_size or embedding_size"),
-    ("embeddings/LayerNorm", "embedding_size"),
-    ("embeddings_project", "embedding_size or hidden_size"),
-    ("generator", "generator_hidden_size or generator_layers"),
-    ("", "model_size or model_hparam_overrides"),
-)
 
 
 class Checkpoints:
@@ -155,7 +145,7 @@ def check_shapes(path: str, variables: list[tf.Variable]) -> None:
         return
     lines = [
         f"  {name}: checkpoint {_shape_text(old)}, this model"
-        f" {_shape_text(new)} (see {_shape_hparam(name)})"
+        f" {_shape_text(new)} (see {shape_hint(name, old or (), new or ())})"
         for name, old, new in problems[:5]
     ]
     if len(problems) > 5:
@@ -230,7 +220,3 @@ def _saved_model_shapes(reader) -> dict[str, tuple[int, ...]]:
 
 def _shape_text(shape: tuple[int, ...] | None) -> str:
     return "does not have it" if shape is None else str(list(shape))
-
-
-def _shape_hparam(name: str) -> str:
-    return next(hparam for part, hparam in _SHAPE_HPARAMS if part in name)

@@ -1,5 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+import json
 import types
 
 import pytest
@@ -23,6 +24,15 @@ def config(build, vocab_file):
         do_lower_case=True,
         strip_accents=True,
     )
+
+
+def _listed(config):
+    manifest = json.loads((config.folder / "manifest.json").read_text())
+    return {
+        shard["name"]: shard
+        for job in manifest["jobs"].values()
+        for shard in job["shards"]
+    }
 
 
 def _forget_manifest(config):
@@ -51,6 +61,23 @@ def test_manifest_and_unfinished_files_are_no_records(config):
     (config.folder / ".tmp-pretrain_data.tfrecord-9-of-9").write_text("x")
     found = record_checks.find_record_files(config, True)
     assert len(found.paths) == 4
+
+
+def test_a_missing_shard_is_counted(config):
+    records = _listed(config)["pretrain_data.tfrecord-2-of-4"]["records"]
+    (config.folder / "pretrain_data.tfrecord-2-of-4").unlink()
+    (warning,) = record_checks.check_records(config, True)
+    assert f"missing, pretrain_data.tfrecord-2-of-4 first; {records}" in warning
+
+
+def test_held_out_records_asked_for_by_name_must_exist(config):
+    config.eval_tfrecords = f"{config.folder}/other*"
+    config.origins = {"eval_tfrecords": "flag"}
+    with pytest.raises(UserError, match=r"eval_tfrecords = '.*other\*'"):
+        record_checks.check_records(config, False)
+    config.origins = {"eval_tfrecords": "derived"}
+    (warning,) = record_checks.check_records(config, False)
+    assert "evaluating on the training records" in warning
 
 
 def test_no_match_names_the_pattern(config):

@@ -147,3 +147,10 @@ def test_collapse_is_reported_after_patience_evaluations_in_a_row():
     continued = CollapseWatch(3, earlier=[both, one_class, one_class])
     continued.update(one_class)
     assert continued.message is not None
+
+
+def test_a_stray_token_of_the_other_class_does_not_hide_a_collapse():
+    assert predicts_one_class({"disc_predicted_replaced_share": 1e-5})
+    assert predicts_one_class({"disc_predicted_replaced_share": 1 - 1e-5})
+    assert not predicts_one_class({"disc_predicted_replaced_share": 0.01})
+    assert not predicts_one_class({})
