@@ -11,6 +11,7 @@ from electra_tf.pretraining.metrics import (
     CollapseWatch,
     PretrainingMetrics,
     exact_auc,
+    predicts_one_class,
 )
 
 MASK_ID = 103
