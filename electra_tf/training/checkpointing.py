@@ -145,7 +145,7 @@ def check_shapes(path: str, variables: list[tf.Variable]) -> None:
         return
     lines = [
         f"  {name}: checkpoint {_shape_text(old)}, this model"
-        f" {_shape_text(new)} (see {shape_hint(name, old or (), new or ())})"
+        f" {_shape_text(new)} (see {_hparam(name, old, new)})"
         for name, old, new in problems[:5]
     ]
     if len(problems) > 5:
@@ -220,3 +220,16 @@ def _saved_model_shapes(reader) -> dict[str, tuple[int, ...]]:
 
 def _shape_text(shape: tuple[int, ...] | None) -> str:
     return "does not have it" if shape is None else str(list(shape))
+
+
+def _hparam(
+    name: str, old: tuple[int, ...] | None, new: tuple[int, ...] | None
+) -> str:
+    """Names the hparam behind a variable that differs or is on one side."""
+    if old is not None and new is not None:
+        return shape_hint(name, old, new)
+    if "/encoder/layer_" not in name:
+        return "the objective and generator hparams"
+    if name.startswith("generator"):
+        return "generator_layers"
+    return "model_size or model_hparam_overrides.num_hidden_layers"
