@@ -5,7 +5,7 @@
 Everything the real work does, small: a corpus, a WordPiece vocabulary learned
 from it, records, training with held-out evaluation, results and curves.
 
-  python -m electra_tf.commands.demo [--output_dir=demo] [--steps=600]
+  python -m electra_tf.commands.demo [--output_dir=demo] [--steps=800]
 """
 
 import argparse
@@ -171,9 +171,9 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "steps",
         type=int,
-        default=600,
+        default=800,
         metavar="N",
-        help="training steps (default: 600)",
+        help="training steps (default: 800)",
     )
     return parser.parse_args(list(argv[1:]))
 
