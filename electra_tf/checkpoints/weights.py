@@ -136,6 +136,37 @@ class MemoryWeights(Weights):
         return self._values[name]
 
 
+class ModelWeights(Weights):
+    """The variables of a live model, read when asked for."""
+
+    def __init__(
+        self, variables: Mapping[str, Any], step: int, path: str
+    ) -> None:
+        """Wraps variables.
+
+        Args:
+          variables: TensorFlow variables by the original's names.
+          step: updates done.
+          path: what messages call them.
+        """
+        self._variables = dict(variables)
+        self._step = np.asarray(step, np.int64)
+        specs = {
+            name: TensorSpec(
+                tuple(variable.shape), np.dtype(variable.dtype.as_numpy_dtype)
+            )
+            for name, variable in self._variables.items()
+        }
+        specs[STEP_NAME] = TensorSpec((), self._step.dtype)
+        super().__init__(path, "memory", specs)
+
+    def read(self, name: str) -> np.ndarray:
+        """See the base class."""
+        return (
+            self._step if name == STEP_NAME else self._variables[name].numpy()
+        )
+
+
 class Selection(Weights):
     """Some tensors of another one, read through it."""
 

@@ -1,0 +1,224 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Weights of any format -> a model's variables, with nothing left unsaid."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.checkpoints.native import variables_by_name
+from electra_tf.checkpoints.tf1 import shape_hint
+from electra_tf.checkpoints.weights import Weights
+
+_MOST_LINES = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Coverage:
+    """What a checkpoint and a model had in common.
+
+    Attributes:
+      path: the checkpoint.
+      kind: its format.
+      loaded: names of the variables that took its values.
+      missing: the model's names that it lacks; these keep their values.
+      unexpected: its names that the model lacks.
+      dropped: what its format holds besides, and why that is left out.
+      slots_loaded: number of Adam slots that took its values.
+      slots_left: number of those left in the file.
+      global_step: its step, or None.
+    """
+
+    path: str
+    kind: str
+    loaded: tuple[str, ...]
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    dropped: Mapping[str, str]
+    slots_loaded: int
+    slots_left: int
+    global_step: int | None
+
+    def __str__(self) -> str:
+        total = len(self.loaded) + len(self.missing)
+        step = "not stored" if self.global_step is None else self.global_step
+        lines = [
+            f"{self.path} ({self.kind}, step {step}): {len(self.loaded)} of"
+            f" {total} variables loaded, {len(self.missing)} missing,"
+            f" {len(self.unexpected)} unexpected; Adam slots:"
+            f" {self.slots_loaded} loaded, {self.slots_left} not used"
+        ]
+        dropped = [f"{name} ({why})" for name, why in self.dropped.items()]
+        lines += _listed("missing, keeps its fresh value", self.missing)
+        lines += _listed("unexpected, not used", self.unexpected)
+        lines += _listed("left in the file", dropped)
+        return "\n".join(lines)
+
+
+def assign(
+    weights: Weights,
+    variables: Iterable[tf.Variable],
+    *,
+    allow_missing: str | None = None,
+    optimizer: Any = None,
+) -> Coverage:
+    """Gives variables a checkpoint's values.
+
+    Args:
+      weights: the checkpoint.
+      variables: the model's; their names are the original's.
+      allow_missing: regular expression; variables whose names it matches
+        somewhere may be missing and then keep their values.
+      optimizer: takes the Adam slots, all of them; has `m` and `v` by
+        variable name. None leaves them in the file.
+
+    Returns:
+      The report. Nothing has changed if an error is raised.
+
+    Raises:
+      UserError: a shape or dtype differs (the message names the hparam to
+        change), a variable or slot is missing, or the file cannot be read.
+
+    Source: google-research/electra, model/modeling.py,
+    get_assignment_map_from_checkpoint.
+    Differs: what does not match is reported and by default refused.
+    """
+    wanted = variables_by_name(variables)
+    shapes = weights.shapes
+    missing = tuple(name for name in wanted if name not in shapes)
+    targets = {name: v for name, v in wanted.items() if name in shapes}
+    loaded = tuple(targets)
+    check_shapes(weights.path, targets, weights)
+    _check_missing(weights, wanted, missing, allow_missing)
+    if optimizer is not None:
+        targets |= _slot_targets(weights, optimizer)
+    # All of it before any of it is assigned: a cut file must change nothing.
+    values = {name: weights.read(name) for name in targets}
+    report = Coverage(
+        path=weights.path,
+        kind=weights.kind,
+        loaded=loaded,
+        missing=missing,
+        unexpected=tuple(sorted(n for n in shapes if n not in wanted)),
+        dropped=weights.dropped,
+        slots_loaded=len(targets) - len(loaded),
+        slots_left=len(weights.slots) - (len(targets) - len(loaded)),
+        global_step=weights.global_step,
+    )
+    for name in list(values):
+        targets[name].assign(values.pop(name))
+    return report
+
+
+def check_shapes(
+    path: str, variables: Mapping[str, tf.Variable], weights: Weights
+) -> None:
+    """Compares shapes and types before anything is read.
+
+    Args:
+      path: for the message.
+      variables: by name, each also in `weights`.
+      weights: the checkpoint.
+
+    Raises:
+      UserError: naming what differs and the hparam behind it.
+    """
+    lines = []
+    for name, variable in variables.items():
+        spec, shape = weights.specs[name], tuple(variable.shape)
+        if spec.shape != shape:
+            lines.append(
+                f"{name}: checkpoint {list(spec.shape)}, model {list(shape)};"
+                f" change {shape_hint(name, spec.shape, shape)}"
+            )
+        elif spec.dtype != variable.dtype.as_numpy_dtype:
+            lines.append(
+                f"{name}: checkpoint {spec.dtype}, model"
+                f" {np.dtype(variable.dtype.as_numpy_dtype)}; convert the"
+                " checkpoint"
+            )
+    if lines:
+        raise UserError(
+            "\n".join([f"{path} is of another model:", *_listed("", lines)])
+        )
+
+
+def _check_missing(
+    weights: Weights,
+    wanted: Mapping[str, Any],
+    missing: tuple[str, ...],
+    allow_missing: str | None,
+) -> None:
+    try:
+        pattern = re.compile(allow_missing) if allow_missing else None
+    except re.error as error:
+        raise UserError(
+            f"allow_missing: {allow_missing!r} is not a regular expression"
+            f" ({error})."
+        ) from error
+    refused = [n for n in missing if not (pattern and pattern.search(n))]
+    if not refused:
+        return
+    lines = [
+        f"{weights.path} ({weights.kind}) lacks {len(refused)} of the model's"
+        f" {len(wanted)} variables:",
+        *_listed("", refused),
+    ]
+    if hint := _part_hint(weights.shapes, refused):
+        lines.append(hint)
+    lines.append(
+        "Change the hparams, choose another checkpoint, or let them start"
+        " fresh with --allow_missing=REGEX."
+    )
+    raise UserError("\n".join(lines))
+
+
+def _part_hint(shapes: Mapping[str, Any], refused: list[str]) -> str | None:
+    """Says so where one of the two networks was given for the other."""
+
+    def has(prefix: str) -> bool:
+        return any(name.startswith(prefix) for name in shapes)
+
+    def lacks(prefix: str) -> bool:
+        return any(name.startswith(prefix) for name in refused)
+
+    if lacks("discriminator_predictions") and not has("discriminator"):
+        if has("generator_predictions"):
+            return (
+                "It is a generator (or a masked LM); a discriminator is needed."
+            )
+    elif lacks("generator") and not has("generator"):
+        return "It holds no generator; one is needed."
+    return None
+
+
+def _slot_targets(weights: Weights, optimizer: Any) -> dict[str, tf.Variable]:
+    targets = {}
+    for slots, suffix in ((optimizer.m, "adam_m"), (optimizer.v, "adam_v")):
+        targets |= {f"{name}/{suffix}": slot for name, slot in slots.items()}
+    missing = [name for name in targets if name not in weights.specs]
+    if missing:
+        raise UserError(
+            f"{weights.path} ({weights.kind}) has {len(weights.slots)} Adam"
+            f" slots; {len(missing)} that training on needs are missing, the"
+            f" first being {missing[0]}. Released checkpoints have none. Start"
+            " from its weights alone with --init_checkpoint, in a model_dir of"
+            " its own."
+        )
+    check_shapes(weights.path, targets, weights)
+    return targets
+
+
+def _listed(title: str, lines: Iterable[str]) -> list[str]:
+    """Indented lines, the long tail counted."""
+    lines = list(lines)
+    lead = f"  {title}: " if title else "  "
+    shown = [lead + line for line in lines[:_MOST_LINES]]
+    if len(lines) > _MOST_LINES:
+        shown.append(f"{lead}... and {len(lines) - _MOST_LINES} more")
+    return shown
