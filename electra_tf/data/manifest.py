@@ -139,6 +139,12 @@ def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
             f"{found['vocabulary']['size']} tokens, now "
             f"{wanted['vocabulary']['size']}"
         )
+    # Newer tables know more characters: the same text gives other tokens.
+    before, now = (m.get("unicode_version") for m in (found, wanted))
+    if before != now:
+        lines.append(
+            f"Unicode tables of Python: built with {before}, now {now}"
+        )
     if found["corpus"]["fingerprint"] != wanted["corpus"]["fingerprint"]:
         lines.append(_corpus_difference(found["corpus"], wanted["corpus"]))
     return lines

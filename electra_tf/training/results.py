@@ -10,6 +10,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from configure.errors import UserError
+
 
 def write_results(
     metrics: dict[str, float],
@@ -30,6 +32,9 @@ def write_results(
       json_path: path of the JSON file: metrics, step, time, resolved hparams.
       config: resolved hparams.
       step: updates done by the weights that were evaluated.
+
+    Raises:
+      UserError: a file cannot be written.
 
     Source: google-research/electra, run_pretraining.py, train_or_eval (which
     names `results_txt` and `results_pkl` and prints the lines).
@@ -55,7 +60,14 @@ def lines(metrics: dict[str, float]) -> list[str]:
 
 
 def _write(path: str, data: bytes) -> None:
-    tf.io.gfile.makedirs(os.path.dirname(path) or ".")
-    with tf.io.gfile.GFile(path + ".tmp", "wb") as file:
-        file.write(data)
-    tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+    try:
+        tf.io.gfile.makedirs(os.path.dirname(path) or ".")
+        with tf.io.gfile.GFile(path + ".tmp", "wb") as file:
+            file.write(data)
+        tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+    except tf.errors.OpError as error:
+        raise UserError(
+            f"{path}: the results cannot be written: {error.message}. The"
+            " checkpoints are safe; make room or correct the permissions, and"
+            " evaluate again with --do_train=false --do_eval=true."
+        ) from error

@@ -217,6 +217,16 @@ def test_other_settings_are_refused_by_name(build, corpus_dir, tmp_path):
         build("out", seed=1)
 
 
+def test_records_of_other_unicode_tables_are_not_continued(build, tmp_path):
+    build("out")
+    path = tmp_path / "out" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["tokenizer"]["unicode_version"] = "9.0.0"
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match=r"Unicode tables: built with 9\.0\.0"):
+        build("out")
+
+
 def test_a_foreign_directory_is_left_alone_even_with_overwrite(build):
     folder = build.tmp_path / "out"
     folder.mkdir()

@@ -3,7 +3,24 @@
 import json
 import pickle
 
+import pytest
+
+from configure.errors import UserError
 from electra_tf.training.results import write_results
+
+
+def test_a_file_that_cannot_be_written_is_a_user_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    inside_a_file = str(tmp_path / "file" / "r.txt")
+    with pytest.raises(UserError, match="results cannot be written"):
+        write_results(
+            {},
+            txt=inside_a_file,
+            pkl=inside_a_file,
+            json_path=inside_a_file,
+            config={},
+            step=1,
+        )
 
 
 def test_three_files_tell_the_same(tmp_path):
