@@ -140,11 +140,12 @@ def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
             f"{wanted['vocabulary']['size']}"
         )
     # Newer tables know more characters: the same text gives other tokens.
-    before, now = (m.get("unicode_version") for m in (found, wanted))
+    before, now = (
+        manifest.get("tokenizer", {}).get("unicode_version")
+        for manifest in (found, wanted)
+    )
     if before != now:
-        lines.append(
-            f"Unicode tables of Python: built with {before}, now {now}"
-        )
+        lines.append(f"Python's Unicode tables: built with {before}, now {now}")
     if found["corpus"]["fingerprint"] != wanted["corpus"]["fingerprint"]:
         lines.append(_corpus_difference(found["corpus"], wanted["corpus"]))
     return lines
