@@ -1,0 +1,134 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Named features of fine-tuning examples, and their tf.Example form."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+
+class FeatureSpec:
+    """One input of a model.
+
+    Args:
+      name: the feature's name.
+      shape: its shape without the batch axis; [] is a scalar.
+      default_value_fn: from shape to the values where an example has none
+        (another task's example, a padding row); zeros when None.
+      is_int_feature: int64 on disk and int32 in a batch; else float32.
+
+    Source: google-research/electra, finetune/feature_spec.py.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shape: Sequence[int],
+        default_value_fn: Callable[[list[int]], np.ndarray] | None = None,
+        is_int_feature: bool = True,
+    ) -> None:
+        self.name = name
+        self.shape = list(shape)
+        self.default_value_fn = default_value_fn
+        self.is_int_feature = is_int_feature
+
+    def get_parsing_spec(self) -> tf.io.FixedLenFeature:
+        """Returns how to read the feature from a tf.Example."""
+        dtype = tf.int64 if self.is_int_feature else tf.float32
+        return tf.io.FixedLenFeature(self.shape, dtype)
+
+    def get_default_values(self) -> np.ndarray:
+        """Returns the values of an example that has none, of `shape`."""
+        if self.default_value_fn:
+            return self.default_value_fn(self.shape)
+        dtype = np.int64 if self.is_int_feature else np.float32
+        return np.zeros(self.shape, dtype)
+
+    def __repr__(self) -> str:
+        kind = "int" if self.is_int_feature else "float"
+        return f"FeatureSpec({self.name}, {self.shape}, {kind})"
+
+
+def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
+    """Returns the inputs that every task has.
+
+    Args:
+      max_seq_length: wordpieces per example (L).
+
+    Source: google-research/electra, finetune/feature_spec.py,
+      get_shared_feature_specs.
+    """
+    return [
+        FeatureSpec("input_ids", [max_seq_length]),
+        FeatureSpec("input_mask", [max_seq_length]),
+        FeatureSpec("segment_ids", [max_seq_length]),
+        FeatureSpec("task_id", []),
+    ]
+
+
+def encode_example(
+    specs: Sequence[FeatureSpec], values: Mapping[str, Any]
+) -> tf.train.Example:
+    """Makes a tf.Example of an example's features.
+
+    Args:
+      specs: every feature of the record.
+      values: the example's own; the others get their defaults.
+
+    Returns:
+      The tf.Example.
+
+    Raises:
+      ValueError: a value of no spec, or of the wrong size.
+
+    Source: google-research/electra, finetune/preprocessing.py,
+      _make_tf_example.
+    """
+    known = {spec.name for spec in specs}
+    for name in values:
+        if name not in known:
+            raise ValueError(f"Unknown feature {name}")
+    example = tf.train.Example()
+    for spec in specs:
+        given = values.get(spec.name)
+        if given is None:
+            given = spec.get_default_values()
+        flat = np.ravel(given).tolist()
+        if len(flat) != math.prod(spec.shape):
+            raise ValueError(
+                f"Feature {spec.name} has {len(flat)} values; expected shape"
+                f" {spec.shape}"
+            )
+        feature = example.features.feature[spec.name]
+        if spec.is_int_feature:
+            feature.int64_list.value.extend(map(int, flat))
+        else:
+            feature.float_list.value.extend(flat)
+    return example
+
+
+def decode_example(
+    specs: Sequence[FeatureSpec], record: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """Reads one serialized tf.Example, or a batch of them.
+
+    Args:
+      specs: every feature of the record.
+      record: string scalar, or string [B].
+
+    Returns:
+      Each feature by name: int32 or float32, of its shape, after [B] for a
+      batch.
+    """
+    parsing = {spec.name: spec.get_parsing_spec() for spec in specs}
+    if record.shape.rank == 0:
+        parsed = tf.io.parse_single_example(record, parsing)
+    else:
+        parsed = tf.io.parse_example(record, parsing)
+    return {
+        name: tf.cast(tensor, tf.int32) if tensor.dtype == tf.int64 else tensor
+        for name, tensor in parsed.items()
+    }

@@ -1,0 +1,151 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a task's data: reported, counted, never silent."""
+
+import collections
+import dataclasses
+from collections.abc import Iterable
+
+from configure.errors import UserError
+
+# Rows shown one by one in a summary; the rest is counted.
+SHOWN_ROWS = 5
+# Characters of a found value that a message shows.
+SHOWN_CHARACTERS = 80
+
+
+@dataclasses.dataclass(frozen=True)
+class BadRow:
+    """One row of a file that is not what it should be.
+
+    Attributes:
+      path: the file.
+      line: its line number, from 1 (0: the file as a whole).
+      found: what stands there, shortened.
+      expected: what should stand there.
+      skipped: whether the row makes no example (else it is used as it is).
+    """
+
+    path: str
+    line: int
+    found: str
+    expected: str
+    skipped: bool = True
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        end = " (skipped)" if self.skipped else " (kept)"
+        return f"{place}: found {self.found}; expected {self.expected}{end}"
+
+
+class RowReport:
+    """Collects bad rows, and counts what is lost for other reasons.
+
+    A row is counted once however often its file is read.
+
+    Args:
+      strict: raise at the first bad row instead of going on (`strict_rows`).
+    """
+
+    def __init__(self, strict: bool = False) -> None:
+        self.strict = strict
+        self._rows: dict[BadRow, None] = {}
+        self._losses: dict[str, int] = {}
+
+    @property
+    def rows(self) -> list[BadRow]:
+        """The bad rows, in the order met."""
+        return list(self._rows)
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """What else was lost (words cut off ...), and how often."""
+        return dict(self._losses)
+
+    def add(
+        self,
+        path: str,
+        line: int,
+        found: object,
+        expected: str,
+        skipped: bool = True,
+    ) -> None:
+        """Notes one bad row.
+
+        Args:
+          path: the file.
+          line: its line number, from 1; 0 means the file as a whole.
+          found: what stands there.
+          expected: what should stand there, in words.
+          skipped: whether the row makes no example.
+
+        Raises:
+          UserError: the report is strict.
+        """
+        row = BadRow(path, line, _shorten(found), expected, skipped)
+        if self.strict:
+            place = f"{path}:{line}" if line else path
+            raise UserError(
+                f"{place}: found {row.found}; expected {expected}. (Stopped"
+                " by strict_rows; without it the row is"
+                f" {'skipped' if skipped else 'kept'} and counted.)"
+            )
+        self._rows.setdefault(row)
+
+    def set_loss(self, what: str, count: int) -> None:
+        """Sets how often something was lost; nothing is shown for 0.
+
+        Args:
+          what: in words, such as "train: words cut off".
+          count: how often.
+        """
+        self._losses[what] = count
+
+    def summary(self, title: str = "") -> list[str]:
+        """Returns lines for the console: first rows in full, then counts.
+
+        Args:
+          title: the task's name, put in front of each line.
+        """
+        lines = []
+        by_file = collections.Counter(row.path for row in self._rows)
+        for path, count in by_file.items():
+            rows = [row for row in self._rows if row.path == path]
+            skipped = sum(row.skipped for row in rows)
+            lines.append(
+                f"{path}: {_plural(count, 'bad row')},"
+                f" {skipped} skipped, {count - skipped} kept"
+            )
+            lines += [f"  {row}" for row in rows[:SHOWN_ROWS]]
+            if count > SHOWN_ROWS:
+                lines.append(f"  ... and {count - SHOWN_ROWS} more")
+        lines += [f"{what}: {n}" for what, n in self._losses.items() if n]
+        return [f"{title}: {line}" if title else line for line in lines]
+
+    def as_dict(self) -> dict[str, object]:
+        """Returns everything as plain values, for a JSON file."""
+        return {
+            "rows": [dataclasses.asdict(row) for row in self._rows],
+            "losses": {k: v for k, v in self._losses.items() if v},
+        }
+
+    def absorb(self, rows: Iterable[dict], losses: dict[str, int]) -> None:
+        """Takes over what `as_dict` of another report gave.
+
+        Args:
+          rows: its rows.
+          losses: its losses.
+        """
+        self._rows.update(dict.fromkeys(BadRow(**row) for row in rows))
+        self._losses.update(losses)
+
+
+def _shorten(found: object) -> str:
+    text = found if isinstance(found, str) else repr(found)
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    return text[: SHOWN_CHARACTERS - 3] + "..."
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

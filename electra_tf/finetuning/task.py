@@ -1,0 +1,172 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The contracts of fine-tuning: example, task, head.
+
+A task of one's own takes ten lines: subclass a base of the rooms below
+(`ClassificationTask`, `TaggingTask` ...), say where its examples come from,
+and pass it to `Preprocessor` and `FinetuningModel` with its name among the
+config's `task_names`. Where the data has plain columns, no Python is needed
+at all: see `custom`.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from electra_tf.finetuning.rows import RowReport
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from configure.finetuning import FinetuningConfig
+    from electra_tf.data.feature_spec import FeatureSpec
+    from electra_tf.evaluation.scorer import Scorer
+    from electra_tf.modeling.encoder import EncoderOutput
+    from electra_tf.modeling.encoder_config import EncoderConfig
+    from electra_tf.modeling.randomness import Randomness
+    from electra_tf.text.tokenization import FullTokenizer
+
+
+@dataclasses.dataclass(kw_only=True)
+class Example:
+    """One example of a task, as read.
+
+    Attributes:
+      eid: the example's number within its split; bad rows leave gaps.
+      task_name: the task it belongs to.
+    """
+
+    eid: int
+    task_name: str
+
+
+class Head(Protocol):
+    """What a task puts on the encoder; a layer with TF1-named variables."""
+
+    def compute(
+        self,
+        encoded: EncoderOutput,
+        features: Mapping[str, tf.Tensor],
+        training: bool,
+        dropout: Randomness | None,
+        percent_done: tf.Tensor | None,
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """Computes losses and outputs of a batch.
+
+        Args:
+          encoded: the encoder's output for the batch.
+          features: the batch: the shared features and the task's own.
+          training: whether the result is trained on.
+          dropout: source of the head's dropout, or None for none.
+          percent_done: float32 scalar in [0, 1]: how far training is.
+
+        Returns:
+          float32 [B] losses, and named outputs whose first axis is B.
+        """
+
+
+class Task(abc.ABC):
+    """One task: data, head and scorer.
+
+    Args:
+      config: the resolved hparams.
+      name: the task's name; it prefixes its features (`<name>_eid`).
+      tokenizer: splits the task's texts.
+
+    Attributes:
+      row_report: what was found wrong with the data so far.
+
+    Source: google-research/electra, finetune/task.py.
+    Differs: `featurize` and `get_scorer` are told the split they need, heads
+      are layers, and bad rows are collected.
+    """
+
+    def __init__(
+        self,
+        config: FinetuningConfig,
+        name: str,
+        tokenizer: FullTokenizer | None = None,
+    ) -> None:
+        self.config = config
+        self.name = name
+        self.tokenizer = tokenizer
+        self.row_report = RowReport(config.strict_rows)
+
+    @abc.abstractmethod
+    def get_examples(self, split: str) -> list[Example]:
+        """Reads a split.
+
+        Args:
+          split: "train", "dev", or one of `get_test_splits()`.
+
+        Returns:
+          Its examples, in the order of the data.
+
+        Raises:
+          UserError: the split is missing or empty, or, with `strict_rows`, a
+            row is bad.
+        """
+
+    def get_test_splits(self) -> list[str]:
+        """Returns the splits without labels that predictions are made for."""
+        return ["test"]
+
+    def get_dev_splits(self) -> list[str]:
+        """Returns the labelled splits to evaluate on, the main one first."""
+        return ["dev"]
+
+    def has_split(self, split: str) -> bool:
+        """Returns whether the split's data is there."""
+        return True
+
+    @abc.abstractmethod
+    def get_feature_specs(self) -> list[FeatureSpec]:
+        """Returns the features besides the shared ones, `<name>_eid` first."""
+
+    @abc.abstractmethod
+    def featurize(
+        self, example: Example, is_training: bool, log: bool = False
+    ) -> dict[str, Any] | list[dict[str, Any]]:
+        """Turns an example into numbers.
+
+        Args:
+          example: one of `get_examples`.
+          is_training: whether to train on the result.
+          log: whether to print it.
+
+        Returns:
+          The shared features (`input_ids`, `input_mask`, `segment_ids`,
+          `task_id`) and the task's own by name; a list of them where one
+          example makes several (windows).
+        """
+
+    @abc.abstractmethod
+    def build_head(self, encoder_config: EncoderConfig, seed: int) -> Head:
+        """Returns a freshly initialized head.
+
+        Args:
+          encoder_config: sizes of the encoder below it.
+          seed: seed of the run.
+        """
+
+    @abc.abstractmethod
+    def get_scorer(self, split: str = "dev") -> Scorer:
+        """Returns a fresh scorer for predictions on a split."""
+
+    def data_files(self, split: str) -> list[str] | None:
+        """Returns the files that a split's features depend on.
+
+        Cached records are used again only while these files stay the same;
+        None (the default) means unknown, and nothing is used again.
+        """
+        return None
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Returns plain values, besides hparams, that decide the features."""
+        return {"class": type(self).__name__, "name": self.name}
+
+    def __repr__(self) -> str:
+        return f"Task({self.name})"
