@@ -1,0 +1,62 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What every scorer promises: collect predictions, then report figures."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import Any
+
+
+class Scorer(abc.ABC):
+    """Collects a task's predictions one by one and turns them into figures.
+
+    A subclass extends `update` (calling `super().update(results)`) and
+    defines `get_loss` and `_get_results`. The figures are computed once
+    per set of predictions: asking again without an update is free.
+
+    Source: finetune/scorer.py.
+    """
+
+    def __init__(self) -> None:
+        self._updated = False
+        self._cached_results: list[tuple[str, float]] = []
+
+    @abc.abstractmethod
+    def update(self, results: Mapping[str, Any]) -> None:
+        """Takes in the outputs of one example.
+
+        Args:
+            results: The head's outputs for one row of a batch: NumPy arrays
+                without the batch axis, scalars included.
+        """
+        self._updated = True
+
+    @abc.abstractmethod
+    def get_loss(self) -> float:
+        """The loss over everything seen so far, as this scorer reports it."""
+
+    @abc.abstractmethod
+    def _get_results(self) -> list[tuple[str, float]]:
+        """Computes the figures; `get_results` remembers them."""
+
+    def get_results(self, prefix: str = "") -> list[tuple[str, float]]:
+        """The figures in the order they are printed.
+
+        Args:
+            prefix: Put before each name.
+
+        Returns:
+            Pairs of a name and a value; percentages run from 0 to 100.
+        """
+        if self._updated:
+            self._cached_results = self._get_results()
+            self._updated = False
+        return [(prefix + name, value) for name, value in self._cached_results]
+
+    def results_str(self) -> str:
+        """The figures on one line, `name: 12.34 - name: 5.60`."""
+        return " - ".join(
+            f"{name}: {value:.2f}" for name, value in self.get_results()
+        )
