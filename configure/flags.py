@@ -11,7 +11,7 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from absl import app, logging
@@ -227,7 +227,13 @@ def pretraining_parser(prog: str | None = None) -> FrontDoorParser:
         action="store_true",
         help="print every value and where it came from, and stop",
     )
-    _add_hparam_flags(parser)
+    add_hparam_flags(
+        parser,
+        PretrainingConfig,
+        field_types(),
+        default_hparams(),
+        {"data_dir", "model_name", "preset"},
+    )
     return parser
 
 
@@ -282,11 +288,11 @@ def parse_pretraining_args(
     return config, args
 
 
-def format_config(config: PretrainingConfig) -> str:
+def format_config(config: Any) -> str:
     """Returns a table of every hparam: name, value, origin.
 
     Args:
-      config: the config to show.
+      config: the config to show, of pre-training or fine-tuning.
     """
     rows = [("hparam", "value", "origin")]
     for name, value in config.as_dict().items():
@@ -370,12 +376,24 @@ def _spellings(name: str) -> list[str]:
     return list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
 
 
-def _add_hparam_flags(parser: FrontDoorParser) -> None:
-    """Adds every hparam as a flag, under the config's section headings."""
-    types = field_types()
-    defaults = default_hparams()
-    added = {"data_dir", "model_name", "preset"}
-    sections = field_notes.read_sections(PretrainingConfig)
+def add_hparam_flags(
+    parser: FrontDoorParser,
+    config_class: type[Any],
+    types: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    skip: Collection[str],
+) -> None:
+    """Adds every hparam as a flag, under the config's section headings.
+
+    Args:
+      parser: the front door's parser.
+      config_class: the config, whose comments become the help.
+      types: declared type of every hparam.
+      defaults: hparams with a default, before anything is derived.
+      skip: hparams that are flags already.
+    """
+    added = set(skip)
+    sections = field_notes.read_sections(config_class)
     left = {name: "" for name in types}
     for section in [*sections, field_notes.Section("Other", "", left)]:
         group = parser.add_argument_group(section.title, section.intro or None)

@@ -31,6 +31,7 @@ _TYPE_WORDS = {
     float: "a number",
     str: "text",
     dict: "a JSON object",
+    list: "a list of names",
 }
 
 
@@ -146,7 +147,9 @@ def coerce(name: str, value: Any, declared: Any) -> Any:
     Args:
       name: the hparam, for the message.
       value: what was given.
-      declared: `bool`, `int`, `float`, `str`, `dict`, or one of these `| None`.
+      declared: `bool`, `int`, `float`, `str`, `dict`, `list[str]` (also from
+        text: a JSON list, or names separated by commas), or one of these
+        `| None`.
 
     Returns:
       The value as the declared type (or None where that is allowed).
@@ -251,12 +254,25 @@ def _to_dict(value: Any) -> dict[str, Any]:
     raise TypeError
 
 
+def _to_names(value: Any) -> list[str]:
+    if isinstance(value, str) and value.strip().startswith("["):
+        value = json.loads(value)
+    if isinstance(value, str):
+        value = [name.strip() for name in value.split(",") if name.strip()]
+    if isinstance(value, list | tuple) and all(
+        isinstance(name, str) for name in value
+    ):
+        return list(value)
+    raise TypeError
+
+
 _CONVERTERS = {
     bool: _to_bool,
     int: _to_int,
     float: _to_float,
     str: _to_str,
     dict: _to_dict,
+    list: _to_names,
 }
 
 

@@ -1,0 +1,208 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""FinetuningConfig: names, defaults, order of overrides, front door."""
+
+import dataclasses
+import json
+import pathlib
+
+import pytest
+
+from configure import field_notes, finetuning, finetuning_flags
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+
+
+def create(**hparams):
+    return FinetuningConfig.create("NAME", "DATA", **hparams)
+
+
+@pytest.fixture(scope="module")
+def cases():
+    """What the original made of fourteen sets of hparams."""
+    path = pathlib.Path(__file__).parents[1] / "fixtures"
+    path /= "finetuning_configs.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_recorded_configs_are_the_reference_ones(cases, golden_dir):
+    path = golden_dir / "configs.json"
+    golden = json.loads(path.read_text(encoding="utf-8"))["finetuning"]
+    wanted = [{k: case[k] for k in ("kwargs", "config")} for case in golden]
+    assert cases == wanted
+
+
+def resolved(config, name):
+    value = getattr(config, name)
+    if not callable(value):
+        return value
+    places = ("{task}", "{split}", "{trial}")
+    wanted = places if name == "test_predictions" else places[:1]
+    return f"<{value(*wanted)}>"
+
+
+def test_every_recorded_config_of_the_original_is_reproduced(cases):
+    assert len(cases) >= 14
+    for case in cases:
+        config = create(**case["kwargs"])
+        for name, expected in case["config"].items():
+            value = resolved(config, name)
+            assert value == expected, (case["kwargs"], name)
+            assert type(value) is type(expected), (case["kwargs"], name)
+
+
+def test_extensions_are_off_by_default(cases):
+    plain = create()
+    original = set(cases[0]["config"]) | {"write_distill_outputs"}
+    extensions = set(plain.as_dict()) - original
+    on = {n for n in extensions if getattr(plain, n) not in (False, 0, None)}
+    # The settings that say how the original's behaviour is reached, paths,
+    # and the two that change time but no result.
+    assert on == {
+        "results_json",
+        "data_source",
+        "strip_accents",
+        "lr_read_order",
+        "pooling",
+        "shuffle_buffer_size",
+        "length_buckets",
+        "group_eval_by_length",
+        "gradient_accumulation_steps",
+        "keep_checkpoint_max",
+        "distribution_strategy",
+        "log_every_n_steps",
+    }
+
+
+def test_a_given_value_wins_over_task_and_size_defaults():
+    config = create(task_names="rte", num_train_epochs=2, model_size="large")
+    assert config.num_train_epochs == 2.0
+    assert config.learning_rate == 5e-5
+    assert config.origins["num_train_epochs"] == "argument"
+    assert config.origins["learning_rate"] == "derived"
+
+
+def test_names_containing_qa_get_no_hidden_defaults():
+    assert create(task_names=["my_qa_labels"]).max_seq_length == 128
+    assert create(task_names=["newsqa"]).max_seq_length == 512
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("rte", ["rte"]),
+        ("rte, sts", ["rte", "sts"]),
+        ('["rte", "sts"]', ["rte", "sts"]),
+        (("rte", "sts"), ["rte", "sts"]),
+    ],
+)
+def test_task_names_are_read_as_people_write_them(given, expected):
+    assert create(task_names=given).task_names == expected
+
+
+@pytest.mark.parametrize(
+    ("hparams", "words"),
+    [
+        ({"task_names": []}, "at least one task"),
+        ({"task_names": ["rte", "rte"]}, "given twice"),
+        ({"task_names": ["../x"]}, "no task name"),
+        ({"task_names": [1]}, "a list of names"),
+        ({"task_name": ["rte"]}, "task_names"),
+        ({"max_seq_length": 513}, "position"),
+        ({"max_seq_length": 4}, "at least 5"),
+        ({"num_train_epochs": 0}, "above 0"),
+        ({"warmup_proportion": 1.5}, "from 0 to 1"),
+        ({"train_batch_size": 0}, "at least 1"),
+        ({"pooling": "max"}, "first, mean"),
+        ({"data_source": "web"}, "files, tfds"),
+        ({"keep_best": "mcc"}, "eval_every_n_steps"),
+        ({"early_stopping_patience": 2}, "eval_every_n_steps"),
+        ({"gradient_accumulation_steps": 3}, "does not divide"),
+        ({"allow_missing": "("}, "regular expression"),
+        ({"task_names": ["squad"], "max_query_length": 600}, "no room"),
+        ({"task_names": ["squad"], "beam_size": 600}, "positions"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_a_remedy(hparams, words):
+    with pytest.raises(UserError, match=words):
+        create(**hparams)
+
+
+def test_any_config_survives_a_round_trip(tmp_path):
+    config = create(task_names="rte,sts", seed=4, model_size="base")
+    path = tmp_path / "config.json"
+    path.write_text(config.to_json())
+    assert FinetuningConfig.from_json(str(path)) == config
+
+
+def test_a_saved_config_follows_a_new_task():
+    saved = json.loads(create(task_names="rte", seed=4).to_json())
+    given = finetuning.explicit_hparams(saved)
+    given |= {"task_names": ["chunk"]}
+    names = [given.pop("model_name"), given.pop("data_dir")]
+    config = FinetuningConfig.create(*names, **given)
+    assert config.max_seq_length == 256
+    assert config.model_dir.endswith("chunk_model")
+    assert config.seed == 4
+
+
+def test_doubtful_settings_are_warned_of():
+    assert "512" in create(task_names="naturalqs").warnings()[0]
+    assert "init_checkpoint" in create(debug=True).warnings()[0]
+    assert "no effect" in create(predict_batch_size=8).warnings()[0]
+    assert create().warnings() == []
+    with pytest.raises(UserError, match="Nothing to do"):
+        create(do_train=False, do_eval=False).check_mode()
+
+
+def test_every_field_has_a_note_for_the_help():
+    notes = {}
+    for section in field_notes.read_sections(FinetuningConfig):
+        notes |= section.notes
+    fields = [f.name for f in dataclasses.fields(FinetuningConfig)]
+    assert [n for n in fields if not notes.get(n)] == ["origins"]
+
+
+def parse(*words):
+    door = ["run_finetuning.py", "--data-dir", "D", "--model-name", "M"]
+    return finetuning_flags.parse_finetuning_args([*door, *words])[0]
+
+
+def test_the_originals_command_is_understood():
+    config = parse(
+        "--hparams", '{"model_size": "small", "task_names": ["mnli"]}'
+    )
+    assert config.task_names == ["mnli"]
+    assert config.model_dir == "D/models/M/finetuning_models/mnli_model"
+
+
+def test_flags_win_over_json_and_json_over_the_task_file(tmp_path):
+    path = tmp_path / "my_task.json"
+    brought = {"num_train_epochs": 7, "seed": 1, "max_seq_length": 64}
+    path.write_text(json.dumps({"name": "mine", "hparams": brought}))
+    config = parse(
+        f"--task_config={path}",
+        "--hparams",
+        '{"seed": 2, "max_seq_length": 32}',
+        "--max-seq-length=16",
+    )
+    assert config.task_names == ["mine"]
+    assert config.num_train_epochs == 7
+    assert (config.seed, config.max_seq_length) == (2, 16)
+    assert config.origins["num_train_epochs"] == "task_config"
+
+
+def test_the_config_can_be_printed(capsys):
+    with pytest.raises(SystemExit) as leave:
+        parse("--print_config", "--task_names=rte")
+    assert leave.value.code == 0
+    shown = capsys.readouterr().out
+    assert "rte_results.txt" in shown and "num_train_epochs" in shown
+
+
+def test_help_names_every_hparam(capsys):
+    with pytest.raises(SystemExit):
+        parse("--help")
+    shown = capsys.readouterr().out
+    for name in finetuning.field_types():
+        assert f"--{name}" in shown
