@@ -1,0 +1,414 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Hugging Face folders: what goes out comes back, to the bit."""
+
+import json
+import os
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints import huggingface as hf
+from electra_tf.checkpoints.huggingface_names import Part, part_pairs
+from electra_tf.checkpoints.weights import MemoryWeights, without_optimizer
+
+PRETRAIN = (
+    "small base large base_paper_settings large_paper_settings small_electric"
+    " small_electric_with_electra_objective_left_True"
+    " small_untied_generator_False small_mlm_electra_objective_False"
+    " small_untied_generator_embeddings small_uniform_generator"
+    " small_two_tower_generator_electra"
+    " small_electric_untied_generator_embeddings debug_small debug_base"
+).split()
+FINETUNE = [
+    f"{size}_{task}"
+    for size in ("small", "base", "large")
+    for task in ("cola", "sts", "squad", "chunk")
+] + (
+    "small_mnli small_squadv1 small_squad_nojoint small_squad_noanswerable"
+    " small_squad_answerable_no_start"
+).split()
+TOWERS = ("generator_ltr/", "generator_rtl/", "cloze_predictions/")
+
+
+def noise(shapes, seed=0):
+    random = np.random.RandomState(seed)
+    values = {n: random.randn(*s).astype(np.float32) for n, s in shapes.items()}
+    return MemoryWeights(values)
+
+
+def scaled(golden_dir, name):
+    """Weights of a recorded graph, every axis a sixteenth as long."""
+    recorded = json.loads(
+        (golden_dir / "variables_all_configs.json").read_text()
+    )
+    shapes = {
+        variable["name"]: [n if n <= 8 else n // 16 for n in variable["shape"]]
+        for variable in recorded[name]["creation_order_model_variables"]
+        if variable["name"] != "global_step"
+    }
+    return noise(shapes)
+
+
+def assert_same(weights, others, leaving_out=()):
+    names = [n for n in weights.specs if n not in leaving_out]
+    assert set(others.specs) == set(names)
+    for name in names:
+        assert others.specs[name] == weights.specs[name], name
+        value = others.read(name)
+        assert value.tobytes() == weights.read(name).tobytes(), name
+
+
+def test_all_recorded_configurations_are_tested(golden_dir):
+    recorded = json.loads(
+        (golden_dir / "variables_all_configs.json").read_text()
+    )
+    tested = [f"pretrain/{n}" for n in PRETRAIN]
+    tested += [f"finetune/{n}" for n in FINETUNE]
+    assert sorted(recorded) == sorted(tested)
+
+
+@pytest.mark.parametrize("name", PRETRAIN)
+def test_every_pretraining_configuration_comes_back(name, golden_dir, tmp_path):
+    weights = scaled(golden_dir, f"pretrain/{name}")
+    towers = {n for n in weights.specs if n.startswith(TOWERS)}
+    report = hf.write_huggingface(
+        weights, str(tmp_path), drop_unrepresentable=bool(towers)
+    )
+    assert set(report.left_out) == towers
+    assert_same(weights, hf.open_huggingface(str(tmp_path)), towers)
+
+
+@pytest.mark.parametrize("name", FINETUNE)
+def test_every_fine_tuned_configuration_comes_back(name, golden_dir, tmp_path):
+    weights = scaled(golden_dir, f"finetune/{name}")
+    head = {n for n in weights.specs if n.startswith("task_specific/")}
+    if name.endswith("_chunk"):
+        kept = head
+    elif name.endswith("_nojoint"):
+        kept = {n for n in head if "/dense/" in n or "/dense_1/" in n}
+        assert len(kept) == 4 and len(head) == 8
+    else:
+        kept = set()
+    if kept != head:
+        with pytest.raises(UserError, match="--drop_unrepresentable"):
+            hf.write_huggingface(weights, str(tmp_path))
+        assert not list(tmp_path.iterdir())
+    report = hf.write_huggingface(
+        weights, str(tmp_path), drop_unrepresentable=True
+    )
+    assert set(report.left_out) == head - kept
+    assert_same(weights, hf.open_huggingface(str(tmp_path)), head - kept)
+
+
+@pytest.mark.parametrize(
+    ("name", "folders"),
+    [
+        ("small", ["discriminator", "generator"]),
+        ("small_untied_generator_False", ["discriminator", "generator"]),
+        ("small_mlm_electra_objective_False", ["generator"]),
+        ("small_uniform_generator", ["discriminator"]),
+    ],
+)
+def test_each_network_gets_its_folder(name, folders, golden_dir, tmp_path):
+    hf.write_huggingface(scaled(golden_dir, f"pretrain/{name}"), str(tmp_path))
+    assert sorted(p.name for p in tmp_path.iterdir()) == folders
+
+
+@pytest.mark.parametrize("part", ["discriminator", "generator"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "small",
+        "small_untied_generator_False",
+        "small_untied_generator_embeddings",
+    ],
+)
+def test_a_part_goes_directly_into_the_folder(part, name, golden_dir, tmp_path):
+    weights = scaled(golden_dir, f"pretrain/{name}")
+    hf.write_huggingface(weights, str(tmp_path), part=part)
+    assert (tmp_path / "model.safetensors").is_file()
+    read = hf.open_huggingface(str(tmp_path))
+    assert part in hf.what_part(read) or "masked LM" in hf.what_part(read)
+    head = f"{part}_predictions/"
+    assert any(n.startswith(head) for n in read.specs)
+    assert not any("_predictions/" in n and head not in n for n in read.specs)
+    for name in read.specs:
+        np.testing.assert_array_equal(read.read(name), weights.read(name))
+
+
+def test_slots_are_refused_dropped_or_stripped_before(tmp_path, golden_dir):
+    plain = scaled(golden_dir, "pretrain/small_uniform_generator")
+    values = dict(plain)
+    for name in plain.specs:
+        values[f"{name}/adam_m"] = values[f"{name}/adam_v"] = plain.read(name)
+    values["global_step"] = np.array(7, np.int64)
+    weights = MemoryWeights(values)
+    with pytest.raises(UserError, match="Adam slots.*--strip_optimizer"):
+        hf.write_huggingface(weights, str(tmp_path / "a"))
+    assert not (tmp_path / "a").exists()
+    report = hf.write_huggingface(
+        weights, str(tmp_path / "b"), drop_unrepresentable=True
+    )
+    assert list(report.left_out) == ["Adam slots"]
+    stripped = without_optimizer(weights)
+    report = hf.write_huggingface(stripped, str(tmp_path / "c"))
+    assert not report.left_out
+    assert report.notes["global_step"].startswith("7;")
+    assert_same(plain, hf.open_huggingface(str(tmp_path / "c")))
+
+
+MODELS = {
+    "electra": {"generator_hidden_size": 0.5},
+    "half the layers": {"generator_hidden_size": 0.5, "generator_layers": 0.5},
+    "tied": {"untied_generator": False},
+    "own embeddings": {
+        "generator_hidden_size": 0.5,
+        "untied_generator_embeddings": True,
+    },
+    "masked LM": {"electra_objective": False},
+    "uniform": {"uniform_generator": True},
+    "cased": {"generator_hidden_size": 0.5, "do_lower_case": False},
+    "accents": {"generator_hidden_size": 0.5, "strip_accents": False},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_the_config_states_builds_the_same_model(
+    name, tiny_config, tiny_vocab, tmp_path
+):
+    from electra_tf.pretraining.model import PretrainingModel
+
+    config = tiny_config(**MODELS[name])
+    shapes = {
+        v.name[:-2]: tuple(v.shape) for v in PretrainingModel(config).variables
+    }
+    folder = str(tmp_path / "out")
+    hf.write_huggingface(
+        noise(shapes), folder, vocab_file=tiny_vocab, hparams=config.as_dict()
+    )
+    read = hf.open_huggingface(folder)
+    # What a folder cannot say: the length of examples; that a discriminator
+    # alone had no other generator.
+    stated = {**read.hparams, "max_seq_length": 16}
+    stated["uniform_generator"] = name == "uniform"
+    again = PretrainingConfig.create(
+        "again", str(tmp_path), vocab_file=read.vocab_file, **stated
+    )
+    model = PretrainingModel(again)
+    assert {v.name[:-2]: tuple(v.shape) for v in model.variables} == shapes
+    assert not read.dropped
+    for key in ("do_lower_case", "strip_accents", "embedding_size"):
+        assert getattr(again, key) == getattr(config, key)
+    overrides = again.model_hparam_overrides
+    assert overrides["num_attention_heads"] == 2
+    with open(read.vocab_file, "rb") as one, open(tiny_vocab, "rb") as other:
+        assert one.read() == other.read()
+
+
+def test_settings_that_shapes_do_not_show_come_back(golden_dir, tmp_path):
+    weights = scaled(golden_dir, "pretrain/small_uniform_generator")
+    overrides = {
+        "num_attention_heads": 2,
+        "hidden_act": "relu",
+        "hidden_dropout_prob": 0.2,
+        "attention_probs_dropout_prob": 0.0,
+        "initializer_range": 0.01,
+    }
+    hf.write_huggingface(
+        weights, str(tmp_path), hparams={"model_hparam_overrides": overrides}
+    )
+    stated = hf.open_huggingface(str(tmp_path)).hparams
+    for name, value in overrides.items():
+        assert stated["model_hparam_overrides"][name] == value
+    config = json.loads((tmp_path / "discriminator/config.json").read_text())
+    assert config["hidden_act"] == "relu"
+    assert config["layer_norm_eps"] == 1e-12
+    assert config["architectures"] == ["ElectraForPreTraining"]
+
+
+def test_a_generators_heads_follow_the_originals_rule(tmp_path):
+    sizes = dict(
+        vocab_size=9, embedding_size=8, hidden_size=128, intermediate_size=512
+    )
+    sizes |= {"type_vocab_size": 2, "max_position_embeddings": 6}
+    part = Part("ElectraForMaskedLM", "generator", "electra")
+    weights = noise(
+        {
+            name: pair.shape(sizes)
+            for pair in part_pairs(part, 1, True)
+            for name in pair.ours
+        }
+    )
+    hf.write_huggingface(
+        weights,
+        str(tmp_path),
+        part="generator",
+        hparams={"model_hparam_overrides": {"num_attention_heads": 12}},
+    )
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["num_attention_heads"] == 2
+    config["num_attention_heads"] = 4
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    dropped = hf.open_huggingface(str(tmp_path)).dropped
+    assert "4 there" in dropped["generator's config.json: num_attention_heads"]
+
+
+def test_a_real_checkpoint_comes_back(golden_dir, tmp_path):
+    import tensorflow as tf
+
+    prefix = str(golden_dir / "ckpt_pretrain_tiny/model.ckpt-50")
+    reader = tf.train.load_checkpoint(prefix)
+    names = reader.get_variable_to_shape_map()
+    weights = MemoryWeights({n: reader.get_tensor(n) for n in names}, prefix)
+    hf.write_huggingface(
+        without_optimizer(weights),
+        str(tmp_path),
+        vocab_file=str(golden_dir / "vocab.txt"),
+        hparams={"model_hparam_overrides": {"num_attention_heads": 4}},
+    )
+    read = hf.open_huggingface(str(tmp_path))
+    assert_same(without_optimizer(weights), read, ["global_step"])
+    assert read.hparams["generator_hidden_size"] == 0.5
+    assert read.hparams["model_hparam_overrides"] == {
+        "hidden_size": 64,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+    }
+
+
+@st.composite
+def models(draw):
+    sizes = {
+        "vocab_size": draw(st.integers(1, 7)),
+        "type_vocab_size": draw(st.integers(1, 3)),
+        "max_position_embeddings": draw(st.integers(1, 5)),
+        "embedding_size": draw(st.integers(1, 4)),
+    }
+    kind = draw(st.sampled_from(["whole", "tied", "own", "disc", "mlm"]))
+    hidden, inner = st.integers(1, 4), st.integers(1, 5)
+
+    def part(architecture, encoder, tables, own=False):
+        one = {
+            **sizes,
+            "hidden_size": draw(hidden),
+            "intermediate_size": draw(inner),
+        }
+        if own:
+            one["embedding_size"] = one["hidden_size"]
+        projected = one["embedding_size"] != one["hidden_size"]
+        layers = draw(st.integers(1, 2))
+        pairs = part_pairs(
+            Part(architecture, encoder, tables), layers, projected
+        )
+        return {n: p.shape(one) for p in pairs for n in p.ours}, one
+
+    discriminator, one = part("ElectraForPreTraining", "electra", "electra")
+    if kind == "disc":
+        return discriminator
+    if kind == "tied" or kind == "mlm":
+        width = sizes["embedding_size"]
+        head = {
+            "generator_predictions/dense/kernel": (one["hidden_size"], width),
+            "generator_predictions/dense/bias": (width,),
+            "generator_predictions/LayerNorm/beta": (width,),
+            "generator_predictions/LayerNorm/gamma": (width,),
+            "generator_predictions/output_bias": (sizes["vocab_size"],),
+        }
+        if kind == "tied":
+            return discriminator | head
+        return head | {
+            n: s for n, s in discriminator.items() if "_pred" not in n
+        }
+    own = kind == "own"
+    tables = "generator" if own else "electra"
+    generator, _ = part("ElectraForMaskedLM", "generator", tables, own)
+    return discriminator | generator
+
+
+@hypothesis.given(shapes=models(), seed=st.integers(0, 9))
+@hypothesis.settings(max_examples=40)
+def test_any_model_comes_back(tmp_path_factory, shapes, seed):
+    folder = str(tmp_path_factory.mktemp("any"))
+    weights = noise(shapes, seed)
+    hf.write_huggingface(weights, folder)
+    assert_same(weights, hf.open_huggingface(folder))
+
+
+def test_a_folder_is_told_from_others(golden_dir, tmp_path):
+    assert not hf.is_huggingface(str(tmp_path))
+    assert not hf.is_huggingface(str(tmp_path / "nothing"))
+    weights = scaled(golden_dir, "pretrain/small")
+    hf.write_huggingface(weights, str(tmp_path))
+    assert hf.is_huggingface(str(tmp_path))
+    assert hf.is_huggingface(str(tmp_path / "generator"))
+    file = str(tmp_path / "generator" / "model.safetensors")
+    assert hf.what_part(hf.open_huggingface(file)) == (
+        "a generator (no discriminator)"
+    )
+
+
+def test_an_interrupted_write_leaves_nothing(golden_dir, tmp_path):
+    weights = scaled(golden_dir, "pretrain/small")
+
+    class Failing(MemoryWeights):
+        def read(self, name):
+            if name == "generator_predictions/output_bias":
+                raise KeyboardInterrupt
+            return super().read(name)
+
+    with pytest.raises(KeyboardInterrupt):
+        hf.write_huggingface(Failing(dict(weights)), str(tmp_path / "a" / "b"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupted_overwrite_keeps_the_earlier_model(golden_dir, tmp_path):
+    weights = scaled(golden_dir, "pretrain/small")
+    hf.write_huggingface(weights, str(tmp_path))
+
+    class Failing(MemoryWeights):
+        def read(self, name):
+            if name == "generator_predictions/output_bias":
+                raise KeyboardInterrupt
+            return super().read(name) + 1
+
+    with pytest.raises(KeyboardInterrupt):
+        hf.write_huggingface(
+            Failing(dict(weights)), str(tmp_path), overwrite=True
+        )
+    assert_same(weights, hf.open_huggingface(str(tmp_path)))
+    files = [name for _, _, names in os.walk(tmp_path) for name in names]
+    assert sorted(files) == ["config.json"] * 2 + ["model.safetensors"] * 2
+
+
+def test_existing_files_are_replaced_only_when_asked(
+    golden_dir, tmp_path, tiny_vocab
+):
+    weights = scaled(golden_dir, "pretrain/small")
+    hf.write_huggingface(weights, str(tmp_path), vocab_file=tiny_vocab)
+    with pytest.raises(UserError, match="exists.*--overwrite"):
+        hf.write_huggingface(weights, str(tmp_path))
+    other = noise(weights.shapes, seed=1)
+    hf.write_huggingface(other, str(tmp_path), overwrite=True)
+    read = hf.open_huggingface(str(tmp_path))
+    assert_same(other, read)
+    assert read.vocab_file is None  # the earlier model's went with it
+
+
+def test_the_report_names_folders_and_remarks(golden_dir, tmp_path):
+    weights = scaled(golden_dir, "pretrain/small_electric")
+    report = hf.write_huggingface(
+        weights,
+        str(tmp_path),
+        drop_unrepresentable=True,
+        hparams={"electric_objective": True},
+    )
+    text = str(report)
+    assert f"{tmp_path}/discriminator: ElectraForPreTraining, 203 tenso" in text
+    assert "electric_objective: " in text
+    assert "left out: generator_ltr/" in text
+    assert "... and 381 more" in text
