@@ -22,12 +22,12 @@ from electra_tf.checkpoints.huggingface_folder import (
     equal_tensors,
 )
 from electra_tf.checkpoints.huggingface_names import Part
+from electra_tf.checkpoints.huggingface_parts import what_part
 from electra_tf.checkpoints.huggingface_writer import (
     WriteReport,
-    what_part,
     write_huggingface,
 )
-from electra_tf.checkpoints.safetensors_files import WEIGHT_FILES
+from electra_tf.checkpoints.stored_tensors import WEIGHT_FILES
 from electra_tf.checkpoints.weights import TensorSpec, Weights
 
 __all__ = [

@@ -1,26 +1,20 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A Hugging Face folder's config.json beside the original's hparams."""
+"""A Hugging Face folder's config.json as the original's hparams."""
 
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from configure.errors import UserError
-from electra_tf.checkpoints.huggingface_names import (
-    LABELS,
-    MASKED_LM,
-    TAGGING,
-    Part,
-)
-from electra_tf.checkpoints.safetensors_files import read_json
+from electra_tf.checkpoints.stored_tensors import read_json
 
 CONFIG = "config.json"
 # What we add to config.json: facts that its own keys cannot say.
 MARK = "electra_tf"
 
 # Defaults of transformers' ElectraConfig; a saved file states all of them.
-_SIZES = {
+SIZES = {
     "vocab_size": 30522,
     "embedding_size": 128,
     "hidden_size": 256,
@@ -30,13 +24,13 @@ _SIZES = {
     "max_position_embeddings": 512,
     "type_vocab_size": 2,
 }
-_SETTINGS = {
+SETTINGS = {
     "hidden_act": "gelu",
     "hidden_dropout_prob": 0.1,
     "attention_probs_dropout_prob": 0.1,
     "initializer_range": 0.02,
 }
-_LAYER_NORM_EPSILON = 1e-12
+LAYER_NORM_EPSILON = 1e-12
 _ACTIVATIONS = {
     **dict.fromkeys(("gelu", "gelu_python"), "gelu"),
     **{name: name for name in ("relu", "tanh", "linear")},
@@ -75,8 +69,8 @@ def read_config(folder: str) -> dict[str, Any]:
             f"{path}: model_type is {given.get('model_type')!r}; expected"
             " 'electra'."
         )
-    config = {**_SIZES, **_SETTINGS, **given}
-    for name in _SIZES:
+    config = {**SIZES, **SETTINGS, **given}
+    for name in SIZES:
         value = config[name]
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise UserError(
@@ -111,10 +105,10 @@ def config_notes(config: Mapping[str, Any]) -> dict[str, str]:
       What is done instead, by setting.
     """
     notes = {}
-    epsilon = config.get("layer_norm_eps", _LAYER_NORM_EPSILON)
-    if epsilon != _LAYER_NORM_EPSILON:
+    epsilon = config.get("layer_norm_eps", LAYER_NORM_EPSILON)
+    if epsilon != LAYER_NORM_EPSILON:
         notes["config.json: layer_norm_eps"] = (
-            f"{epsilon} there, always {_LAYER_NORM_EPSILON} here; outputs will"
+            f"{epsilon} there, always {LAYER_NORM_EPSILON} here; outputs will"
             " differ"
         )
     if config["hidden_act"] in _NEAR_GELU:
@@ -165,7 +159,7 @@ def table_overrides(config: Mapping[str, Any]) -> dict[str, Any]:
     Returns:
       Contents for `model_hparam_overrides`.
     """
-    usual = {"max_position_embeddings": 512, "type_vocab_size": 2, **_SETTINGS}
+    usual = {"max_position_embeddings": 512, "type_vocab_size": 2, **SETTINGS}
     values = {name: config[name] for name in usual}
     values["hidden_act"] = _ACTIVATIONS.get(config["hidden_act"], "gelu")
     return {n: v for n, v in values.items() if v != usual[n]}
@@ -234,7 +228,7 @@ def differing_settings(
             f"{generator[name]} there; here the discriminator's"
             f" {discriminator[name]} serves both"
         )
-        for name in ("max_position_embeddings", "type_vocab_size", *_SETTINGS)
+        for name in ("max_position_embeddings", "type_vocab_size", *SETTINGS)
         if generator[name] != discriminator[name]
     }
 
@@ -251,90 +245,6 @@ def default_heads(hidden_size: int) -> int:
     Source: google-research/electra, run_pretraining.py, get_generator_config.
     """
     return max(1, hidden_size // 64)
-
-
-def setting(hparams: Mapping[str, Any], name: str) -> Any:
-    """Looks a transformer setting up.
-
-    Args:
-      hparams: with `model_hparam_overrides`, or with the names themselves.
-      name: such as "num_attention_heads".
-
-    Returns:
-      The value, None where it is not stated.
-    """
-    overrides = hparams.get("model_hparam_overrides") or {}
-    if name == "num_attention_heads" and hparams.get("debug"):
-        return 4  # the original's debug shape wins over the overrides
-    return overrides.get(name, hparams.get(name))
-
-
-def make_config(
-    part: Part,
-    sizes: Mapping[str, int],
-    hparams: Mapping[str, Any],
-    pad_token_id: int = 0,
-) -> dict[str, Any]:
-    """Describes a part as transformers wants it.
-
-    Args:
-      part: which architecture and scopes.
-      sizes: by config.json's keys, heads apart; `LABELS` for a tagger.
-      hparams: settings that shapes do not show; may be empty.
-      pad_token_id: of the vocabulary.
-
-    Returns:
-      Contents of config.json.
-
-    Raises:
-      UserError: if the heads do not divide the hidden size.
-    """
-    hidden = sizes["hidden_size"]
-    heads = default_heads(hidden)
-    if part.encoder == "electra":
-        heads = setting(hparams, "num_attention_heads") or heads
-    if hidden % heads:
-        raise UserError(
-            f"The hidden size ({hidden}) is not a multiple of the number of"
-            f" attention heads ({heads}); set num_attention_heads in"
-            " model_hparam_overrides."
-        )
-    settings = {
-        name: default
-        if setting(hparams, name) is None
-        else setting(hparams, name)
-        for name, default in _SETTINGS.items()
-    }
-    config = {
-        "architectures": [part.architecture],
-        "model_type": "electra",
-        **{name: sizes[name] for name in _SIZES if name in sizes},
-        "num_attention_heads": heads,
-        **settings,
-        "layer_norm_eps": _LAYER_NORM_EPSILON,
-        "position_embedding_type": "absolute",
-        "classifier_dropout": None,
-        "summary_type": "first",
-        "summary_use_proj": True,
-        "summary_activation": "gelu",
-        "summary_last_dropout": 0.1,
-        "pad_token_id": pad_token_id,
-        "tie_word_embeddings": True,
-    }
-    if part.architecture == TAGGING:
-        labels = [f"LABEL_{i}" for i in range(sizes[LABELS])]
-        config["id2label"] = dict(enumerate(labels))
-        config["label2id"] = {label: i for i, label in enumerate(labels)}
-    return config | {MARK: _mark(part)}
-
-
-def _mark(part: Part) -> dict[str, Any]:
-    mark: dict[str, Any] = {"version": 1}
-    if part.architecture == MASKED_LM:
-        mark |= {"encoder": part.encoder, "embeddings": part.embeddings}
-    if part.task:
-        mark["task"] = part.task
-    return mark
 
 
 def marked(config: Mapping[str, Any], key: str) -> str:

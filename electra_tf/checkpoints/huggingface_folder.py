@@ -14,10 +14,8 @@ from electra_tf.checkpoints import huggingface_config as configs
 from electra_tf.checkpoints import huggingface_names as names
 from electra_tf.checkpoints import huggingface_tokenizer as tokenizers
 from electra_tf.checkpoints.huggingface_names import Pair, Part
-from electra_tf.checkpoints.safetensors_files import (
-    StoredTensors,
-    open_stored,
-)
+from electra_tf.checkpoints.safetensors_files import open_stored
+from electra_tf.checkpoints.stored_tensors import StoredTensors
 
 _HEADS = (
     names.PRETRAINING,

@@ -222,4 +222,3 @@ def sizes_of(weights: Weights, part: Part) -> dict[str, int]:
         if name.startswith(start)
     }
     return sizes | {"num_hidden_layers": len(layers)}
-

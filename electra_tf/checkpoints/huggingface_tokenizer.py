@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from configure.errors import UserError
-from electra_tf.checkpoints.safetensors_files import read_json
+from electra_tf.checkpoints.stored_tensors import read_json
 from electra_tf.text.vocab import (
     CLS,
     MASK,

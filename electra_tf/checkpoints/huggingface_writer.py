@@ -17,16 +17,16 @@ from electra_tf.checkpoints import huggingface_config as configs
 from electra_tf.checkpoints import huggingface_names as names
 from electra_tf.checkpoints import huggingface_parts as parts
 from electra_tf.checkpoints import huggingface_tokenizer as tokenizers
-from electra_tf.checkpoints.huggingface_names import Pair, Part
-from electra_tf.checkpoints.huggingface_parts import what_part
-from electra_tf.checkpoints.safetensors_files import (
-    SINGLE,
-    WEIGHT_FILES,
-    write_safetensors,
+from electra_tf.checkpoints.huggingface_plan import (
+    Job,
+    check_job,
+    computed_otherwise,
+    make_jobs,
+    remarks,
 )
+from electra_tf.checkpoints.safetensors_files import write_safetensors
+from electra_tf.checkpoints.stored_tensors import SINGLE, WEIGHT_FILES
 from electra_tf.checkpoints.weights import TensorSpec, Weights
-
-__all__ = ["WriteReport", "what_part", "write_huggingface"]
 
 _TEMPORARY = ".part"
 _MOST_LINES = 12
@@ -64,24 +64,6 @@ class WriteReport:
         ]
         lines += [f"  note: {k}: {v}" for k, v in self.notes.items()]
         return "\n".join([*lines, *_listed("left out: ", self.left_out)])
-
-
-@dataclasses.dataclass(frozen=True)
-class _Job:
-    """A folder to be written."""
-
-    folder: str
-    part: Part
-    sizes: Mapping[str, int]
-    config: Mapping[str, Any]
-
-    @property
-    def pairs(self) -> list[Pair]:
-        return names.part_pairs(
-            self.part,
-            self.sizes["num_hidden_layers"],
-            self.sizes["embedding_size"] != self.sizes["hidden_size"],
-        )
 
 
 def write_huggingface(
@@ -122,11 +104,11 @@ def write_huggingface(
     """
     hparams = {**weights.hparams, **(hparams or {})}
     vocab_file = vocab_file or weights.vocab_file
-    jobs, vocab = _plan(weights, folder, part, vocab_file, hparams)
+    jobs, vocab = make_jobs(weights, folder, part, vocab_file, hparams)
     left_out = parts.unrepresentable(
         weights, part, (n for job in jobs for p in job.pairs for n in p.ours)
     )
-    left_out |= _unlike(jobs, hparams)
+    left_out |= computed_otherwise(jobs, hparams)
     if left_out and not drop_unrepresentable:
         lines = _listed("", left_out)
         raise UserError(
@@ -135,7 +117,7 @@ def write_huggingface(
             + "\nPass --drop_unrepresentable to leave this out."
         )
     for job in jobs:
-        _check(job, weights)
+        check_job(job, weights)
         _refuse_existing(job.folder, overwrite)
     with _temporary_files(jobs):
         for job in jobs:
@@ -146,89 +128,8 @@ def write_huggingface(
         {job.folder: job.part.architecture for job in jobs},
         {job.folder: len(job.pairs) for job in jobs},
         left_out,
-        _notes(weights, jobs, vocab, hparams),
+        remarks(weights, jobs, vocab, hparams),
     )
-
-
-def _plan(
-    weights: Weights,
-    folder: str,
-    part: str,
-    vocab_file: str | None,
-    hparams: Mapping[str, Any],
-) -> tuple[list[_Job], dict[str, int] | None]:
-    if "://" in folder:
-        raise UserError(
-            f"{folder}: Hugging Face folders are written to a local disk only."
-        )
-    jobs, vocab = [], None
-    for found in parts.find_parts(weights, part):
-        sizes = parts.sizes_of(weights, found)
-        _check_hparams(weights, found, sizes, hparams)
-        if vocab_file and vocab is None:
-            vocab = tokenizers.read_vocabulary(vocab_file, sizes["vocab_size"])
-        pad = vocab[tokenizers.PAD] if vocab else 0
-        config = configs.make_config(found, sizes, hparams, pad)
-        below = found.folder if part == "all" else ""
-        jobs.append(_Job(os.path.join(folder, below), found, sizes, config))
-    return jobs, vocab
-
-
-def _check_hparams(
-    weights: Weights,
-    part: Part,
-    sizes: Mapping[str, int],
-    hparams: Mapping[str, Any],
-) -> None:
-    """Refuses hparams of another model."""
-    if part.encoder != "electra" or hparams.get("debug"):
-        return
-    for name, value in sizes.items():
-        stated = configs.setting(hparams, name)
-        if stated is not None and stated != value:
-            raise UserError(
-                f"{weights.path}: {name} is {value} by the weights' shapes but"
-                f" {stated} by the hparams; correct the hparams."
-            )
-
-
-def _check(job: _Job, weights: Weights) -> None:
-    """Refuses missing variables, other shapes and other types."""
-    lines = []
-    for pair in job.pairs:
-        wanted = pair.shape(job.sizes)
-        for name in pair.ours:
-            spec = weights.specs.get(name)
-            if spec is None:
-                lines.append(f"  {name}: missing")
-            elif spec.shape != wanted or spec.dtype != np.float32:
-                lines.append(
-                    f"  {name}: {spec.dtype} {list(spec.shape)}, expected"
-                    f" float32 {list(wanted)}"
-                )
-    if lines:
-        raise UserError(
-            "\n".join(
-                [
-                    f"{weights.path}: not a whole {job.part.architecture}:",
-                    *lines[:_MOST_LINES],
-                ]
-            )
-        )
-
-
-def _unlike(jobs: list[_Job], hparams: Mapping[str, Any]) -> dict[str, str]:
-    """What of the computation transformers does otherwise."""
-    act = configs.setting(hparams, "hidden_act")
-    if act in (None, "gelu"):
-        return {}
-    return {
-        f"hidden_act {act} of generator_predictions": (
-            "transformers has gelu there, whatever the config says"
-        )
-        for job in jobs
-        if job.part.architecture == names.MASKED_LM
-    }
 
 
 def _refuse_existing(folder: str, overwrite: bool) -> None:
@@ -241,7 +142,7 @@ def _refuse_existing(folder: str, overwrite: bool) -> None:
 
 
 @contextlib.contextmanager
-def _temporary_files(jobs: list[_Job]) -> Iterator[None]:
+def _temporary_files(jobs: list[Job]) -> Iterator[None]:
     """Removes unfinished files, and folders made for them, on failure."""
     made = []
     for job in jobs:
@@ -263,7 +164,7 @@ def _temporary_files(jobs: list[_Job]) -> Iterator[None]:
 
 
 def _write(
-    job: _Job,
+    job: Job,
     weights: Weights,
     vocab_file: str | None,
     vocab: Mapping[str, int] | None,
@@ -318,38 +219,6 @@ def _rename(folder: str) -> None:
             os.replace(path + _TEMPORARY, path)
         elif os.path.exists(path):
             os.remove(path)
-
-
-def _notes(
-    weights: Weights,
-    jobs: list[_Job],
-    vocab: Mapping[str, int] | None,
-    hparams: Mapping[str, Any],
-) -> dict[str, str]:
-    notes = parts.step_note(weights)
-    if vocab is None:
-        notes["vocabulary"] = (
-            "none given (vocab_file), so there are no tokenizer files"
-        )
-    if configs.setting(hparams, "num_attention_heads") is None:
-        for job in jobs:
-            if job.part.encoder == "electra":
-                notes["num_attention_heads"] = (
-                    f"not stated; {job.config['num_attention_heads']}, one for"
-                    " 64 hidden units, is assumed"
-                )
-    if hparams.get("electric_objective") and any(
-        job.part.architecture == names.PRETRAINING for job in jobs
-    ):
-        notes["electric_objective"] = (
-            "transformers gives Electric's energies without the generator's"
-            " log-probabilities that training adds"
-        )
-    if [j.part.encoder for j in jobs].count("electra") == 2:
-        notes["untied_generator=false"] = (
-            "the one encoder is written to both folders"
-        )
-    return notes
 
 
 def _listed(title: str, reasons: Mapping[str, str]) -> list[str]:
