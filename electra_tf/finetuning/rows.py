@@ -101,6 +101,15 @@ class RowReport:
         """
         self._losses[what] = count
 
+    def count_loss(self, what: str, count: int = 1) -> None:
+        """Adds to how often something was lost.
+
+        Args:
+          what: in words, such as "words cut off".
+          count: how often, this time.
+        """
+        self._losses[what] = self._losses.get(what, 0) + count
+
     def summary(self, title: str = "") -> list[str]:
         """Returns lines for the console: first rows in full, then counts.
 
@@ -137,7 +146,8 @@ class RowReport:
           losses: its losses.
         """
         self._rows.update(dict.fromkeys(BadRow(**row) for row in rows))
-        self._losses.update(losses)
+        for what, count in losses.items():
+            self.count_loss(what, count)
 
 
 def _shorten(found: object) -> str:

@@ -1,0 +1,107 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""From a task's name to the task."""
+
+from collections.abc import Callable
+
+from configure import hparams as hparam_rules
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.finetuning import custom
+from electra_tf.finetuning.classification.glue import GLUE_TASKS
+from electra_tf.finetuning.tagging.chunking import Chunking
+from electra_tf.finetuning.tagging.ner import (
+    NamedEntities,
+    PartsOfSpeech,
+)
+from electra_tf.finetuning.task import Task
+from electra_tf.text.tokenization import FullTokenizer
+
+TaskMaker = Callable[[FinetuningConfig, FullTokenizer], Task]
+
+
+def _glue(name: str) -> TaskMaker:
+    return lambda config, tokenizer: custom.make_task(
+        config, GLUE_TASKS[name], tokenizer
+    )
+
+
+def _question_answering(module: str, class_name: str) -> TaskMaker:
+    def make(config: FinetuningConfig, tokenizer: FullTokenizer) -> Task:
+        import importlib
+
+        room = "electra_tf.finetuning.question_answering"
+        task_class = getattr(
+            importlib.import_module(f"{room}.{module}"), class_name
+        )
+        return task_class(config, tokenizer)
+
+    return make
+
+
+TASKS: dict[str, TaskMaker] = {
+    **{name: _glue(name) for name in GLUE_TASKS},
+    "squad": _question_answering("squad", "SQuAD"),
+    "squadv1": _question_answering("squad", "SQuADv1"),
+    "newsqa": _question_answering("mrqa", "NewsQA"),
+    "naturalqs": _question_answering("mrqa", "NaturalQuestions"),
+    "triviaqa": _question_answering("mrqa", "TriviaQA"),
+    "searchqa": _question_answering("mrqa", "SearchQA"),
+    "chunk": Chunking,
+    "ner": NamedEntities,
+    "pos": PartsOfSpeech,
+}
+
+
+def get_tasks(
+    config: FinetuningConfig, tokenizer: FullTokenizer | None = None
+) -> list[Task]:
+    """Returns the config's tasks, in the order of `task_names`.
+
+    Args:
+      config: the resolved hparams.
+      tokenizer: for all of them; by default made of the config's vocabulary
+        and casing.
+
+    Raises:
+      UserError: an unknown task, with the nearest names.
+
+    Source: google-research/electra, finetune/task_builder.py, get_tasks.
+    """
+    if tokenizer is None:
+        tokenizer = FullTokenizer(
+            config.vocab_file, config.do_lower_case, config.strip_accents
+        )
+    return [get_task(config, name, tokenizer) for name in config.task_names]
+
+
+def get_task(
+    config: FinetuningConfig, name: str, tokenizer: FullTokenizer
+) -> Task:
+    """Returns one task.
+
+    Args:
+      config: the resolved hparams.
+      name: a built-in task, or the one that `task_config` describes.
+      tokenizer: splits the task's texts.
+
+    Raises:
+      UserError: an unknown task, with the nearest names.
+
+    Source: google-research/electra, finetune/task_builder.py, get_task.
+    """
+    own = None
+    if config.task_config is not None:
+        own = custom.read_task_config(config.task_config)
+        if own.name == name:
+            return custom.make_task(
+                config, own, tokenizer, custom.directory_of(config.task_config)
+            )
+    if name in TASKS:
+        return TASKS[name](config, tokenizer)
+    known = [*TASKS, *([own.name] if own else [])]
+    near = hparam_rules.nearest_names(name, known)
+    raise UserError(
+        f"hparam task_names: unknown task {name}. Nearest: {', '.join(near)}."
+        " A task of your own is described in a JSON file: --task_config"
+    )

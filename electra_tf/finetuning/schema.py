@@ -1,0 +1,278 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A task as data: where its files are, what their columns mean, its labels.
+
+The built-in tasks are written in this schema (`classification/glue.py`,
+`tagging/`), and so is a task of one's own, as a JSON file given with
+`--task_config` (`custom.py` reads it). The keys:
+
+  name         the task's name
+  type         classification, regression, multilabel, tagging or
+               question_answering
+  files        {"train": ..., "dev": ..., "test": ...}; other splits may be
+               named freely. Paths are relative to the JSON file (built-in
+               tasks: to <data_dir>/finetuning_data/<name>).
+  format       tsv, csv, jsonl or conll; default: by the file's name
+  header       whether the first row names the columns (default: true; csv
+               and tsv only)
+  columns      {"text_a": c, "text_b": c, "label": c}: a column's name, or its
+               number from 0, or from the end if negative. A tagging task has
+               "word" and "tag" (defaults: first and last column). With jsonl,
+               a tagging task's two columns are lists.
+  splits       {"test": {"header": ..., "columns": ..., "labelled": ...}}:
+               where a split differs. Splits with "test" or "diagnostic" in
+               their name are taken as not labelled.
+  labels       the labels in order; default: those in the data, sorted
+  label_separator  multilabel: between the labels of a cell (default ",")
+  range        regression: [lowest, highest]; default: as in the training data
+  both_orders  pairs whose order means nothing: train on both
+  tags         tagging: "spans" (B-X, I-X ...) or "words" (a class per word)
+  metric       the figure to report first; default by type
+  version      question_answering: "squad1", "squad2" or "mrqa"
+  hparams      hparams to use unless others are given
+"""
+
+import dataclasses
+import os
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from configure import hparams as hparam_rules
+from configure.errors import UserError
+
+TEXT_TYPES = ("classification", "regression", "multilabel")
+TYPES = (*TEXT_TYPES, "tagging", "question_answering")
+METRICS = {
+    "classification": ("accuracy", "f1", "mcc"),
+    "regression": ("pearson", "spearman", "mse"),
+    "multilabel": ("f1_micro", "f1_macro", "exact_match"),
+    "tagging": ("f1", "accuracy"),
+    "question_answering": ("f1", "exact_match"),
+}
+VERSIONS = ("squad1", "squad2", "mrqa")
+
+_COLUMNS = ("text_a", "text_b", "label", "word", "tag")
+_SPLIT_KEYS = ("header", "columns", "labelled")
+_KEYS = {
+    "name": str,
+    "type": str,
+    "files": dict,
+    "format": str,
+    "header": bool,
+    "columns": dict,
+    "splits": dict,
+    "labels": list,
+    "label_separator": str,
+    "range": list,
+    "both_orders": bool,
+    "tags": str,
+    "metric": str,
+    "version": str,
+    "hparams": dict,
+    "tfds": dict,
+}
+_KIND_WORDS = {
+    str: "text",
+    dict: "an object",
+    list: "a list",
+    bool: "true or false",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitSpec:
+    """How to read one split.
+
+    Attributes:
+      path: its file.
+      header: whether the first row names columns.
+      columns: what each is: name or position.
+      labelled: whether its labels are used.
+    """
+
+    path: str
+    header: bool
+    columns: Mapping[str, int | str]
+    labelled: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class TfdsSpec:
+    """Where TensorFlow Datasets has the same data.
+
+    Attributes:
+      name: the data set, such as "glue/mrpc".
+      splits: our split to theirs, where the names differ.
+      columns: our column to their feature.
+      label_names: whether our labels are their names; else their numbers.
+      splits_of: data sets that hold single splits instead.
+    """
+
+    name: str
+    splits: Mapping[str, str]
+    columns: Mapping[str, str]
+    label_names: bool = False
+    splits_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def place(self, split: str) -> tuple[str, str]:
+        """Returns data set and split of one of our splits."""
+        name = self.splits_of.get(split, self.name)
+        return name, self.splits.get(split, split)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskSpec:
+    """A task as data; see the module for the keys."""
+
+    name: str
+    type: str = "classification"
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    format: str | None = None
+    header: bool = True
+    columns: Mapping[str, int | str] = dataclasses.field(default_factory=dict)
+    splits: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict
+    )
+    labels: tuple[str, ...] | None = None
+    label_separator: str = ","
+    range: tuple[float, float] | None = None
+    both_orders: bool = False
+    tags: str = "spans"
+    metric: str | None = None
+    version: str = "squad1"
+    hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    tfds: TfdsSpec | None = None
+
+    @classmethod
+    def from_dict(
+        cls, given: Mapping[str, Any], where: str = "task"
+    ) -> "TaskSpec":
+        """Checks a task description and fills in defaults.
+
+        Args:
+          given: the keys of the module's docstring.
+          where: the file's name, for errors.
+
+        Returns:
+          The description.
+
+        Raises:
+          UserError: naming key, value, and what was expected.
+        """
+        hparam_rules.check_names(given, _KEYS, f"{where} key")
+        for key, kind in _KEYS.items():
+            if key in given and not isinstance(given[key], kind):
+                raise UserError(
+                    f"{where}: {key}: expected {_KIND_WORDS[kind]}, got"
+                    f" {given[key]!r}"
+                )
+        values = dict(given)
+        if "tfds" in values:
+            values["tfds"] = TfdsSpec(**values["tfds"])
+        for key in ("labels", "range"):
+            if key in values:
+                values[key] = tuple(values[key])
+        if "name" not in values:
+            raise UserError(f"{where}: name: missing; give the task a name")
+        spec = cls(**values)
+        _check(spec, where)
+        return spec
+
+    def split(self, name: str, directory: str) -> SplitSpec:
+        """Returns how to read a split.
+
+        Args:
+          name: the split.
+          directory: what relative paths start from.
+
+        Raises:
+          UserError: the task has no such split.
+        """
+        if name not in self.files:
+            raise UserError(
+                f"task {self.name} has no {name} split (it has:"
+                f" {', '.join(self.files)})"
+            )
+        own = self.splits.get(name, {})
+        columns = {**self.columns, **own.get("columns", {})}
+        return SplitSpec(
+            os.path.join(directory, self.files[name]),
+            own.get("header", self.header),
+            {key: place for key, place in columns.items() if place is not None},
+            self.labelled(name),
+        )
+
+    def labelled(self, split: str) -> bool:
+        """Returns whether a split's labels are used."""
+        unlabelled = "test" in split or "diagnostic" in split
+        return self.splits.get(split, {}).get("labelled", not unlabelled)
+
+
+def _check(spec: TaskSpec, where: str) -> None:
+    """Refuses a description that cannot work."""
+    _check_choice(where, "type", spec.type, TYPES)
+    _check_choice(where, "tags", spec.tags, ("spans", "words"))
+    _check_choice(where, "version", spec.version, VERSIONS)
+    if spec.metric is not None:
+        _check_choice(where, "metric", spec.metric, METRICS[spec.type])
+    for split, path in spec.files.items():
+        if not isinstance(path, str) or not path:
+            raise UserError(
+                f"{where}: files.{split}: expected a path, got {path!r}"
+            )
+    _check_columns(spec.columns, f"{where}: columns")
+    for split, own in spec.splits.items():
+        if split not in spec.files:
+            raise UserError(
+                f"{where}: splits.{split}: files has no {split!r} (it has:"
+                f" {', '.join(spec.files)})"
+            )
+        hparam_rules.check_names(own, _SPLIT_KEYS, f"{where} splits key")
+        _check_columns(own.get("columns", {}), f"{where}: splits.{split}")
+    if spec.type in TEXT_TYPES and spec.files and "text_a" not in spec.columns:
+        raise UserError(
+            f"{where}: columns: text_a is missing; it says which column holds"
+            " the text"
+        )
+    _check_labels(spec, where)
+
+
+def _check_labels(spec: TaskSpec, where: str) -> None:
+    if spec.labels is not None:
+        texts = all(isinstance(label, str) for label in spec.labels)
+        if not texts or len(set(spec.labels)) != len(spec.labels):
+            raise UserError(
+                f"{where}: labels: expected different texts, got"
+                f" {list(spec.labels)}"
+            )
+    if spec.range is not None:
+        numbers = all(
+            isinstance(n, int | float) and not isinstance(n, bool)
+            for n in spec.range
+        )
+        two = len(spec.range) == 2
+        if not (two and numbers and spec.range[0] < spec.range[1]):
+            raise UserError(
+                f"{where}: range: expected [lowest, highest], got"
+                f" {list(spec.range)}"
+            )
+
+
+def _check_columns(columns: Mapping[str, Any], where: str) -> None:
+    hparam_rules.check_names(columns, _COLUMNS, "column")
+    for name, place in columns.items():
+        if isinstance(place, bool) or not isinstance(place, int | str | None):
+            raise UserError(
+                f"{where}.{name}: expected a column's name or number, got"
+                f" {place!r}"
+            )
+
+
+def _check_choice(
+    where: str, key: str, value: str, choices: Collection[str]
+) -> None:
+    if value not in choices:
+        raise UserError(
+            f"{where}: {key}: expected one of {', '.join(choices)}, got"
+            f" {value!r}"
+        )

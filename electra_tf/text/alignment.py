@@ -1,0 +1,57 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Wordpieces of each word by itself, for labels that belong to words."""
+
+import unicodedata
+
+from electra_tf.text import characters
+from electra_tf.text.tokenization import FullTokenizer
+
+
+class WordAligner:
+    """Splits each word of a sentence into wordpieces.
+
+    Args:
+      tokenizer: the tokenizer.
+      as_elsewhere: whether a word becomes what it becomes in running text.
+        Otherwise, as in the original, it is always lower-cased and stripped
+        of accents, and Chinese characters are not set apart.
+
+    Source: google-research/electra, finetune/tagging/tagging_tasks.py,
+      tokenize_and_align.
+    """
+
+    def __init__(
+        self, tokenizer: FullTokenizer, as_elsewhere: bool = False
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._as_elsewhere = as_elsewhere
+        self._splitting = characters.SplittingTable(drop_accents=True)
+        self._memo: dict[str, list[int]] = {}
+
+    def encode_word(self, word: str) -> list[int]:
+        """Returns the ids of a word's pieces.
+
+        Args:
+          word: a word without white space.
+
+        Returns:
+          Its ids; none where cleaning leaves nothing of the word.
+        """
+        ids = self._memo.get(word)
+        if ids is None:
+            if self._as_elsewhere:
+                ids = self._tokenizer.encode(word)
+            else:
+                ids = self._tokenizer.convert_tokens_to_ids(self._split(word))
+            self._memo[word] = ids
+        return ids
+
+    def _split(self, word: str) -> list[str]:
+        kept = [c for c in word if not characters.is_removed(c)]
+        plain = [" " if characters.is_whitespace(c) else c for c in kept]
+        word = unicodedata.normalize("NFD", "".join(plain).lower())
+        pieces = []
+        for token in word.translate(self._splitting).split():
+            pieces += self._tokenizer.wordpiece_tokenizer.split_word(token)
+        return pieces
