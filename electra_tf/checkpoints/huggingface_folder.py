@@ -205,22 +205,15 @@ class Folder:
     def hparams(self) -> dict[str, Any]:
         """Hparams that this folder alone states.
 
-        Of a generator these leave out its sizes, which are shares of a
-        discriminator's.
+        A generator alone is described as that of a discriminator of its size.
         """
-        if self.part.encoder == "electra":
-            hparams = configs.encoder_hparams(self.config)
-            if self.part.architecture == names.MASKED_LM:
-                hparams |= {"electra_objective": False}
-        else:
-            hparams = {
-                "vocab_size": self.config["vocab_size"],
-                "model_hparam_overrides": configs.table_overrides(self.config),
-            }
-            if self.part.embeddings == "electra":
-                hparams["embedding_size"] = self.config["embedding_size"]
-            else:
-                hparams["untied_generator_embeddings"] = True
+        hparams = configs.encoder_hparams(self.config)
+        if self.part.encoder == "generator":
+            hparams |= {"generator_hidden_size": 1.0, "generator_layers": 1.0}
+        elif self.part.architecture == names.MASKED_LM:
+            hparams |= {"electra_objective": False}
+        if self.part.embeddings == "generator":
+            hparams["untied_generator_embeddings"] = True
         return hparams | tokenizers.tokenizer_hparams(self.path)
 
     @property

@@ -210,6 +210,25 @@ def test_what_the_config_states_builds_the_same_model(
         assert one.read() == other.read()
 
 
+def test_a_generator_alone_is_that_of_a_discriminator_of_its_size(
+    golden_dir, tmp_path
+):
+    weights = scaled(golden_dir, "pretrain/small")
+    hf.write_huggingface(weights, str(tmp_path), part="generator")
+    assert hf.open_huggingface(str(tmp_path)).hparams == {
+        "model_size": "small",
+        "vocab_size": 1907,
+        "embedding_size": 8,
+        "generator_hidden_size": 1.0,
+        "generator_layers": 1.0,
+        "model_hparam_overrides": {
+            "hidden_size": 4,
+            "num_hidden_layers": 12,
+            "max_position_embeddings": 32,
+        },
+    }
+
+
 def test_settings_that_shapes_do_not_show_come_back(golden_dir, tmp_path):
     weights = scaled(golden_dir, "pretrain/small_uniform_generator")
     overrides = {
