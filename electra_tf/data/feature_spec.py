@@ -19,6 +19,9 @@ class FeatureSpec:
       default_value_fn: from shape to the values where an example has none
         (another task's example, a padding row); zeros when None.
       is_int_feature: int64 on disk and int32 in a batch; else float32.
+      per_token: whether the first axis is that of tokens, so that columns
+        which are padding in a whole batch may be left out; None: judged by
+        its size.
 
     Source: google-research/electra, finetune/feature_spec.py.
     """
@@ -29,11 +32,13 @@ class FeatureSpec:
         shape: Sequence[int],
         default_value_fn: Callable[[list[int]], np.ndarray] | None = None,
         is_int_feature: bool = True,
+        per_token: bool | None = None,
     ) -> None:
         self.name = name
         self.shape = list(shape)
         self.default_value_fn = default_value_fn
         self.is_int_feature = is_int_feature
+        self.per_token = per_token
 
     def get_parsing_spec(self) -> tf.io.FixedLenFeature:
         """Returns how to read the feature from a tf.Example."""
@@ -129,6 +134,8 @@ def decode_example(
     else:
         parsed = tf.io.parse_example(record, parsing)
     return {
-        name: tf.cast(tensor, tf.int32) if tensor.dtype == tf.int64 else tensor
-        for name, tensor in parsed.items()
+        spec.name: tf.cast(parsed[spec.name], tf.int32)
+        if spec.is_int_feature
+        else parsed[spec.name]
+        for spec in specs
     }

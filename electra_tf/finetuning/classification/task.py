@@ -143,7 +143,9 @@ class MultiLabelTask(ClassificationTask):
         """Returns `<task>_eid` and `<task>_label_ids` [number of labels]."""
         return [
             FeatureSpec(f"{self.name}_eid", []),
-            FeatureSpec(f"{self.name}_label_ids", [len(self.labels)]),
+            FeatureSpec(
+                f"{self.name}_label_ids", [len(self.labels)], per_token=False
+            ),
         ]
 
     def build_head(self, encoder_config: EncoderConfig, seed: int) -> Head:

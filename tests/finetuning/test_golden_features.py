@@ -1,0 +1,173 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Records equal, value by value, to those the original wrote."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from configure.finetuning import FinetuningConfig
+from electra_tf.finetuning import registry
+from electra_tf.finetuning.preprocessing import Preprocessor
+
+CASES = """
+cola_train cola_dev cola_test cola_train_len16_cased
+sst_train sst_dev sst_test
+mrpc_train mrpc_dev mrpc_test mrpc_train_len24_nodouble
+sts_train sts_dev sts_test
+qqp_train qqp_dev qqp_test
+mnli_train mnli_dev mnli_test_matched mnli_test_mismatched mnli_diagnostic
+qnli_train qnli_dev qnli_test qnli_train_len24
+rte_train rte_dev rte_test
+chunk_train_len32 chunk_train_len64 chunk_dev_len64 chunk_test_len64
+multi_cola_sts_mrpc_train multi_cola_sts_mrpc_dev_sts_only
+""".split()
+QUESTION_ANSWERING = ("squad", "triviaqa", "newsqa", "qa_")
+
+
+@pytest.fixture(scope="module")
+def features_dir(golden_dir):
+    return golden_dir / "finetune_features"
+
+
+@pytest.fixture
+def prepare(golden_dir, features_dir, tmp_path):
+    """Makes one recorded case's tasks and records."""
+
+    def make(case, **hparams):
+        info = json.loads((features_dir / f"{case}.json").read_text())
+        (tmp_path / "finetuning_data").symlink_to(features_dir / "raw")
+        settings = {
+            "vocab_file": str(golden_dir / "vocab.txt"),
+            **info["hparams_passed"],
+            **hparams,
+        }
+        config = FinetuningConfig.create(
+            "m", str(tmp_path), task_names=info["tasks"], **settings
+        )
+        tasks = registry.get_tasks(config)
+        preprocessor = Preprocessor(config, tasks)
+        stream = random.Random(4321)
+        if info["split"] == "train":
+            batches, steps = preprocessor.prepare_train(stream)
+        else:
+            chosen = tasks
+            if case.endswith("_sts_only"):
+                chosen = [task for task in tasks if task.name == "sts"]
+            batches, steps = preprocessor.prepare_predict(chosen, info["split"])
+        return info, tasks, batches, steps, stream
+
+    return make
+
+
+def in_file_order(batches):
+    """Reads all records as they stand in the file."""
+    import tensorflow as tf
+
+    from electra_tf.data.feature_spec import decode_example
+
+    records = list(tf.data.TFRecordDataset(batches.path).as_numpy_iterator())
+    parsed = decode_example(batches.specs, tf.constant(records))
+    return {name: tensor.numpy() for name, tensor in parsed.items()}
+
+
+def test_every_recorded_case_but_questions_is_here(features_dir):
+    recorded = {path.stem for path in features_dir.glob("*.npz")}
+    others = {n for n in recorded if n.startswith(QUESTION_ANSWERING)}
+    assert recorded - others == set(CASES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_records_equal_the_originals(case, prepare, features_dir):
+    info, tasks, batches, steps, stream = prepare(case)
+    golden = np.load(features_dir / f"{case}.npz")
+    found = in_file_order(batches)
+    assert list(found) == info["feature_order"]
+    assert set(golden.files) == set(found)
+    for name in golden.files:
+        assert found[name].shape == golden[name].shape, name
+        np.testing.assert_array_equal(found[name], golden[name], err_msg=name)
+        if golden[name].dtype == np.float32:
+            assert found[name].dtype == np.float32
+    assert steps == info["steps_returned"]
+    assert batches.n_examples == info["metadata"]["n_examples"]
+    # As many random numbers were drawn as by the original.
+    assert stream.random() == info["random_random_after"]
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "test" not in c])
+def test_examples_equal_the_originals(case, prepare, features_dir):
+    info, tasks, *_ = prepare(case)
+    by_name = {task.name: task for task in tasks}
+    wanted = info["examples_in_get_examples_order"]
+    names = dict.fromkeys(example["task_name"] for example in wanted)
+    found = [
+        e for name in names for e in by_name[name].get_examples(info["split"])
+    ]
+    assert len(found) == len(wanted)
+    for example, expected in zip(found, wanted, strict=True):
+        for key, value in expected.items():
+            if key == "label" and "diagnostic" in case:
+                continue  # the original makes one up
+            got = getattr(example, key)
+            if isinstance(got, float):  # where the original keeps the text
+                value = float(value)
+            assert got == value, (example.eid, key)
+
+
+@pytest.mark.parametrize("length", [32, 64])
+def test_the_label_map_of_chunking_is_the_originals(
+    length, prepare, features_dir
+):
+    info, tasks, *_ = prepare(f"chunk_train_len{length}")
+    assert tasks[0].label_mapping == info["chunk_label_mapping"]
+    assert list(tasks[0].label_mapping) == list(info["chunk_label_mapping"])
+
+
+def test_the_malformed_row_is_reported_with_file_and_line(prepare, capsys):
+    info, tasks, *_ = prepare("qqp_train")
+    assert "line 4" in info["log"][2]
+    (row,) = tasks[0].row_report.rows
+    assert row.path.endswith("qqp/train.tsv")
+    assert row.line == 5
+    assert row.skipped
+    assert "4 columns" in row.found
+    assert row.expected == "at least 6 columns"
+    assert "train.tsv:5: found 4 columns" in capsys.readouterr().out
+
+
+def test_what_the_original_cuts_from_long_sentences_is_counted(
+    prepare, features_dir, capsys
+):
+    prepare("chunk_train_len32")
+    golden = np.load(features_dir / "chunk_train_len32.npz")
+    info = json.loads((features_dir / "chunk_train_len32.json").read_text())
+    words = sum(len(e["words"]) for e in info["examples_in_get_examples_order"])
+    cut = words - int(golden["chunk_labels_mask"].sum())
+    assert f"fix_tagging_truncation): {cut}\n" in capsys.readouterr().out
+
+
+def test_the_correct_truncation_keeps_more_and_begins_with_cls(
+    prepare, features_dir
+):
+    _, tasks, batches, *_ = prepare(
+        "chunk_train_len32", fix_tagging_truncation=True
+    )
+    found = in_file_order(batches)
+    golden = np.load(features_dir / "chunk_train_len32.npz")
+    real = found["task_id"] == 0
+    assert (found["input_ids"][real][:, 0] == 101).all()
+    kept = found["chunk_labels_mask"].sum(1)
+    assert (kept >= golden["chunk_labels_mask"].sum(1)).all()
+    assert kept.sum() > golden["chunk_labels_mask"].sum()
+    # Each sentence is full, or complete; its last token is [SEP].
+    lengths = found["input_mask"][real].sum(1)
+    last = found["input_ids"][real][np.arange(real.sum()), lengths - 1]
+    assert (last == 102).all()
+    examples = {e.eid: e for e in tasks[0].get_examples("train")}
+    for eid, words, length in zip(
+        found["chunk_eid"][real], kept[real], lengths, strict=True
+    ):
+        assert words == len(examples[eid].words) or length > 32 - 8
