@@ -81,7 +81,7 @@ def test_every_recorded_case_but_questions_is_here(features_dir):
 
 @pytest.mark.parametrize("case", CASES)
 def test_records_equal_the_originals(case, prepare, features_dir):
-    info, tasks, batches, steps, stream = prepare(case)
+    info, _, batches, steps, stream = prepare(case)
     golden = np.load(features_dir / f"{case}.npz")
     found = in_file_order(batches)
     assert list(found) == info["feature_order"]

@@ -1,0 +1,193 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Bad rows of sentence tasks: reported, counted, skipped; and GLUE's splits."""
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.finetuning.classification.glue import GLUE_TASKS
+
+HEADER = "index\tsentence1\tsentence2\tlabel\n"
+
+
+def test_a_malformed_row_leaves_a_gap_in_the_ids(make_task, write_task):
+    rows = "0\ta\tb\tentailment\n1\tonly\n2\tc\td\tnot_entailment\n"
+    path = write_task("rte", "train.tsv", HEADER + rows)
+    task = make_task("rte")
+    assert [e.eid for e in task.get_examples("train")] == [0, 2]
+    (row,) = task.row_report.rows
+    assert (row.path, row.line, row.skipped) == (str(path), 3, True)
+    assert row.expected == "at least 4 columns"
+    assert "['1', 'only']" in row.found
+
+
+def test_an_unknown_label_costs_a_row_and_not_the_run(make_task, write_task):
+    rows = "0\ta\tb\tentailment\n1\ta\tb\tperhaps\n"
+    write_task("rte", "train.tsv", HEADER + rows)
+    task = make_task("rte")
+    assert [e.label for e in task.get_examples("train")] == ["entailment"]
+    (row,) = task.row_report.rows
+    assert row.found == "label 'perhaps'"
+    assert row.expected == "one of: entailment, not_entailment"
+    assert row.line == 3
+
+
+@pytest.mark.parametrize("label", ["5.1", "-0.1", "high", "nan", ""])
+def test_a_number_out_of_range_costs_a_row(make_task, write_task, label):
+    rows = f"0\tx\ta\tb\t2.5\n1\tx\ta\tb\t{label}\n"
+    write_task("sts", "dev.tsv", "i\tgenre\ts1\ts2\tscore\n" + rows)
+    task = make_task("sts")
+    assert [e.label for e in task.get_examples("dev")] == [2.5]
+    assert task.row_report.rows[0].expected == "a number from 0 to 5"
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (b"1\tonly\n", "at least 4 columns"),
+        (b"1\ta\tb\tperhaps\n", "one of: entailment"),
+        (b"1\t\xff\tb\tentailment\n", "UTF-8"),
+        (b"\n", "at least 4 columns"),
+        (b"1\t \tb\tentailment\n", "a text"),
+    ],
+)
+def test_strict_rows_stops_at_the_first_bad_row(
+    make_task, write_task, bad, words
+):
+    rows = HEADER.encode() + b"0\ta\tb\tentailment\n" + bad
+    write_task("rte", "train.tsv", rows)
+    assert len(make_task("rte").get_examples("train")) >= 1
+    with pytest.raises(UserError, match=r"train\.tsv:3.*" + words):
+        make_task("rte", strict_rows=True).get_examples("train")
+
+
+def test_an_empty_text_is_reported_and_kept_as_in_the_original(
+    make_task, write_task
+):
+    write_task("rte", "dev.tsv", HEADER + "0\t \t\tentailment\n")
+    task = make_task("rte")
+    (example,) = task.get_examples("dev")
+    assert task.row_report.rows[0].skipped is False
+    features = task.featurize(example, False)
+    assert sum(features["input_mask"]) == 2
+    assert sum(features["segment_ids"]) == 0
+
+
+@pytest.mark.parametrize("text", ["", HEADER, HEADER + "\n\n"])
+def test_an_empty_file_is_an_error_that_names_it(make_task, write_task, text):
+    write_task("rte", "train.tsv", text)
+    with pytest.raises(UserError, match=r"no usable example.*train\.tsv"):
+        make_task("rte").get_examples("train")
+
+
+def test_a_missing_split_is_an_error_that_names_the_file(make_task):
+    task = make_task("rte")
+    assert not task.has_split("train")
+    with pytest.raises(UserError, match=r"rte/train\.tsv: no such file"):
+        task.get_examples("train")
+    with pytest.raises(UserError, match=r"no holdout split .it has: train"):
+        task.get_examples("holdout")
+
+
+def test_quotation_marks_are_text_in_tsv(make_task, write_task):
+    rows = '0\t"a\tb"\tentailment\n'
+    write_task("rte", "dev.tsv", HEADER + rows)
+    (example,) = make_task("rte").get_examples("dev")
+    assert (example.text_a, example.text_b) == ('"a', 'b"')
+
+
+def test_debug_reads_a_hundred_lines(make_task, write_task):
+    rows = "".join(f"{i}\ta\tb\tentailment\n" for i in range(200))
+    write_task("rte", "dev.tsv", HEADER + rows)
+    task = make_task("rte", debug=True)
+    assert len(task.get_examples("dev")) == 99
+
+
+def test_both_orders_are_trained_on_where_order_means_nothing(
+    make_task, write_task
+):
+    rows = "1\t1\t2\tfirst\tsecond\n0\t3\t4\tthird\tfourth\n"
+    write_task("mrpc", "train.tsv", "Quality\t1\t2\tA\tB\n" + rows)
+    write_task("mrpc", "dev.tsv", "Quality\t1\t2\tA\tB\n" + rows)
+    task = make_task("mrpc")
+    pairs = [(e.eid, e.text_a, e.text_b) for e in task.get_examples("train")]
+    assert pairs[2:] == [(2, "second", "first"), (3, "fourth", "third")]
+    assert len(task.get_examples("dev")) == 2
+    assert (
+        len(make_task("mrpc", double_unordered=False).get_examples("train"))
+        == 2
+    )
+
+
+def test_wnli_has_two_sentences_and_labels_zero_and_one(make_task, write_task):
+    write_task("wnli", "dev.tsv", HEADER + "0\ta b\tc\t1\n1\td\te\t0\n")
+    task = make_task("wnli")
+    examples = task.get_examples("dev")
+    assert [(e.text_a, e.text_b, e.label) for e in examples] == [
+        ("a b", "c", "1"),
+        ("d", "e", "0"),
+    ]
+    features = task.featurize(examples[0], True)
+    assert features["wnli_label_ids"] == 1
+
+
+def test_mnli_has_two_dev_sets_and_a_diagnostic_one(make_task, write_task):
+    columns = "\t".join(f"c{i}" for i in range(8))
+    for split in ("matched", "mismatched"):
+        text = (
+            f"{columns}\ts1\ts2\tgold\n" + "\t" * 8 + f"{split}\tb\tneutral\n"
+        )
+        write_task("mnli", f"dev_{split}.tsv", text)
+    write_task("mnli", "diagnostic.tsv", "index\ts1\ts2\n0\ta\tb\n")
+    task = make_task("mnli")
+    assert task.get_dev_splits() == ["dev", "dev_mismatched"]
+    assert task.get_test_splits() == [
+        "test_matched",
+        "test_mismatched",
+        "diagnostic",
+    ]
+    assert task.get_examples("dev")[0].text_a == "matched"
+    assert task.get_examples("dev_mismatched")[0].text_a == "mismatched"
+    (example,) = task.get_examples("diagnostic")
+    assert example.label is None
+    assert task.featurize(example, False)["mnli_label_ids"] == 0
+    assert task.has_split("dev") and not task.has_split("test_matched")
+
+
+def test_every_glue_task_is_there_and_written_in_the_schema():
+    assert set(GLUE_TASKS) == {
+        *("cola", "sst", "mrpc", "sts", "qqp"),
+        *("mnli", "qnli", "rte", "wnli"),
+    }
+    doubled = {n for n, spec in GLUE_TASKS.items() if spec.both_orders}
+    assert doubled == {"mrpc", "sts"}
+
+
+def test_cut_examples_are_counted(make_task, write_task):
+    write_task("rte", "dev.tsv", HEADER + f"0\t{'a ' * 90}\tb\tentailment\n")
+    task = make_task("rte")
+    features = task.featurize(task.get_examples("dev")[0], False)
+    assert sum(features["input_mask"]) == 32
+    assert task.row_report.losses == {"examples cut to max_seq_length": 1}
+
+
+def test_a_summary_shows_the_first_rows_and_counts_the_rest(
+    make_task, write_task
+):
+    rows = "0\ta\tb\tentailment\n" + "bad\n" * 9
+    path = write_task("rte", "dev.tsv", HEADER + rows)
+    task = make_task("rte")
+    task.get_examples("dev")
+    task.get_examples("dev")  # counted once
+    lines = task.row_report.summary("rte")
+    assert lines[0] == f"rte: {path}: 9 bad rows, 9 skipped, 0 kept"
+    assert "dev.tsv:3" in lines[1]
+    assert lines[-1] == "rte:   ... and 4 more"
+
+
+def test_an_example_can_be_printed(make_task, write_task, capsys):
+    write_task("rte", "dev.tsv", HEADER + "0\ta\tb\tentailment\n")
+    task = make_task("rte")
+    task.featurize(task.get_examples("dev")[0], False, log=True)
+    shown = capsys.readouterr().out
+    assert "rte example 0" in shown and "[CLS]" in shown
