@@ -1,0 +1,86 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of TSV, CSV and JSON lines, bad ones included."""
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.data import tables
+
+
+@pytest.fixture
+def rows(tmp_path):
+    def read(content, kind, **options):
+        path = tmp_path / f"file.{kind}"
+        path.write_bytes(content)
+        return list(tables.read_rows(str(path), kind, **options))
+
+    return read
+
+
+def test_tsv_is_split_at_tabs_and_nothing_else(rows):
+    found = rows(b'a\t"b\n\nc d\te\r\n', "tsv")
+    assert [(r.line, r.cells) for r in found] == [
+        (1, ["a", '"b']),
+        (2, []),
+        (3, ["c d", "e"]),
+    ]
+
+
+def test_csv_cells_may_be_quoted_and_span_lines(rows):
+    found = rows(b'a,"b, c\nd"\ne,f\n', "csv")
+    assert [(r.line, r.cells) for r in found] == [
+        (1, ["a", "b, c\nd"]),
+        (3, ["e", "f"]),
+    ]
+
+
+def test_json_lines_are_objects(rows):
+    found = rows(b'{"a": 1}\n[2]\n{"a"\n\n', "jsonl")
+    assert [r.cells for r in found] == [{"a": 1}, {}, {}, {}]
+    assert [bool(r.expected) for r in found] == [False, True, True, False]
+    assert "line 1 column" in found[2].found
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl"])
+def test_a_line_that_is_not_utf8_is_one_bad_row(rows, kind):
+    found = rows(b'{"a": 1}\n\xff\n{"a": 1}\n', kind)
+    assert len(found) == 3
+    assert found[1].line == 2 and found[1].expected == "text in UTF-8"
+    assert not found[0].expected and not found[2].expected
+
+
+def test_a_byte_order_mark_is_no_text(rows):
+    assert rows(b"\xef\xbb\xbfa\tb\n", "tsv")[0].cells == ["a", "b"]
+
+
+def test_reading_can_stop_early(rows):
+    assert len(rows(b"a\n" * 9, "tsv", max_rows=4)) == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "declared", "expected"),
+    [
+        ("x.tsv", None, "tsv"),
+        ("x.CSV", None, "csv"),
+        ("x.jsonl", None, "jsonl"),
+        ("x.txt", None, "conll"),
+        ("x.txt", "tsv", "tsv"),
+    ],
+)
+def test_the_format_is_declared_or_told_by_the_name(path, declared, expected):
+    assert tables.file_format(path, declared) == expected
+
+
+def test_formats_nobody_knows_are_refused():
+    with pytest.raises(UserError, match="give format"):
+        tables.file_format("x.dat")
+    with pytest.raises(UserError, match="tsv, csv"):
+        tables.file_format("x.tsv", "xml")
+
+
+def test_missing_files_and_directories_are_named(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        list(tables.read_rows(str(tmp_path / "x"), "tsv"))
+    with pytest.raises(UserError, match="is a directory"):
+        list(tables.read_rows(str(tmp_path), "tsv"))
