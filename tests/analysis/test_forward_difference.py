@@ -1,0 +1,145 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Differences of outputs: collected, judged, described and drawn."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from electra_tf.analysis import difference_report
+from electra_tf.analysis.difference_plot import draw_layer_differences
+from electra_tf.analysis.differences import TensorDifference, difference
+from electra_tf.analysis.forward_difference import ForwardCollector
+
+COUNTS = {"examples": 1, "length": 4, "tokens": 4, "predictions": 2}
+
+
+def collected(error=0.0, losses=((2.0, 2.0),)):
+    collector = ForwardCollector()
+    layers = np.linspace(-1, 1, 24).reshape(2, 4, 3)
+    for _ in range(2):  # two batches
+        shifted = layers + np.array([0, error])[:, None, None]
+        collector.add_layers("generator", layers, layers)
+        collector.add_layers("discriminator", shifted, layers)
+    collector.add_output("discriminator logits", layers[0], layers[0] - error)
+    collector.add_agreement("sign", [1, 0], [1, 1])
+    collector.add_integers("ids", [1, 2], [1, 2])
+    return collector.result(
+        COUNTS, {f"loss {i}": pair for i, pair in enumerate(losses)}
+    )
+
+
+def test_equal_outputs_have_no_problems():
+    found = collected()
+    assert found.problems(0.0) == []
+    assert found.layers["generator"][0].count == 24
+    assert found.agreement["sign"] == (1, 2)  # told, not decisive
+
+
+def test_the_layer_that_differs_is_named():
+    problems = collected(error=0.5).problems(1e-3)
+    assert problems == [
+        "discriminator layer 2: 0.5",
+        "discriminator logits: 0.5",
+    ]
+
+
+@pytest.mark.parametrize("loss", [2.1, math.nan])
+def test_losses_decide(loss):
+    found = collected(losses=((loss, 2.0),))
+    assert found.problems(0.01) == [f"loss 0: {loss:.6g} | 2"]
+
+
+def test_integers_must_be_the_same():
+    collector = ForwardCollector()
+    collector.add_integers("ids", [1, 2, 3], [1, 0, 0])
+    found = collector.result(COUNTS, {})
+    assert found.problems(9.0) == ["ids: 2 of 3 differ"]
+
+
+def test_layers_of_other_sizes_are_not_compared():
+    collector = ForwardCollector()
+    collector.add_layers("generator", np.ones([2, 4, 3]), np.ones([1, 4, 3]))
+    found = collector.result(COUNTS, {})
+    assert not found.layers
+    assert found.not_compared == {
+        "generator layers": "2 of width 3 in A, 1 of width 3 in B"
+    }
+
+
+def test_everything_goes_into_json():
+    text = json.dumps(collected(error=0.5).as_dict(), allow_nan=False)
+    found = json.loads(text)
+    assert found["layers"]["discriminator"][1]["max_abs"] == 0.5
+    assert found["losses"]["loss 0"] == {"a": 2.0, "b": 2.0}
+
+
+def test_screen_shows_the_worst_layer_and_fits():
+    lines = difference_report.forward_table(collected(error=0.5))
+    text = "\n".join(lines)
+    assert "discriminator, worst of 2 layers: 2" in text
+    assert "1 of 2" in text and "2.00000" in text
+    assert max(map(len, lines)) <= 80
+
+
+def row(name, a, b):
+    is_same = a is not None and b is not None and np.shape(a) == np.shape(b)
+    return TensorDifference(
+        name=name,
+        shape_a=None if a is None else np.shape(a),
+        shape_b=None if b is None else np.shape(b),
+        dtype_a="float32",
+        dtype_b="float32",
+        difference=difference(a, b) if is_same else None,
+    )
+
+
+def test_variables_are_listed_worst_first_and_whole_scopes_at_once():
+    found = difference_report.worst_first(
+        [
+            row("electra/a", [1.0], [1.0]),
+            row("electra/b", [1.0], [1.5]),
+            row("electra/c", [1.0], [3.0]),
+            row("generator/x/k", [1.0], None),
+            row("generator/x/l", [1.0], None),
+            row("electra/d", [1.0], [1.0, 2.0]),
+        ]
+    )
+    lines = difference_report.variables_table(found, 0.1)
+    assert lines[0] == (
+        "Variables: 3 compared, 1 exactly equal, 1 within 0.1,"
+        " 2 missing in B, 1 of another shape"
+    )
+    assert lines[1:3] == [
+        "  generator/x/... (2): missing in B",
+        "  electra/d: shape [1] | [2]",
+    ]
+    assert [line.split()[0] for line in lines[3:]] == [
+        "worst",
+        "electra/c",
+        "electra/b",
+    ]
+
+
+def test_long_lists_are_cut_and_counted():
+    found = [row(f"v{i}", [0.0], None) for i in range(30)]
+    lines = difference_report.variables_table(found, 0.1)
+    assert len(lines) == 12 and lines[-1] == "  ... and 20 more"
+    text = difference_report.verdict([str(i) for i in range(9)], False, 0.1)
+    assert text == "DIFFER by more than 0.1: 0; 1; 2; 3; 4; and 4 more"
+
+
+def test_verdict_says_when_something_was_left_out():
+    assert difference_report.verdict([], False, 0.1) == "AGREE within 0.1"
+    assert "as far as compared" in difference_report.verdict([], True, 0.1)
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-7, 0.5, math.nan])
+def test_picture_is_drawn(tmp_path, error):
+    path = tmp_path / "picture.png"
+    draw_layer_differences(str(path), collected(error), 1e-5, "A: a\nB: b")
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG") and len(data) > 10_000
+    assert [p.name for p in tmp_path.iterdir()] == ["picture.png"]

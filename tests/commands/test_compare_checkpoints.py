@@ -1,0 +1,275 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The command that compares two checkpoints, or one with recorded outputs."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from electra_tf.checkpoints.native import write_native
+from electra_tf.checkpoints.weights import MemoryWeights
+from electra_tf.commands import compare_checkpoints
+
+FIXTURES = pathlib.Path(__file__).parent.parent / "fixtures"
+VOCAB = f"--vocab_file={FIXTURES / 'vocab_200.txt'}"
+CHECKPOINT = str(FIXTURES / "golden" / "ckpt_v200_electra")
+RECORDING = str(FIXTURES / "golden" / "forward_v200_electra.npz")
+SMALL = ("--num_examples=3", "--max_seq_length=32")
+VARIANTS = (
+    "tiny_ckpt",
+    "v200_disallow_correct",
+    "v200_electra",
+    "v200_electric",
+    "v200_electric_untied_embeddings",
+    "v200_gen_layers_half_weights",
+    "v200_mlm",
+    "v200_mlm_disallow",
+    "v200_relu_head3",
+    "v200_temperature_half",
+    "v200_tied_generator",
+    "v200_two_tower_electra",
+    "v200_uniform_generator",
+    "v200_untied_generator_embeddings",
+)
+
+
+@pytest.fixture
+def compare(tmp_path, capsys):
+    """Runs the command; returns its status, output and JSON file."""
+
+    def run(*arguments):
+        output = tmp_path / "output"
+        arguments = ("x", *arguments, f"--output_dir={output}")
+        status = compare_checkpoints.main(
+            compare_checkpoints.parse_flags(arguments)
+        )
+        result = output / "comparison.json"
+        found = json.loads(result.read_text()) if result.exists() else None
+        captured = capsys.readouterr()
+        return status, captured.out + captured.err, found
+
+    return run
+
+
+@pytest.fixture
+def edited(tmp_path):
+    """Writes the fixture's checkpoint with changes, in another format."""
+
+    def make(edit=lambda values: None, name="other"):
+        from electra_tf.checkpoints.formats import open_weights
+
+        values = dict(open_weights(CHECKPOINT))
+        edit(values)
+        prefix = str(tmp_path / name / "model.ckpt-0")
+        write_native(MemoryWeights(values), prefix)
+        return prefix
+
+    return make
+
+
+def test_the_same_weights_in_two_formats_agree_exactly(
+    compare, edited, tmp_path
+):
+    status, text, found = compare(CHECKPOINT, edited(), VOCAB, *SMALL)
+    assert status == 0, text
+    assert "80 compared, 80 exactly equal" in text
+    assert text.rstrip().endswith("AGREE within 1e-05")
+    assert found["agree"] and not found["problems"]
+    layers = found["outputs"]["layers"]["discriminator"]
+    assert [layer["max_abs"] for layer in layers] == [0.0, 0.0]
+    assert len(text.splitlines()) <= 30
+    picture = tmp_path / "output" / "per_layer_differences.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_one_changed_weight_is_found_and_named(compare, edited):
+    name = "electra/encoder/layer_1/output/dense/bias"
+
+    def edit(values):
+        values[name] = values[name].copy()
+        values[name][3] += 1e-3
+
+    other = edited(edit)
+    status, text, found = compare(CHECKPOINT, other, VOCAB, *SMALL)
+    assert status == 1
+    assert f"{name}: 0.001" in text.splitlines()[-1]
+    differing = [
+        row for row in found["variables"] if row["difference"]["max_abs"]
+    ]
+    assert [row["name"] for row in differing] == [name]
+    assert found["outputs"]["layers"]["generator"][1]["max_abs"] == 0
+    arguments = (CHECKPOINT, other, VOCAB, *SMALL)
+    assert compare(*arguments, "--tolerance=0.5")[0] == 0
+
+
+def test_missing_variables_decide_unless_allowed(compare, edited):
+    name = "discriminator_predictions/dense_1/bias"
+    other = edited(lambda values: values.pop(name))
+    status, text, _ = compare(CHECKPOINT, other, VOCAB, *SMALL)
+    assert status == 1 and f"{name}: missing in B" in text
+    assert "B lacks 1 of the discriminator's" in text
+    status, text, _ = compare(
+        other, CHECKPOINT, VOCAB, *SMALL, "--allow_missing=dense_1/bias"
+    )
+    assert status == 0 and f"{name}: missing in A" in text
+    assert "as far as compared" in text
+
+
+def test_other_shapes_are_a_finding(compare, edited):
+    name = "generator_predictions/output_bias"
+
+    def edit(values):
+        values[name] = values[name][:-1]
+
+    status, text, found = compare(CHECKPOINT, edited(edit), VOCAB, *SMALL)
+    assert status == 1
+    assert f"{name}: shape [200] | [199]" in text
+    assert "outputs" in found["not_compared"]
+
+
+def test_slots_and_step_decide_only_when_asked(compare, edited):
+    def with_slots(size):
+        def edit(values):
+            name = "electra/embeddings/LayerNorm/beta"
+            for slot in ("adam_m", "adam_v"):
+                values[f"{name}/{slot}"] = np.full([16], size, np.float32)
+
+        return edit
+
+    a, b = (edited(with_slots(x), f"slots{x}") for x in (0.0, 0.5))
+    status, text, found = compare(a, b, VOCAB, *SMALL)
+    assert status == 0 and "2 slots compared" in text
+    assert "5.00e-01" in text and len(found["optimizer"]) == 3
+    status, text, _ = compare(a, b, VOCAB, *SMALL, "--include_optimizer")
+    assert status == 1 and "adam_" in text.splitlines()[-1]
+
+
+def test_a_text_of_ones_own(compare, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("he was there and she was not\n" * 40)
+    arguments = (CHECKPOINT, CHECKPOINT, VOCAB, *SMALL)
+    status, _, found = compare(*arguments, f"--text={text}")
+    assert status == 0 and found["outputs"]["inputs"]["examples"] == 3
+    text.write_bytes(b"\xff\n")
+    status, message, _ = compare(*arguments, f"--text={text}")
+    assert status == 2 and "line 1 is not in UTF-8" in message
+
+
+def test_recorded_outputs_kept_in_the_repository(compare, tmp_path):
+    status, text, found = compare(CHECKPOINT, "--expect", RECORDING, VOCAB)
+    assert status == 0, text
+    assert found["outputs"]["inputs"]["tokens"] == 82
+    assert set(found["outputs"]["losses"]) == {
+        "mlm_loss",
+        "disc_loss",
+        "total_loss",
+    }
+    assert found["outputs"]["integers"]["fake_input_ids"]["equal"] == 82
+    assert (tmp_path / "output" / "per_layer_differences.png").stat().st_size
+
+
+def test_recorded_outputs_of_other_weights_differ(compare, edited):
+    def edit(values):
+        name = "generator/encoder/layer_0/output/dense/bias"
+        values[name] = values[name] + np.linspace(-1, 1, 16)
+
+    status, text, _ = compare(edited(edit), "--expect", RECORDING, VOCAB)
+    assert status == 1
+    assert text.splitlines()[-1].startswith(
+        "DIFFER by more than 1e-05: generator layer 1"
+    )
+
+
+def test_half_a_model_is_not_passed_off_as_the_recorded_one(compare, edited):
+    def edit(values):
+        for name in [n for n in values if n.startswith("generator")]:
+            del values[name]
+
+    part = edited(edit)
+    status, text, _ = compare(part, "--expect", RECORDING, VOCAB)
+    assert status == 1 and "A has no generator" in text
+    allowed = "--allow_missing=generator|mlm|total"
+    status, text, _ = compare(part, "--expect", RECORDING, VOCAB, allowed)
+    assert status == 0 and "as far as compared" in text
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_recordings_of_the_original_agree(compare, golden_dir, variant):
+    name = golden_dir / f"forward_{variant}"
+    info = json.loads(name.with_suffix(".json").read_text())
+    status, text, found = compare(
+        str(golden_dir / info["ckpt"]), f"--expect={name}.npz"
+    )
+    assert status == 0, text
+    assert not found["not_compared"] and found["outputs"]["layers"]
+
+
+def test_the_original_estimators_checkpoint_agrees_with_itself(
+    compare, golden_dir
+):
+    checkpoint = str(golden_dir / "ckpt_pretrain_tiny" / "model.ckpt-50")
+    vocab = f"--vocab_file={golden_dir / 'vocab.txt'}"
+    status, text, _ = compare(checkpoint, checkpoint, vocab, *SMALL)
+    assert status == 0 and "228 slots compared" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([CHECKPOINT, "{tmp}/none", VOCAB], "none"),
+        ([CHECKPOINT, CHECKPOINT], "--vocab_file=FILE"),
+        ([CHECKPOINT, "--expect={tmp}/none.npz", VOCAB], "no such file"),
+        ([CHECKPOINT, "--expect={npz}", VOCAB], "lacks input_ids"),
+        ([CHECKPOINT, CHECKPOINT, VOCAB, "--text={tmp}/none"], "No such file"),
+        ([CHECKPOINT, CHECKPOINT, "--vocab_file={big}"], "vocab_size is 200"),
+        ([CHECKPOINT, CHECKPOINT, VOCAB, "--hparams={"], "--hparams"),
+    ],
+)
+def test_mistakes_have_status_two(compare, tmp_path, arguments, message):
+    npz, big = tmp_path / "x.npz", tmp_path / "big.txt"
+    np.savez(npz, x=np.ones(3))
+    vocab = (FIXTURES / "vocab_200.txt").read_text()
+    big.write_text(vocab + "surplus\n")
+    filled = [
+        a.replace("{tmp}", str(tmp_path))
+        .replace("{npz}", str(npz))
+        .replace("{big}", str(big))
+        for a in arguments
+    ]
+    status, text, found = compare(*filled)
+    assert status == 2 and found is None
+    assert "error: " in text and message in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["A"], "give two checkpoints"),
+        (["A", "B", "--expect=x.npz"], "give two checkpoints"),
+        (["A", "B", "--text=t", "--records=r"], "not both"),
+        (["A", "B", "--tolerance=-1"], "--tolerance"),
+        (["A", "B", "--allow_missing=("], "regular expression"),
+        (["A", "B", "--tollerance=1"], "--tolerance"),
+    ],
+)
+def test_mistakes_on_the_command_line(capsys, arguments, message):
+    with pytest.raises(SystemExit) as stopped:
+        compare_checkpoints.parse_flags(["x", *arguments])
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_front_door_has_help_and_status(tmp_path):
+    command = [sys.executable, "-m", "electra_tf.commands.compare_checkpoints"]
+    done = subprocess.run(
+        [*command, CHECKPOINT, f"{tmp_path}/none", VOCAB],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and "--expect FILE.npz" in done.stdout
