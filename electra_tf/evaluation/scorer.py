@@ -55,6 +55,28 @@ class Scorer(abc.ABC):
             self._updated = False
         return [(prefix + name, value) for name, value in self._cached_results]
 
+    def get_details(self) -> list[tuple[str, float]]:
+        """Figures beyond the original's, for the console and the JSON file.
+
+        The original's text and pickle files hold `get_results` only.
+
+        Returns:
+            Pairs as those of `get_results`; none by default.
+        """
+        return []
+
+    def single_prediction(self) -> Any | None:
+        """What is predicted for every single example, where it is one thing.
+
+        A model that always gives the same answer, though the labels differ,
+        has collapsed: its figures say nothing about what it has learned.
+
+        Returns:
+            The only prediction there is; None for a model that tells
+            examples apart, and where the question makes no sense.
+        """
+        return None
+
     def results_str(self) -> str:
         """The figures on one line, `name: 12.34 - name: 5.60`."""
         return " - ".join(

@@ -1,0 +1,173 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What several trials of one fine-tuning say together."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+# One trial: task -> figure -> value.
+TrialResults = Mapping[str, Mapping[str, float]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Statistics:
+    """One figure over all trials.
+
+    Undefined values (NaN) stay among `values` but enter nothing else.
+
+    Attributes:
+        values: one a trial, in the order of the trials.
+        mean: of the defined values.
+        median: of them.
+        std: sample standard deviation (n - 1); 0 for a single value.
+        best: the highest; for losses and errors the lowest.
+        best_index: its place among `values`, from 0.
+        undefined: number of undefined values.
+    """
+
+    values: tuple[float, ...]
+    mean: float
+    median: float
+    std: float
+    best: float
+    best_index: int | None
+    undefined: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values for JSON, undefined ones as None."""
+        plain = dataclasses.asdict(self)
+        plain["values"] = [_plain(value) for value in self.values]
+        for name in ("mean", "median", "std", "best"):
+            plain[name] = _plain(plain[name])
+        return plain
+
+
+def lower_is_better(figure: str) -> bool:
+    """Whether a figure is a loss or an error.
+
+    Args:
+        figure: its name.
+    """
+    return "loss" in figure or figure.endswith("mse")
+
+
+def main_figure(names: Sequence[str]) -> str:
+    """The figure trials are compared by: F1 where there is one, else the first.
+
+    Args:
+        names: a task's figures, in the order its scorer gives them.
+    """
+    return "f1" if "f1" in names else names[0]
+
+
+def describe(values: Sequence[float], lower: bool = False) -> Statistics:
+    """Statistics of one figure.
+
+    Args:
+        values: one a trial; NaN where undefined.
+        lower: whether lower is better.
+    """
+    defined = [v for v in values if math.isfinite(v)]
+    best_index = None
+    if defined:
+        best = min(defined) if lower else max(defined)
+        best_index = list(values).index(best)
+    else:
+        best = math.nan
+    return Statistics(
+        values=tuple(float(v) for v in values),
+        mean=float(np.mean(defined)) if defined else math.nan,
+        median=float(np.median(defined)) if defined else math.nan,
+        std=float(np.std(defined, ddof=1)) if len(defined) > 1 else 0.0,
+        best=float(best),
+        best_index=best_index,
+        undefined=len(values) - len(defined),
+    )
+
+
+def summarize(
+    trials: Sequence[TrialResults],
+) -> dict[str, dict[str, Statistics]]:
+    """Statistics of every figure of every task.
+
+    Args:
+        trials: the results of each trial, with the same tasks and figures.
+
+    Returns:
+        Task -> figure -> statistics, in the order of the first trial.
+    """
+    if not trials:
+        return {}
+    return {
+        task: {
+            name: describe(
+                [trial[task][name] for trial in trials], lower_is_better(name)
+            )
+            for name in figures
+            if all(name in trial[task] for trial in trials)
+        }
+        for task, figures in trials[0].items()
+    }
+
+
+def best_trial(trials: Sequence[TrialResults]) -> int | None:
+    """Which trial is best: by the mean of its tasks' main figures.
+
+    Args:
+        trials: the results of each trial.
+
+    Returns:
+        Its place from 0; None where no trial has defined figures.
+    """
+    if not trials:
+        return None
+    scores = []
+    for trial in trials:
+        mains = []
+        for figures in trial.values():
+            name = main_figure(list(figures))
+            sign = -1 if lower_is_better(name) else 1
+            mains.append(sign * figures[name])
+        scores.append(float(np.mean(mains)) if mains else math.nan)
+    return describe(scores).best_index
+
+
+def table_lines(
+    summary: Mapping[str, Mapping[str, Statistics]],
+) -> list[str]:
+    """The statistics as an aligned table.
+
+    Args:
+        summary: what `summarize` returns.
+
+    Returns:
+        Lines: a head, then one a figure.
+    """
+    head = ["task", "figure", "mean", "median", "std", "best", "values"]
+    rows = [head]
+    for task, figures in summary.items():
+        for name, found in figures.items():
+            numbers = (found.mean, found.median, found.std, found.best)
+            rows.append(
+                [
+                    task,
+                    name,
+                    *(f"{number:.2f}" for number in numbers),
+                    " ".join(f"{value:.2f}" for value in found.values),
+                ]
+            )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head) - 1)]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
+        cells += [row[i].rjust(widths[i]) for i in range(2, len(widths))]
+        lines.append("  ".join([*cells, row[-1]]))
+    return lines
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None
