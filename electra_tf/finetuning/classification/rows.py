@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from configure.errors import UserError
 from electra_tf.data import storage, tables, tfds_tables
 from electra_tf.finetuning.rows import RowReport
-from electra_tf.finetuning.schema import SplitSpec, TaskSpec
+from electra_tf.finetuning.schema import TaskSpec
 
 # Rows read in debug mode, a header among them, as in the original.
 DEBUG_ROWS = 100
@@ -70,11 +70,15 @@ def read_files(
             " jsonl; give its format"
         )
     rows = tables.read_rows(place.path, kind, DEBUG_ROWS if debug else None)
-    columns = dict(place.columns)
+    columns = {
+        column: where
+        for column, where in place.columns.items()
+        if column != "label" or place.labelled
+    }
     if kind != "jsonl":
         header = next(rows, None) if place.header else None
         names = header.cells if header is not None else []
-        columns = _positions(place, names, kind)
+        columns = _positions(place.path, columns, names, kind)
     yield from _pick(rows, columns, place.path, place.labelled, report)
 
 
@@ -122,14 +126,16 @@ def read_tfds(
         yield row
 
 
-def _positions(place: SplitSpec, names: list[str], kind: str) -> dict[str, int]:
+def _positions(
+    path: str, columns: Mapping[str, int | str], names: list[str], kind: str
+) -> dict[str, int]:
     """Turns column names into numbers."""
     positions = {}
-    for column, where in place.columns.items():
+    for column, where in columns.items():
         if isinstance(where, str):
             if where not in names:
                 raise UserError(
-                    f"{place.path}:1: no column {where!r} for {column}; the"
+                    f"{path}:1: no column {where!r} for {column}; the"
                     f" header names: {', '.join(names) or 'nothing'}"
                     + (" (is the format right?)" if kind == "tsv" else "")
                 )

@@ -185,6 +185,8 @@ class TextTask(Task):
         if self.config.data_source == "tfds":
             return []
         splits = [self._file_split(split)]
+        if splits[0] not in self.spec.files:
+            return None
         if self.labels_are_found():
             splits += [s for s in ("train", "dev") if s in self.spec.files]
         paths = [self._place(s) for s in dict.fromkeys(splits)]

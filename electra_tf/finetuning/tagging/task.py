@@ -212,6 +212,8 @@ class TaggingTask(Task):
 
     def data_files(self, split: str) -> list[str] | None:
         """Returns the files that a split's features depend on."""
+        if split not in self.spec.files:
+            return None
         splits = dict.fromkeys([split, *self._label_splits()])
         paths = [
             self.spec.split(s, self.directory).path
