@@ -134,6 +134,9 @@ class Preprocessor:
         metadata = None
         if config.use_tfrecords_if_existing and fingerprint["data"] is not None:
             metadata = _read_metadata(prefix, fingerprint)
+            reports = metadata["reports"].values() if metadata else []
+            if config.strict_rows and any(r["rows"] for r in reports):
+                metadata = None  # reading again stops at the bad row
         if metadata is None:
             metadata = self._write(tasks, split, order, prefix, batch_size)
             metadata["fingerprint"] = fingerprint

@@ -1,0 +1,177 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The cache of records and its fingerprint; nothing lost at the end."""
+
+import os
+import random
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.finetuning import registry
+from electra_tf.finetuning.preprocessing import Preprocessor
+
+HEADER = "index\tsentence1\tsentence2\tlabel\n"
+
+
+def rows(count, start=0):
+    return HEADER + "".join(
+        f"{i}\t{'a ' * (1 + i % 7)}\tb\tentailment\n"
+        for i in range(start, start + count)
+    )
+
+
+@pytest.fixture
+def prepare(finetuning_config, write_task):
+    """Prepares RTE; says whether records were written or used again."""
+
+    def make(split="train", **hparams):
+        config = finetuning_config("rte", **hparams)
+        tasks = registry.get_tasks(config)
+        preprocessor = Preprocessor(config, tasks)
+        if split == "train":
+            return (*preprocessor.prepare_train(), tasks[0])
+        return (*preprocessor.prepare_predict(tasks, split), tasks[0])
+
+    write_task("rte", "train.tsv", rows(10))
+    write_task("rte", "dev.tsv", rows(10))
+    return make
+
+
+def was_reused(capsys):
+    return "of an earlier run" in capsys.readouterr().out
+
+
+def test_the_same_data_and_settings_are_prepared_once(prepare, capsys):
+    first, steps, _ = prepare()
+    assert not was_reused(capsys)
+    second, again, _ = prepare()
+    assert was_reused(capsys)
+    assert (first.path, steps) == (second.path, again)
+    # 10 examples, 2 padding rows, batches of 4, 10 epochs.
+    assert (first.n_examples, steps) == (12, 30)
+
+
+@pytest.mark.parametrize(
+    "hparams",
+    [
+        {"max_seq_length": 24},
+        {"train_batch_size": 5},
+        {"do_lower_case": False},
+        {"strip_accents": False},
+        {"double_unordered": False},
+        {"seed": 3},
+    ],
+)
+def test_other_settings_make_other_records(prepare, capsys, hparams):
+    first, *_ = prepare()
+    second, *_ = prepare(**hparams)
+    assert not was_reused(capsys)
+    assert first.path != second.path
+
+
+def test_other_data_make_other_records(prepare, write_task, capsys):
+    first, *_ = prepare()
+    write_task("rte", "train.tsv", rows(10, start=1))
+    second, *_ = prepare()
+    assert not was_reused(capsys)
+    assert first.path != second.path
+
+
+def test_another_vocabulary_makes_other_records(
+    prepare, tiny_vocab, tmp_path, capsys
+):
+    prepare()
+    words = open(tiny_vocab, encoding="utf-8").read().splitlines()
+    words[150], words[151] = words[151], words[150]
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(words) + "\n", encoding="utf-8")
+    prepare(vocab_file=str(path))
+    assert not was_reused(capsys)
+
+
+def test_reuse_can_be_turned_off(prepare, capsys):
+    prepare()
+    prepare(use_tfrecords_if_existing=False)
+    assert not was_reused(capsys)
+
+
+def test_truncated_records_are_written_again(prepare, capsys):
+    batches, *_ = prepare()
+    size = os.path.getsize(batches.path)
+    with open(batches.path, "r+b") as file:
+        file.truncate(size - 3)
+    prepare()
+    assert not was_reused(capsys)
+    assert os.path.getsize(batches.path) == size
+
+
+def test_what_was_wrong_with_the_data_is_told_again(
+    prepare, write_task, capsys
+):
+    bad = rows(3) + "only\n" + f"9\t{'a ' * 99}\tb\tentailment\n"
+    write_task("rte", "train.tsv", bad)
+    told = []
+    for _ in range(2):
+        *_, task = prepare()
+        out = capsys.readouterr().out.splitlines()
+        told.append([line for line in out if line.startswith("rte: ")])
+        assert len(task.row_report.rows) == 1
+        assert task.row_report.losses == {"examples cut to max_seq_length": 1}
+    assert told[0] == told[1]
+    assert "1 bad row, 1 skipped" in told[0][0]
+
+
+def test_strict_rows_looks_at_the_data_again(prepare, write_task):
+    write_task("rte", "train.tsv", rows(3) + "only\n")
+    prepare()
+    with pytest.raises(UserError, match="strict_rows"):
+        prepare(strict_rows=True)
+
+
+@pytest.mark.parametrize("size", [3, 4, 8, 32])
+def test_evaluation_loses_nothing_whatever_the_batch_size(prepare, size):
+    batches, steps, _ = prepare("dev", eval_batch_size=4, predict_batch_size=8)
+    assert steps == 3
+    ids = []
+    for batch in batches(batch_size=size).as_numpy_iterator():
+        ids += batch["rte_eid"][batch["task_id"] == 0].tolist()
+    assert sorted(ids) == list(range(10))
+
+
+def test_padding_rows_belong_to_no_task(prepare):
+    batches, *_ = prepare("dev", group_eval_by_length=False)
+    *_, last = batches().as_numpy_iterator()
+    assert last["task_id"].tolist() == [0, 0, 1, 1]
+    assert (last["input_mask"][2:] == 0).all()
+
+
+def test_the_order_comes_from_the_given_stream(finetuning_config, prepare):
+    config = finetuning_config("rte")
+    tasks = registry.get_tasks(config)
+    paths = {
+        Preprocessor(config, tasks).prepare_train(random.Random(s))[0].path
+        for s in (1, 2, 1)
+    }
+    assert len(paths) == 2
+
+
+def test_two_tasks_share_records(finetuning_config, prepare, write_task):
+    cola = "x\t1\t\ta\nx\t0\t\tb\n"
+    write_task("cola", "train.tsv", cola)
+    config = finetuning_config("rte", "cola", shuffle_whole_set=True)
+    tasks = registry.get_tasks(config)
+    batches, steps = Preprocessor(config, tasks).prepare_train()
+    assert (batches.n_examples, steps) == (12, 9)
+    seen = []
+    for batch in batches().take(3).as_numpy_iterator():
+        seen += batch["task_id"].tolist()
+        assert (batch["cola_eid"][batch["task_id"] == 0] == 0).all()
+    assert sorted(seen) == [0] * 10 + [1] * 2
+
+
+def test_files_that_cannot_be_written_are_a_users_error(prepare, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises((UserError, OSError)):
+        prepare(preprocessed_data_dir=str(blocked / "records"))
