@@ -149,6 +149,17 @@ class PretrainingConfig:
     distribution_strategy: str = "auto"
     require_gpu: bool = False  # refuse to run without a GPU
     overwrite: bool = False  # allow replacing an existing model_dir
+    # Weights to start from: a checkpoint of the original, of BERT or of ours,
+    # or a Hugging Face folder. Steps and warm-up start at 0.
+    init_checkpoint: str | None = None
+    # Regular expression: variables that init_checkpoint may lack.
+    allow_missing: str | None = None
+    # Checkpoints at its multiples are kept beyond keep_checkpoint_max; 0: none.
+    keep_every_n_steps: int = 0
+    # Metric whose best evaluation is kept in <model_dir>/best.
+    keep_best: str | None = None
+    # At the end, write discriminator and generator apart, without slots.
+    export_at_end: bool = True
     # Evaluations in a row that predict one class before it is reported.
     collapse_patience: int = 3
     results_json: str = ""  # default: .../results/unsup_results.json

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a pre-training config may not say, and what it probably did not mean."""
 
+import re
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -38,6 +39,21 @@ OVERRIDE_TYPES: dict[str, Any] = {
     "initializer_range": float,
 }
 
+# Metrics of an evaluation that can choose the best checkpoint.
+BEST_METRICS = (
+    "loss",
+    "masked_lm_loss",
+    "masked_lm_accuracy",
+    "masked_lm_accuracy_at_mask",
+    "sampled_masked_lm_accuracy",
+    "disc_loss",
+    "disc_auc",
+    "disc_auc_real_tokens",
+    "disc_accuracy",
+    "disc_precision",
+    "disc_recall",
+)
+
 _CHOICES = {
     "model_size": MODEL_SIZES,
     "lr_read_order": LR_READ_ORDERS,
@@ -69,6 +85,7 @@ _AT_LEAST_ZERO = (
     "eval_every_n_steps",
     "shuffle_buffer_size",
     "collapse_patience",
+    "keep_every_n_steps",
 )
 _ABOVE_ZERO = ("generator_layers", "generator_hidden_size", "temperature")
 _PROBABILITY_OVERRIDES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
@@ -123,6 +140,8 @@ def validate(config: "PretrainingConfig") -> None:
             )
     _check_ranges(config)
     _check_generator(config)
+    _check_keep_best(config)
+    _check_pattern(config)
     positions = config.model_hparam_overrides.get(
         "max_position_embeddings", DEFAULT_MAX_POSITION_EMBEDDINGS
     )
@@ -208,6 +227,39 @@ def _check_ranges(config: "PretrainingConfig") -> None:
             f" 0, got {initializer_range}"
         )
     require("seed", config.seed < 2**31, "below 2147483648")
+
+
+def _check_keep_best(config: "PretrainingConfig") -> None:
+    """Refuses metrics that no evaluation of the run will have."""
+    name = config.keep_best
+    if name is None:
+        return
+    discriminates = config.electra_objective or config.electric_objective
+    known = [
+        metric
+        for metric in BEST_METRICS
+        if discriminates or not metric.startswith(("disc_", "sampled_"))
+    ]
+    if name not in known:
+        raise UserError(
+            f"hparam keep_best: must be one of {', '.join(known)}, got {name!r}"
+        )
+    if not config.eval_every_n_steps:
+        raise UserError(
+            "hparam keep_best: needs evaluations while training; set"
+            " eval_every_n_steps"
+        )
+
+
+def _check_pattern(config: "PretrainingConfig") -> None:
+    """Refuses an `allow_missing` that cannot be searched for."""
+    try:
+        re.compile(config.allow_missing or "")
+    except re.error as error:
+        raise UserError(
+            f"hparam allow_missing: {config.allow_missing!r} is not a regular"
+            f" expression ({error})"
+        ) from error
 
 
 def _check_generator(config: "PretrainingConfig") -> None:

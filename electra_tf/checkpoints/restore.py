@@ -4,7 +4,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ class Coverage:
       kind: its format.
       loaded: names of the variables that took its values.
       missing: the model's names that it lacks; these keep their values.
+      other_shape: names that it has in another shape, which was allowed; these
+        keep their values too.
       unexpected: its names that the model lacks.
       dropped: what its format holds besides, and why that is left out.
       slots_loaded: number of Adam slots that took its values.
@@ -38,6 +40,7 @@ class Coverage:
     kind: str
     loaded: tuple[str, ...]
     missing: tuple[str, ...]
+    other_shape: tuple[str, ...]
     unexpected: tuple[str, ...]
     dropped: Mapping[str, str]
     slots_loaded: int
@@ -45,7 +48,7 @@ class Coverage:
     global_step: int | None
 
     def __str__(self) -> str:
-        total = len(self.loaded) + len(self.missing)
+        total = len(self.loaded) + len(self.missing) + len(self.other_shape)
         step = "not stored" if self.global_step is None else self.global_step
         lines = [
             f"{self.path} ({self.kind}, step {step}): {len(self.loaded)} of"
@@ -55,6 +58,9 @@ class Coverage:
         ]
         dropped = [f"{name} ({why})" for name, why in self.dropped.items()]
         lines += _listed("missing, keeps its fresh value", self.missing)
+        lines += _listed(
+            "of another shape, keeps its fresh value", self.other_shape
+        )
         lines += _listed("unexpected, not used", self.unexpected)
         lines += _listed("left in the file", dropped)
         return "\n".join(lines)
@@ -73,7 +79,8 @@ def assign(
       weights: the checkpoint.
       variables: the model's; their names are the original's.
       allow_missing: regular expression; variables whose names it matches
-        somewhere may be missing and then keep their values.
+        somewhere may be missing, or of another shape, and then keep their
+        values.
       optimizer: takes the Adam slots, all of them; has `m` and `v` by
         variable name. None leaves them in the file.
 
@@ -90,11 +97,23 @@ def assign(
     """
     wanted = variables_by_name(variables)
     shapes = weights.shapes
+    may_lack = _pattern(allow_missing)
+    other_shape = tuple(
+        name
+        for name, variable in wanted.items()
+        if may_lack(name)
+        and name in shapes
+        and shapes[name] != tuple(variable.shape)
+    )
     missing = tuple(name for name in wanted if name not in shapes)
-    targets = {name: v for name, v in wanted.items() if name in shapes}
+    targets = {
+        name: variable
+        for name, variable in wanted.items()
+        if name in shapes and name not in other_shape
+    }
     loaded = tuple(targets)
     check_shapes(weights.path, targets, weights)
-    _check_missing(weights, wanted, missing, allow_missing)
+    _check_missing(weights, wanted, [n for n in missing if not may_lack(n)])
     if optimizer is not None:
         targets |= _slot_targets(weights, optimizer)
     # All of it before any of it is assigned: a cut file must change nothing.
@@ -104,6 +123,7 @@ def assign(
         kind=weights.kind,
         loaded=loaded,
         missing=missing,
+        other_shape=other_shape,
         unexpected=tuple(sorted(n for n in shapes if n not in wanted)),
         dropped=weights.dropped,
         slots_loaded=len(targets) - len(loaded),
@@ -148,20 +168,23 @@ def check_shapes(
         )
 
 
-def _check_missing(
-    weights: Weights,
-    wanted: Mapping[str, Any],
-    missing: tuple[str, ...],
-    allow_missing: str | None,
-) -> None:
+def _pattern(allow_missing: str | None) -> Callable[[str], bool]:
+    """Whether a variable's name may be missing."""
+    if not allow_missing:
+        return lambda name: False
     try:
-        pattern = re.compile(allow_missing) if allow_missing else None
+        pattern = re.compile(allow_missing)
     except re.error as error:
         raise UserError(
             f"allow_missing: {allow_missing!r} is not a regular expression"
             f" ({error})."
         ) from error
-    refused = [n for n in missing if not (pattern and pattern.search(n))]
+    return lambda name: bool(pattern.search(name))
+
+
+def _check_missing(
+    weights: Weights, wanted: Mapping[str, Any], refused: list[str]
+) -> None:
     if not refused:
         return
     lines = [

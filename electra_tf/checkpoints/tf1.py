@@ -3,7 +3,6 @@
 """Reading the original's TF1 checkpoints."""
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,11 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.checkpoints.prefixes import find_checkpoint as find_checkpoint
+from electra_tf.checkpoints.tf1_writer import write_tf1 as write_tf1
+from electra_tf.checkpoints.weights import TensorSpec, Weights
 
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _SLOT_SUFFIXES = ("/adam_m", "/adam_v")
 _STEP_NAME = "global_step"
 
@@ -83,40 +86,61 @@ class RestoreReport:
         return "\n".join(lines)
 
 
-def find_checkpoint(path: str) -> str:
-    """Returns the prefix of a checkpoint given as prefix or directory.
+def open_tf1(path: str) -> Weights:
+    """Opens a checkpoint whose tensors are keyed by variable names.
 
     Args:
-      path: "dir/model.ckpt-1000", or a directory, whose newest is taken.
+      path: its prefix, one of its files, or a directory, whose newest is
+        taken.
 
     Returns:
-      The prefix.
+      Every tensor in it, unknown ones too, under the name it has.
 
     Raises:
-      UserError: if there is none, or several and none is named the newest.
+      UserError: if there is none, files of it are missing or damaged, or it
+        is keyed by objects as TensorFlow 2 does.
     """
-    if tf.io.gfile.isdir(path):
-        newest = tf.train.latest_checkpoint(path)
-        if newest is not None:
-            return newest
-        # Released folders hold files without a `checkpoint` state file.
-        found = sorted(tf.io.gfile.glob(os.path.join(path, "*.index")))
-        if len(found) == 1:
-            return found[0].removesuffix(".index")
-        if found:
-            names = ", ".join(os.path.basename(name) for name in found)
+    return _Tf1Weights(find_checkpoint(path))
+
+
+class _Tf1Weights(Weights):
+    """Reads tensors by name, one at a time."""
+
+    def __init__(self, prefix: str) -> None:
+        self._reader = load_reader(prefix)
+        shapes = self._reader.get_variable_to_shape_map()
+        dtypes = self._reader.get_variable_to_dtype_map()
+        if OBJECT_GRAPH in shapes:
             raise UserError(
-                f"{path}: several checkpoints ({names}) and no `checkpoint` "
-                "file that names the newest; give the one to take."
+                f"{prefix}: keyed by objects, as TensorFlow 2 writes, not by"
+                " variable names as the original's checkpoints are."
             )
-        raise UserError(
-            f"{path}: no checkpoint in this directory; expected files "
-            "named model.ckpt-<step>.index beside their data."
-        )
-    prefix = path.removesuffix(".index")
-    if not tf.io.gfile.exists(prefix + ".index"):
-        raise UserError(f"{path}: no such checkpoint ({prefix}.index missing).")
-    return prefix
+        specs = {
+            name: TensorSpec(
+                tuple(shapes[name]), np.dtype(dtypes[name].as_numpy_dtype)
+            )
+            for name in sorted(shapes)
+        }
+        super().__init__(prefix, "tf1", specs)
+
+    def read(self, name: str) -> np.ndarray:
+        """See the base class."""
+        return _read(self._reader, self.path, name)
+
+
+def load_reader(prefix: str) -> Any:
+    """Returns TensorFlow's reader of a checkpoint's index.
+
+    Args:
+      prefix: of its files.
+
+    Raises:
+      UserError: if the index cannot be read.
+    """
+    try:
+        return tf.train.load_checkpoint(prefix)
+    except (tf.errors.OpError, ValueError) as error:
+        raise UserError(f"{prefix}: unreadable checkpoint: {error}") from error
 
 
 def restore(
@@ -145,11 +169,8 @@ def restore(
     Differs: what does not match is reported and by default refused.
     """
     prefix = find_checkpoint(path)
-    try:
-        reader = tf.train.load_checkpoint(prefix)
-        shapes = reader.get_variable_to_shape_map()
-    except (tf.errors.OpError, ValueError) as error:
-        raise UserError(f"{prefix}: unreadable checkpoint: {error}") from error
+    reader = load_reader(prefix)
+    shapes = reader.get_variable_to_shape_map()
     variables = {v.name.split(":")[0]: v for v in model.variables}
     missing = tuple(name for name in variables if name not in shapes)
     loaded = tuple(name for name in variables if name in shapes)

@@ -53,11 +53,7 @@ def evaluate_newest(
         model = build_model(config)
         global_step = orbit.utils.create_global_step()
     report.print_model(console, model)
-    if checkpointing.is_name_based(path):
-        loaded = tf1.restore(model, path)
-        global_step.assign(loaded.global_step or 0)
-    else:
-        checkpointing.restore_model(path, model, global_step)
+    checkpointing.restore_model(path, model, global_step)
     step = int(global_step.numpy())
     console.line(f"Evaluating {path} (step {step:,})")
     console.heading("Running evaluation")

@@ -8,7 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.training import checkpointing, curves, summaries
+from electra_tf.checkpoints import electra_config
+from electra_tf.pretraining import parts_export
+from electra_tf.training import best, checkpointing, curves, summaries
 from electra_tf.training.progress import Console
 
 # A checkpoint fits the model only while these stay.
@@ -40,6 +42,9 @@ DATA_HPARAMS = (
 _OWN_NAMES = (
     "checkpoint",
     "results",
+    best.DIRECTORY,
+    parts_export.DIRECTORY,
+    electra_config.FILE_NAME,
     checkpointing.CONFIG_FILE,
     curves.CURVES_FILE,
     summaries.TENSORBOARD_DIR,

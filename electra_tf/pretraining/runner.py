@@ -9,15 +9,19 @@ import orbit
 import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints import electra_config
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.restore import assign
 from electra_tf.data.input_pipeline import build_dataset, check_records
 from electra_tf.pretraining import (
     evaluation,
     metrics,
     model_directory,
+    parts_export,
     report,
 )
 from electra_tf.pretraining.build import build_model, build_optimizer
-from electra_tf.training import checkpointing, curves, summaries
+from electra_tf.training import best, checkpointing, curves, summaries
 from electra_tf.training import strategy as strategies
 from electra_tf.training.interruption import Interruption
 from electra_tf.training.interval import Interval
@@ -115,6 +119,7 @@ class _Training:
         self._open_checkpoints()
         step = self._restore()
         checkpointing.write_config(self._output, config.to_json())
+        electra_config.write_electra_config(self._output, config.as_dict())
         self._open_logs(step)
         report.print_epochs(console, config)
         evaluation_due = self._schedule.evaluates_at(step) and not any(
@@ -130,7 +135,19 @@ class _Training:
             self._say_interrupted()
         else:
             self._draw()
+            self._export()
         return {**result, "global_step": int(self._step.numpy())}
+
+    def _export(self) -> None:
+        """Writes the two networks apart at the end of a run."""
+        if not self._config.export_at_end:
+            return
+        if not strategies.is_chief(self._strategy):
+            return
+        for prefix in parts_export.export_parts(
+            self._config, self._model, int(self._step.numpy()), self._output
+        ):
+            self._console.line(f"Wrote {prefix} (weights only)")
 
     def _build(self) -> None:
         config = self._config
@@ -152,6 +169,7 @@ class _Training:
             step=self._step,
             position={"iterator": self._iterator, "interval": self._interval},
             keep=self._config.keep_checkpoint_max,
+            keep_every=self._config.keep_every_n_steps,
             write_directory=self._output,
         )
 
@@ -160,14 +178,26 @@ class _Training:
         path = self._checkpoints.latest
         if path is None:
             self._warn_of_stray_checkpoints()
+            if self._config.init_checkpoint:
+                self._load_initial_weights()
             return 0
         before = checkpointing.read_config(self._directory) or {}
         now = self._config.as_dict()
         model_directory.check_same_model(before, now, path)
         moved = checkpointing.changed(before, now, model_directory.DATA_HPARAMS)
-        self._checkpoints.restore(path, with_position=not moved)
+        positioned = self._checkpoints.restore(path, with_position=not moved)
         step = int(self._step.numpy())
         self._console.line(f"Continuing from {path} (step {step:,})")
+        if self._config.init_checkpoint:
+            self._console.line(
+                f"  init_checkpoint {self._config.init_checkpoint} is not read"
+                " again"
+            )
+        if not (moved or positioned):
+            self._console.warning(
+                "the checkpoint holds no data position; the records are read"
+                " from their start"
+            )
         if moved:
             self._console.warning(
                 "the records are read from their start again, because these"
@@ -183,6 +213,19 @@ class _Training:
         for text in checkpointing.changed(before, now, others):
             self._console.line(f"  changed since then: {text}")
         return step
+
+    def _load_initial_weights(self) -> None:
+        """Takes the weights of another run; steps and warm-up start at 0.
+
+        Slots stay behind: kept without the step they belong to, or left at
+        zero without a warm-up, they make the first updates too large.
+        """
+        report = assign(
+            open_weights(self._config.init_checkpoint),
+            self._model.variables,
+            allow_missing=self._config.allow_missing,
+        )
+        self._console.line(f"Starting from the weights of {report}")
 
     def _warn_of_stray_checkpoints(self) -> None:
         """Released models come without the file that names the newest."""
@@ -207,6 +250,11 @@ class _Training:
         self._collapse = metrics.CollapseWatch(
             self._config.collapse_patience, self._eval_log.rows
         )
+        self._best = None
+        if self._config.keep_best:
+            self._best = best.BestKeeper(
+                path, self._config.keep_best, self._checkpoints
+            )
 
     def _session(self) -> TrainingSession:
         config = self._config
@@ -263,6 +311,8 @@ class _Training:
             self._console.line(f"  {text}")
         if self._collapse.message:
             self._console.warning(self._collapse.message)
+        if self._best and (text := self._best.update(step, result)):
+            self._console.line(f"  {text}")
         self._draw()
         chief = strategies.is_chief(self._strategy)
         if step >= self._config.num_train_steps and chief:

@@ -7,14 +7,16 @@ import os
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from configure.errors import UserError
+from electra_tf.checkpoints import native
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.restore import Coverage, assign
 from electra_tf.checkpoints.tf1 import shape_hint
+from electra_tf.checkpoints.weights import Weights
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
 CONFIG_FILE = "config.json"
-_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 class Checkpoints:
@@ -29,6 +31,7 @@ class Checkpoints:
         step: tf.Variable,
         position: dict[str, Any],
         keep: int | None,
+        keep_every: int = 0,
         write_directory: str | None = None,
     ) -> None:
         """Ties the objects of a run to a directory; reads and writes nothing.
@@ -36,24 +39,26 @@ class Checkpoints:
         Args:
           directory: where the checkpoints are.
           model: holds the weights.
-          optimizer: holds the slots.
+          optimizer: holds the slots `m` and `v` by variable name.
           step: int64 scalar, updates done so far.
           position: what else an exact continuation needs (the data iterator,
             the sums of the log); left out when the data settings changed.
           keep: newest checkpoints kept; 0 or None keeps all.
+          keep_every: checkpoints at multiples of it stay beyond that; 0: none.
           write_directory: for workers other than the chief: where their copy
             goes.
         """
         self.directory = directory
-        self._model = model
+        self._variables = model.variables
+        self._optimizer = optimizer
         self._step = step
-        self._state = {"model": model, "optimizer": optimizer, "step": step}
-        self._manager = tf.train.CheckpointManager(
-            tf.train.Checkpoint(**self._state, **position),
-            write_directory or directory,
-            max_to_keep=keep or None,
-            checkpoint_name=CHECKPOINT_NAME,
-        )
+        self._keep = keep
+        self._keep_every = keep_every
+        self._write_directory = write_directory or directory
+        state = native.checkpoint_state(model.variables, optimizer, step)
+        self._without_position = tf.train.Checkpoint(**state)
+        self._whole = tf.train.Checkpoint(**state, **position)
+        self._position_keys = tuple(position)
 
     @property
     def latest(self) -> str | None:
@@ -61,27 +66,77 @@ class Checkpoints:
         return tf.train.latest_checkpoint(self.directory)
 
     def save(self) -> str:
-        """Writes `model.ckpt-<step>` and removes what is over the limit."""
-        return self._manager.save(checkpoint_number=int(self._step.numpy()))
+        """Writes `model.ckpt-<step>` and removes what is over the limit.
 
-    def restore(self, path: str, with_position: bool = True) -> None:
+        A kill at any moment leaves the newest complete checkpoint readable:
+        the file `checkpoint` names a new one only when its files are whole,
+        and old ones go only after that.
+        """
+        prefix = f"{CHECKPOINT_NAME}-{int(self._step.numpy())}"
+        prefix = os.path.join(self._write_directory, prefix)
+        self._whole.write(prefix)
+        known = [p for p in self._known() if p != prefix] + [prefix]
+        native.record_newest(self._write_directory, known)
+        surplus = self._surplus(known)
+        for old in surplus:
+            remove_checkpoint(old)
+        if surplus:
+            kept = [path for path in known if path not in surplus]
+            native.record_newest(self._write_directory, kept)
+        return prefix
+
+    def save_best(self, directory: str) -> str:
+        """Writes weights, slots and step to another directory.
+
+        Args:
+          directory: afterwards holds this checkpoint only.
+
+        Returns:
+          Its prefix.
+        """
+        prefix = f"{CHECKPOINT_NAME}-{int(self._step.numpy())}"
+        prefix = os.path.join(directory, prefix)
+        tf.io.gfile.makedirs(directory)
+        former = _listed(directory)
+        self._without_position.write(prefix)
+        native.record_newest(directory, [prefix])
+        for old in former:
+            if old != prefix:
+                remove_checkpoint(old)
+        return prefix
+
+    def restore(self, path: str, with_position: bool = True) -> bool:
         """Loads a checkpoint, strictly.
 
         Args:
-          path: checkpoint prefix.
+          path: prefix of a checkpoint of ours, or of the original's with its
+            Adam slots.
           with_position: also the data position and the sums of the log.
 
+        Returns:
+          Whether the data position was loaded: converted checkpoints and the
+          original's have none.
+
         Raises:
-          UserError: for a checkpoint of another model, or one written by the
-            original code (which has no optimizer state of this form).
+          UserError: for a checkpoint of another model or without slots.
         """
-        check_shapes(path, self._model.variables)
-        if with_position:
-            checkpoint = self._manager.checkpoint
-        else:
-            checkpoint = tf.train.Checkpoint(**self._state)
+        weights = open_weights(path)
+        check_same_variables(weights, self._variables)
+        if weights.kind != "native":
+            report = assign(weights, self._variables, optimizer=self._optimizer)
+            self._step.assign(report.global_step or 0)
+            return False
+        if not weights.slots:
+            raise UserError(
+                f"{path} has no Adam slots, which training on needs. Start"
+                " from its weights alone with --init_checkpoint, in a"
+                " model_dir of its own."
+            )
+        stored = {key.split("/")[0] for key in weights.dropped}
+        with_position = with_position and stored.issuperset(self._position_keys)
+        chosen = self._whole if with_position else self._without_position
         try:
-            status = checkpoint.restore(path)
+            status = chosen.read(path)
             status.assert_existing_objects_matched()
         except (ValueError, AssertionError, tf.errors.OpError) as error:
             raise UserError(
@@ -90,52 +145,91 @@ class Checkpoints:
             ) from error
         if not with_position:
             status.expect_partial()
+        return with_position
+
+    def _known(self) -> list[str]:
+        """Checkpoints that are there, the oldest first."""
+        return _listed(self._write_directory)
+
+    def _surplus(self, known: list[str]) -> list[str]:
+        """Those that the limits let go."""
+        if not self._keep:
+            return []
+        return [
+            path
+            for path in known[: -self._keep]
+            if not self._is_milestone(path)
+        ]
+
+    def _is_milestone(self, path: str) -> bool:
+        number = path.rpartition("-")[2]
+        if not self._keep_every or not number.isdigit():
+            return False
+        return int(number) > 0 and int(number) % self._keep_every == 0
 
 
-def restore_model(path: str, model: tf.Module, step: tf.Variable) -> None:
+def _listed(directory: str) -> list[str]:
+    """Prefixes that the file `checkpoint` names and whose files exist."""
+    state = tf.train.get_checkpoint_state(directory)
+    if state is None:
+        return []
+    # Relative to the directory: it may have been moved since.
+    paths = [
+        os.path.join(directory, os.path.basename(path))
+        for path in state.all_model_checkpoint_paths
+    ]
+    return [path for path in paths if tf.io.gfile.exists(path + ".index")]
+
+
+def remove_checkpoint(prefix: str) -> None:
+    """Deletes the files of one checkpoint, the index first.
+
+    Args:
+      prefix: of the files.
+    """
+    tf.io.gfile.remove(prefix + ".index")  # Without it, it does not count.
+    for path in tf.io.gfile.glob(native.glob_escape(prefix) + ".data-*"):
+        tf.io.gfile.remove(path)
+
+
+def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
     """Loads the weights and the step only, for evaluation.
 
     Args:
-      path: prefix of a checkpoint that `Checkpoints.save` wrote.
-      model: as it was saved.
-      step: int64 scalar.
+      path: prefix of a checkpoint of any kind.
+      model: its variables carry the original's names.
+      step: int64 scalar; 0 where the checkpoint has none.
+
+    Returns:
+      What was loaded.
 
     Raises:
       UserError: for a checkpoint of another model.
     """
-    check_shapes(path, model.variables)
-    status = tf.train.Checkpoint(model=model, step=step).restore(path)
-    status.assert_existing_objects_matched()
-    status.expect_partial()
+    weights = open_weights(path)
+    check_same_variables(weights, model.variables)
+    report = assign(weights, model.variables)
+    step.assign(report.global_step or 0)
+    return report
 
 
-def is_name_based(path: str) -> bool:
-    """Whether a checkpoint is of the original's (TensorFlow 1) kind."""
-    return not tf.train.load_checkpoint(path).has_tensor(_GRAPH_KEY)
-
-
-def check_shapes(path: str, variables: list[tf.Variable]) -> None:
+def check_same_variables(
+    weights: Weights, variables: list[tf.Variable]
+) -> None:
     """Compares the model's variables with a checkpoint before it is loaded.
 
     Args:
-      path: checkpoint prefix.
+      weights: the checkpoint.
       variables: the model's.
 
     Raises:
       UserError: naming up to five variables of other shapes, missing or
         unexpected, and the hparams that set those shapes.
     """
-    reader = tf.train.load_checkpoint(path)
-    if not reader.has_tensor(_GRAPH_KEY):
-        raise UserError(
-            f"checkpoint {path} is of the original's TensorFlow 1 kind; it can"
-            " be evaluated (do_eval) but not continued. Choose another"
-            " model_name to train."
-        )
-    saved = _saved_model_shapes(reader)
+    saved = weights.shapes
     wanted = {
-        variable.name.split(":")[0]: tuple(variable.shape)
-        for variable in variables
+        name: tuple(variable.shape)
+        for name, variable in native.variables_by_name(variables).items()
     }
     problems = []
     for name in sorted(saved.keys() | wanted.keys()):
@@ -151,7 +245,7 @@ def check_shapes(path: str, variables: list[tf.Variable]) -> None:
     if len(problems) > 5:
         lines.append(f"  ... and {len(problems) - 5} more")
     raise UserError(
-        f"checkpoint {path} is of another model:\n"
+        f"checkpoint {weights.path} is of another model:\n"
         + "\n".join(lines)
         + "\nSet these hparams as they were, choose another model_name, or use"
         " --overwrite to start this one anew."
@@ -191,31 +285,6 @@ def changed(
         for name in names
         if name in before and name in plain and before[name] != plain[name]
     ]
-
-
-def _saved_model_shapes(reader) -> dict[str, tuple[int, ...]]:
-    """Shapes of the saved variables that hang on the root's `model`."""
-    graph = trackable_object_graph_pb2.TrackableObjectGraph()
-    graph.ParseFromString(reader.get_tensor(_GRAPH_KEY))
-    shapes = reader.get_variable_to_shape_map()
-    found, seen = {}, set()
-    waiting = [
-        child.node_id
-        for child in graph.nodes[0].children
-        if child.local_name == "model"
-    ]
-    while waiting:
-        index = waiting.pop()
-        if index in seen:
-            continue
-        seen.add(index)
-        node = graph.nodes[index]
-        waiting.extend(child.node_id for child in node.children)
-        for attribute in node.attributes:
-            if attribute.checkpoint_key in shapes and attribute.full_name:
-                shape = shapes[attribute.checkpoint_key]
-                found[attribute.full_name] = tuple(shape)
-    return found
 
 
 def _shape_text(shape: tuple[int, ...] | None) -> str:

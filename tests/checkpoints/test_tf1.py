@@ -337,7 +337,7 @@ def test_a_flipped_bit_is_an_error_and_nothing_changes(prefix):
 
 def test_a_missing_data_file_is_an_error(prefix):
     pathlib.Path(prefix + ".data-00000-of-00001").unlink()
-    with pytest.raises(UserError, match="cannot read .*missing"):
+    with pytest.raises(UserError, match="data file .*missing; copy it"):
         tf1.restore(Weights(), prefix)
 
 

@@ -68,7 +68,30 @@ def test_names_and_defaults_are_the_originals(cases):
         "overwrite",
         "collapse_patience",
         "results_json",
+        "init_checkpoint",
+        "allow_missing",
+        "keep_every_n_steps",
+        "keep_best",
+        "export_at_end",
     }
+
+
+def test_keep_best_needs_a_metric_that_evaluations_have():
+    config = create(keep_best="disc_auc_real_tokens", eval_every_n_steps=5)
+    assert config.keep_best == "disc_auc_real_tokens"
+    with pytest.raises(UserError, match="one of loss, .*got 'disc_au'"):
+        create(keep_best="disc_au", eval_every_n_steps=5)
+    with pytest.raises(UserError, match="set eval_every_n_steps"):
+        create(keep_best="loss")
+    with pytest.raises(UserError, match="got 'disc_loss'"):
+        create(
+            keep_best="disc_loss", eval_every_n_steps=5, electra_objective=False
+        )
+
+
+def test_allow_missing_must_be_a_regular_expression():
+    with pytest.raises(UserError, match=r"allow_missing: '\('"):
+        create(allow_missing="(")
 
 
 def test_the_config_is_frozen():

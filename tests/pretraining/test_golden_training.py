@@ -12,6 +12,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import tf1
 from electra_tf.optimization.adam_weight_decay import uses_weight_decay
 from electra_tf.pretraining.build import build_model, build_optimizer
+from electra_tf.training.checkpointing import Checkpoints
 
 TRAJECTORIES = (
     "electra",
@@ -43,17 +44,55 @@ def test_weights_follow_the_recorded_trajectory(
     optimizer = build_optimizer(config, model)
     train_step = _train_step(model, optimizer)
     for step in range(10):
-        batch = {k: tf.constant(steps[k][step]) for k in BATCH}
-        masked = {k: tf.constant(steps[k][step]) for k in MASKED}
-        masked["input_ids"] = tf.constant(steps["masked_input_ids"][step])
-        sampled = None
-        if "sampled_tokids" in steps:
-            sampled = tf.constant(steps["sampled_tokids"][step])
-        loss, update = train_step(
-            batch, masked, sampled, tf.constant(step, tf.int64)
-        )
+        loss, update = train_step(*_inputs(steps, step))
         _check_step(steps, step, loss, update)
         _check_weights(directory, step + 1, model, optimizer)
+
+
+def test_an_original_run_resumes_from_its_fifth_step(
+    golden_dir, recorded_config
+):
+    directory = golden_dir / "train_pretrain_electra"
+    info = json.loads((directory / "info.json").read_text())
+    steps = np.load(directory / "steps.npz")
+    config = recorded_config(info["hparams"], seed=99)
+    model = build_model(config)
+    optimizer = build_optimizer(config, model)
+    step = tf.Variable(0, dtype=tf.int64)
+    checkpoints = Checkpoints(
+        str(directory),
+        model=model,
+        optimizer=optimizer,
+        step=step,
+        position={},
+        keep=0,
+    )
+    checkpoints.restore(str(directory / "model.ckpt-5"))
+    assert int(step) == 5
+    assert all(np.any(slot.numpy()) for slot in _moments_that_move(optimizer))
+    train_step = _train_step(model, optimizer)
+    for number in range(5, 10):
+        loss, update = train_step(*_inputs(steps, number))
+        _check_step(steps, number, loss, update)
+    _check_weights(directory, 10, model, optimizer)
+
+
+def _moments_that_move(optimizer):
+    """Slots of all but the key biases, whose true gradient is zero."""
+    for slots in (optimizer.m, optimizer.v):
+        for name, slot in slots.items():
+            if not name.endswith("key/bias"):
+                yield slot
+
+
+def _inputs(steps, step):
+    batch = {k: tf.constant(steps[k][step]) for k in BATCH}
+    masked = {k: tf.constant(steps[k][step]) for k in MASKED}
+    masked["input_ids"] = tf.constant(steps["masked_input_ids"][step])
+    sampled = None
+    if "sampled_tokids" in steps:
+        sampled = tf.constant(steps["sampled_tokids"][step])
+    return batch, masked, sampled, tf.constant(step, tf.int64)
 
 
 def _train_step(model, optimizer):

@@ -34,17 +34,24 @@ class Line(tf.Module):
 
 
 class Descent(tf.Module):
-    """Gradient descent with a momentum slot."""
+    """Gradient descent with a momentum slot; the second moment is not used."""
 
     def __init__(self, variables):
         super().__init__(name="descent")
         self.targets = list(variables)
-        self.slots = [tf.Variable(tf.zeros_like(v)) for v in variables]
+        self.m, self.v = (
+            {
+                v.name.split(":")[0]: tf.Variable(tf.zeros_like(v))
+                for v in variables
+            }
+            for _ in range(2)
+        )
 
     def update(self, gradients, step):
         norm = tf.linalg.global_norm(gradients)
         rate = 0.1 / tf.cast(step + 1, tf.float32)
-        for v, m, g in zip(self.targets, self.slots, gradients, strict=True):
+        slots = self.m.values()
+        for v, m, g in zip(self.targets, slots, gradients, strict=True):
             m.assign(tf.where(tf.math.is_finite(norm), 0.9 * m + g, m))
             v.assign_sub(rate * m)
         return {"learning_rate": rate, "grad_norm": norm}

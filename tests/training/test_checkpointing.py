@@ -1,10 +1,23 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.checkpoints import native
+from electra_tf.checkpoints.tf1_writer import write_tf1
+from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
+
+TABLE = "electra/embeddings/word_embeddings"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Tables(tf.Module):
@@ -23,22 +36,31 @@ class Slots(tf.Module):
     def __init__(self, model):
         super().__init__()
         self.targets = [model.table]
-        self.m = {
-            "electra/embeddings/word_embeddings": tf.Variable(
-                tf.zeros_like(model.table),
-                name="electra/embeddings/word_embeddings/adam_m",
-            )
-        }
+        self.m, self.v = (
+            {
+                TABLE: tf.Variable(
+                    tf.zeros_like(model.table), name=f"{TABLE}/{s}"
+                )
+            }
+            for s in ("adam_m", "adam_v")
+        )
 
 
-def checkpoints(directory, model):
+def checkpoints(directory, model, step=3, **settings):
+    settings = {"position": {}, "keep": 5, **settings}
     return checkpointing.Checkpoints(
         str(directory),
         model=model,
         optimizer=Slots(model),
-        step=tf.Variable(3, dtype=tf.int64, name="global_step"),
-        position={},
-        keep=5,
+        step=tf.Variable(step, dtype=tf.int64, name="global_step"),
+        **settings,
+    )
+
+
+def saved_steps(directory):
+    return sorted(
+        int(path.name.removeprefix("model.ckpt-").removesuffix(".index"))
+        for path in directory.glob("*.index")
     )
 
 
@@ -77,11 +99,125 @@ def test_weights_alone_can_be_read_back(tmp_path):
     assert int(step.numpy()) == 3
 
 
-def test_an_original_checkpoint_cannot_be_continued(golden_dir):
-    path = str(golden_dir / "ckpt_pretrain_tiny" / "model.ckpt-50")
-    assert checkpointing.is_name_based(path)
-    with pytest.raises(UserError, match="TensorFlow 1"):
-        checkpointing.check_shapes(path, Tables(6).variables)
+def test_the_newest_are_kept_and_the_milestones(tmp_path):
+    for step in range(1, 11):
+        checkpoints(tmp_path, Tables(2), step, keep=2, keep_every=4).save()
+    assert saved_steps(tmp_path) == [4, 8, 9, 10]
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    named = [
+        path.rpartition("-")[2] for path in state.all_model_checkpoint_paths
+    ]
+    assert named == ["4", "8", "9", "10"]
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_keep_zero_keeps_all(tmp_path):
+    for step in range(4):
+        checkpoints(tmp_path, Tables(2), step, keep=0).save()
+    assert saved_steps(tmp_path) == [0, 1, 2, 3]
+
+
+def test_a_moved_directory_still_has_its_newest(tmp_path):
+    checkpoints(tmp_path / "a", Tables(2), 1, keep=1).save()
+    (tmp_path / "a").rename(tmp_path / "b")
+    checkpoints(tmp_path / "b", Tables(2), 2, keep=1).save()
+    assert saved_steps(tmp_path / "b") == [2]
+
+
+def test_only_the_best_stays_in_its_directory(tmp_path):
+    for step in (1, 2):
+        checkpoints(tmp_path, Tables(2), step).save_best(str(tmp_path / "best"))
+    assert saved_steps(tmp_path / "best") == [2]
+
+
+def test_a_checkpoint_without_position_says_so(tmp_path):
+    writer = checkpoints(tmp_path, Tables(2))
+    writer.save_best(str(tmp_path))
+    reader = checkpoints(
+        tmp_path, Tables(2), 0, position={"iterator": tf.Variable(1.0)}
+    )
+    assert reader.restore(reader.latest) is False
+    assert int(reader._step.numpy()) == 3
+
+
+def test_weights_without_slots_cannot_be_continued(tmp_path):
+    weights = MemoryWeights({TABLE: np.zeros([2, 4], "f4")})
+    native.write_native(weights, str(tmp_path / "model.ckpt-3"))
+    reader = checkpoints(tmp_path, Tables(2))
+    with pytest.raises(UserError, match="no Adam slots.*--init_checkpoint"):
+        reader.restore(reader.latest)
+
+
+def test_an_original_checkpoint_continues_with_slots_and_step(tmp_path):
+    values = {
+        TABLE: np.full([2, 4], 2, "f4"),
+        f"{TABLE}/adam_m": np.full([2, 4], 3, "f4"),
+        f"{TABLE}/adam_v": np.full([2, 4], 4, "f4"),
+        "global_step": np.asarray(41, np.int64),
+    }
+    write_tf1(MemoryWeights(values), str(tmp_path / "model.ckpt-41"))
+    model = Tables(2)
+    reader = checkpoints(tmp_path, model)
+    assert reader.restore(reader.latest) is False
+    assert model.table.numpy().tolist() == values[TABLE].tolist()
+    assert reader._optimizer.m[TABLE].numpy()[0, 0] == 3
+    assert reader._optimizer.v[TABLE].numpy()[0, 0] == 4
+    assert int(reader._step.numpy()) == 41
+
+
+def test_an_original_without_slots_names_the_way_out(tmp_path):
+    values = {TABLE: np.zeros([2, 4], "f4")}
+    write_tf1(MemoryWeights(values), str(tmp_path / "model.ckpt-1"))
+    reader = checkpoints(tmp_path, Tables(2))
+    with pytest.raises(UserError, match="0 Adam.slots(.|\n)*--init_checkpoint"):
+        reader.restore(reader.latest)
+
+
+# Saves as fast as it can; all values of a checkpoint equal its step.
+SAVING = """
+import sys
+import tensorflow as tf
+from electra_tf.training.checkpointing import Checkpoints
+
+class Model(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable(tf.zeros([500_000]), name="w")
+
+class Slots:
+    m, v = {}, {}
+
+model, step = Model(), tf.Variable(0, dtype=tf.int64)
+checkpoints = Checkpoints(sys.argv[1], model=model, optimizer=Slots(),
+    step=step, position={"again": tf.Variable(tf.zeros([10]))}, keep=1)
+while True:
+    step.assign_add(1)
+    model.w.assign(tf.fill([500_000], tf.cast(step, tf.float32)))
+    checkpoints.save()
+    print(int(step), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_during_a_save_leaves_the_newest_readable(tmp_path):
+    # Rests of the killed save (here or from earlier kills) do no harm either.
+    for milliseconds in (3, 11, 17):
+        child = subprocess.Popen(
+            [sys.executable, "-c", SAVING, str(tmp_path)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        last_told = [int(child.stdout.readline()) for _ in range(5)][-1]
+        time.sleep(milliseconds / 1000)
+        child.kill()
+        rest = child.stdout.read().split()
+        child.wait()
+        told = int(rest[-1]) if rest else last_told
+        newest = native.open_native(str(tmp_path))
+        assert newest.global_step in (told, told + 1)
+        assert (newest.read("w") == newest.global_step).all()
 
 
 def test_changes_are_told_as_they_read_back_from_json():

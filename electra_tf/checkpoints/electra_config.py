@@ -1,0 +1,188 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`electra_config.json`: a model's sizes and its tokenizer, beside the weights.
+
+Weights without their sizes have to be guessed at. The file states them twice:
+as hparams that rebuild the model, and under the names that BERT, bert4keras
+and Hugging Face use, for programs that know those.
+"""
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from configure import hparams as hparam_rules
+from configure.errors import UserError
+from configure.pretraining import clean_hparams, default_hparams
+from electra_tf.checkpoints.hparams_check import (
+    MODEL_HPARAMS,
+    as_config,
+    encoder_config,
+)
+from electra_tf.modeling.encoder_config import EncoderConfig
+
+FILE_NAME = "electra_config.json"
+VOCAB_FILE = "vocab.txt"
+FORMAT_VERSION = 1
+
+# Beyond the sizes: what text and scores need to mean the same.
+_KEPT = (
+    *MODEL_HPARAMS,
+    "do_lower_case",
+    "strip_accents",
+    "mask_prob",
+)
+_SIZE_KEYS = tuple(
+    field.name
+    for field in dataclasses.fields(EncoderConfig)
+    if field.name != "vocab_size"
+)
+# Where another program, or a run, may have left the sizes; first come.
+_FILES = (FILE_NAME, "bert_config.json", "config.json")
+
+
+def write_electra_config(directory: str, hparams: Mapping[str, Any]) -> str:
+    """Writes the file, replacing an older one.
+
+    Args:
+      directory: the model's; made if need be.
+      hparams: by `PretrainingConfig`'s names; what does not concern sizes,
+        objective or tokenizer is left out.
+
+    Returns:
+      The path written.
+
+    Raises:
+      UserError: if they make no model, or it cannot be written.
+    """
+    path = os.path.join(directory, FILE_NAME)
+    text = config_text(hparams)
+    try:
+        tf.io.gfile.makedirs(directory)
+        with tf.io.gfile.GFile(path + ".tmp", "w") as file:
+            file.write(text)
+        tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+    except (OSError, tf.errors.OpError) as error:
+        raise UserError(f"{path} cannot be written: {error}") from error
+    return path
+
+
+def config_text(hparams: Mapping[str, Any]) -> str:
+    """Returns the file's contents for hparams; see `write_electra_config`."""
+    kept = {name: hparams[name] for name in _KEPT if name in hparams}
+    config = as_config(kept)
+    defaults = default_hparams()
+    tokenizer = {
+        name: kept.setdefault(name, defaults[name])
+        for name in ("do_lower_case", "strip_accents")
+    }
+    kept["embedding_size"] = _embedding_size(kept)
+    sizes = dataclasses.asdict(encoder_config(kept))
+    contents = {
+        "format_version": FORMAT_VERSION,
+        **sizes,
+        "embedding_size": kept["embedding_size"],
+        **tokenizer,
+        "hparams": {
+            name: kept.get(name, getattr(config, name, None)) for name in _KEPT
+        },
+    }
+    return json.dumps(contents, indent=2, sort_keys=False) + "\n"
+
+
+def read_electra_config(directory: str) -> dict[str, Any]:
+    """Reads what a model's folder says about its sizes.
+
+    Args:
+      directory: the model's.
+
+    Returns:
+      Hparams by `PretrainingConfig`'s names; empty where there is no file.
+      Besides `electra_config.json` that may be `bert_config.json` or a
+      `config.json`, with the keys of BERT, bert4keras or Hugging Face, or of a
+      run.
+
+    Raises:
+      UserError: if a file cannot be understood, or contradicts itself.
+    """
+    for name in _FILES:
+        path = os.path.join(directory, name)
+        if tf.io.gfile.exists(path):
+            return _parse(path, name == FILE_NAME)
+    return {}
+
+
+def hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Translates the size keys of BERT, bert4keras and Hugging Face.
+
+    Args:
+      given: such a file's contents.
+
+    Returns:
+      Hparams; empty where it states no hidden size.
+    """
+    if "hidden_size" not in given:
+        return {}
+    overrides = {k: given[k] for k in _SIZE_KEYS if k in given}
+    hparams: dict[str, Any] = {"model_size": _size_named(overrides)}
+    width = given.get("embedding_size") or given["hidden_size"]
+    hparams |= {"model_hparam_overrides": overrides, "embedding_size": width}
+    for name in ("vocab_size", "do_lower_case", "strip_accents"):
+        if given.get(name) is not None:
+            hparams[name] = given[name]
+    return clean_hparams(hparams)
+
+
+def _parse(path: str, is_ours: bool) -> dict[str, Any]:
+    try:
+        with tf.io.gfile.GFile(path) as file:
+            text = file.read()
+    except (tf.errors.OpError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+    given = hparam_rules.parse_json(text, path)
+    try:
+        if is_ours and "hparams" in given:
+            return _parse_ours(given)
+        if "model_size" in given:  # a run's own file
+            kept = {n: v for n, v in given.items() if n in _KEPT}
+            return clean_hparams(kept)
+        return hparams_of_keys(given)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def _parse_ours(given: Mapping[str, Any]) -> dict[str, Any]:
+    version = given.get("format_version")
+    if version != FORMAT_VERSION:
+        raise UserError(
+            f"format_version is {version!r}; this version of the program reads"
+            f" {FORMAT_VERSION}. Update the program, or correct the file."
+        )
+    if not isinstance(given["hparams"], dict):
+        raise UserError("hparams: expected a JSON object.")
+    hparams = clean_hparams(given["hparams"])
+    # Whoever edits one of the two statements must not be half obeyed.
+    for name, value in json.loads(config_text(hparams)).items():
+        if name != "hparams" and name in given and given[name] != value:
+            raise UserError(
+                f"{name} is {given[name]!r}, but `hparams` make it {value!r};"
+                " change `hparams` accordingly."
+            )
+    return hparams
+
+
+def _size_named(sizes: Mapping[str, Any]) -> str:
+    for name in ("base", "large"):
+        size = EncoderConfig.for_size(name, 1)
+        if sizes.get("hidden_size") == size.hidden_size:
+            return name
+    return "small"
+
+
+def _embedding_size(hparams: Mapping[str, Any]) -> int:
+    width = as_config(hparams).embedding_size
+    return width or encoder_config(hparams).hidden_size

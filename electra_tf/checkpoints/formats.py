@@ -1,0 +1,130 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Which format a path holds, told from its content, and opening it."""
+
+import os
+
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.checkpoints import bert, electra_config, native, tf1
+from electra_tf.checkpoints.prefixes import checkpoints_in, find_checkpoint
+from electra_tf.checkpoints.weights import Weights
+
+# Files that hold a Hugging Face model's weights; `.bin` and the sharded forms
+# have a longer name.
+_HUGGING_FACE_WEIGHTS = ("model", "pytorch_model")
+_HUGGING_FACE_SUFFIXES = (".safetensors", ".bin", ".safetensors.index.json")
+_HUGGING_FACE_PARTS = ("discriminator", "generator")
+
+
+def detect(path: str) -> str:
+    """Tells the format of a checkpoint.
+
+    Args:
+      path: prefix of TensorFlow files, one of them, or a folder of either
+        format; a Hugging Face weights file stands for its folder.
+
+    Returns:
+      "tf1", "bert", "native" or "huggingface".
+
+    Raises:
+      UserError: if there is nothing (near names are offered), or a folder
+        holds both kinds.
+    """
+    if _is_weights_file(path):
+        return "huggingface"
+    if tf.io.gfile.isdir(path):
+        theirs, ours = _holds_hugging_face(path), checkpoints_in(path)
+        if theirs and ours:
+            raise UserError(
+                f"{path}: holds TensorFlow checkpoints ({', '.join(ours[:5])})"
+                f" and Hugging Face weights ({theirs}); give the path of the"
+                " one to take."
+            )
+        if theirs:
+            return "huggingface"
+        _refuse_config_without_weights(path, ours)
+    return _detect_tensorflow(find_checkpoint(path))
+
+
+def open_weights(path: str) -> Weights:
+    """Opens a checkpoint of any format.
+
+    Args:
+      path: see `detect`.
+
+    Returns:
+      Its tensors under the original's names. `hparams` and `vocab_file` are
+      filled from files beside it, where there are any.
+
+    Raises:
+      UserError: as `detect`, and if it cannot be read.
+    """
+    kind = detect(path)
+    if kind == "huggingface":
+        from electra_tf.checkpoints import huggingface
+
+        folder = os.path.dirname(path) if _is_weights_file(path) else path
+        return huggingface.open_huggingface(folder or ".")
+    prefix = find_checkpoint(path)
+    opening = {
+        "native": native.open_native,
+        "bert": bert.open_bert,
+        "tf1": tf1.open_tf1,
+    }
+    weights = opening[kind](prefix)
+    folder = os.path.dirname(prefix) or "."
+    if not weights.hparams:
+        weights.hparams = electra_config.read_electra_config(folder)
+    vocab_file = os.path.join(folder, electra_config.VOCAB_FILE)
+    if weights.vocab_file is None and tf.io.gfile.exists(vocab_file):
+        weights.vocab_file = vocab_file
+    return weights
+
+
+def _detect_tensorflow(prefix: str) -> str:
+    if native.is_native(prefix):
+        return "native"
+    shapes = tf1.load_reader(prefix).get_variable_to_shape_map()
+    if tf1.OBJECT_GRAPH in shapes:
+        raise UserError(
+            f"{prefix}: a TensorFlow 2 checkpoint of another project: keyed by"
+            " its Python objects, whose names this one does not know. Expected"
+            " a TF1 checkpoint of the original (or of BERT), one of this"
+            " project's, or a Hugging Face folder."
+        )
+    return "bert" if bert.is_bert(shapes) else "tf1"
+
+
+def _is_weights_file(path: str) -> bool:
+    """Whether it is named as Hugging Face names (shards of) weights."""
+    name = os.path.basename(path)
+    return name.startswith(_HUGGING_FACE_WEIGHTS) and name.endswith(
+        _HUGGING_FACE_SUFFIXES
+    )
+
+
+def _holds_hugging_face(folder: str) -> str | None:
+    """Name of the weights in it, or in the folders of its two parts."""
+    for part in ("", *_HUGGING_FACE_PARTS):
+        inner = os.path.join(folder, part) if part else folder
+        if not tf.io.gfile.isdir(inner):
+            continue
+        for name in sorted(tf.io.gfile.listdir(inner)):
+            if _is_weights_file(name):
+                return os.path.join(part, name)
+    return None
+
+
+def _refuse_config_without_weights(folder: str, checkpoints: list[str]) -> None:
+    names = [name.rstrip("/") for name in tf.io.gfile.listdir(folder)]
+    if checkpoints or "config.json" not in names:
+        return
+    others = [n for n in names if n.endswith((".h5", ".msgpack", ".ot"))]
+    found = f" ({', '.join(others)} cannot be read)" if others else ""
+    raise UserError(
+        f"{folder}: has a config.json but no weights that can be read{found};"
+        " expected model.safetensors or pytorch_model.bin, or"
+        " model.ckpt-<step>.index with its data."
+    )
