@@ -4,7 +4,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 
@@ -45,6 +45,8 @@ class AdamWeightDecay(tf.Module):
       clip_norm: largest global norm of the gradients.
       bias_correction: divide the moments by 1 - b^k as Adam's paper does;
         the original does not.
+      learning_rate_multipliers: multiple of the schedule's rate by variable
+        name, for all variables or for none; see `layerwise`.
 
     Attributes:
       m: first moments by variable name, slots `<name>/adam_m`.
@@ -64,6 +66,7 @@ class AdamWeightDecay(tf.Module):
         epsilon: float = 1e-6,
         clip_norm: float = 1.0,
         bias_correction: bool = False,
+        learning_rate_multipliers: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__(name="adam_weight_decay")
         self._targets = list(variables)
@@ -72,6 +75,7 @@ class AdamWeightDecay(tf.Module):
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
         self.clip_norm = clip_norm
         self.bias_correction = bias_correction
+        self._multipliers = dict(learning_rate_multipliers or {})
         self.m: dict[str, tf.Variable] = {}
         self.v: dict[str, tf.Variable] = {}
         for variable in self._targets:
@@ -141,6 +145,8 @@ class AdamWeightDecay(tf.Module):
             # 1 - b^k; float32's power loses four digits of it at k = 1.
             next_m /= -tf.math.expm1(count * math.log(self.beta_1))
             next_v /= -tf.math.expm1(count * math.log(self.beta_2))
+        if self._multipliers:
+            rate *= self._multipliers[name]
         direction = next_m / (tf.sqrt(next_v) + self.epsilon)
         if self.weight_decay_rate > 0 and uses_weight_decay(name):
             direction += self.weight_decay_rate * variable

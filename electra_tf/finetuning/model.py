@@ -1,0 +1,126 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Encoder and heads as one model, with the loss of all tasks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.finetuning.task import Task
+from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.randomness import Randomness
+
+ENCODER_SCOPE = "electra"
+
+
+class FinetuningModel(tf_keras.Model):
+    """The discriminator's encoder with a head for each task.
+
+    All variables exist after the constructor, under the original's names:
+    the encoder's, then each task's.
+
+    Args:
+      config: the resolved hparams.
+      tasks: what is learned, in the order of the config's `task_names`; a
+        row's `task_id` is the place of its task.
+
+    Attributes:
+      heads: the tasks' heads, in their order.
+
+    Raises:
+      UserError: sizes that make no model, or a sequence longer than the
+        position table.
+
+    Source: google-research/electra, run_finetuning.py, FinetuningModel.
+    """
+
+    def __init__(self, config: FinetuningConfig, tasks: Sequence[Task]) -> None:
+        super().__init__(name="finetuning")
+        self.config = config
+        self.task_names = tuple(task.name for task in tasks)
+        self.encoder_config = encoder_sizes(config)
+        positions = self.encoder_config.max_position_embeddings
+        if config.max_seq_length > positions:
+            raise UserError(
+                f"max_seq_length is {config.max_seq_length} but the model has"
+                f" {positions} positions; lower it."
+            )
+        sizes, seed = self.encoder_config, config.seed
+        width = config.embedding_size or sizes.hidden_size
+        embeddings = Embeddings(
+            f"{ENCODER_SCOPE}/embeddings", sizes, width, seed
+        )
+        self.encoder = Encoder(ENCODER_SCOPE, sizes, embeddings, seed=seed)
+        self.heads = [task.build_head(sizes, seed) for task in tasks]
+
+    def compute(
+        self,
+        features: Mapping[str, tf.Tensor],
+        training: bool,
+        seed: tf.Tensor | None = None,
+        percent_done: tf.Tensor | None = None,
+    ) -> dict[str, Any]:
+        """Runs encoder and heads on a batch.
+
+        Every head sees every row; a row adds the loss of its own task only,
+        and a padding row (its `task_id` is no task's) none.
+
+        Args:
+          features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`,
+            int32 [B] `task_id`, and the tasks' own.
+          training: whether dropout applies.
+          seed: int32 [2], such as the run's seed and the step; every draw of
+            the call is a function of it. None means (config.seed, 0).
+          percent_done: float32 scalar in [0, 1]: how far training is.
+
+        Returns:
+          `loss`, the sum over examples of their task's loss (a scalar);
+          `task_id` [B]; and under each task's name its head's outputs.
+        """
+        if seed is None:
+            seed = tf.constant([self.config.seed, 0], tf.int32)
+        if percent_done is None:
+            percent_done = tf.constant(0.0)
+        dropout = Randomness(seed).within("dropout") if training else None
+        encoded = self.encoder(
+            features["input_ids"],
+            features["input_mask"],
+            features["segment_ids"],
+            dropout,
+        )
+        outputs: dict[str, Any] = {"task_id": features["task_id"]}
+        losses = []
+        for name, head in zip(self.task_names, self.heads, strict=True):
+            task_losses, outputs[name] = head.compute(
+                encoded, features, training, dropout, percent_done
+            )
+            losses.append(task_losses)
+        chosen = tf.one_hot(features["task_id"], len(self.heads))
+        outputs["loss"] = tf.reduce_sum(tf.stack(losses, -1) * chosen)
+        return outputs
+
+    def call(
+        self, features: Mapping[str, tf.Tensor], training: bool = False
+    ) -> dict[str, Any]:
+        """Keras's entry; see `compute`."""
+        return self.compute(features, training=training)
+
+
+def encoder_sizes(config: FinetuningConfig) -> EncoderConfig:
+    """Returns the encoder's sizes.
+
+    Args:
+      config: the resolved hparams.
+    """
+    return EncoderConfig.for_size(
+        config.model_size,
+        config.vocab_size,
+        config.model_hparam_overrides,
+        config.debug,
+    )

@@ -1,0 +1,106 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Fine-tuning steps give the weights recorded from the original."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints import tf1
+from electra_tf.finetuning.build import build_model, build_optimizer
+from electra_tf.finetuning.registry import get_tasks
+from electra_tf.optimization.adam_weight_decay import variable_name
+
+TRAJECTORIES = (
+    "cola_layerwise",
+    "cola_layerwise_ordered",
+    "cola_no_layerwise",
+    "sts_layerwise",
+    "chunk_layerwise",
+    "squad_layerwise",
+)
+STEPS = 5
+
+
+@pytest.mark.parametrize("name", TRAJECTORIES)
+def test_weights_follow_the_recorded_trajectory(
+    name, golden_dir, tmp_path, tiny_vocab, monkeypatch
+):
+    # The recordings have the heads' own dropout patched out, too.
+    monkeypatch.setattr(
+        "electra_tf.finetuning.classification.head.DROPOUT_RATE", 0.0
+    )
+    directory = golden_dir / f"train_finetune_{name}"
+    info = json.loads((directory / "info.json").read_text())
+    order = "before" if name.endswith("_ordered") else "after"
+    config = FinetuningConfig.create(
+        "m",
+        str(tmp_path),
+        vocab_file=tiny_vocab,
+        lr_read_order=f"{order}_increment",
+        max_query_length=16,  # Of no effect on a ready batch.
+        **info["hparams"],
+    )
+    model = build_model(config, _tasks(config, golden_dir))
+    tf1.restore(model, str(directory / "model.ckpt-0"))
+    optimizer = build_optimizer(config, model, info["num_train_steps"])
+    batch = {
+        key: tf.constant(value)
+        for key, value in np.load(directory / "batch.npz").items()
+    }
+    train_step = _train_step(model, optimizer)
+    for step in range(STEPS):
+        loss, update = train_step(batch, tf.constant(step, tf.int64))
+        recorded = info["steps"]
+        np.testing.assert_allclose(loss, recorded["loss"][step], rtol=1e-4)
+        np.testing.assert_allclose(
+            update["grad_norm"], recorded["gn"][step], rtol=1e-4
+        )
+        _check_rate(update["learning_rate"], recorded["lr"][step])
+        _check_weights(directory / f"model.ckpt-{step + 1}", model, optimizer)
+
+
+def _tasks(config, golden_dir):
+    if config.task_names == ["squad"]:
+        pytest.importorskip("electra_tf.finetuning.question_answering.squad")
+    tasks = get_tasks(config)
+    if config.task_names == ["chunk"]:
+        head = json.loads((golden_dir / "head_chunk.json").read_text())
+        tasks[0]._label_mapping = head["label_mapping"]
+    return tasks
+
+
+def _train_step(model, optimizer):
+    @tf.function
+    def train_step(batch, step):
+        with tf.GradientTape() as tape:
+            loss = model.compute(batch, training=True)["loss"]
+        gradients = tape.gradient(loss, model.trainable_variables)
+        return loss, optimizer.update(gradients, step)
+
+    return train_step
+
+
+def _check_rate(rate, recorded):
+    """The heads' rate is the schedule's."""
+    if isinstance(recorded, dict):
+        recorded = recorded["task_specific/"]
+    np.testing.assert_allclose(rate, recorded, rtol=1e-6, atol=1e-12)
+
+
+def _check_weights(prefix, model, optimizer):
+    if not prefix.with_name(prefix.name + ".index").exists():
+        return
+    reader = tf.train.load_checkpoint(str(prefix))
+    for variable in model.trainable_variables:
+        name = variable_name(variable)
+        error = np.abs(variable.numpy() - reader.get_tensor(name)).max()
+        assert error <= 1e-5, (name, prefix.name)
+        for slots, suffix in ((optimizer.m, "m"), (optimizer.v, "v")):
+            if reader.has_tensor(f"{name}/adam_{suffix}"):
+                recorded = reader.get_tensor(f"{name}/adam_{suffix}")
+                error = np.abs(slots[name].numpy() - recorded).max()
+                assert error <= 1e-6, (name, suffix, prefix.name)
