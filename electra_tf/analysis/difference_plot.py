@@ -18,7 +18,7 @@ _MARKERS = ("o", "s", "^", "D")
 # Where nothing differs at all, the axis still needs a lower end.
 _LOWEST = 1e-8
 # Networks stand side by side, so that none hides another.
-_SHIFT = 0.06
+_SHIFT = 0.16
 
 
 def draw_layer_differences(

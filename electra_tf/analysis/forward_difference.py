@@ -3,6 +3,7 @@
 """How far the outputs of two models on the same inputs are apart."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,10 +96,16 @@ class ForwardDifference:
                 for name, (equal, count) in self.integers.items()
             },
             "losses": {
-                n: {"a": a, "b": b} for n, (a, b) in self.losses.items()
+                name: {"a": _number(a), "b": _number(b)}
+                for name, (a, b) in self.losses.items()
             },
             "not_compared": dict(self.not_compared),
         }
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return value if math.isfinite(value) else None
 
 
 class ForwardCollector:

@@ -134,7 +134,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("give --text or --records, not both")
     if args.expect and (args.text or args.records):
         parser.error("--expect brings its own inputs; leave --text, --records")
-    if not args.tolerance >= 0:
+    if not 0 <= args.tolerance < math.inf:
         parser.error(f"--tolerance is {args.tolerance}; expected 0 or more")
     for name, least in (("max_seq_length", 5), ("num_examples", 1)):
         if getattr(args, name) < least:

@@ -70,10 +70,12 @@ def test_layers_of_other_sizes_are_not_compared():
 
 
 def test_everything_goes_into_json():
-    text = json.dumps(collected(error=0.5).as_dict(), allow_nan=False)
+    both = collected(error=0.5, losses=((2.0, 2.0), (math.nan, 1.0)))
+    text = json.dumps(both.as_dict(), allow_nan=False)
     found = json.loads(text)
     assert found["layers"]["discriminator"][1]["max_abs"] == 0.5
     assert found["losses"]["loss 0"] == {"a": 2.0, "b": 2.0}
+    assert found["losses"]["loss 1"] == {"a": None, "b": 1.0}
 
 
 def test_screen_shows_the_worst_layer_and_fits():
