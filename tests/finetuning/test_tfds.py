@@ -1,0 +1,174 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""GLUE from TensorFlow Datasets: a small prepared data set of the same shape.
+
+The data set is written with TFDS's own writer under the name, the features
+and the version of the real one, so that the real loading code finds it there
+and downloads nothing.
+"""
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.data import tfds_tables
+from electra_tf.finetuning.classification.glue import GLUE_TASKS
+from electra_tf.finetuning.preprocessing import Preprocessor
+
+tfds = pytest.importorskip("tensorflow_datasets")
+
+
+def examples(split, name, features):
+    """Some rows; in test sets every label is -1, as in the real data."""
+    for number in range(12):
+        row = {"idx": number}
+        for feature in features:
+            if feature == "label":
+                label = -1 if "test" in split else number % 2
+                if split == "train" and number == 11:
+                    label = -1  # nobody promised that there is none
+                if name == "stsb":
+                    label = -1.0 if "test" in split else number / 4
+                row["label"] = label
+            elif feature != "idx":
+                row[feature] = f"{feature} {number} é"
+        yield number, row
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """Prepares `glue/<name>` in a folder of its own; returns the folder."""
+
+    def prepare(name, splits):
+        directory = str(tmp_path / "tfds")
+        real = tfds.builder(f"glue/{name}", data_dir=directory)
+        real_features = real.info.features
+
+        with tfds.core.registered.skip_registration():
+
+            class Glue(tfds.core.GeneratorBasedBuilder):
+                VERSION = tfds.core.Version(str(real.version))
+                BUILDER_CONFIGS = (tfds.core.BuilderConfig(name=name),)
+
+                def _info(self):
+                    return tfds.core.DatasetInfo(
+                        builder=self, features=real_features
+                    )
+
+                def _split_generators(self, dl_manager):
+                    return {
+                        split: examples(split, name, real_features)
+                        for split in splits
+                    }
+
+                def _generate_examples(self):
+                    raise NotImplementedError
+
+        Glue(config=name, data_dir=directory).download_and_prepare()
+        return directory
+
+    return prepare
+
+
+def task_of(make_task, name, directory, **hparams):
+    return make_task(
+        name, data_source="tfds", tfds_data_dir=directory, **hparams
+    )
+
+
+def test_pairs_with_numbers_for_labels(make_task, prepared):
+    directory = prepared("mrpc", ["train", "validation", "test"])
+    task = task_of(make_task, "mrpc", directory)
+    assert task.has_split("dev")
+    train = task.get_examples("train")
+    assert len(train) == 22  # both orders
+    by_text = {e.text_a: e for e in train}
+    example = by_text["sentence1 3 é"]
+    assert example.text_b == "sentence2 3 é"
+    assert example.label == "1"
+    assert by_text["sentence2 3 é"].text_b == "sentence1 3 é"
+    assert {e.label for e in task.get_examples("test")} == {None}
+
+
+def test_labels_by_name_keep_our_order(make_task, prepared):
+    directory = prepared("qnli", ["train", "validation"])
+    task = task_of(make_task, "qnli", directory)
+    names = {e.text_a: e.label for e in task.get_examples("dev")}
+    assert names["question 0 é"] == "entailment"
+    assert names["question 1 é"] == "not_entailment"
+
+
+def test_mnli_has_its_splits_and_the_diagnostic_set(make_task, prepared):
+    splits = [
+        *("train", "validation_matched", "validation_mismatched"),
+        *("test_matched", "test_mismatched"),
+    ]
+    prepared("mnli", splits)
+    directory = prepared("ax", ["test"])
+    task = task_of(make_task, "mnli", directory)
+    for split in ("dev", "dev_mismatched", *task.get_test_splits()):
+        assert len(task.get_examples(split)) == 12, split
+    # TFDS counts entailment 0, neutral 1, contradiction 2.
+    labels = {e.text_a: e.label for e in task.get_examples("dev_matched")}
+    assert labels["premise 0 é"] == "entailment"
+    assert labels["premise 1 é"] == "neutral"
+    features = task.featurize(task.get_examples("train")[0], True)
+    assert features["mnli_label_ids"] in (1, 2)
+
+
+def test_numbers_are_numbers(make_task, prepared):
+    directory = prepared("stsb", ["train", "validation"])
+    task = task_of(make_task, "sts", directory)
+    labels = {e.text_a: e.label for e in task.get_examples("dev")}
+    assert labels["sentence1 11 é"] == 2.75
+
+
+def test_a_missing_label_in_training_data_is_reported(make_task, prepared):
+    task = task_of(make_task, "cola", prepared("cola", ["train"]))
+    assert len(task.get_examples("train")) == 11
+    (row,) = task.row_report.rows
+    assert row.path == "tfds:glue/cola/train"
+    assert row.found == "label -1"
+    assert row.expected == "one of: 0, 1"
+
+
+def test_records_are_cached_and_batched(make_task, prepared, capsys):
+    directory = prepared("sst2", ["train", "validation"])
+    for reused in (False, True):
+        task = task_of(make_task, "sst", directory)
+        preprocessor = Preprocessor(task.config, [task])
+        batches, steps = preprocessor.prepare_train()
+        assert (batches.n_examples, steps) == (12, 9)
+        found = next(batches().as_numpy_iterator())
+        assert set(found["sst_label_ids"].tolist()) <= {0, 1}
+        assert ("earlier run" in capsys.readouterr().out) == reused
+
+
+def test_debug_reads_few_rows(make_task, prepared, monkeypatch):
+    from electra_tf.finetuning.classification import rows
+
+    monkeypatch.setattr(rows, "DEBUG_ROWS", 5)
+    directory = prepared("rte", ["train", "validation"])
+    task = task_of(make_task, "rte", directory, debug=True)
+    assert len(task.get_examples("train")) == 5
+
+
+def test_what_is_not_there_is_named(make_task, prepared):
+    directory = prepared("wnli", ["train"])
+    task = task_of(make_task, "wnli", directory)
+    assert task.get_examples("train")[1].label == "1"
+    with pytest.raises(UserError, match=r"no split 'validation' .it has: tra"):
+        task.get_examples("dev")
+    with pytest.raises(UserError, match="TFDS data set 'no_such_set'"):
+        list(tfds_tables.read_rows("no_such_set", "train", directory))
+
+
+@pytest.mark.parametrize("name", sorted(GLUE_TASKS))
+def test_every_task_names_features_that_the_data_set_has(name, tmp_path):
+    spec = GLUE_TASKS[name]
+    info = tfds.builder(spec.tfds.name, data_dir=str(tmp_path)).info
+    assert set(spec.tfds.columns.values()) <= set(info.features)
+    label = info.features["label"]
+    if spec.tfds.label_names:
+        assert set(label.names) == set(spec.labels)
+    elif spec.type == "classification":
+        assert label.num_classes == len(spec.labels)
