@@ -14,7 +14,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from configure import flags, hparams
@@ -32,118 +32,12 @@ from electra_tf.analysis.difference_report import (
 )
 from electra_tf.analysis.differences import TensorDifference, compare_tensors
 from electra_tf.analysis.forward_difference import ForwardDifference
+from electra_tf.commands.compare_flags import (
+    PICTURE_FILE,
+    RESULT_FILE,
+    parse_flags,
+)
 from electra_tf.data import storage
-
-RESULT_FILE = "comparison.json"
-PICTURE_FILE = "per_layer_differences.png"
-
-
-def make_parser() -> flags.FrontDoorParser:
-    """Describes the command line.
-
-    Returns:
-      The parser.
-    """
-    parser = flags.FrontDoorParser(
-        prog="python -m electra_tf.commands.compare_checkpoints",
-        usage="%(prog)s A B [--tolerance 1e-5] ...\n"
-        "       %(prog)s A --expect FILE.npz ...",
-        description=__doc__,
-    )
-    parser.add_argument("a", metavar="A", help="a checkpoint")
-    parser.add_argument("b", metavar="B", nargs="?", help="another")
-    decision = parser.add_argument_group("what decides")
-    flags.add_flag(
-        decision,
-        "tolerance",
-        type=float,
-        default=1e-5,
-        metavar="X",
-        help="largest difference, relative to max(1, max|B|) of each tensor"
-        " (default: 1e-5)",
-    )
-    flags.add_flag(
-        decision,
-        "allow_missing",
-        metavar="REGEX",
-        help="variables, or recorded outputs, that one side may lack",
-    )
-    flags.boolean_argument(
-        decision,
-        "include_optimizer",
-        help="let Adam slots and step decide, too",
-    )
-    flags.add_flag(
-        decision,
-        "expect",
-        metavar="FILE.npz",
-        help="recorded inputs and outputs to compare A with, instead of B",
-    )
-    _add_input_flags(parser)
-    return parser
-
-
-def _add_input_flags(parser: flags.FrontDoorParser) -> None:
-    inputs = parser.add_argument_group("the text they are compared on")
-    texts = (
-        ("text", "FILE", "a text; default: the Python language reference"),
-        ("records", "GLOB", "pre-training records instead of a text"),
-        ("vocab_file", "FILE", "default: the one beside a checkpoint"),
-        ("hparams", "JSON", "hparams that the checkpoints do not state"),
-    )
-    for name, metavar, text in texts:
-        flags.add_flag(inputs, name, metavar=metavar, help=text)
-    numbers = (
-        ("max_seq_length", 128, "wordpieces per example"),
-        ("num_examples", 32, "examples"),
-        ("seed", 0, "of masked positions and replacements"),
-    )
-    for name, default, text in numbers:
-        flags.add_flag(
-            inputs,
-            name,
-            type=int,
-            default=default,
-            metavar="N",
-            help=f"{text} (default: {default})",
-        )
-    flags.add_flag(
-        parser.add_argument_group("results"),
-        "output_dir",
-        default="comparison",
-        metavar="DIR",
-        help=f"where {RESULT_FILE} and {PICTURE_FILE} go; they are replaced"
-        " (default: comparison)",
-    )
-
-
-def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values. A mistake ends the program with status 2.
-    """
-    parser = make_parser()
-    args = parser.parse_args(list(argv[1:]))
-    if bool(args.b) == bool(args.expect):
-        parser.error("give two checkpoints, or one and --expect=FILE.npz")
-    if args.text and args.records:
-        parser.error("give --text or --records, not both")
-    if args.expect and (args.text or args.records):
-        parser.error("--expect brings its own inputs; leave --text, --records")
-    if not 0 <= args.tolerance < math.inf:
-        parser.error(f"--tolerance is {args.tolerance}; expected 0 or more")
-    for name, least in (("max_seq_length", 5), ("num_examples", 1)):
-        if getattr(args, name) < least:
-            parser.error(f"--{name} must be at least {least}")
-    try:
-        re.compile(args.allow_missing or "")
-    except re.error as error:
-        parser.error(f"--allow_missing is no regular expression: {error}")
-    return args
 
 
 def main(args: argparse.Namespace) -> int:
