@@ -27,7 +27,8 @@ The built-in tasks are written in this schema (`classification/glue.py`,
   range        regression: [lowest, highest]; default: as in the training data
   both_orders  pairs whose order means nothing: train on both
   tags         tagging: "spans" (B-X, I-X ...) or "words" (a class per word)
-  metric       the figure to report first; default by type
+  metric       the figure that counts when runs are compared (classification:
+               also which figures are reported); default by type
   version      question_answering: "squad1", "squad2" or "mrqa"
   hparams      hparams to use unless others are given
 """
@@ -45,7 +46,7 @@ TYPES = (*TEXT_TYPES, "tagging", "question_answering")
 METRICS = {
     "classification": ("accuracy", "f1", "mcc"),
     "regression": ("pearson", "spearman", "mse"),
-    "multilabel": ("f1_micro", "f1_macro", "exact_match"),
+    "multilabel": ("micro_f1", "macro_f1", "exact_match"),
     "tagging": ("f1", "accuracy"),
     "question_answering": ("f1", "exact_match"),
 }

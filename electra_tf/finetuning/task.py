@@ -110,6 +110,11 @@ class Task(abc.ABC):
             row is bad.
         """
 
+    @property
+    def main_metric(self) -> str | None:
+        """The figure that counts when runs are compared; None: the first."""
+        return None
+
     def get_test_splits(self) -> list[str]:
         """Returns the splits without labels that predictions are made for."""
         return ["test"]

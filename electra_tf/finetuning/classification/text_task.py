@@ -120,6 +120,11 @@ class TextTask(Task):
             examples += _exchanged(examples)
         return examples
 
+    @property
+    def main_metric(self) -> str | None:
+        """The metric that the description names; None: the first."""
+        return self.spec.metric
+
     def get_test_splits(self) -> list[str]:
         """Returns the splits without labels, in the order of the files."""
         return [s for s in self.spec.files if not self.spec.labelled(s)]

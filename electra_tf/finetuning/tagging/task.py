@@ -112,6 +112,11 @@ class TaggingTask(Task):
             )
         return examples
 
+    @property
+    def main_metric(self) -> str | None:
+        """The metric that the description names; None: the first."""
+        return self.spec.metric
+
     def get_test_splits(self) -> list[str]:
         """Returns the splits that predictions are written for."""
         return [s for s in self.spec.files if "test" in s]
