@@ -101,7 +101,7 @@ def encode_example(
         given = values.get(spec.name)
         if given is None:
             given = spec.get_default_values()
-        flat = np.ravel(given).tolist()
+        flat = _flatten(given, np.int64 if spec.is_int_feature else np.float32)
         if len(flat) != math.prod(spec.shape):
             raise ValueError(
                 f"Feature {spec.name} has {len(flat)} values; expected shape"
@@ -109,7 +109,7 @@ def encode_example(
             )
         feature = example.features.feature[spec.name]
         if spec.is_int_feature:
-            feature.int64_list.value.extend(map(int, flat))
+            feature.int64_list.value.extend(flat)
         else:
             feature.float_list.value.extend(flat)
     return example
@@ -139,3 +139,12 @@ def decode_example(
         else parsed[spec.name]
         for spec in specs
     }
+
+
+def _flatten(given: Any, dtype: type) -> list[Any]:
+    """Returns a feature's values as a flat list."""
+    if isinstance(given, list) and (
+        not given or isinstance(given[0], int | float)
+    ):
+        return given  # the usual case, several times as quick
+    return np.asarray(given, dtype).ravel().tolist()

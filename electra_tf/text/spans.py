@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tags of words <-> labelled spans of words."""
 
+import functools
 from collections.abc import Iterable, Sequence
 
 # Begin, inside, outside, end, single.
@@ -12,6 +13,7 @@ _SAME_AS = {"L": "E", "U": "S"}
 Span = tuple[int, int, str]
 
 
+@functools.lru_cache(maxsize=4096)
 def split_tag(tag: str) -> tuple[str, str]:
     """Splits a tag into position and type.
 
