@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records equal, value by value, to those the original wrote."""
 
+import gzip
 import json
+import pathlib
 import random
 
 import numpy as np
@@ -24,23 +26,45 @@ rte_train rte_dev rte_test
 chunk_train_len32 chunk_train_len64 chunk_dev_len64 chunk_test_len64
 multi_cola_sts_mrpc_train multi_cola_sts_mrpc_dev_sts_only
 """.split()
+# These are in the repository; the others are read from the reference data.
+KEPT = """
+cola_train_len16_cased mrpc_train_len24_nodouble chunk_train_len32 qqp_train
+sts_train
+""".split()
+FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "golden"
 QUESTION_ANSWERING = ("squad", "triviaqa", "newsqa", "qa_")
 
 
-@pytest.fixture(scope="module")
-def features_dir(golden_dir):
-    return golden_dir / "finetune_features"
+@pytest.fixture(scope="session")
+def vocab_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
+    packed = FIXTURES / "pretrain_data" / "vocab.txt.gz"
+    path.write_bytes(gzip.decompress(packed.read_bytes()))
+    return str(path)
 
 
 @pytest.fixture
-def prepare(golden_dir, features_dir, tmp_path):
+def find(request):
+    """Returns the directory that holds a case; skips without it."""
+
+    def directory(case):
+        if case in KEPT:
+            return FIXTURES / "finetune_features"
+        return request.getfixturevalue("golden_dir") / "finetune_features"
+
+    return directory
+
+
+@pytest.fixture
+def prepare(find, vocab_file, tmp_path):
     """Makes one recorded case's tasks and records."""
 
     def make(case, **hparams):
-        info = json.loads((features_dir / f"{case}.json").read_text())
-        (tmp_path / "finetuning_data").symlink_to(features_dir / "raw")
+        directory = find(case)
+        info = json.loads((directory / f"{case}.json").read_text())
+        (tmp_path / "finetuning_data").symlink_to(directory / "raw")
         settings = {
-            "vocab_file": str(golden_dir / "vocab.txt"),
+            "vocab_file": vocab_file,
             **info["hparams_passed"],
             **hparams,
         }
@@ -62,6 +86,12 @@ def prepare(golden_dir, features_dir, tmp_path):
     return make
 
 
+@pytest.fixture
+def golden(find):
+    """Loads one recorded case's records."""
+    return lambda case: np.load(find(case) / f"{case}.npz")
+
+
 def in_file_order(batches):
     """Reads all records as they stand in the file."""
     import tensorflow as tf
@@ -73,23 +103,33 @@ def in_file_order(batches):
     return {name: tensor.numpy() for name, tensor in parsed.items()}
 
 
-def test_every_recorded_case_but_questions_is_here(features_dir):
-    recorded = {path.stem for path in features_dir.glob("*.npz")}
+def test_every_recorded_case_but_questions_is_here(golden_dir):
+    directory = golden_dir / "finetune_features"
+    recorded = {path.stem for path in directory.glob("*.npz")}
     others = {n for n in recorded if n.startswith(QUESTION_ANSWERING)}
     assert recorded - others == set(CASES)
 
 
+@pytest.mark.parametrize("case", KEPT)
+def test_the_kept_cases_are_the_reference_ones(case, golden_dir):
+    directory = golden_dir / "finetune_features"
+    for name in (f"{case}.npz", f"{case}.json"):
+        kept = FIXTURES / "finetune_features" / name
+        assert kept.read_bytes() == (directory / name).read_bytes()
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_records_equal_the_originals(case, prepare, features_dir):
+def test_records_equal_the_originals(case, prepare, golden):
     info, _, batches, steps, stream = prepare(case)
-    golden = np.load(features_dir / f"{case}.npz")
+    recorded = golden(case)
     found = in_file_order(batches)
     assert list(found) == info["feature_order"]
-    assert set(golden.files) == set(found)
-    for name in golden.files:
-        assert found[name].shape == golden[name].shape, name
-        np.testing.assert_array_equal(found[name], golden[name], err_msg=name)
-        if golden[name].dtype == np.float32:
+    assert set(recorded.files) == set(found)
+    for name in recorded.files:
+        wanted = recorded[name]
+        assert found[name].shape == wanted.shape, name
+        np.testing.assert_array_equal(found[name], wanted, err_msg=name)
+        if wanted.dtype == np.float32:
             assert found[name].dtype == np.float32
     assert steps == info["steps_returned"]
     assert batches.n_examples == info["metadata"]["n_examples"]
@@ -98,7 +138,7 @@ def test_records_equal_the_originals(case, prepare, features_dir):
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "test" not in c])
-def test_examples_equal_the_originals(case, prepare, features_dir):
+def test_examples_equal_the_originals(case, prepare):
     info, tasks, *_ = prepare(case)
     by_name = {task.name: task for task in tasks}
     wanted = info["examples_in_get_examples_order"]
@@ -118,9 +158,7 @@ def test_examples_equal_the_originals(case, prepare, features_dir):
 
 
 @pytest.mark.parametrize("length", [32, 64])
-def test_the_label_map_of_chunking_is_the_originals(
-    length, prepare, features_dir
-):
+def test_the_label_map_of_chunking_is_the_originals(length, prepare):
     info, tasks, *_ = prepare(f"chunk_train_len{length}")
     assert tasks[0].label_mapping == info["chunk_label_mapping"]
     assert list(tasks[0].label_mapping) == list(info["chunk_label_mapping"])
@@ -139,29 +177,26 @@ def test_the_malformed_row_is_reported_with_file_and_line(prepare, capsys):
 
 
 def test_what_the_original_cuts_from_long_sentences_is_counted(
-    prepare, features_dir, capsys
+    prepare, golden, capsys
 ):
-    prepare("chunk_train_len32")
-    golden = np.load(features_dir / "chunk_train_len32.npz")
-    info = json.loads((features_dir / "chunk_train_len32.json").read_text())
+    info, *_ = prepare("chunk_train_len32")
+    recorded = golden("chunk_train_len32")
     words = sum(len(e["words"]) for e in info["examples_in_get_examples_order"])
-    cut = words - int(golden["chunk_labels_mask"].sum())
+    cut = words - int(recorded["chunk_labels_mask"].sum())
     assert f"fix_tagging_truncation): {cut}\n" in capsys.readouterr().out
 
 
-def test_the_correct_truncation_keeps_more_and_begins_with_cls(
-    prepare, features_dir
-):
+def test_the_correct_truncation_keeps_more_and_begins_with_cls(prepare, golden):
     _, tasks, batches, *_ = prepare(
         "chunk_train_len32", fix_tagging_truncation=True
     )
     found = in_file_order(batches)
-    golden = np.load(features_dir / "chunk_train_len32.npz")
+    recorded = golden("chunk_train_len32")
     real = found["task_id"] == 0
     assert (found["input_ids"][real][:, 0] == 101).all()
     kept = found["chunk_labels_mask"].sum(1)
-    assert (kept >= golden["chunk_labels_mask"].sum(1)).all()
-    assert kept.sum() > golden["chunk_labels_mask"].sum()
+    assert (kept >= recorded["chunk_labels_mask"].sum(1)).all()
+    assert kept.sum() > recorded["chunk_labels_mask"].sum()
     # Each sentence is full, or complete; its last token is [SEP].
     lengths = found["input_mask"][real].sum(1)
     last = found["input_ids"][real][np.arange(real.sum()), lengths - 1]
