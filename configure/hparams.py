@@ -147,9 +147,9 @@ def coerce(name: str, value: Any, declared: Any) -> Any:
     Args:
       name: the hparam, for the message.
       value: what was given.
-      declared: `bool`, `int`, `float`, `str`, `dict`, `list[str]` (also from
-        text: a JSON list, or names separated by commas), or one of these
-        `| None`.
+      declared: `bool`, `int`, `float`, `str`, `dict`, `list[str]`, or one of
+        these `| None`. A list may be given as text, in JSON or as names
+        separated by commas.
 
     Returns:
       The value as the declared type (or None where that is allowed).
