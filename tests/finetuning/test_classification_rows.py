@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad rows of sentence tasks: reported, counted, skipped; and GLUE's splits."""
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 
 from configure.errors import UserError
+from electra_tf.finetuning.classification import text_task
 from electra_tf.finetuning.classification.glue import GLUE_TASKS
 
 HEADER = "index\tsentence1\tsentence2\tlabel\n"
@@ -191,3 +194,32 @@ def test_an_example_can_be_printed(make_task, write_task, capsys):
     task.featurize(task.get_examples("dev")[0], False, log=True)
     shown = capsys.readouterr().out
     assert "rte example 0" in shown and "[CLS]" in shown
+
+
+def original_truncation(first, second, room):
+    """The original's loop, one wordpiece at a time."""
+    first, second = list(first), list(second)
+    while len(first) + len(second) > room:
+        (first if len(first) > len(second) else second).pop()
+    return first, second
+
+
+@hypothesis.given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 60))
+def test_pairs_are_cut_as_in_the_original(a, b, room):
+    first, second = list(range(a)), list(range(100, 100 + b))
+    wanted = original_truncation(first, second, room)
+    assert text_task._cut(first, second, room) == wanted
+
+
+@hypothesis.settings(
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+)
+@hypothesis.given(st.binary(max_size=200))
+def test_any_bytes_are_rows_or_bad_rows(make_task, write_task, noise):
+    good = b"0\ta\tb\tentailment\n"
+    write_task("rte", "dev.tsv", HEADER.encode() + good + noise)
+    task = make_task("rte")
+    examples = task.get_examples("dev")
+    lines = noise.count(b"\n") + (not noise.endswith(b"\n")) * bool(noise)
+    skipped = [row for row in task.row_report.rows if row.skipped]
+    assert len(examples) + len(skipped) == 1 + lines
