@@ -66,7 +66,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
         weights = _open(config)
         adopted = _sizes_of(config, weights)
         for name in _TOKENIZER_HPARAMS:
-            if name in weights.hparams and not _stated(config, name):
+            if name in weights.hparams and not is_stated(config, name):
                 adopted[name] = weights.hparams[name]
     adopted |= _vocabulary(config, weights)
     now = config.as_dict()
@@ -90,7 +90,7 @@ def _open(config: FinetuningConfig) -> Weights:
         ) from error
 
 
-def _stated(config: FinetuningConfig, name: str) -> bool:
+def is_stated(config: FinetuningConfig, name: str) -> bool:
     """Whether somebody asked for a value, rather than a default."""
     return config.origins.get(name, "argument") not in _SETTLED_ORIGINS
 
@@ -100,7 +100,7 @@ def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
     given = {
         name: getattr(config, name)
         for name in (*_SIZE_HPARAMS, "debug")
-        if _stated(config, name)
+        if is_stated(config, name)
     }
     check_shapes(weights.shapes, given, "the given hparams")
     stored = dict(weights.hparams) or infer_hparams(weights.shapes)
@@ -152,7 +152,7 @@ def _vocabulary(
     config: FinetuningConfig, weights: Weights | None
 ) -> dict[str, str]:
     """The model's own vocabulary, where it has one and none is given."""
-    if _stated(config, "vocab_file"):
+    if is_stated(config, "vocab_file"):
         return {}
     own = os.path.join(config.pretrained_model_dir, "vocab.txt")
     if tf.io.gfile.exists(own):
@@ -172,7 +172,7 @@ def _tokenizer_notes(
         f"{name} = {getattr(config, name)}, as given, though the model was"
         f" pre-trained with {weights.hparams[name]}"
         for name in _TOKENIZER_HPARAMS
-        if _stated(config, name)
+        if is_stated(config, name)
         and weights.hparams.get(name, getattr(config, name))
         != getattr(config, name)
     ]
@@ -197,7 +197,7 @@ def _with(
         return config
     layers: list[tuple[str, dict[str, Any]]] = []
     for name, value in config.as_dict().items():
-        if _stated(config, name) and name not in ("model_name", "data_dir"):
+        if is_stated(config, name) and name not in ("model_name", "data_dir"):
             origin = config.origins.get(name, "argument")
             layers.append((origin, {name: value}))
     return FinetuningConfig.from_layers(

@@ -1,0 +1,161 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a fine-tuning run shows of itself: start page, rows, curves."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from configure.finetuning import FinetuningConfig
+from electra_tf.evaluation.trials import lower_is_better
+from electra_tf.finetuning.model import FinetuningModel
+from electra_tf.optimization.layerwise import LayerRate
+from electra_tf.training import strategy as strategies
+from electra_tf.training.curves import Panel
+from electra_tf.training.interval import Interval
+from electra_tf.training.progress import Console
+
+TOKENS = "tokens"
+EXAMPLES = "examples"
+
+
+def step_values(
+    features: dict[str, tf.Tensor], outputs: dict[str, Any], num_tasks: int
+) -> dict[str, tf.Tensor]:
+    """Scalars of a training step besides its loss.
+
+    Args:
+      features: a replica's rows.
+      outputs: of `FinetuningModel.compute`.
+      num_tasks: rows of any other task are padding.
+
+    Returns:
+      Numbers of real tokens and of examples, which add up over replicas.
+    """
+    del outputs
+    real = features["task_id"] < num_tasks
+    return {
+        TOKENS: tf.reduce_sum(tf.cast(features["input_mask"], tf.float32)),
+        EXAMPLES: tf.reduce_sum(tf.cast(real, tf.float32)),
+    }
+
+
+def log_row(interval: Interval) -> dict[str, float]:
+    """The row of an interval.
+
+    `loss` is the mean over steps of the sum over a batch's examples, as the
+    original prints it.
+    """
+    return {
+        "loss": interval.mean("total_loss"),
+        "loss_per_example": interval.sums["total_loss"]
+        / max(interval.sums[EXAMPLES], 1.0),
+        "grad_norm": interval.mean("grad_norm"),
+        "learning_rate": interval.last["learning_rate"],
+    }
+
+
+def shown_items(row: dict[str, Any]) -> dict[str, str]:
+    """Items of the progress line, after the original's step, rate and times."""
+    shown = {
+        "loss": f"{row['loss']:.4f}",
+        "per example": f"{row['loss_per_example']:.4f}",
+        "grad norm": f"{row['grad_norm']:.2f}",
+        "lr": f"{row['learning_rate']:.2e}",
+    }
+    if row["tokens_per_second"] is not None:
+        shown["tokens/s"] = f"{row['tokens_per_second']:,.0f}"
+    return shown
+
+
+def panels(figures: Sequence[str]) -> tuple[Panel, ...]:
+    """The curves of a trial.
+
+    Args:
+      figures: of the evaluations while training; empty without any.
+    """
+    scores = [n for n in figures if not lower_is_better(n)]
+    losses = [n for n in figures if n.endswith("loss")]
+    return (
+        Panel(
+            "Loss per example",
+            train="loss_per_example",
+            evaluation=losses[0] if len(losses) == 1 else None,
+        ),
+        *(Panel(f"Dev {name}", evaluation=name) for name in scores[:6]),
+        Panel("Gradient norm before clipping", "grad_norm", log_scale=True),
+        Panel("Learning rate of the heads", "learning_rate"),
+    )
+
+
+def print_start(
+    console: Console,
+    config: FinetuningConfig,
+    notes: Sequence[str],
+    strategy: tf.distribute.Strategy,
+) -> None:
+    """Prints the configuration, the devices and what is probably not meant.
+
+    Args:
+      console: where it goes.
+      config: the resolved hparams.
+      notes: what was taken from the pre-trained model.
+      strategy: where the run runs.
+    """
+    console.heading("Config:")
+    console.table(config.as_dict())
+    console.line()
+    for text in notes:
+        console.line(text)
+    console.line(strategies.describe(strategy))
+    for text in config.warnings():
+        console.warning(text)
+
+
+def print_model(console: Console, model: FinetuningModel) -> None:
+    """Prints how many parameters there are, in the encoder and the heads."""
+
+    def count(variables: Sequence[tf.Variable]) -> int:
+        return sum(variable.shape.num_elements() for variable in variables)
+
+    total, encoder = count(model.variables), count(model.encoder.variables)
+    console.line(
+        f"Model: {total:,} parameters in {len(model.variables)} variables,"
+        f" {total - encoder:,} of them in the heads of"
+        f" {', '.join(model.task_names)}"
+    )
+
+
+def print_rates(
+    console: Console, config: FinetuningConfig, rates: Sequence[LayerRate]
+) -> None:
+    """Prints the learning rate of each layer.
+
+    Args:
+      console: where it goes.
+      config: says the rate of the heads.
+      rates: the trained layers, the lowest first.
+    """
+    decay = config.layerwise_lr_decay
+    how = "no layer-wise decay"
+    if decay > 0:
+        how = f"layer-wise decay {decay:g}"
+        if config.fix_layerwise_lr_decay:
+            how += ", corrected depths"
+        else:
+            how += ", as in the original: the top layer is two levels below"
+            how += " the heads (fix_layerwise_lr_decay makes it one)"
+    console.line(f"Learning rates before warm-up and decay ({how}):")
+    console.line("  part         depth  multiplier        rate  variables")
+    for row in reversed(rates):
+        rate = config.learning_rate * row.multiplier
+        console.line(
+            f"  {row.part:<11}  {row.depth:>5}  {row.multiplier:>10.6f}"
+            f"  {rate:>10.4e}  {row.num_variables:>9}"
+        )
+    if config.freeze_layers:
+        console.line(
+            f"  frozen: the embeddings and the {config.freeze_layers} lowest"
+            " layers"
+        )

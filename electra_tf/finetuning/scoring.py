@@ -1,0 +1,203 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Scores of a model on its tasks, while training and after it."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orbit
+import tensorflow as tf
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.evaluation.scorer import Scorer
+from electra_tf.evaluation.trials import main_figure
+from electra_tf.finetuning.model import FinetuningModel
+from electra_tf.finetuning.preprocessing import Preprocessor
+from electra_tf.finetuning.steps import PredictLoop, Row
+from electra_tf.finetuning.task import Task
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """A model's scores on a split of a task.
+
+    Attributes:
+      task: the task's name.
+      split: the split.
+      results: the original's figures, in its order.
+      details: figures beyond them.
+      collapse: what the model says of every example, where it always says
+        the same; else None.
+      text: the results on one line.
+    """
+
+    task: str
+    split: str
+    results: dict[str, float]
+    details: dict[str, float]
+    collapse: str | None
+    text: str
+
+
+class Evaluator(orbit.AbstractEvaluator):
+    """Predicts splits of tasks with a model as it is at the time.
+
+    Args:
+      config: the resolved hparams.
+      model: what is evaluated.
+      tasks: all of the model's.
+      preprocessor: of the same tasks.
+      strategy: where it runs.
+      should_stop: asked after each batch.
+    """
+
+    def __init__(
+        self,
+        config: FinetuningConfig,
+        model: FinetuningModel,
+        tasks: Sequence[Task],
+        preprocessor: Preprocessor,
+        strategy: tf.distribute.Strategy,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._tasks = list(tasks)
+        self._preprocessor = preprocessor
+        self._loop = PredictLoop(
+            task_names=tuple(task.name for task in tasks),
+            batch_size=config.eval_batch_size,
+            compute=lambda *args, **kwargs: with_total_loss(
+                model.compute(*args, **kwargs)
+            ),
+            seed=config.seed,
+            strategy=strategy,
+            should_stop=should_stop,
+        )
+
+    def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
+        """Evaluates all tasks on their dev sets; for the training session.
+
+        Args:
+          num_steps: not used: dev sets are evaluated whole.
+
+        Returns:
+          Figures by name, with several tasks by `<task>_<name>`.
+        """
+        del num_steps
+        found = [self.evaluate_task(task) for task in self._tasks]
+        return flat_figures(found)
+
+    def evaluate_task(self, task: Task, split: str = "dev") -> Evaluation:
+        """Evaluates a task on a split.
+
+        Args:
+          task: the task.
+          split: a split with labels.
+        """
+        scorer = self.score(task, split)
+        results = {name: float(value) for name, value in scorer.get_results()}
+        return Evaluation(
+            task.name,
+            split,
+            results,
+            {name: float(value) for name, value in scorer.get_details()},
+            _collapse(task, scorer),
+            scorer.results_str(),
+        )
+
+    def score(self, task: Task, split: str) -> Scorer:
+        """Returns a scorer that has seen the predictions on a split.
+
+        Args:
+          task: the task.
+          split: the split.
+        """
+        scorer = task.get_scorer(split)
+        self.predict(task, split, scorer.update)
+        return scorer
+
+    def predict(
+        self, task: Task, split: str, take: Callable[[Row], None]
+    ) -> None:
+        """Hands the outputs for each example of a split to a function.
+
+        Args:
+          task: the task.
+          split: the split.
+          take: gets one example's (or window's) outputs by name; the order
+            is not that of the data.
+        """
+        batches, _ = self._preprocessor.prepare_predict([task], split)
+
+        def take_own(name: str, row: Row) -> None:
+            if name == task.name:
+                take(row)
+
+        self._loop.predict(batches(), take_own)
+
+
+def with_total_loss(outputs: dict[str, Any]) -> dict[str, Any]:
+    """Names the loss as the training loops want it.
+
+    Args:
+      outputs: of `FinetuningModel.compute`.
+    """
+    return {**outputs, "total_loss": outputs["loss"]}
+
+
+def flat_figures(evaluations: Sequence[Evaluation]) -> dict[str, float]:
+    """All figures in one dictionary.
+
+    Args:
+      evaluations: of one or several tasks.
+
+    Returns:
+      Results and details by name; with several tasks by `<task>_<name>`.
+    """
+    several = len(evaluations) > 1
+    return {
+        f"{found.task}_{name}" if several else name: value
+        for found in evaluations
+        for name, value in (found.results | found.details).items()
+    }
+
+
+def main_figures(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Names, as in `flat_figures`, of the figures tasks are compared by."""
+    several = len(evaluations) > 1
+    names = []
+    for found in evaluations:
+        name = main_figure(list(found.results))
+        names.append(f"{found.task}_{name}" if several else name)
+    return names
+
+
+def check_figure(name: str, result: dict[str, float], hparam: str) -> None:
+    """Raises unless there is a figure of this name.
+
+    Args:
+      name: what the hparam says.
+      result: an evaluation's figures.
+      hparam: its name.
+
+    Raises:
+      UserError: listing the figures there are.
+    """
+    if name not in result:
+        raise UserError(
+            f"hparam {hparam}: there is no figure {name!r}; the evaluation"
+            f" gives: {', '.join(result)}"
+        )
+
+
+def _collapse(task: Task, scorer: Scorer) -> str | None:
+    single = scorer.single_prediction()
+    if single is None:
+        return None
+    names = getattr(task, "labels", None)
+    if names is None and hasattr(task, "label_mapping"):
+        names = {i: label for label, i in task.label_mapping.items()}
+    if names is not None and isinstance(single, int):
+        return f"every prediction is {names[single]!r}"
+    return f"every prediction is {single!r}"

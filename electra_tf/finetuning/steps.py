@@ -1,0 +1,209 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The inner loops of fine-tuning: training steps, and predictions row by row.
+
+Batches may differ in length. The graph is traced once for any length, so that
+a continued run computes with the same graph as one that never stopped.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.training import strategy as strategies
+from electra_tf.training.loop import EvalLoop, TrainLoop, training_seed
+
+Features = dict[str, tf.Tensor]
+Row = dict[str, np.ndarray]
+
+
+class FinetuningLoop(TrainLoop):
+    """A `TrainLoop` whose steps may be computed in several parts.
+
+    Args:
+      parts: equal parts of a batch whose gradients are added one after the
+        other, so that only one part's activations are in memory.
+      element_spec: types of a batch; lengths may be None.
+      **arguments: those of `TrainLoop`.
+    """
+
+    def __init__(self, *, parts: int, element_spec: Any, **arguments: Any):
+        super().__init__(**arguments)
+        self._parts = parts
+        self._run_step = tf.function(
+            self._distributed_step,
+            autograph=False,
+            input_signature=[element_spec],
+        )
+
+    def _replica_step(self, features: Features) -> tf.Tensor:
+        rows = strategies.replica_rows(features)
+        step = self._step.read_value()
+        seed = training_seed(self._seed, step)
+        gradients, values = self._gradients(rows, seed)
+        gradients = strategies.sum_over_replicas(gradients)
+        update = self._optimizer.update(gradients, step)
+        summed = strategies.sum_over_replicas(list(values.values()))
+        logged = dict(zip(values, summed, strict=True))
+        logged["grad_norm"] = update["grad_norm"]
+        logged["learning_rate"] = update["learning_rate"]
+        self._step.assign_add(1)
+        self._names = list(logged)
+        return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
+
+    def _gradients(
+        self, rows: Features, seed: tf.Tensor
+    ) -> tuple[list[Any], dict[str, tf.Tensor]]:
+        """Gradients and logged values of a replica's rows, part by part."""
+        if self._parts == 1:
+            return self._part_gradients(rows, seed)
+        count = next(iter(rows.values())).shape[0] // self._parts
+        total: list[Any] = []
+        values: dict[str, tf.Tensor] = {}
+        for part in range(self._parts):
+            piece = {
+                name: value[part * count : (part + 1) * count]
+                for name, value in rows.items()
+            }
+            own = tf.random.experimental.stateless_fold_in(seed, part)
+            # Without the order the parts would run side by side.
+            before = tf.nest.flatten(total, expand_composites=True)
+            before = [tensor for tensor in before if tensor is not None]
+            with tf.control_dependencies(before):
+                piece = {n: tf.identity(v) for n, v in piece.items()}
+                gradients, found = self._part_gradients(piece, own)
+            total = [
+                _added(a, b)
+                for a, b in zip(
+                    total or [None] * len(gradients), gradients, strict=True
+                )
+            ]
+            values = {n: v + values.get(n, 0.0) for n, v in found.items()}
+        return total, values
+
+    def _part_gradients(
+        self, rows: Features, seed: tf.Tensor
+    ) -> tuple[list[Any], dict[str, tf.Tensor]]:
+        with tf.GradientTape() as tape:
+            outputs = self._compute(rows, seed=seed, training=True)
+        gradients = tape.gradient(outputs["total_loss"], self._variables)
+        values = {
+            "total_loss": outputs["total_loss"],
+            **self._step_values(rows, outputs),
+        }
+        return gradients, values
+
+
+class PredictLoop(EvalLoop):
+    """An `EvalLoop` that hands the outputs of real rows to whoever asks.
+
+    Args:
+      task_names: in the order of their `task_id`.
+      batch_size: rows of every batch.
+      **arguments: those of `EvalLoop` besides what is read and measured.
+    """
+
+    def __init__(
+        self, *, task_names: tuple[str, ...], batch_size: int, **arguments: Any
+    ) -> None:
+        self._task_names = task_names
+        self._batch_size = batch_size
+        self._dataset: tf.data.Dataset | None = None
+        self._take: Callable[[str, Row], None] = lambda task, row: None
+        self._traced: Any = None
+        super().__init__(
+            create_dataset=lambda: self._dataset,
+            create_metrics=lambda: _Rows(self._task_names, self._take),
+            outputs=self._flat_outputs,
+            **arguments,
+        )
+        self._run_step = self._traced_step
+
+    def predict(
+        self, dataset: tf.data.Dataset, take: Callable[[str, Row], None]
+    ) -> None:
+        """Runs the model over a data set.
+
+        Args:
+          dataset: batches of all features.
+          take: called with the task's name and the outputs of each row that
+            is no padding, in the order of the data set.
+
+        Raises:
+          TrainingInterruptedError: a stop was asked for.
+        """
+        with tf.device("/cpu:0"):
+            self._dataset = dataset
+            self._take = take
+            self.evaluate(tf.constant(-1))
+
+    def _flat_outputs(
+        self, features: Features, outputs: Mapping[str, Any]
+    ) -> Features:
+        flat = {"task_id": features["task_id"]}
+        for name in self._task_names:
+            for key, value in outputs[name].items():
+                flat[f"{name}/{key}"] = value
+        return flat
+
+    def _traced_step(self, features: Features, index: tf.Tensor):
+        if self._traced is None:
+            spec = {
+                name: tf.TensorSpec(
+                    [self._batch_size, *element.shape[1:]], element.dtype
+                )
+                for name, element in self._dataset.element_spec.items()
+            }
+            self._traced = tf.function(
+                self._distributed_step,
+                autograph=False,
+                input_signature=[spec, tf.TensorSpec([], tf.int32)],
+            )
+        return self._traced(features, index)
+
+
+class _Rows:
+    """Splits batches into rows and leaves out padding."""
+
+    def __init__(
+        self, task_names: tuple[str, ...], take: Callable[[str, Row], None]
+    ) -> None:
+        self._task_names = task_names
+        self._take = take
+
+    def update(self, arrays: Row, total_loss: float) -> None:
+        """Takes the outputs of a batch."""
+        del total_loss
+        keys: dict[str, list[tuple[str, str]]] = {
+            name: [
+                (key, key.removeprefix(f"{name}/"))
+                for key in arrays
+                if key.startswith(f"{name}/")
+            ]
+            for name in self._task_names
+        }
+        for row, task_id in enumerate(arrays["task_id"]):
+            if task_id < len(self._task_names):
+                name = self._task_names[task_id]
+                self._take(
+                    name, {short: arrays[key][row] for key, short in keys[name]}
+                )
+
+    def result(self) -> dict[str, float]:
+        """Nothing: the rows have gone where they should."""
+        return {}
+
+
+def _added(a: Any, b: Any) -> Any:
+    """Adds two gradients; rows of `IndexedSlices` stay unmerged."""
+    if a is None or b is None:
+        return b if a is None else a
+    if isinstance(a, tf.IndexedSlices) and isinstance(b, tf.IndexedSlices):
+        return tf.IndexedSlices(
+            tf.concat([a.values, b.values], 0),
+            tf.concat([a.indices, b.indices], 0),
+            a.dense_shape,
+        )
+    return tf.convert_to_tensor(a) + tf.convert_to_tensor(b)

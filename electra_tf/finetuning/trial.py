@@ -1,0 +1,331 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""One trial: a fresh head on the pre-trained model, trained to the end."""
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orbit
+import tensorflow as tf
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints import electra_config
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.restore import assign
+from electra_tf.checkpoints.weights import Weights
+from electra_tf.finetuning import directories, report, scoring
+from electra_tf.finetuning.build import (
+    build_model,
+    build_optimizer,
+    layer_rates,
+    load_weights,
+    trained_variables,
+)
+from electra_tf.finetuning.early_stopping import Patience
+from electra_tf.finetuning.preprocessing import Preprocessor
+from electra_tf.finetuning.steps import FinetuningLoop
+from electra_tf.finetuning.task import Task
+from electra_tf.finetuning.trial_logs import TrialLogs
+from electra_tf.training import best, checkpointing
+from electra_tf.training import strategy as strategies
+from electra_tf.training.interruption import Interruption
+from electra_tf.training.interval import Interval
+from electra_tf.training.loop import TrainingInterruptedError
+from electra_tf.training.progress import Console
+from electra_tf.training.session import (
+    Reporting,
+    Schedule,
+    TrainingSession,
+)
+
+
+class Trial:
+    """Trains one model, continuing where an earlier run stopped.
+
+    Args:
+      config: the trial's own: its `seed` and `model_dir`.
+      weights: what it starts from; None for random weights.
+      tasks: what is learned.
+      preprocessor: of the same tasks.
+      strategy: where it runs.
+      console: where progress goes.
+      interruption: already active; asks for a stop.
+    """
+
+    def __init__(
+        self,
+        config: FinetuningConfig,
+        weights: Weights | None,
+        tasks: Sequence[Task],
+        preprocessor: Preprocessor,
+        strategy: tf.distribute.Strategy,
+        console: Console,
+        interruption: Interruption,
+    ) -> None:
+        self._config = config
+        self._weights = weights
+        self._tasks = list(tasks)
+        self._preprocessor = preprocessor
+        self._strategy = strategy
+        self._console = console
+        self._interruption = interruption
+        self._directory = config.model_dir
+        self._stopped_early = False
+        self._patience = Patience(
+            config.early_stopping_patience, config.keep_best
+        )
+        with strategies.creation_scope(strategy):
+            self.model = build_model(config, tasks)
+            self._step = orbit.utils.create_global_step()
+        self.evaluator = scoring.Evaluator(
+            config,
+            self.model,
+            tasks,
+            preprocessor,
+            strategy,
+            interruption.requested,
+        )
+
+    @property
+    def global_step(self) -> int:
+        """Updates done by the weights that the model has."""
+        return int(self._step.numpy())
+
+    def load(self, path: str) -> None:
+        """Loads a model that is only evaluated.
+
+        Args:
+          path: any kind of checkpoint.
+
+        Raises:
+          UserError: it is of another model, or has no heads for the tasks.
+        """
+        try:
+            found = assign(
+                open_weights(path),
+                self.model.variables,
+                allow_missing=self._config.allow_missing,
+            )
+        except UserError as error:
+            raise UserError(
+                f"{error}\n(Without do_train, init_checkpoint must be a model"
+                f" fine-tuned on {', '.join(self.model.task_names)}.)"
+            ) from error
+        self._step.assign(found.global_step or 0)
+        self._console.line(f"Evaluating {found}")
+
+    def train(self) -> bool:
+        """Trains to the end; afterwards the model is the one to evaluate.
+
+        Returns:
+          False where the run was asked to stop before the end.
+
+        Raises:
+          UserError: the directory holds another model, or data is unusable.
+        """
+        batches, num_steps = self._preprocessor.prepare_train()
+        if not num_steps:
+            raise UserError(
+                f"num_train_epochs {self._config.num_train_epochs:g} of"
+                f" {batches.n_examples} examples make no step of"
+                f" train_batch_size {self._config.train_batch_size}; raise"
+                " num_train_epochs."
+            )
+        self._build_training(batches, num_steps)
+        self._restore()
+        self._write_settings()
+        self._open_logs()
+        if not self._is_finished():
+            self._say_plan(batches.n_examples)
+            session = self._session()
+            result = session.run(evaluate_first=self._evaluation_due())
+            if "interrupted" in result and not self._stopped_early:
+                self._console.line(
+                    f"Stopped at step {self.global_step:,}; saved"
+                    f" {self._checkpoints.latest}. Run the same command again"
+                    " to continue from there."
+                )
+                return False
+            self._logs.draw()
+        if self._best:
+            self._load_best()
+        return True
+
+    def _build_training(
+        self, batches: Callable[..., tf.data.Dataset], num_steps: int
+    ) -> None:
+        config = self._config
+        with strategies.creation_scope(self._strategy):
+            self._optimizer = build_optimizer(config, self.model, num_steps)
+        with tf.device("/cpu:0"):
+            dataset = batches(seed=config.seed)
+            self._iterator = iter(dataset)
+        self._element_spec = dataset.element_spec
+        self._interval = Interval()
+        self._num_steps = num_steps
+        self._schedule = Schedule(
+            total_steps=num_steps,
+            log_every=config.log_every_n_steps,
+            save_every=config.save_checkpoints_steps,
+            eval_every=config.eval_every_n_steps,
+            eval_steps=-1,
+            most_per_chunk=config.iterations_per_loop,
+        )
+        self._checkpoints = checkpointing.Checkpoints(
+            self._directory,
+            model=self.model,
+            optimizer=self._optimizer,
+            step=self._step,
+            position={"iterator": self._iterator, "interval": self._interval},
+            keep=config.keep_checkpoint_max,
+        )
+
+    def _restore(self) -> None:
+        """Loads the newest checkpoint, else the starting weights."""
+        path = self._checkpoints.latest
+        if path is not None:
+            directories.check_same_run(self._directory, self._config.as_dict())
+            self._checkpoints.restore(path)
+            self._console.line(
+                f"Continuing from {path} (step {self.global_step:,})"
+            )
+        elif self._weights is not None:
+            found = load_weights(self._config, self._weights, self.model)
+            self._console.line(f"Starting from the weights of {found}")
+        else:
+            self._console.line("Starting from random weights")
+
+    def _write_settings(self) -> None:
+        """Writes what the model is, and the vocabulary, beside it."""
+        directories.make(self._directory)
+        config = self._config
+        checkpointing.write_config(self._directory, config.to_json())
+        electra_config.write_electra_config(self._directory, config.as_dict())
+        vocab = os.path.join(self._directory, directories.VOCAB_FILE)
+        tf.io.gfile.copy(config.vocab_file, vocab, overwrite=True)
+
+    def _open_logs(self) -> None:
+        step = self.global_step
+        title = f"{self._config.model_name} on"
+        self._logs = TrialLogs(
+            self._directory,
+            step,
+            f"{title} {', '.join(self._config.task_names)}",
+        )
+        self._best = None
+        if self._config.keep_best:
+            self._best = best.BestKeeper(
+                self._directory, self._config.keep_best, self._checkpoints
+            )
+
+    def _is_finished(self) -> bool:
+        if self._patience.is_over(self._logs.evaluations):
+            self._console.line(
+                "Training had already stopped early, at step"
+                f" {self.global_step:,}"
+            )
+            return True
+        if self.global_step >= self._num_steps and not self._evaluation_due():
+            self._console.line(f"Already trained to step {self.global_step:,}")
+            return True
+        return False
+
+    def _evaluation_due(self) -> bool:
+        """Whether the run stopped before an evaluation was through."""
+        step = self.global_step
+        return self._schedule.evaluates_at(step) and not any(
+            row["step"] == step for row in self._logs.evaluations
+        )
+
+    def _say_plan(self, n_examples: int) -> None:
+        config = self._config
+        self._console.heading("Running training")
+        self._console.line(
+            f"{self._num_steps:,} steps of {config.train_batch_size} examples:"
+            f" {config.num_train_epochs:g} epochs of {n_examples:,}"
+            f" (rows of padding included); seed {config.seed}"
+        )
+        rates = layer_rates(config, self.model)
+        report.print_rates(self._console, config, rates)
+
+    def _session(self) -> TrainingSession:
+        config = self._config
+        trainer = FinetuningLoop(
+            parts=config.gradient_accumulation_steps,
+            element_spec=self._element_spec,
+            compute=self._compute,
+            variables=trained_variables(config, self.model),
+            optimizer=self._optimizer,
+            iterator=self._iterator,
+            step=self._step,
+            seed=config.seed,
+            strategy=self._strategy,
+            step_values=functools.partial(
+                report.step_values, num_tasks=len(self._tasks)
+            ),
+            should_stop=self._interruption.requested,
+        )
+        return TrainingSession(
+            schedule=self._schedule,
+            trainer=trainer,
+            evaluator=self.evaluator,
+            checkpoints=self._checkpoints,
+            interval=self._interval,
+            interruption=self._interruption,
+            reporting=Reporting(
+                row=report.log_row,
+                shown=report.shown_items,
+                tokens=report.TOKENS,
+                train_sinks=self._logs.train_sinks,
+                evaluated=self._evaluated,
+            ),
+            console=self._console,
+            step=self._step,
+            seed=config.seed,
+            directory=self._directory,
+            strategy=self._strategy,
+        )
+
+    def _compute(
+        self, features: dict[str, tf.Tensor], seed: tf.Tensor, training: bool
+    ) -> dict[str, Any]:
+        done = tf.cast(self._step.read_value(), tf.float32)
+        outputs = self.model.compute(
+            features, training, seed, done / float(self._num_steps)
+        )
+        return scoring.with_total_loss(outputs)
+
+    def _evaluated(self, step: int, result: dict[str, float]) -> None:
+        """Logs an evaluation; keeps the best; stops if nothing gets better."""
+        if self._config.keep_best:
+            scoring.check_figure(self._config.keep_best, result, "keep_best")
+        self._logs.write_evaluation(step, result)
+        shown = ", ".join(f"{k} {v:.4f}" for k, v in result.items())
+        self._console.line(f"Evaluation at step {step:,}: {shown}")
+        if self._best and (text := self._best.update(step, result)):
+            self._console.line(f"  {text}")
+        self._logs.draw()
+        if step < self._num_steps and self._patience.is_over(
+            self._logs.evaluations
+        ):
+            self._stopped_early = True
+            figure = self._patience.figure(self._logs.evaluations)
+            self._console.line(
+                f"Stopping early: {self._config.early_stopping_patience}"
+                f" evaluations without a better {figure}"
+            )
+            # The session saves and leaves, as it does for a signal.
+            raise TrainingInterruptedError
+
+    def _load_best(self) -> None:
+        kept = os.path.join(self._directory, best.DIRECTORY)
+        path = tf.train.latest_checkpoint(kept)
+        if path is None:
+            return
+        checkpointing.restore_model(path, self.model, self._step)
+        self._console.line(
+            f"The best model by {self._config.keep_best}: {path}"
+        )
