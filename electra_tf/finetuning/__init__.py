@@ -8,7 +8,8 @@ May import: configure, text, data, modeling, optimization, checkpoints,
 training and evaluation; never pretraining.
 
 Reading order: `task` (the contract), `rows` (what is wrong with the data),
-`classification/`, `tagging/`, `question_answering/`, `custom` (a task from
-data alone), `registry`, `preprocessing` (examples -> cached records ->
-batches), `model`, `build`, `runner`.
+`schema` (a task as data), `classification/`, `tagging/`,
+`question_answering/`, `custom` (a task from a JSON file), `registry`,
+`preprocessing` and `record_cache` (examples -> cached records), `batches`,
+`model`, `build`, `start`, `trial`, `runner`.
 """

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Examples -> features -> cached records -> batches."""
 
-import hashlib
 import json
 import os
 import random
@@ -19,6 +18,7 @@ from electra_tf.data.feature_spec import (
     encode_example,
     shared_feature_specs,
 )
+from electra_tf.finetuning import record_cache
 from electra_tf.finetuning.batches import Batches
 from electra_tf.finetuning.rows import RowReport
 from electra_tf.finetuning.task import Example, Task
@@ -129,18 +129,19 @@ class Preprocessor:
         fingerprint = self._fingerprint(tasks, split, order, batch_size)
         name = "_".join(sorted(task.name for task in tasks)) + f"_{split}"
         prefix = os.path.join(
-            config.preprocessed_data_dir, f"{name}-{_digest(fingerprint)[:12]}"
+            config.preprocessed_data_dir,
+            f"{name}-{record_cache.digest(fingerprint)[:12]}",
         )
         metadata = None
         if config.use_tfrecords_if_existing and fingerprint["data"] is not None:
-            metadata = _read_metadata(prefix, fingerprint)
+            metadata = record_cache.read_metadata(prefix, fingerprint)
             reports = metadata["reports"].values() if metadata else []
             if config.strict_rows and any(r["rows"] for r in reports):
                 metadata = None  # reading again stops at the bad row
         if metadata is None:
             metadata = self._write(tasks, split, order, prefix, batch_size)
             metadata["fingerprint"] = fingerprint
-            _write_json(f"{prefix}.metadata", metadata)
+            record_cache.write_metadata(prefix, metadata)
         else:
             print(f"Using the records of an earlier run: {prefix}.tfrecord")
             for task in tasks:
@@ -242,12 +243,14 @@ class Preprocessor:
             "format": _FORMAT,
             "split": split,
             "batch_size": batch_size,
-            "order": _digest(repr(order.getstate())) if order else None,
+            "order": record_cache.digest(repr(order.getstate()))
+            if order
+            else None,
             "hparams": {n: getattr(self._config, n) for n in _DECIDING},
             "features": [repr(spec) for spec in self.feature_specs],
             "tasks": [task.fingerprint() for task in tasks],
             "vocabulary": [
-                _digest(list(task.tokenizer.vocab.items()))
+                record_cache.digest(list(task.tokenizer.vocab.items()))
                 for task in tasks
                 if task.tokenizer is not None
             ],
@@ -255,7 +258,9 @@ class Preprocessor:
         files = [task.data_files(split) for task in tasks]
         facts["data"] = None
         if all(paths is not None for paths in files):
-            facts["data"] = {p: _hash_file(p) for part in files for p in part}
+            facts["data"] = {
+                p: record_cache.hash_file(p) for part in files for p in part
+            }
         return json.loads(json.dumps(facts))
 
     def _print_reports(
@@ -284,46 +289,6 @@ class Preprocessor:
         if finds_answers and config.joint_prediction:
             return config.beam_size
         return 1
-
-
-def _digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _hash_file(path: str) -> str:
-    digest = hashlib.sha256()
-    with storage.open_file(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _read_metadata(
-    prefix: str, fingerprint: dict[str, Any]
-) -> dict[str, Any] | None:
-    """Returns the metadata of complete records with this fingerprint."""
-    record_path = f"{prefix}.tfrecord"
-    metadata_path = f"{prefix}.metadata"
-    if not (storage.exists(record_path) and storage.exists(metadata_path)):
-        return None
-    with storage.open_file(metadata_path, "rb") as file:
-        try:
-            metadata = json.loads(file.read())
-        except ValueError:
-            return None
-    if metadata.get("fingerprint") != fingerprint:
-        return None
-    if metadata.get("n_bytes") != storage.file_size(record_path):
-        return None
-    return metadata
-
-
-def _write_json(path: str, value: Any) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with storage.open_file(temporary, "wb") as file:
-        file.write((json.dumps(value, indent=1) + "\n").encode())
-    storage.rename(temporary, path)
 
 
 def _difference(

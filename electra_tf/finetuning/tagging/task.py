@@ -17,7 +17,7 @@ from electra_tf.finetuning.tagging.sentences import Sentence, read_sentences
 from electra_tf.finetuning.task import Example, Head, Task
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text import spans
-from electra_tf.text.alignment import WordAligner
+from electra_tf.text.alignment import WordAligner, place_words
 from electra_tf.text.tokenization import FullTokenizer
 
 CUT_WORDS = "words (of {split}) cut off as too long for max_seq_length{remedy}"
@@ -235,29 +235,14 @@ class TaggingTask(Task):
         }
 
     def _place(self, words: list[str]) -> tuple[list[int], list[int]]:
-        """Returns token ids, and the position of each word that fits.
-
-        The original cuts where the number of *words* of the whole sentence
-        no longer fits, and may not even begin with [CLS].
-        """
-        length = self.config.max_seq_length
-        reserved = 0
-        if not self.config.fix_tagging_truncation:
-            reserved = len(words) + 2
-        pieces = [self._aligner.encode_word(word) for word in words]
-        input_ids: list[int] = []
-        positions: list[int] = []
-        for i, ids in enumerate([[self._cls_id], *pieces, [self._sep_id]]):
-            is_word = 0 < i <= len(words)
-            # One place is for the [SEP] at the end.
-            overflows = is_word and len(input_ids) + len(ids) > length - 1
-            if overflows or reserved + len(input_ids) + 1 > length:
-                input_ids.append(self._sep_id)
-                break
-            if is_word:
-                positions.append(len(input_ids))
-            input_ids += ids
-        return input_ids, positions
+        """Returns token ids, and the position of each word that fits."""
+        return place_words(
+            [self._aligner.encode_word(word) for word in words],
+            self._cls_id,
+            self._sep_id,
+            self.config.max_seq_length,
+            count_words=not self.config.fix_tagging_truncation,
+        )
 
     def _read(self, split: str) -> list[Sentence]:
         return read_sentences(
