@@ -75,14 +75,12 @@ def panels(figures: Sequence[str]) -> tuple[Panel, ...]:
     Args:
       figures: of the evaluations while training; empty without any.
     """
-    scores = [n for n in figures if not lower_is_better(n)]
-    losses = [n for n in figures if n.endswith("loss")]
+    scores = [name for name in figures if not lower_is_better(name)]
+    losses = [name for name in figures if name.endswith("loss")]
     return (
-        Panel(
-            "Loss per example",
-            train="loss_per_example",
-            evaluation=losses[0] if len(losses) == 1 else None,
-        ),
+        # Apart from the dev loss: tagging's is one of words, doubled.
+        Panel("Training loss per example", train="loss_per_example"),
+        *(Panel(f"Dev {name}", evaluation=name) for name in losses[:1]),
         *(Panel(f"Dev {name}", evaluation=name) for name in scores[:6]),
         Panel("Gradient norm before clipping", "grad_norm", log_scale=True),
         Panel("Learning rate of the heads", "learning_rate"),

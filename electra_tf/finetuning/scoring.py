@@ -13,6 +13,7 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.evaluation.scorer import Scorer
 from electra_tf.evaluation.trials import main_figure
+from electra_tf.finetuning.batches import Batches
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.steps import PredictLoop, Row
@@ -64,6 +65,7 @@ class Evaluator(orbit.AbstractEvaluator):
     ) -> None:
         self._tasks = list(tasks)
         self._preprocessor = preprocessor
+        self._batches: dict[str, Batches] = {}
         self._loop = PredictLoop(
             task_names=tuple(task.name for task in tasks),
             batch_size=config.eval_batch_size,
@@ -128,13 +130,16 @@ class Evaluator(orbit.AbstractEvaluator):
           take: gets one example's (or window's) outputs by name; the order
             is not that of the data.
         """
-        batches, _ = self._preprocessor.prepare_predict([task], split)
+        key = f"{task.name}/{split}"
+        if key not in self._batches:
+            found, _ = self._preprocessor.prepare_predict([task], split)
+            self._batches[key] = found
 
         def take_own(name: str, row: Row) -> None:
             if name == task.name:
                 take(row)
 
-        self._loop.predict(batches(), take_own)
+        self._loop.predict(self._batches[key](), take_own)
 
 
 def with_total_loss(outputs: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.hparams_check import check_shapes, merged
-from electra_tf.checkpoints.sizes import infer_hparams
+from electra_tf.checkpoints.sizes import infer_hparams, not_inferable
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.model import encoder_sizes
 from electra_tf.text.vocab import check_vocab
@@ -75,6 +75,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
         f"{n} = {v} (of the pre-trained model)" for n, v in adopted.items()
     ]
     notes += _tokenizer_notes(config, weights)
+    notes += _guesses(config, weights)
     resolved = _with(config, adopted)
     _check_vocabulary(resolved)
     return Start(resolved, weights, tuple(notes))
@@ -175,6 +176,18 @@ def _tokenizer_notes(
         if is_stated(config, name)
         and weights.hparams.get(name, getattr(config, name))
         != getattr(config, name)
+    ]
+
+
+def _guesses(config: FinetuningConfig, weights: Weights | None) -> list[str]:
+    """Names what neither the checkpoint nor anybody says."""
+    if weights is None or weights.hparams:
+        return []
+    return [
+        f"{note}; it has no file that says so"
+        for note in not_inferable(weights.shapes)
+        if note.split(":")[0] not in config.model_hparam_overrides
+        and note.startswith(_UNSEEN_SIZES)
     ]
 
 

@@ -1,0 +1,80 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Results files: written whole, read back, never lost."""
+
+import io
+import json
+import math
+import pickle
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.finetuning.results import ResultsFiles, TrialRecord, text_of
+from electra_tf.training.progress import Console
+
+
+def _record(trial=1, value=50.0, collapsed=False):
+    return TrialRecord(
+        trial=trial,
+        seed=trial,
+        model_dir="m",
+        global_step=3,
+        results={"sts": {"pearson": value, "loss": 0.25}},
+        details={"sts": {"extra": 1.0}},
+        other_splits={},
+        collapsed={"sts": "every prediction is 0.5"} if collapsed else {},
+    )
+
+
+@pytest.fixture
+def files(finetuning_config):
+    def make(**hparams):
+        config = finetuning_config("sts", **hparams)
+        return ResultsFiles(config, Console(io.StringIO())), config
+
+    return make
+
+
+def test_undefined_figures_survive_reading_back(files):
+    results, config = files()
+    records = [_record(1, math.nan, collapsed=True), _record(2)]
+    results.write(records)
+    found = results.earlier_trials()
+    assert math.isnan(found[0].results["sts"]["pearson"])
+    assert found[1] == records[1]
+    written = json.loads(open(config.results_json).read())
+    assert written["collapsed_trials"] == [1] and written["best_trial"] == 2
+    assert written["statistics"]["sts"]["extra"]["mean"] == 1.0
+    pickled = pickle.loads(open(config.results_pkl, "rb").read())
+    assert list(pickled[1]["sts"]) == ["pearson", "loss"]
+
+
+def test_the_text_has_a_line_for_each_trial_and_task():
+    results = [{"a": {"x": 1.0, "y": 2.345}, "b": {"z": 0.0}}] * 2
+    assert text_of(results) == "a: x: 1.00 - y: 2.35\nb: z: 0.00\n" * 2
+
+
+def test_results_of_other_hparams_are_not_mixed(files):
+    files()[0].write([_record()])
+    with pytest.raises(UserError, match="learning_rate: 0.0001 -> 0.5"):
+        files(learning_rate=0.5)[0].earlier_trials()
+    assert files(num_trials=7, log_every_n_steps=1)[0].earlier_trials()
+
+
+@pytest.mark.parametrize("hparams", [{"overwrite": True}, {"do_train": False}])
+def test_results_of_another_kind_of_run_are_put_aside(files, hparams):
+    results, config = files()
+    results.write([_record()])
+    assert files(**hparams)[0].earlier_trials() == []
+    for path in (config.results_txt, config.results_pkl, config.results_json):
+        assert open(path + ".before", "rb").read()
+
+
+def test_a_file_that_is_no_results_file_is_named(files):
+    results, config = files()
+    results.write([_record()])
+    with open(config.results_json, "w") as file:
+        file.write("[]")
+    with pytest.raises(UserError, match="no results file"):
+        results.earlier_trials()

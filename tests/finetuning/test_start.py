@@ -1,0 +1,91 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes, casing and vocabulary are the pre-trained model's."""
+
+import shutil
+
+import pytest
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.finetuning.start import resolve_start
+
+
+@pytest.fixture
+def pretrained(tmp_path, golden_dir, tiny_vocab):
+    """A model folder as pre-training leaves it, and its vocabulary."""
+    from electra_tf.checkpoints import electra_config
+
+    directory = tmp_path / "models" / "small"
+    shutil.copytree(golden_dir / "ckpt_v200_relu_head3", directory)
+    electra_config.write_electra_config(
+        str(directory),
+        {
+            "model_size": "small",
+            "vocab_size": 200,
+            "embedding_size": 16,
+            "do_lower_case": False,
+            "generator_hidden_size": 0.5,
+            "model_hparam_overrides": {
+                "hidden_size": 36,
+                "num_hidden_layers": 2,
+                "num_attention_heads": 3,
+                "intermediate_size": 50,
+                "hidden_act": "relu",
+                "type_vocab_size": 3,
+                "max_position_embeddings": 40,
+            },
+        },
+    )
+    shutil.copy(tiny_vocab, directory / "vocab.txt")
+    return directory
+
+
+def _create(tmp_path, **hparams):
+    settings = {"task_names": ["cola"], "max_seq_length": 16, **hparams}
+    return FinetuningConfig.create("small", str(tmp_path), **settings)
+
+
+def test_what_nobody_stated_comes_from_the_model(pretrained, tmp_path):
+    start = resolve_start(_create(tmp_path))
+    found = start.config
+    assert found.embedding_size == 16 and found.vocab_size == 200
+    assert found.model_hparam_overrides["num_attention_heads"] == 3
+    assert found.do_lower_case is False
+    assert found.vocab_file == str(pretrained / "vocab.txt")
+    assert any("do_lower_case = False" in note for note in start.notes)
+    # What follows from the task is still there.
+    assert found.num_train_epochs == 3.0 and found.task_names == ["cola"]
+
+
+def test_what_somebody_stated_stays_and_is_told(pretrained, tmp_path):
+    start = resolve_start(_create(tmp_path, do_lower_case=True))
+    assert start.config.do_lower_case is True
+    assert any("pre-trained with False" in note for note in start.notes)
+
+
+def test_given_overrides_join_the_model_s(pretrained, tmp_path):
+    given = {"hidden_dropout_prob": 0.0}
+    found = resolve_start(_create(tmp_path, model_hparam_overrides=given))
+    overrides = found.config.model_hparam_overrides
+    assert overrides["hidden_dropout_prob"] == 0.0
+    assert overrides["hidden_size"] == 36
+
+
+def test_a_longer_sequence_than_the_model_s_is_refused(pretrained, tmp_path):
+    with pytest.raises(UserError, match="max_seq_length"):
+        resolve_start(_create(tmp_path, max_seq_length=64))
+
+
+def test_a_vocabulary_that_does_not_fit_is_refused(
+    pretrained, tmp_path, golden_dir
+):
+    config = _create(tmp_path, vocab_file=str(golden_dir / "vocab.txt"))
+    with pytest.raises(UserError, match="30522 tokens but the model has 200"):
+        resolve_start(config)
+
+
+def test_random_weights_need_no_folder(tmp_path, tiny_vocab):
+    config = _create(tmp_path, init_checkpoint=None, vocab_file=tiny_vocab)
+    start = resolve_start(config)
+    assert start.weights is None and start.config == config
