@@ -139,9 +139,6 @@ class _Run:
         if trial == 1:
             report.print_model(self._console, run.model)
         if config.do_train:
-            # Not before: settings that make no model must not cost the old one.
-            if config.overwrite and directories.remove(config.model_dir):
-                self._console.line(f"--overwrite: deleted {config.model_dir}")
             if not run.train():
                 raise TrainingInterruptedError
         else:

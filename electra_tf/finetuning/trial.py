@@ -135,6 +135,9 @@ class Trial:
                 " num_train_epochs."
             )
         self._build_training(batches, num_steps)
+        # Not before: what makes no model must not cost the old one.
+        if self._config.overwrite and directories.remove(self._directory):
+            self._console.line(f"--overwrite: deleted {self._directory}")
         self._restore()
         self._write_settings()
         self._open_logs()
