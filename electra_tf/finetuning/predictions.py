@@ -53,9 +53,7 @@ def write_test_outputs(
         tf.io.gfile.makedirs(os.path.dirname(path))
         scorer = task.get_scorer(split)
         if hasattr(scorer, "write_predictions"):
-            count = _answer_questions(
-                config, evaluator, task, split, scorer, path
-            )
+            count = _answer_questions(evaluator, task, split, scorer, path)
         else:
             count = _predict(evaluator, task, split, path)
         console.line(f"{task.name}, {split}: {count} predictions in {path}")
@@ -85,30 +83,15 @@ def _predict(evaluator: Evaluator, task: Task, split: str, path: str) -> int:
 
 
 def _answer_questions(
-    config: FinetuningConfig,
-    evaluator: Evaluator,
-    task: Task,
-    split: str,
-    scorer: Any,
-    path: str,
+    evaluator: Evaluator, task: Task, split: str, scorer: Any, path: str
 ) -> int:
     """Question -> answer; none where the odds of having none are high."""
     evaluator.predict(task, split, scorer.update)
+    # The files of answers and odds are the test set's from here on.
     scorer.write_predictions()
-    answers = _read_json(config.qa_preds_file(task.name))
-    odds_file = config.qa_na_file(task.name)
-    odds = _read_json(odds_file) if tf.io.gfile.exists(odds_file) else {}
-    may_have_none = task.name == "squad" or getattr(task, "v2", False)
-    for question in answers:
-        if may_have_none and odds.get(question, 0) > config.qa_na_threshold:
-            answers[question] = ""
+    answers = scorer.final_answers()
     _write(path, (json.dumps(answers) + "\n").encode())
     return len(answers)
-
-
-def _read_json(path: str) -> dict[str, Any]:
-    with tf.io.gfile.GFile(path) as file:
-        return json.load(file)
 
 
 def _write(path: str, data: bytes) -> None:

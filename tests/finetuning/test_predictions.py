@@ -1,0 +1,96 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions on test sets: what is written, and in which units."""
+
+import io
+import json
+import pathlib
+import pickle
+
+import numpy as np
+
+from electra_tf.finetuning.predictions import write_test_outputs
+from electra_tf.training.progress import Console
+
+
+class Evaluator:
+    """Gives fixed outputs."""
+
+    def __init__(self, rows):
+        self._rows = rows
+
+    def predict(self, task, split, take):
+        for row in self._rows:
+            take(row)
+
+
+class Task:
+    """A task with a test set and a set that is not there."""
+
+    name = "mine"
+
+    def __init__(self, scorer=None):
+        self._scorer = scorer
+
+    def get_test_splits(self):
+        return ["test", "diagnostic"]
+
+    def has_split(self, split):
+        return split == "test"
+
+    def get_scorer(self, split):
+        return self._scorer
+
+
+def _write(config, rows, task):
+    stream = io.StringIO()
+    paths = write_test_outputs(
+        config, Evaluator(rows), task, 3, Console(stream)
+    )
+    (path,) = map(pathlib.Path, paths)
+    assert path.name == "mine_test_3_predictions.pkl"
+    assert "there is no diagnostic split" in stream.getvalue()
+    return path.read_bytes()
+
+
+def test_classes_have_their_logits_in_the_order_of_ids(finetuning_config):
+    rows = [{"eid": i, "logits": np.array([i, 1.0])} for i in (4, 0, 2)]
+    found = pickle.loads(_write(finetuning_config("cola"), rows, Task()))
+    assert list(found) == [0, 2, 4]
+    np.testing.assert_array_equal(found[2], [2.0, 1.0])
+
+
+def test_numbers_are_in_the_task_s_own_range(finetuning_config):
+    task = Task()
+    task.unscale = lambda value: 5 * value
+    rows = [{"eid": 0, "predictions": np.float32(0.5), "targets": 0.0}]
+    found = pickle.loads(_write(finetuning_config("sts"), rows, task))
+    assert found == {0: 2.5}
+
+
+def test_words_have_a_label_each(finetuning_config):
+    row = {
+        "eid": 0,
+        "logits": np.zeros([4, 3]),
+        "predictions": np.array([2, 1, 0, 0]),
+        "labels_mask": np.array([1.0, 1.0, 0.0, 0.0]),
+    }
+    found = pickle.loads(_write(finetuning_config("chunk"), [row], Task()))
+    np.testing.assert_array_equal(found[0], [2, 1])
+
+
+def test_questions_have_their_answers(finetuning_config):
+    class Scorer:
+        seen = 0
+
+        def update(self, row):
+            self.seen += 1
+
+        def write_predictions(self):
+            assert self.seen == 2
+
+        def final_answers(self):
+            return {"q1": "Paris", "q2": ""}
+
+    found = _write(finetuning_config("cola"), [{}, {}], Task(Scorer()))
+    assert json.loads(found) == {"q1": "Paris", "q2": ""}
