@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.checkpoints.prefixes import find_checkpoint
 from electra_tf.checkpoints.weights import (
     SLOT_SUFFIXES,
     STEP_NAME,
@@ -99,8 +100,6 @@ def open_native(path: str) -> Weights:
     Raises:
       UserError: if there is none, it cannot be read or is of another kind.
     """
-    from electra_tf.checkpoints.tf1 import find_checkpoint
-
     return _NativeWeights(find_checkpoint(path))
 
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.checkpoints.native import variables_by_name
-from electra_tf.checkpoints.tf1 import shape_hint
+from electra_tf.checkpoints.shape_hints import shape_hint
 from electra_tf.checkpoints.weights import Weights
 
 _MOST_LINES = 8
@@ -47,6 +47,11 @@ class Coverage:
     slots_left: int
     global_step: int | None
 
+    @property
+    def slots(self) -> int:
+        """Number of Adam slots in the file."""
+        return self.slots_loaded + self.slots_left
+
     def __str__(self) -> str:
         total = len(self.loaded) + len(self.missing) + len(self.other_shape)
         step = "not stored" if self.global_step is None else self.global_step
@@ -71,6 +76,7 @@ def assign(
     variables: Iterable[tf.Variable],
     *,
     allow_missing: str | None = None,
+    missing_is_fine: bool = False,
     optimizer: Any = None,
 ) -> Coverage:
     """Gives variables a checkpoint's values.
@@ -81,6 +87,7 @@ def assign(
       allow_missing: regular expression; variables whose names it matches
         somewhere may be missing, or of another shape, and then keep their
         values.
+      missing_is_fine: any variable may be missing, none of another shape.
       optimizer: takes the Adam slots, all of them; has `m` and `v` by
         variable name. None leaves them in the file.
 
@@ -113,7 +120,9 @@ def assign(
     }
     loaded = tuple(targets)
     check_shapes(weights.path, targets, weights)
-    _check_missing(weights, wanted, [n for n in missing if not may_lack(n)])
+    if not missing_is_fine:
+        refused = [name for name in missing if not may_lack(name)]
+        _check_missing(weights, wanted, refused)
     if optimizer is not None:
         targets |= _slot_targets(weights, optimizer)
     # All of it before any of it is assigned: a cut file must change nothing.
@@ -164,7 +173,12 @@ def check_shapes(
             )
     if lines:
         raise UserError(
-            "\n".join([f"{path} is of another model:", *_listed("", lines)])
+            "\n".join(
+                [
+                    f"{path} is of another model, shapes differ:",
+                    *_listed("", lines),
+                ]
+            )
         )
 
 

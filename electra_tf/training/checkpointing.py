@@ -12,7 +12,7 @@ from configure.errors import UserError
 from electra_tf.checkpoints import native
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import Coverage, assign
-from electra_tf.checkpoints.tf1 import shape_hint
+from electra_tf.checkpoints.shape_hints import shape_hint
 from electra_tf.checkpoints.weights import Weights
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
