@@ -161,9 +161,15 @@ def check_shapes(
     for name, variable in variables.items():
         spec, shape = weights.specs[name], tuple(variable.shape)
         if spec.shape != shape:
+            remedy = f"change {shape_hint(name, spec.shape, shape)}"
+            if name.endswith("position_embeddings"):
+                remedy += (
+                    ", or make the table fit with convert_checkpoint"
+                    f" --extend_positions={shape[0]}"
+                )
             lines.append(
                 f"{name}: checkpoint {list(spec.shape)}, model {list(shape)};"
-                f" change {shape_hint(name, spec.shape, shape)}"
+                f" {remedy}"
             )
         elif spec.dtype != variable.dtype.as_numpy_dtype:
             lines.append(
