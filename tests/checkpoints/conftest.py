@@ -1,0 +1,120 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints by shape: random values that nobody has to keep."""
+
+import json
+import zlib
+
+import numpy as np
+import pytest
+
+from electra_tf.checkpoints.weights import (
+    SLOT_SUFFIXES,
+    STEP_NAME,
+    TensorSpec,
+    Weights,
+)
+
+STEP = 1234
+
+
+class RandomWeights(Weights):
+    """Every tensor is drawn when it is read, from a seed of its name."""
+
+    def __init__(self, shapes, slots=True, step=STEP, path="random"):
+        suffixes = ("", *SLOT_SUFFIXES) if slots else ("",)
+        specs = {
+            name + suffix: TensorSpec(tuple(shape), np.dtype(np.float32))
+            for name, shape in shapes.items()
+            for suffix in suffixes
+        }
+        if step is not None:
+            specs[STEP_NAME] = TensorSpec((), np.dtype(np.int64))
+        self._step = step
+        super().__init__(path, "memory", specs)
+
+    def read(self, name):
+        if name == STEP_NAME:
+            return np.asarray(self._step, np.int64)
+        random = np.random.default_rng(zlib.crc32(name.encode()))
+        return random.standard_normal(self.specs[name].shape, np.float32)
+
+
+def scaled_down(shape, factor):
+    """Divides the large axes, all by one factor."""
+    return [max(1, size // factor) if size > 8 else size for size in shape]
+
+
+def assert_same_tensors(found, expected):
+    assert found.specs == expected.specs
+    for name in expected.specs:
+        value, wanted = found.read(name), np.asarray(expected.read(name))
+        assert value.dtype == wanted.dtype, name
+        assert value.tobytes() == wanted.tobytes(), name
+
+
+@pytest.fixture(scope="session")
+def random_weights():
+    return RandomWeights
+
+
+@pytest.fixture(scope="session")
+def same_tensors():
+    return assert_same_tensors
+
+
+@pytest.fixture(scope="session")
+def smaller():
+    return scaled_down
+
+
+@pytest.fixture(scope="session")
+def all_configs(golden_dir):
+    """Variables of every configuration of the original: shapes by name."""
+    text = (golden_dir / "variables_all_configs.json").read_text()
+    configs = json.loads(text)
+    for config in configs.values():
+        config["shapes"] = {
+            v["name"]: v["shape"]
+            for v in config["creation_order_model_variables"]
+            if v["name"] != STEP_NAME
+        }
+    return configs
+
+
+# Known here, so that tests can be told apart without the file.
+CONFIGS = [
+    "pretrain/small",
+    "pretrain/base",
+    "pretrain/large",
+    "pretrain/base_paper_settings",
+    "pretrain/large_paper_settings",
+    "pretrain/small_electric",
+    "pretrain/small_electric_with_electra_objective_left_True",
+    "pretrain/small_untied_generator_False",
+    "pretrain/small_mlm_electra_objective_False",
+    "pretrain/small_untied_generator_embeddings",
+    "pretrain/small_uniform_generator",
+    "pretrain/small_two_tower_generator_electra",
+    "pretrain/small_electric_untied_generator_embeddings",
+    "pretrain/debug_small",
+    "pretrain/debug_base",
+    *(
+        f"finetune/{size}_{task}"
+        for size in ("small", "base", "large")
+        for task in ("cola", "sts", "squad", "chunk")
+    ),
+    "finetune/small_mnli",
+    "finetune/small_squadv1",
+    "finetune/small_squad_nojoint",
+    "finetune/small_squad_noanswerable",
+    "finetune/small_squad_answerable_no_start",
+]
+
+
+def pytest_generate_tests(metafunc):
+    if "config_name" in metafunc.fixturenames:
+        metafunc.parametrize("config_name", CONFIGS)
+    if "pretrain_name" in metafunc.fixturenames:
+        names = [name for name in CONFIGS if name.startswith("pretrain/")]
+        metafunc.parametrize("pretrain_name", names)

@@ -1,0 +1,115 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The sizes beside the weights."""
+
+import json
+
+import pytest
+
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints import hparams_check
+from electra_tf.checkpoints.electra_config import (
+    FILE_NAME,
+    config_text,
+    read_electra_config,
+    write_electra_config,
+)
+from electra_tf.checkpoints.sizes import infer_hparams
+
+
+def test_inferred_hparams_come_back(config_name, all_configs, tmp_path):
+    hparams = infer_hparams(all_configs[config_name]["shapes"])
+    write_electra_config(str(tmp_path / "new"), hparams)
+    read = read_electra_config(str(tmp_path / "new"))
+    assert {name: read[name] for name in hparams} == hparams
+    assert hparams_check.resolve(read) == hparams_check.resolve(hparams)
+
+
+def test_a_whole_config_leaves_out_what_is_not_the_models(tmp_path):
+    config = PretrainingConfig.create(
+        "m", "secret_folder", model_size="base", do_lower_case=False
+    )
+    path = write_electra_config(str(tmp_path), config.as_dict())
+    text = (tmp_path / FILE_NAME).read_text()
+    assert path.endswith(FILE_NAME)
+    assert "secret_folder" not in text
+    assert "learning_rate" not in text
+    read = read_electra_config(str(tmp_path))
+    assert (read["model_size"], read["embedding_size"]) == ("base", 768)
+    assert read["do_lower_case"] is False
+
+
+def test_other_programs_find_their_keys():
+    contents = json.loads(config_text({"model_size": "large"}))
+    assert contents["format_version"] == 1
+    expected = {
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+        "embedding_size": 1024,
+        "vocab_size": 30522,
+        "max_position_embeddings": 512,
+        "do_lower_case": True,
+        "strip_accents": True,
+    }
+    assert {k: contents[k] for k in expected} == expected
+
+
+@pytest.mark.parametrize("name", ["bert_config.json", "config.json", FILE_NAME])
+def test_keys_of_other_programs_are_understood(name, tmp_path):
+    (tmp_path / name).write_text(
+        json.dumps(
+            {
+                "vocab_size": 35000,
+                "embedding_size": 128,
+                "hidden_size": 256,
+                "num_hidden_layers": 12,
+                "num_attention_heads": 4,
+                "intermediate_size": 1024,
+                "hidden_act": "gelu",
+                "layer_norm_eps": 1e-12,
+                "architectures": ["ElectraForPreTraining"],
+            }
+        )
+    )
+    sizes = hparams_check.resolve(read_electra_config(str(tmp_path)))
+    assert (sizes.vocab_size, sizes.embedding_size) == (35000, 128)
+    assert sizes.encoder.hidden_size == 256
+
+
+def test_a_runs_own_config_is_understood(tmp_path, tiny_config):
+    config = tiny_config(generator_hidden_size=0.5)
+    (tmp_path / "config.json").write_text(config.to_json())
+    read = read_electra_config(str(tmp_path))
+    assert read["generator_hidden_size"] == 0.5
+    assert read["model_hparam_overrides"]["num_attention_heads"] == 2
+    assert "model_name" not in read
+
+
+def test_no_file_says_nothing(tmp_path):
+    assert read_electra_config(str(tmp_path)) == {}
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"format_version": 2}, "format_version is 2"),
+        ({"hidden_size": 512}, "hidden_size is 512, but `hparams` make it 256"),
+        ({"hparams": []}, "expected a JSON object"),
+        ({"hparams": {"modl_size": "base"}}, "model_size"),
+    ],
+)
+def test_a_file_that_cannot_be_is_refused_by_name(change, words, tmp_path):
+    contents = {**json.loads(config_text({})), **change}
+    (tmp_path / FILE_NAME).write_text(json.dumps(contents))
+    with pytest.raises(UserError, match=words) as caught:
+        read_electra_config(str(tmp_path))
+    assert FILE_NAME in str(caught.value)
+
+
+def test_half_a_file_is_refused_by_name(tmp_path):
+    (tmp_path / FILE_NAME).write_text(config_text({})[:40])
+    with pytest.raises(UserError, match=f"{FILE_NAME}: not valid JSON"):
+        read_electra_config(str(tmp_path))

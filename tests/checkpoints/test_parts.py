@@ -1,0 +1,133 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""One network out of two: nothing lost, nothing unsaid."""
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.checkpoints.parts import has_part, select_part
+
+
+@pytest.fixture
+def of_config(all_configs, random_weights):
+    def make(name, **options):
+        return random_weights(all_configs[name]["shapes"], **options)
+
+    return make
+
+
+def scopes(weights):
+    return sorted({name.split("/")[0] for name in weights.shapes})
+
+
+def test_parts_together_are_the_whole(pretrain_name, of_config):
+    whole = of_config(pretrain_name)
+    parts = [
+        select_part(whole, part)
+        for part in ("discriminator", "generator")
+        if has_part(whole, part)
+    ]
+    names = {name for part in parts for name in part.specs}
+    assert names == set(whole.specs)
+    for part in parts:
+        assert set(part.dropped) == set(whole.specs) - set(part.specs)
+        assert part.global_step == 1234
+        assert len(part.slots) == 2 * len(part.shapes)
+    assert select_part(whole, "all") is whole
+
+
+def test_tied_embeddings_are_in_both(of_config):
+    whole = of_config("pretrain/small")
+    name = "electra/embeddings/word_embeddings"
+    for part in ("discriminator", "generator"):
+        assert name in select_part(whole, part).specs
+        assert f"{name}/adam_v" in select_part(whole, part).specs
+
+
+def test_the_generator_has_no_more_of_the_discriminator(of_config):
+    part = select_part(of_config("pretrain/small"), "generator")
+    assert scopes(part) == ["electra", "generator", "generator_predictions"]
+    theirs = {n for n in part.shapes if n.startswith("electra/")}
+    assert all(n.startswith("electra/embeddings/") for n in theirs)
+    assert len(theirs) == 5
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        (
+            "pretrain/small_untied_generator_embeddings",
+            ["generator", "generator_predictions"],
+        ),
+        (
+            "pretrain/small_electric",
+            ["cloze_predictions", "electra", "generator_ltr", "generator_rtl"],
+        ),
+        (
+            "pretrain/small_electric_untied_generator_embeddings",
+            ["cloze_predictions", "generator_ltr", "generator_rtl"],
+        ),
+        (
+            "pretrain/small_untied_generator_False",
+            ["electra", "generator_predictions"],
+        ),
+        (
+            "pretrain/small_mlm_electra_objective_False",
+            ["electra", "generator_predictions"],
+        ),
+    ],
+)
+def test_every_kind_of_generator(name, expected, of_config):
+    assert scopes(select_part(of_config(name), "generator")) == expected
+
+
+def test_a_fine_tuned_model_is_a_discriminator_with_its_head(of_config):
+    whole = of_config("finetune/small_squad")
+    assert select_part(whole, "discriminator").specs == whole.specs
+    encoder = select_part(whole, "encoder")
+    assert scopes(encoder) == ["electra"]
+    assert "task_specific/squad/dense/kernel" in encoder.dropped
+
+
+@pytest.mark.parametrize(
+    "name, part, words",
+    [
+        (
+            "pretrain/small_mlm_electra_objective_False",
+            "discriminator",
+            "no discriminator: it is a masked LM",
+        ),
+        (
+            "pretrain/small_uniform_generator",
+            "generator",
+            "no generator: it is a discriminator",
+        ),
+        (
+            "finetune/small_cola",
+            "generator",
+            "no generator: it is a fine-tuned model",
+        ),
+    ],
+)
+def test_a_part_that_is_not_there_is_refused(name, part, words, of_config):
+    whole = of_config(name)
+    assert not has_part(whole, part)
+    with pytest.raises(UserError, match=words):
+        select_part(whole, part)
+
+
+def test_one_part_for_the_other_is_refused(of_config):
+    whole = of_config("pretrain/small")
+    for part, other in (
+        ("discriminator", "generator"),
+        ("generator", "discriminator"),
+    ):
+        alone = select_part(whole, part)
+        with pytest.raises(UserError, match=f"it is a {part}.*--part={part}"):
+            select_part(alone, other)
+        assert select_part(alone, part).specs == alone.specs
+
+
+def test_an_unknown_part_is_refused(of_config):
+    with pytest.raises(UserError, match="expected one of all, discriminator"):
+        select_part(of_config("finetune/small_cola"), "decoder")

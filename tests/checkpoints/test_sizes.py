@@ -1,0 +1,263 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes tell the hparams, and hparams that do not fit are named."""
+
+import pytest
+
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints.hparams_check import (
+    check_hparams,
+    check_shapes,
+    merged,
+    resolve,
+)
+from electra_tf.checkpoints.measured import measure
+from electra_tf.checkpoints.sizes import infer_hparams, not_inferable
+from electra_tf.pretraining.model import PretrainingModel
+
+
+def model_shapes(tiny_vocab, **hparams):
+    config = PretrainingConfig.create(
+        "m", "d", vocab_file=tiny_vocab, max_seq_length=16, **hparams
+    )
+    model = PretrainingModel(config)
+    return {v.name.split(":")[0]: list(v.shape) for v in model.variables}
+
+
+def test_sizes_equal_those_of_the_hparams(config_name, all_configs):
+    config = all_configs[config_name]
+    stored = measure(config["shapes"])
+    inferred = resolve(infer_hparams(config["shapes"]))
+    assert inferred.encoder == stored.encoder
+    assert inferred.embedding_size == stored.embedding_size
+    if config_name.startswith("pretrain/"):
+        given = dict(config["hparams"])
+        # Two towers are taken for Electric's; the variables are the same.
+        assert inferred == stored == resolve(given)
+        check_shapes(config["shapes"], given, "test")
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("pretrain/small", {"model_size": "small", "embedding_size": 128}),
+        ("pretrain/large", {"model_size": "large", "embedding_size": 1024}),
+        (
+            "pretrain/base_paper_settings",
+            {"model_size": "base", "generator_hidden_size": 0.333},
+        ),
+        ("pretrain/small_uniform_generator", {"uniform_generator": True}),
+        ("pretrain/small_untied_generator_False", {"untied_generator": False}),
+        (
+            "pretrain/small_mlm_electra_objective_False",
+            {"electra_objective": False},
+        ),
+        (
+            "pretrain/small_electric_untied_generator_embeddings",
+            {"electric_objective": True, "untied_generator_embeddings": True},
+        ),
+        (
+            "pretrain/debug_small",
+            {
+                "model_hparam_overrides": {
+                    "hidden_size": 144,
+                    "num_hidden_layers": 3,
+                    "num_attention_heads": 4,
+                }
+            },
+        ),
+        ("finetune/base_squad", {"model_size": "base", "embedding_size": 768}),
+    ],
+)
+def test_hparams_are_in_the_users_words(name, expected, all_configs):
+    hparams = infer_hparams(all_configs[name]["shapes"])
+    assert {k: hparams[k] for k in expected} == expected
+    assert hparams["vocab_size"] == 30522
+    named = "debug" not in name
+    assert ("model_hparam_overrides" not in hparams) == named
+
+
+def test_small_models_built_from_inferred_hparams_are_the_same(
+    pretrain_name, all_configs, tiny_vocab
+):
+    if "/small" not in pretrain_name and "/debug" not in pretrain_name:
+        pytest.skip("base and large are built by a slow test")
+    shapes = all_configs[pretrain_name]["shapes"]
+    assert model_shapes(tiny_vocab, **infer_hparams(shapes)) == shapes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pretrain/base",
+        "pretrain/base_paper_settings",
+        "pretrain/large",
+        "pretrain/large_paper_settings",
+    ],
+)
+def test_base_and_large_built_from_inferred_hparams_are_the_same(
+    name, all_configs, tiny_vocab
+):
+    shapes = all_configs[name]["shapes"]
+    assert model_shapes(tiny_vocab, **infer_hparams(shapes)) == shapes
+
+
+@pytest.mark.parametrize("hidden, heads", [(64, 1), (200, 2), (130, 2)])
+def test_any_hidden_size_makes_a_model(hidden, heads, tiny_vocab):
+    shapes = model_shapes(
+        tiny_vocab,
+        vocab_size=200,
+        embedding_size=8,
+        uniform_generator=True,
+        model_hparam_overrides={
+            "hidden_size": hidden,
+            "num_hidden_layers": 1,
+            "num_attention_heads": heads,
+            "intermediate_size": 50,
+            "max_position_embeddings": 40,
+            "type_vocab_size": 3,
+        },
+    )
+    hparams = infer_hparams(shapes)
+    assert model_shapes(tiny_vocab, **hparams) == shapes
+    assert any(f": {heads} assumed" in note for note in not_inferable(shapes))
+
+
+def test_a_fine_tuned_model_says_nothing_about_a_generator(all_configs):
+    hparams = infer_hparams(all_configs["finetune/small_squad"]["shapes"])
+    assert set(hparams) == {"model_size", "embedding_size", "vocab_size"}
+
+
+def test_a_generator_alone_is_described_by_its_own_sizes(
+    all_configs, tiny_vocab
+):
+    shapes = all_configs["pretrain/small"]["shapes"]
+    kept = ("generator", "electra/embeddings/")
+    part = {n: s for n, s in shapes.items() if n.startswith(kept)}
+    hparams = infer_hparams(part)
+    assert hparams["model_hparam_overrides"]["hidden_size"] == 64
+    assert hparams["generator_hidden_size"] == 1.0
+    built = model_shapes(tiny_vocab, **hparams)
+    assert {n: built[n] for n in part} == part
+    assert any("unknown without" in note for note in not_inferable(part))
+
+
+def test_what_cannot_be_seen_is_listed(all_configs):
+    notes = "\n".join(
+        not_inferable(all_configs["pretrain/small_electric"]["shapes"])
+    )
+    for name in ("num_attention_heads: 4", "hidden_act", "electric_objective"):
+        assert name in notes
+
+
+@pytest.mark.parametrize(
+    "given, named, values",
+    [
+        ({"model_size": "base"}, "model_size", (256, 768)),
+        ({"vocab_size": 5000}, "vocab_size", (30522, 5000)),
+        ({"embedding_size": 64}, "embedding_size", (128, 64)),
+        (
+            {"generator_hidden_size": 1.0},
+            "generator_hidden_size",
+            (64, 256),
+        ),
+        ({"generator_layers": 0.5}, "generator_layers", (12, 6)),
+        (
+            {"model_hparam_overrides": {"max_position_embeddings": 1024}},
+            "--extend_positions",
+            (512, 1024),
+        ),
+        (
+            {"model_hparam_overrides": {"intermediate_size": 99}},
+            "model_hparam_overrides.intermediate_size",
+            (1024, 99),
+        ),
+        (
+            {"model_hparam_overrides": {"type_vocab_size": 1}},
+            "model_hparam_overrides.type_vocab_size",
+            (2, 1),
+        ),
+        (
+            {"untied_generator_embeddings": True},
+            "untied_generator_embeddings",
+            (False, True),
+        ),
+    ],
+)
+def test_a_mismatch_names_the_hparam(all_configs, given, named, values):
+    inferred = infer_hparams(all_configs["pretrain/small"]["shapes"])
+    with pytest.raises(UserError) as caught:
+        check_hparams(inferred, given)
+    message = str(caught.value)
+    assert f"checkpoint {values[0]}, hparams {values[1]}" in message
+    assert named in message.split("change")[1]
+    assert message.count("change") == 1
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"two_tower_generator": True}, "two_tower_generator"),
+        ({"uniform_generator": True}, "uniform_generator=true"),
+        ({"untied_generator": False}, "untied_generator=false"),
+    ],
+)
+def test_another_kind_of_generator_is_named(all_configs, given, words):
+    inferred = infer_hparams(all_configs["pretrain/small"]["shapes"])
+    with pytest.raises(UserError, match=words):
+        check_hparams(inferred, given)
+
+
+def test_the_released_small_models_generator_is_named(all_configs):
+    # The commonest trap: its generator has the discriminator's hidden size.
+    shapes = all_configs["pretrain/small"]["shapes"]
+    with pytest.raises(UserError, match="1.0 for the released small model"):
+        check_shapes(shapes, {"generator_hidden_size": 1.0}, "test")
+
+
+def test_inferred_hparams_agree_with_themselves(config_name, all_configs):
+    inferred = infer_hparams(all_configs[config_name]["shapes"])
+    check_hparams(inferred, inferred)
+    check_hparams(inferred, {"learning_rate": 1e-4})
+
+
+def test_a_discriminator_alone_fits_the_hparams_of_its_run(all_configs):
+    shapes = all_configs["pretrain/small"]["shapes"]
+    kept = ("electra/", "discriminator")
+    part = {n: s for n, s in shapes.items() if n.startswith(kept)}
+    check_shapes(part, all_configs["pretrain/small"]["hparams"], "test")
+
+
+def test_a_masked_lm_does_not_fit_electra(all_configs):
+    name = "pretrain/small_mlm_electra_objective_False"
+    with pytest.raises(UserError, match="electra_objective"):
+        check_shapes(
+            all_configs[name]["shapes"], {"electra_objective": True}, ""
+        )
+
+
+def test_overrides_are_joined_unless_the_size_is_stated():
+    inferred = {"model_hparam_overrides": {"hidden_size": 8}}
+    given = {"model_hparam_overrides": {"num_attention_heads": 2}}
+    assert merged(inferred, given)["model_hparam_overrides"] == {
+        "hidden_size": 8,
+        "num_attention_heads": 2,
+    }
+    given["model_size"] = "small"
+    both = merged(inferred, given)
+    assert both["model_hparam_overrides"] == {"num_attention_heads": 2}
+
+
+def test_a_missing_layer_is_an_incomplete_checkpoint(all_configs):
+    shapes = dict(all_configs["pretrain/small"]["shapes"])
+    for name in [n for n in shapes if "electra/encoder/layer_4/" in n]:
+        del shapes[name]
+    with pytest.raises(UserError, match="lacks layer 4"):
+        infer_hparams(shapes)
+
+
+def test_something_else_is_no_electra():
+    with pytest.raises(UserError, match="No encoder.*starts with conv/w"):
+        infer_hparams({"conv/w": [3, 3]})

@@ -1,0 +1,295 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Our TF1 files are the original's: every name, type and bit."""
+
+import glob
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from configure.errors import UserError
+from electra_tf.checkpoints import native, tf1, tf1_writer
+from electra_tf.checkpoints.weights import MemoryWeights, without_optimizer
+
+SHAPES = {"electra/a": [3, 2], "electra/b": [], "generator/c": [5]}
+
+NAMES = st.lists(
+    st.from_regex(
+        r"[A-Za-z0-9][A-Za-z0-9_.-]{0,11}(/[A-Za-z0-9_.-]{1,9}){0,3}",
+        fullmatch=True,
+    ),
+    min_size=1,
+    max_size=6,
+    unique=True,
+).filter(lambda names: "global_step" not in names)
+
+
+def there_and_back(source, folder):
+    """TF1 -> native -> TF1; returns the last, opened."""
+    first, second = folder / "tf1" / "model.ckpt", folder / "model.ckpt"
+    third = folder / "again" / "model.ckpt"
+    tf1.write_tf1(source, str(first))
+    native.write_native(tf1.open_tf1(str(first)), str(second))
+    tf1.write_tf1(native.open_native(str(second)), str(third))
+    return tf1.open_tf1(str(third))
+
+
+GOLDEN = [
+    "ckpt_pretrain_tiny/model.ckpt-50",
+    "train_pretrain_electra/model.ckpt-5",
+    "train_pretrain_electra/model.ckpt-10",
+]
+
+
+def golden_prefixes(golden_dir):
+    found = glob.glob(str(golden_dir / "ckpt_*" / "*.index"))
+    found += glob.glob(str(golden_dir / "train_finetune_*" / "*-5.index"))
+    prefixes = [path.removesuffix(".index") for path in sorted(found)]
+    return [*prefixes, *(str(golden_dir / name) for name in GOLDEN[1:])]
+
+
+def test_recorded_checkpoints_come_back_bit_for_bit(
+    golden_dir, tmp_path, same_tensors
+):
+    prefixes = golden_prefixes(golden_dir)
+    assert len(prefixes) > 25
+    for number, prefix in enumerate(prefixes):
+        source = tf1.open_tf1(prefix)
+        found = there_and_back(source, tmp_path / str(number))
+        if source.global_step is None:  # Ours always states a step.
+            assert found.global_step == 0
+            del found.specs["global_step"]
+        same_tensors(found, source)
+
+
+def test_slots_and_step_are_among_them(golden_dir):
+    counts = {}
+    for name in GOLDEN:
+        weights = tf1.open_tf1(str(golden_dir / name))
+        assert len(weights.slots) == 2 * len(weights.shapes)
+        assert weights.specs["global_step"].dtype == np.int64
+        counts[name] = (len(weights.shapes), weights.global_step)
+    assert [step for _, step in counts.values()] == [50, 5, 10]
+    assert counts[GOLDEN[0]][0] == 114
+
+
+def test_every_configuration_comes_back_bit_for_bit(
+    config_name, all_configs, tmp_path, random_weights, smaller, same_tensors
+):
+    shapes = all_configs[config_name]["shapes"]
+    factor = {"small": 8, "debug": 8, "base": 32, "large": 64}
+    size = config_name.split("/")[1].split("_")[0]
+    shapes = {n: smaller(shape, factor[size]) for n, shape in shapes.items()}
+    source = random_weights(shapes)
+    same_tensors(sorted_specs(there_and_back(source, tmp_path)), source)
+
+
+def sorted_specs(weights):
+    """Dictionaries compare equal in any order; here for the reader."""
+    assert list(weights.specs) == sorted(weights.specs)
+    return weights
+
+
+@pytest.mark.slow
+def test_configurations_of_real_size_come_back_bit_for_bit(
+    config_name, all_configs, tmp_path, random_weights, same_tensors
+):
+    if "/large" in config_name:
+        pytest.skip("benchmarks/checkpoint_memory.py does the large ones")
+    source = random_weights(all_configs[config_name]["shapes"])
+    same_tensors(there_and_back(source, tmp_path), source)
+
+
+def test_small_of_real_size_comes_back_bit_for_bit(
+    all_configs, tmp_path, random_weights, same_tensors
+):
+    shapes = all_configs["pretrain/small"]["shapes"]
+    source = random_weights(shapes)
+    assert len(source.specs) == 3 * len(shapes) + 1 == 1207
+    same_tensors(there_and_back(source, tmp_path), source)
+
+
+@pytest.mark.parametrize("name", ["pretrain/small", "finetune/small_cola"])
+def test_tensorflows_reader_sees_the_originals_names_and_types(
+    name, all_configs, tmp_path, random_weights
+):
+    config = all_configs[name]
+    prefix = str(tmp_path / "model.ckpt")
+    tf1.write_tf1(random_weights(config["shapes"]), prefix)
+    reader = tf.train.load_checkpoint(prefix)
+    types = reader.get_variable_to_dtype_map()
+    names = config["all_global_variable_names_after_create_optimizer"]
+    assert sorted(types) == sorted(names)
+    assert types.pop("global_step") == tf.int64
+    assert set(types.values()) == {tf.float32}
+    shapes = reader.get_variable_to_shape_map()
+    assert shapes["global_step"] == []
+    for variable, shape in config["shapes"].items():
+        for suffix in ("", "/adam_m", "/adam_v"):
+            assert shapes[variable + suffix] == shape
+
+
+def test_tensorflow_1s_saver_restores_it(tmp_path, random_weights):
+    prefix = str(tmp_path / "model.ckpt-1234")
+    source = random_weights(SHAPES)
+    tf1.write_tf1(source, prefix)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variables = [
+            tf.compat.v1.get_variable(
+                name, spec.shape, spec.dtype, use_resource=False
+            )
+            for name, spec in source.specs.items()
+        ]
+        saver = tf.compat.v1.train.Saver(variables)
+        saver.restore(session, tf.train.latest_checkpoint(str(tmp_path)))
+        for variable in variables:
+            np.testing.assert_array_equal(
+                session.run(variable), source.read(variable.op.name)
+            )
+
+
+@settings(max_examples=25, deadline=None)
+@given(names=NAMES, slots=st.booleans())
+def test_any_names_map_one_to_one_both_ways(
+    tmp_path_factory, random_weights, same_tensors, names, slots
+):
+    source = random_weights({name: [2, 3] for name in names}, slots)
+    found = there_and_back(source, tmp_path_factory.mktemp("names"))
+    same_tensors(found, source)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float64", "int32", "int64", "bool", "uint8"]
+)
+def test_types_stay_as_they_are(tmp_path, same_tensors, dtype):
+    source = MemoryWeights({"a/b": np.arange(6).reshape(2, 3).astype(dtype)})
+    tf1.write_tf1(source, str(tmp_path / "x"))
+    same_tensors(tf1.open_tf1(str(tmp_path / "x")), source)
+
+
+def test_16_bit_brain_floats_and_text_stay_as_they_are(tmp_path):
+    values = {
+        "b": tf.constant([1.5, -2.0], tf.bfloat16).numpy(),
+        "s": np.array([b"one", b"two"], dtype=object),
+    }
+    tf1.write_tf1(MemoryWeights(values), str(tmp_path / "x"))
+    found = tf1.open_tf1(str(tmp_path / "x"))
+    assert found.specs["b"].dtype == values["b"].dtype
+    assert found.read("b").tolist() == [1.5, -2.0]
+    assert found.read("s").tolist() == [b"one", b"two"]
+
+
+def test_a_large_checkpoint_is_several_files_that_read_as_one(
+    tmp_path, random_weights, same_tensors
+):
+    source = random_weights({f"v{i}": [10, 10] for i in range(9)})
+    prefix = str(tmp_path / "model.ckpt")
+    tf1.write_tf1(source, prefix, bytes_per_file=2000)
+    names = [os.path.basename(path) for path in tf1_writer.files_of(prefix)]
+    assert names[0] == "model.ckpt.index"
+    assert len(names) > 5
+    assert names[1].endswith(f"data-00000-of-{len(names) - 1:05d}")
+    same_tensors(tf1.open_tf1(prefix), source)
+
+
+def test_one_file_and_no_trace_of_the_writing(tmp_path, random_weights):
+    tf1.write_tf1(random_weights(SHAPES), str(tmp_path / "new" / "m"))
+    assert sorted(os.listdir(tmp_path / "new")) == [
+        "checkpoint",
+        "m.data-00000-of-00001",
+        "m.index",
+    ]
+
+
+def test_slots_can_be_left_out(tmp_path, random_weights):
+    source = random_weights(SHAPES)
+    tf1.write_tf1(source, str(tmp_path / "m"), strip_optimizer=True)
+    found = tf1.open_tf1(str(tmp_path / "m"))
+    assert found.specs == without_optimizer(source).specs
+    assert (found.slots, found.global_step) == ((), 1234)
+
+
+def test_nothing_is_replaced_unless_asked(tmp_path, random_weights):
+    prefix = str(tmp_path / "m")
+    tf1.write_tf1(random_weights(SHAPES, step=1), prefix)
+    with pytest.raises(UserError, match="there is a checkpoint already"):
+        tf1.write_tf1(random_weights(SHAPES, step=2), prefix)
+    assert tf1.open_tf1(prefix).global_step == 1
+    tf1.write_tf1(random_weights(SHAPES, step=2), prefix, overwrite=True)
+    assert tf1.open_tf1(prefix).global_step == 2
+
+
+def test_a_smaller_set_of_files_replaces_a_larger_one(tmp_path, random_weights):
+    prefix, source = str(tmp_path / "m"), random_weights(SHAPES)
+    tf1.write_tf1(source, prefix, bytes_per_file=16)
+    assert len(tf1_writer.files_of(prefix)) > 2
+    tf1.write_tf1(source, prefix, overwrite=True)
+    assert len(tf1_writer.files_of(prefix)) == 2
+
+
+class Failing(MemoryWeights):
+    """Breaks off after some tensors, as a cut source file does."""
+
+    def __init__(self, values, reads):
+        super().__init__(values)
+        self.reads = reads
+
+    def read(self, name):
+        self.reads -= 1
+        if self.reads < 0:
+            raise UserError("cut short")
+        return super().read(name)
+
+
+@pytest.mark.parametrize("reads", [0, 1, 3])
+def test_a_source_that_breaks_off_leaves_the_old_files_alone(
+    tmp_path, random_weights, same_tensors, reads
+):
+    prefix, old = str(tmp_path / "m"), random_weights(SHAPES)
+    tf1.write_tf1(old, prefix)
+    before = sorted(os.listdir(tmp_path))
+    values = {f"v{i}": np.zeros(9, np.float32) for i in range(4)}
+    with pytest.raises(UserError, match="cut short"):
+        tf1.write_tf1(
+            Failing(values, reads), prefix, overwrite=True, bytes_per_file=40
+        )
+    same_tensors(tf1.open_tf1(prefix), old)
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_what_a_killed_process_left_is_in_nobodys_way(
+    tmp_path, random_weights, same_tensors
+):
+    stale = tmp_path / "m.part"
+    stale.mkdir()
+    (stale / "shard_0.index").write_bytes(b"half")
+    tf1.write_tf1(random_weights(SHAPES), str(tmp_path / "m"))
+    same_tensors(tf1.open_tf1(str(tmp_path)), random_weights(SHAPES))
+    assert not stale.exists()
+
+
+def test_the_newest_is_the_one_written_last(tmp_path, random_weights):
+    for step in (9, 3):
+        path = str(tmp_path / f"model.ckpt-{step}")
+        tf1.write_tf1(random_weights(SHAPES, step=step), path)
+    assert tf1.open_tf1(str(tmp_path)).global_step == 3
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    names = [os.path.basename(p) for p in state.all_model_checkpoint_paths]
+    assert names == ["model.ckpt-9", "model.ckpt-3"]
+
+
+def test_a_place_that_cannot_be_written_is_a_users_mistake(
+    tmp_path, random_weights
+):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UserError, match="cannot be written"):
+        tf1.write_tf1(random_weights(SHAPES), str(tmp_path / "file" / "m"))
+
+
+def test_nothing_to_write_is_said(tmp_path):
+    with pytest.raises(UserError, match="no tensors"):
+        tf1.write_tf1(MemoryWeights({}), str(tmp_path / "m"))

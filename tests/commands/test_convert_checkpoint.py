@@ -1,0 +1,282 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The command that converts checkpoints."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from configure.errors import UserError
+from electra_tf.checkpoints import tf1
+from electra_tf.checkpoints.electra_config import read_electra_config
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.weights import MemoryWeights
+from electra_tf.commands import convert_checkpoint
+from electra_tf.commands.convert_flags import PARTS, parse_flags
+
+HEADS = '{"model_hparam_overrides": {"num_attention_heads": 4}}'
+
+
+def convert(*words):
+    args = parse_flags(["convert_checkpoint", *(str(word) for word in words)])
+    convert_checkpoint.main(args)
+
+
+@pytest.fixture
+def source(tmp_path, tiny_config, tiny_vocab):
+    """A checkpoint of a run of ours, its slots included, in TF1's format."""
+    from electra_tf.pretraining.model import PretrainingModel
+
+    random = np.random.RandomState(0)
+    values = {"global_step": np.asarray(40, np.int64)}
+    for variable in PretrainingModel(tiny_config()).variables:
+        for suffix in ("", "/adam_m", "/adam_v"):
+            name = variable.name.split(":")[0] + suffix
+            values[name] = random.randn(*variable.shape).astype(np.float32)
+    folder = tmp_path / "source"
+    tf1.write_tf1(MemoryWeights(values), str(folder / "model.ckpt-40"))
+    vocab = pathlib.Path(tiny_vocab).read_text()
+    (folder / "vocab.txt").write_text(vocab)
+    return str(folder / "model.ckpt-40")
+
+
+def tensors(path):
+    return {name: value.tobytes() for name, value in open_weights(str(path))}
+
+
+def report_of(path):
+    return json.loads(pathlib.Path(f"{path}.conversion.json").read_text())
+
+
+def test_there_and_back_every_bit_is_the_same(source, tmp_path, capsys):
+    native, back = tmp_path / "native" / "m", tmp_path / "back" / "m"
+    convert("--from", source, "--to", native, "--format=native")
+    assert open_weights(str(native)).kind == "native"
+    convert("--from", native, "--to", back)
+    assert open_weights(str(back)).kind == "tf1"
+    assert tensors(back) == tensors(native) == tensors(source)
+    printed = capsys.readouterr().out
+    assert printed.count("step 40") == 4
+    assert "native: " in printed
+
+
+def test_config_vocabulary_and_report_come_with_it(source, tmp_path):
+    target = tmp_path / "new" / "m"
+    convert("--from", source, "--to", target, "--hparams", HEADS)
+    folder = target.parent
+    sizes = read_electra_config(str(folder))
+    assert sizes["model_hparam_overrides"] == {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 32,
+        "num_attention_heads": 4,
+    }
+    vocab = pathlib.Path(source).parent / "vocab.txt"
+    assert (folder / "vocab.txt").read_bytes() == vocab.read_bytes()
+    report = report_of(target)
+    assert report["from"]["slots"] == report["to"]["slots"] > 0
+    assert report["to"]["parameters"] == report["from"]["parameters"]
+    assert set(report["files"]) == {
+        "m.index",
+        "m.data-00000-of-00001",
+        "electra_config.json",
+        "vocab.txt",
+    }
+    assert not any("heads" in text for text in report["assumed"])
+
+
+def test_a_config_beside_the_source_goes_on(source, tmp_path):
+    first, second = tmp_path / "1" / "m", tmp_path / "2" / "m"
+    convert("--from", source, "--to", first, "--hparams", HEADS)
+    convert("--from", first, "--to", second, "--part=discriminator")
+    assert report_of(second)["hparams"] == read_electra_config(
+        str(tmp_path / "1")
+    )
+    assert tensors(second).keys() < tensors(first).keys()
+    third = tmp_path / "3" / "m"
+    convert("--from", first, "--to", third, "--part=generator")
+    assert read_electra_config(str(tmp_path / "3")) == read_electra_config(
+        str(tmp_path / "2")
+    )
+    fourth = tmp_path / "4" / "m"
+    convert("--from", third, "--to", fourth, "--format=native")
+    assert tensors(fourth) == tensors(third)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_and_no_slots_are_reported(part, source, tmp_path, capsys):
+    target = tmp_path / "x" / "m"
+    convert(
+        *("--from", source, "--to", target),
+        *(f"--part={part}", "--strip_optimizer"),
+    )
+    found, whole = open_weights(str(target)), open_weights(source)
+    assert found.slots == () and found.global_step == 40
+    report = report_of(target)
+    dropped = {n for names in report["dropped"].values() for n in names}
+    assert dropped == {
+        n
+        for n in whole.specs
+        if n not in found.specs
+        and not (n.endswith(("/adam_m", "/adam_v")) and n not in dropped)
+    }
+    printed = capsys.readouterr().out
+    assert "Adam slots left out" in printed
+    assert ("Dropped" in printed) == (part != "all")
+
+
+def test_to_hugging_face_and_back(source, tmp_path):
+    folder, back = tmp_path / "hf", tmp_path / "back" / "m"
+    with pytest.raises(UserError, match="--drop_unrepresentable"):
+        convert("--from", source, "--to", folder, "--format=huggingface")
+    assert not folder.exists()
+    flags = ("--strip_optimizer", "--format=huggingface")
+    convert("--from", source, "--to", folder, *flags)
+    assert (folder / "electra_config.json").exists()
+    assert (folder / "discriminator" / "vocab.txt").exists()
+    report = json.loads((folder / "conversion.json").read_text())
+    assert "discriminator/model.safetensors" in report["files"]
+    convert("--from", folder, "--to", back)
+    whole = tensors(source)
+    found = tensors(back)
+    found.pop("global_step", None)
+    assert found == {name: whole[name] for name in open_weights(source).shapes}
+    # The format is kept where a folder of it is there already.
+    convert("--from", source, "--to", folder, flags[0], "--overwrite")
+
+
+def test_slots_dropped_for_hugging_face_are_listed(source, tmp_path):
+    folder = tmp_path / "hf"
+    convert(
+        *("--from", source, "--to", folder, "--format=huggingface"),
+        "--drop_unrepresentable",
+    )
+    report = json.loads((folder / "conversion.json").read_text())
+    dropped = {n for names in report["dropped"].values() for n in names}
+    assert set(open_weights(source).slots) <= dropped
+    assert report["to"]["slots"] == 0
+
+
+@pytest.mark.parametrize("length", [48, 20])
+def test_position_tables_of_another_length(length, source, tmp_path, capsys):
+    target = tmp_path / "x" / "m"
+    convert("--from", source, "--to", target, "--extend_positions", length)
+    name = "electra/embeddings/position_embeddings"
+    new, old = open_weights(str(target)), open_weights(source)
+    rows = np.arange(length) % 32
+    np.testing.assert_array_equal(new.read(name), old.read(name)[rows])
+    overrides = new.hparams["model_hparam_overrides"]
+    assert overrides["max_position_embeddings"] == length
+    assert f"to {length} rows" in capsys.readouterr().out
+
+
+def test_unknown_variables_are_kept_and_named(source, tmp_path, capsys):
+    values = dict(iter(open_weights(source)))
+    values["my_adapter/kernel"] = np.ones([2, 2], np.float32)
+    strange = tmp_path / "strange" / "m"
+    tf1.write_tf1(MemoryWeights(values), str(strange))
+    target = tmp_path / "x" / "m"
+    convert("--from", strange, "--to", target)
+    assert "my_adapter/kernel" in tensors(target)
+    assert "Unknown  my_adapter/kernel" in capsys.readouterr().out
+    part = tmp_path / "y" / "m"
+    convert("--from", strange, "--to", part, "--part=generator")
+    assert "left out" in capsys.readouterr().out
+    assert report_of(part)["unknown"] == ["my_adapter/kernel"]
+
+
+def test_a_folder_gets_a_name_with_the_step(source, tmp_path):
+    convert("--from", os.path.dirname(source), "--to", f"{tmp_path}/out/")
+    assert (tmp_path / "out" / "model.ckpt-40.index").exists()
+    convert("--from", source, "--to", tmp_path / "out", "--overwrite")
+
+
+@pytest.mark.parametrize("file", ["m", "electra_config.json", "vocab.txt"])
+def test_nothing_is_replaced_unless_asked(file, source, tmp_path):
+    folder = tmp_path / "x"
+    if file == "m":
+        convert("--from", source, "--to", folder / "m")
+    else:
+        folder.mkdir()
+        (folder / file).write_text("mine")
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    with pytest.raises(UserError, match="add --overwrite"):
+        convert("--from", source, "--to", folder / "m", "--hparams", HEADS)
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    convert("--from", source, "--to", folder / "m", "--overwrite")
+
+
+def test_the_source_is_never_the_target(source):
+    before = tensors(source)
+    with pytest.raises(UserError, match="is the checkpoint that is read"):
+        convert("--from", source, "--to", source, "--overwrite")
+    assert tensors(source) == before
+
+
+@pytest.mark.parametrize(
+    "flag, value, words",
+    [
+        ("--hparams", '{"model_size": "base"}', "hidden_size.*model_size"),
+        ("--hparams", '{"vocab_size": 7}', "change vocab_size"),
+        ("--hparams", '{"modle_size": "base"}', "model_size"),
+        ("--vocab_file", "LARGER", "201 tokens.*embeddings of 200"),
+        ("--part", "discriminator", None),
+        ("--extend_positions", "0", "at least 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_writing(
+    flag, value, words, source, tmp_path
+):
+    if value == "LARGER":
+        text = (pathlib.Path(source).parent / "vocab.txt").read_text()
+        value = tmp_path / "larger.txt"
+        value.write_text(text + "onemore\n")
+    target = tmp_path / "x" / "m"
+    if words is None:
+        alone = tmp_path / "generator" / "m"
+        convert("--from", source, "--to", alone, "--part=generator")
+        source, words = str(alone), "no discriminator: it is a generator"
+    with pytest.raises(UserError, match=words):
+        convert("--from", source, "--to", target, flag, value)
+    assert not target.parent.exists()
+
+
+def test_a_cut_source_leaves_nothing(source, tmp_path):
+    data = pathlib.Path(source + ".data-00000-of-00001")
+    data.write_bytes(data.read_bytes()[:2000])
+    for chosen in ("tf1", "native"):
+        target = tmp_path / "x" / "m"
+        with pytest.raises(UserError, match="damaged, cut short"):
+            convert("--from", source, "--to", target, "--format", chosen)
+        left = list(target.parent.iterdir()) if target.parent.exists() else []
+        assert not left
+
+
+def test_mistakes_are_told_without_a_traceback(source, tmp_path):
+    command = [sys.executable, "-m", "electra_tf.commands.convert_checkpoint"]
+    done = subprocess.run(
+        [*command, "--from", source + "1", "--to", str(tmp_path / "x")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "error: " in done.stderr and "model.ckpt-40" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = subprocess.run([*command, "--form", "x"], capture_output=True)
+    assert done.returncode == 2
+
+
+def test_the_recorded_checkpoint_of_the_original(golden_dir, tmp_path):
+    prefix = golden_dir / "ckpt_pretrain_tiny" / "model.ckpt-50"
+    target = tmp_path / "x" / "m"
+    convert("--from", prefix, "--to", target, "--format=native")
+    assert tensors(target) == tensors(prefix)
+    report = report_of(target)
+    assert report["unknown"] == [] and report["dropped"] == {}
+    assert report["hparams"]["generator_hidden_size"] == 0.5
