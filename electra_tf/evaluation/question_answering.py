@@ -50,7 +50,7 @@ class SpanScorer(Scorer):
       windows_of: from an example to its windows, in order.
 
     Attributes:
-      predictions: question's id -> best answer; complete once
+      predictions: question's id -> best answer; there once `answer`,
         `write_predictions` or `get_results` was called.
       null_odds: question's id -> odds of having no answer ("squad2" only).
 
@@ -78,6 +78,7 @@ class SpanScorer(Scorer):
         )
         self._outputs: dict[int, dict[str, np.ndarray]] = {}
         self._losses: dict[int, float] = {}
+        self._best: dict[str, list[Answer]] = {}
         self.predictions: dict[str, str] = {}
         self.null_odds: dict[str, float] = {}
 
@@ -122,6 +123,8 @@ class SpanScorer(Scorer):
     def final_answers(self) -> dict[str, str]:
         """Answers by question's id, "" where none is predicted.
 
+        Like `predictions`, they are there once `answer` was called.
+
         Source: google-research/electra, run_finetuning.py, run_finetuning.
         """
         threshold = self._config.qa_na_threshold
@@ -130,10 +133,9 @@ class SpanScorer(Scorer):
             for key, text in self.predictions.items()
         }
 
-    def write_predictions(self) -> None:
-        """Finds the answers and writes them, the odds and the n-best lists."""
-        self.predictions, self.null_odds = {}, {}
-        best: dict[str, list[dict[str, Any]]] = {}
+    def answer(self) -> None:
+        """Finds the answers to all questions; writes nothing."""
+        self.predictions, self.null_odds, self._best = {}, {}, {}
         for example in self._examples:
             windows = self._windows_of(example)
             outputs = [self._outputs_of(window) for window in windows]
@@ -145,9 +147,14 @@ class SpanScorer(Scorer):
                 self._tokenizer,
             )
             self._choose(example.key, answers, outputs)
-            best[example.key] = _as_records(answers)
+            self._best[example.key] = answers
+
+    def write_predictions(self) -> None:
+        """Finds the answers and writes them, the odds and the n-best lists."""
+        self.answer()
         preds_file = self._config.qa_preds_file(self._name)
         _write_json(preds_file, self.predictions)
+        best = {key: _as_records(found) for key, found in self._best.items()}
         directory = os.path.dirname(preds_file)
         _write_json(os.path.join(directory, f"{self._name}_nbest.json"), best)
         if self._version == "squad2":

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
 from electra_tf.evaluation.answer_spans import Window
 from electra_tf.finetuning.question_answering.examples import (
     Passage,
@@ -176,6 +178,30 @@ class WindowCutter:
             tokens += own
             words += [number] * len(own)
         return Pieces(tokens, words, starts)
+
+
+def check_lengths(config: FinetuningConfig, name: str) -> None:
+    """Raises unless windows have room for a passage and for the beam.
+
+    Args:
+      config: the resolved hparams.
+      name: the task's name.
+
+    Raises:
+      UserError: naming the hparams.
+    """
+    length = config.max_seq_length
+    if config.max_query_length + 3 >= length:
+        raise UserError(
+            f"task {name}: max_query_length {config.max_query_length} leaves no"
+            f" room for a passage in max_seq_length {length}; lower the one or"
+            " raise the other"
+        )
+    if config.joint_prediction and config.beam_size > length:
+        raise UserError(
+            f"task {name}: beam_size {config.beam_size} is more than the"
+            f" {length} positions of max_seq_length"
+        )
 
 
 def window_eid(example: QAExample, number: int) -> int:

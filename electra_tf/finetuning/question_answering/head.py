@@ -221,6 +221,7 @@ class QuestionAnsweringHead(ScopedLayer):
             ends_of,
             tf.transpose(starts),  # [K, B]
             fn_output_signature=(tf.float32, tf.int32),
+            parallel_iterations=1,  # one start's activations at a time
         )
         return {
             "end_top_log_probs": tf.transpose(log_probs, [1, 0, 2]),

@@ -19,6 +19,7 @@ from electra_tf.finetuning.question_answering.featurization import (
     MAX_WINDOWS,
     Cut,
     WindowCutter,
+    check_lengths,
     window_eid,
 )
 from electra_tf.finetuning.question_answering.head import QuestionAnsweringHead
@@ -57,7 +58,7 @@ class QATask(Task):
         version: str,
     ) -> None:
         super().__init__(config, name, tokenizer)
-        _check_lengths(config, name)
+        check_lengths(config, name)
         self.version = version
         self.v2 = version == "squad2"
         self._examples: dict[str, list[QAExample]] = {}
@@ -291,18 +292,3 @@ def _place_in_window(
         return 0, 0
     shift = len(cut.query) + 2 - start
     return answer[0] + shift, answer[1] + shift
-
-
-def _check_lengths(config: FinetuningConfig, name: str) -> None:
-    length = config.max_seq_length
-    if config.max_query_length + 3 >= length:
-        raise UserError(
-            f"task {name}: max_query_length {config.max_query_length} leaves no"
-            f" room for a passage in max_seq_length {length}; lower the one or"
-            " raise the other"
-        )
-    if config.joint_prediction and config.beam_size > length:
-        raise UserError(
-            f"task {name}: beam_size {config.beam_size} is more than the"
-            f" {length} positions of max_seq_length"
-        )

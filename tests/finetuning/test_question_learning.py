@@ -1,0 +1,190 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""From a file of questions through training to answers; and the real files."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.finetuning import registry
+from electra_tf.finetuning.build import build_model, build_optimizer
+from electra_tf.finetuning.preprocessing import Preprocessor
+
+WORDS = "the of and to in is was for on".split()
+ANSWER = "that"  # what every answerable question asks for
+STEPS = 120
+
+
+def write_questions(write_task, split, count, seed):
+    """Passages in which one word, if it is there, is the answer."""
+    stream = random.Random(seed)
+    paragraphs = []
+    for number in range(count):
+        words = stream.choices(WORDS, k=stream.randint(6, 20))
+        answers = []
+        if number % 3:
+            place = stream.randrange(len(words))
+            words[place] = ANSWER
+            start = len(" ".join([*words[:place], ""]))
+            answers = [{"text": ANSWER, "answer_start": start}]
+        qa = {
+            "id": f"{split}{number}",
+            "question": "is it",
+            "answers": answers,
+            "is_impossible": not answers,
+        }
+        paragraphs.append({"context": " ".join(words), "qas": [qa]})
+    document = {"version": "v2.0", "data": [{"paragraphs": paragraphs}]}
+    write_task("squad", f"{split}.json", json.dumps(document))
+
+
+def scored(model, preprocessor, task):
+    scorer = task.get_scorer("dev")
+    dev, _ = preprocessor.prepare_predict([task], "dev")
+    for batch in dev():
+        outputs = model.compute(batch, training=False)["squad"]
+        arrays = {name: value.numpy() for name, value in outputs.items()}
+        for row in np.flatnonzero(batch["task_id"].numpy() == 0):
+            scorer.update({k: v[row] for k, v in arrays.items()})
+    return scorer
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_a_model_learns_where_the_answer_is(
+    joint, finetuning_config, write_task
+):
+    write_questions(write_task, "train", 300, 1)
+    write_questions(write_task, "dev", 40, 2)
+    config = finetuning_config(
+        "squad",
+        joint_prediction=joint,
+        max_query_length=4,
+        max_seq_length=22,
+        doc_stride=8,
+        beam_size=4,
+        train_batch_size=16,
+        eval_batch_size=8,
+        learning_rate=5e-3,
+        layerwise_lr_decay=-1.0,
+        qa_na_threshold=0.0,
+    )
+    (task,) = registry.get_tasks(config)
+    preprocessor = Preprocessor(config, [task])
+    train, _ = preprocessor.prepare_train()
+    model = build_model(config, [task])
+    before = scored(model, preprocessor, task)
+    assert dict(before.get_results())["best_f1"] < 80
+    optimizer = build_optimizer(config, model, STEPS)
+
+    @tf.function(reduce_retracing=True)
+    def train_step(batch, step):
+        with tf.GradientTape() as tape:
+            loss = model.compute(batch, training=True)["loss"]
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.update(gradients, step)
+
+    for step, batch in zip(range(STEPS), train(), strict=False):
+        train_step(batch, tf.constant(step, tf.int64))
+    scorer = scored(model, preprocessor, task)
+    figures = dict(scorer.get_results())
+    assert figures["total"] == 40
+    assert figures["HasAns_total"] == 26
+    assert figures["HasAns_f1"] > 90
+    assert figures["exact"] > 80
+    assert scorer.single_prediction() is None
+    details = dict(scorer.get_details())
+    assert details["questions"] == 40 < details["windows"]
+    assert np.isfinite(details["loss"])
+    same = figures.keys() & {task.main_metric}
+    assert same == {"f1"}
+
+
+def test_the_loss_of_evaluation_counts_all_positions(
+    finetuning_config, write_task
+):
+    write_questions(write_task, "dev", 8, 2)
+    losses = []
+    for buckets in (True, False):
+        config = finetuning_config(
+            "squad",
+            max_seq_length=64,
+            max_query_length=4,
+            beam_size=4,
+            length_buckets=buckets,
+        )
+        (task,) = registry.get_tasks(config)
+        model = build_model(config, [task])
+        preprocessor = Preprocessor(config, [task])
+        losses.append(scored(model, preprocessor, task).get_loss())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+# Questions in the files; nine training answers of triviaqa are not where
+# their offsets say.
+COUNTS = {
+    ("squad", "train"): 8420,
+    ("squad", "dev"): 3453,
+    ("squadv1", "dev"): 10570,
+    ("triviaqa", "train"): 2374 - 9,
+    ("triviaqa", "dev"): 1947,
+}
+
+
+@pytest.fixture
+def real_task(reference_dir, make_task, golden_dir, tmp_path):
+    source = reference_dir / "data" / "finetuning_data"
+    if not source.is_dir():
+        pytest.skip(f"no real data at {source}")
+    (tmp_path / "finetuning_data").symlink_to(source)
+
+    def make(name):
+        return make_task(
+            name,
+            vocab_file=str(golden_dir / "vocab.txt"),
+            vocab_size=30522,
+            max_seq_length=128,
+            model_hparam_overrides={},
+        )
+
+    return make
+
+
+def check_features(task, split):
+    """Some hundred questions make sound windows."""
+    name = task.name
+    for example in task.get_examples(split)[:300]:
+        windows = task.featurize(example, split == "train")
+        assert windows
+        for window in windows:
+            length = sum(window["input_mask"])
+            assert length <= 128 == len(window["input_ids"])
+            if split == "train" and window[f"{name}_start_positions"]:
+                start = window[f"{name}_start_positions"]
+                end = window[f"{name}_end_positions"]
+                ids = window["input_ids"][start : end + 1]
+                answer = task.tokenizer.encode(example.orig_answer_text)
+                text = "".join(task.tokenizer.convert_ids_to_tokens(ids))
+                wanted = task.tokenizer.convert_ids_to_tokens(answer)
+                assert "".join(wanted).replace("##", "") in text.replace(
+                    "##", ""
+                )
+
+
+@pytest.mark.parametrize(("name", "split"), list(COUNTS))
+def test_the_real_questions_are_usable(name, split, real_task):
+    task = real_task(name)
+    assert len(task.get_examples(split)) == COUNTS[name, split]
+    lost = COUNTS[name, split] == 2365
+    assert len(task.row_report.rows) == 9 * lost
+    check_features(task, split)
+
+
+@pytest.mark.slow
+def test_all_of_squad_1_is_usable(real_task):
+    task = real_task("squadv1")
+    assert len(task.get_examples("train")) == 87599
+    assert task.row_report.rows == []
+    check_features(task, "train")

@@ -1,0 +1,389 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Malformed, incomplete or unusable questions are never lost silently."""
+
+import gzip
+import json
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.finetuning import registry
+from electra_tf.finetuning.preprocessing import Preprocessor
+from electra_tf.finetuning.question_answering import featurization
+from electra_tf.finetuning.question_answering.examples import Passage
+
+CONTEXT = "The cat sat.  On a\u00a0mat,\tthe red one."
+GOOD = {"text": "red", "answer_start": CONTEXT.index("red")}
+
+
+def question(number, *answers, **fields):
+    return {
+        "id": f"q{number}",
+        "question": "the red cat?",
+        "answers": list(answers),
+        **fields,
+    }
+
+
+def squad(*qas, context=CONTEXT, **more):
+    paragraph = {"context": context, "qas": list(qas)}
+    document = {"version": "1.1", "data": [{"paragraphs": [paragraph]}], **more}
+    return json.dumps(document, indent=1)
+
+
+def mrqa_line(*qas, context=CONTEXT):
+    return json.dumps({"context": context, "qas": list(qas)}) + "\n"
+
+
+def mrqa_question(number, text="red", start=None):
+    start = CONTEXT.index("red") if start is None else start
+    spans = [[start, start + len(text) - 1]]
+    return {
+        "qid": f"m{number}",
+        "question": "the cat?",
+        "answers": [text],
+        "detected_answers": [{"text": text, "char_spans": spans}],
+    }
+
+
+@pytest.fixture
+def qa_task(make_task, write_task):
+    """Writes a split of a task and makes the task."""
+
+    def make(name, text, split="train", file=None, **hparams):
+        mrqa = name not in ("squad", "squadv1")
+        end = "jsonl" if mrqa else "json"
+        write_task(name, file or f"{split}.{end}", text)
+        settings = {"max_query_length": 8, "beam_size": 4, **hparams}
+        return make_task(name, **settings)
+
+    return make
+
+
+def test_words_are_split_at_four_kinds_of_space_only():
+    passage = Passage(CONTEXT)
+    assert passage.words[:5] == ["The", "cat", "sat.", "On", "a\u00a0mat,"]
+    assert [passage.word_at(i) for i in (0, 2, 3, 4, 12, 13, 14)] == [
+        *(0, 0, 0, 1, 2, 2, 3),
+    ]
+    assert Passage(" \n").words == []
+    assert Passage("  a").word_at(1) == -1
+
+
+@pytest.mark.parametrize(
+    ("fields", "found", "expected"),
+    [
+        (
+            {"answers": [{"text": "dog", "answer_start": 4}]},
+            "answer 'dog' at character 4",
+            "the text that stands there, 'cat'",
+        ),
+        (
+            {"answers": [{"text": "cat", "answer_start": 400}]},
+            "character 400",
+            "an answer within the passage (36)",
+        ),
+        (
+            {"answers": [{"text": "The", "answer_start": -1}]},
+            "character -1",
+            "within the passage",
+        ),
+        ({"answers": []}, "no answer", "an answer with its text and place"),
+        ({"answers": [{"text": "cat"}]}, "no answer", "its text and place"),
+        ({"answers": [{"text": 3, "answer_start": 4}]}, "3", "with a text"),
+        ({"answers": {"a": 1}}, "{'a': 1}", "a list of answers"),
+        (
+            {"answers": [{"text": " ", "answer_start": 3}]},
+            "answer ' '",
+            "not empty",
+        ),
+        ({"question": None}, "question None", "a text under question"),
+        ({"id": None}, "no id", "a text under id"),
+    ],
+)
+def test_an_unusable_question_is_reported_counted_and_skipped(
+    fields, found, expected, qa_task
+):
+    bad = {**question(1, GOOD), **fields}
+    text = squad(question(0, GOOD), bad, question(2, GOOD))
+    task = qa_task("squadv1", text)
+    examples = task.get_examples("train")
+    assert [e.qas_id for e in examples] == ["q0", "q2"]
+    assert [e.eid for e in examples] == [0, 1]  # no gap, as in the original
+    (row,) = task.row_report.rows
+    assert row.path.endswith("squadv1/train.json")
+    assert row.skipped
+    assert found in row.found
+    assert expected in row.expected
+    losses = task.row_report.losses
+    assert losses["train: questions that make no example"] == 1
+    if fields.get("id", "q1"):
+        line = next(i for i, t in enumerate(text.split("\n"), 1) if '"q1"' in t)
+        assert row.line == line
+
+
+def test_strict_rows_stop_at_the_first_unusable_answer(qa_task):
+    bad = question(1, {"text": "dog", "answer_start": 4})
+    task = qa_task("squadv1", squad(bad), strict_rows=True)
+    with pytest.raises(UserError, match=r"train.json:\d+: found .*dog"):
+        task.get_examples("train")
+
+
+def test_answers_of_other_splits_need_no_place(qa_task):
+    text = squad(question(0, {"text": "dog"}), question(1))
+    task = qa_task("squadv1", text, "dev")
+    examples = task.get_examples("dev")
+    assert [e.answers for e in examples] == [("dog",), ()]
+    assert task.row_report.rows == []
+    # SQuAD 1.1 scores what has an answer, and says what it leaves out.
+    assert task.row_report.losses == {
+        "dev: questions that make no example": 0,
+        "dev: questions about an empty passage": 0,
+        "dev: questions without an answer, not scored": 1,
+    }
+
+
+def test_an_id_used_twice_is_reported_and_kept(qa_task):
+    text = squad(question(0, GOOD), question(0, GOOD), question(1, GOOD))
+    task = qa_task("squadv1", text)
+    assert len(task.get_examples("train")) == 3
+    (row,) = task.row_report.rows
+    assert not row.skipped
+    assert "'q0' once more" in row.found
+
+
+def test_impossible_questions_have_no_place(qa_task):
+    qas = [
+        question(0, GOOD, is_impossible=False),
+        question(1, is_impossible=True),
+        question(2),  # says nothing: has no answers
+        question(3, GOOD),
+    ]
+    task = qa_task("squad", squad(*qas))
+    examples = task.get_examples("train")
+    assert [e.is_impossible for e in examples] == [False, True, True, False]
+    (features,) = task.featurize(examples[1], True)
+    assert features["squad_start_positions"] == 0
+    assert features["squad_is_impossible"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"data":\n [,', r"train.json:2: malformed JSON at character 3"),
+        ("[]", "no list under data"),
+        ('{"data": 3}', "no list under data"),
+        (b'{"data": "\xff"}', r"train.json:1: byte 10 is not UTF-8"),
+        ('{"data": []}', "no usable question in its train split"),
+    ],
+)
+def test_a_malformed_file_is_an_error_that_says_where(text, message, qa_task):
+    task = qa_task("squad", text)
+    with pytest.raises(UserError, match=message):
+        task.get_examples("train")
+
+
+def test_a_byte_order_mark_is_no_error(qa_task):
+    task = qa_task("squadv1", "\ufeff" + squad(question(0, GOOD)))
+    assert len(task.get_examples("train")) == 1
+
+
+def test_a_missing_split_is_named(qa_task):
+    task = qa_task("squad", squad(question(0, GOOD)))
+    assert task.has_split("train") and not task.has_split("dev")
+    with pytest.raises(UserError, match=r"dev.json: no such file; the dev spl"):
+        task.get_examples("dev")
+    task = qa_task("newsqa", mrqa_line(mrqa_question(0)))
+    with pytest.raises(UserError, match=r"dev.jsonl: no such file"):
+        task.get_examples("dev")
+
+
+def test_broken_paragraphs_are_reported(qa_task):
+    good = {"context": CONTEXT, "qas": [question(0, GOOD), "text"]}
+    paragraphs = [{"qas": []}, {"context": 3, "qas": []}, "text", good]
+    data = [{"title": "no paragraphs"}, {"paragraphs": paragraphs}]
+    task = qa_task("squadv1", json.dumps({"data": data}))
+    assert len(task.get_examples("train")) == 1
+    assert [row.expected for row in task.row_report.rows] == [
+        "an article with a list of paragraphs",
+        *["a paragraph with a context and a list of qas"] * 3,
+        "a question as an object",
+    ]
+
+
+def test_broken_lines_of_mrqa_are_reported_with_their_number(qa_task):
+    lines = [
+        '{"header": {"dataset": "x"}}\n',
+        "{broken\n",
+        "\n",
+        mrqa_line(mrqa_question(0), mrqa_question(1, "dog")),
+        '["no object"]\n',
+        '{"context": "a"}\n',
+        mrqa_line(mrqa_question(2)),
+    ]
+    task = qa_task("triviaqa", "".join(lines))
+    assert [e.key for e in task.get_examples("train")] == ["m0", "m2"]
+    rows = task.row_report.rows
+    assert [row.line for row in rows] == [2, 4, 5, 6]
+    assert "'dog'" in rows[1].found
+
+
+@pytest.mark.parametrize("detected", [[], [{"text": "red"}], [3], None])
+def test_mrqa_questions_without_a_detected_answer_are_skipped(
+    detected, qa_task
+):
+    bad = mrqa_question(1) | {"detected_answers": detected}
+    task = qa_task("newsqa", mrqa_line(mrqa_question(0), bad))
+    assert [e.key for e in task.get_examples("train")] == ["m0"]
+    assert task.row_report.rows[0].found.endswith("no answer")
+
+
+def test_compressed_mrqa_files_are_read(qa_task):
+    text = mrqa_line(mrqa_question(0)) + "{broken\n" + "[]\n"
+    packed = gzip.compress(text.encode())
+    task = qa_task("searchqa", packed, file="train.jsonl.gz")
+    assert task.has_split("train")
+    assert len(task.get_examples("train")) == 1
+    assert [row.line for row in task.row_report.rows] == [2, 3]
+    assert task.data_files("train")[0].endswith("train.jsonl.gz")
+    task = qa_task("naturalqs", packed[:30], file="train.jsonl.gz")
+    with pytest.raises(UserError, match="cannot be unpacked"):
+        task.get_examples("train")
+
+
+def test_a_long_question_is_cut_and_counted(qa_task):
+    task = qa_task("squadv1", squad(question(0, GOOD)), max_query_length=2)
+    (example,) = task.get_examples("train")
+    window = task.featurize(example, True)[0]
+    assert window["segment_ids"].index(1) == 4
+    assert task.row_report.losses["questions cut to max_query_length"] == 1
+
+
+def test_windows_beyond_what_can_be_numbered_are_counted(qa_task, monkeypatch):
+    monkeypatch.setattr(featurization, "MAX_WINDOWS", 3)
+    context = "red " * 200
+    answers = [{"text": "red", "answer_start": 796}]
+    text = squad(question(0, *answers), context=context)
+    task = qa_task("squadv1", text, doc_stride=4)
+    (example,) = task.get_examples("train")
+    windows = task.featurize(example, True)
+    assert [w["squadv1_eid"] for w in windows] == [0, 1, 2]
+    losses = task.row_report.losses
+    assert losses["wordpieces cut off such passages"] > 100
+    lost = "training questions whose answer no window holds whole"
+    assert losses[lost] == 1
+
+
+def test_every_wordpiece_is_in_a_window_and_in_one_with_most_context(qa_task):
+    text = squad(question(0, GOOD), context=CONTEXT * 10)
+    task = qa_task("squadv1", text, "dev", doc_stride=5)
+    (example,) = task.get_examples("dev")
+    windows = task._cutter.windows(example)
+    assert len(windows) > 10
+    best = [
+        (window.words[i], token)
+        for window in windows
+        for i, token in enumerate(window.tokens)
+        if window.max_context[i]
+    ]
+    pieces = [
+        (number, piece)
+        for number, word in enumerate(example.doc_tokens)
+        for piece in task.tokenizer.tokenize(word)
+    ]
+    assert best == pieces
+
+
+def test_an_empty_passage_gives_no_window_and_is_counted(qa_task):
+    text = squad(question(0), context=" ")
+    task = qa_task("squad", text, "dev")
+    (example,) = task.get_examples("dev")
+    assert task.featurize(example, False) == []
+    counted = task.row_report.losses["dev: questions about an empty passage"]
+    assert counted == 1
+
+
+def test_debug_reads_the_debug_file_or_the_first_paragraphs(
+    qa_task, write_task, monkeypatch
+):
+    from electra_tf.finetuning.question_answering import files
+
+    text = squad(question(0, GOOD), question(1, GOOD))
+    task = qa_task("squadv1", text, debug=True)
+    assert len(task.get_examples("train")) == 2
+    debug_text = squad(question(0, GOOD))
+    write_task("squadv1", "train-debug.json", debug_text)
+    task = qa_task("squadv1", text, debug=True)
+    assert len(task.get_examples("train")) == 1
+    monkeypatch.setattr(files, "DEBUG_LINES", 1)
+    lines = mrqa_line(mrqa_question(0)) + mrqa_line(mrqa_question(1))
+    task = qa_task("newsqa", lines, debug=True)
+    assert len(task.get_examples("train")) == 1
+
+
+def test_what_was_found_wrong_is_printed_with_the_records(qa_task, capsys):
+    bad = question(1, {"text": "dog", "answer_start": 4})
+    task = qa_task("squadv1", squad(question(0, GOOD), bad))
+    for reused in (False, True):
+        Preprocessor(task.config, [task]).prepare_train()
+        printed = capsys.readouterr().out
+        assert ("earlier run" in printed) == reused
+        assert "1 bad row, 1 skipped" in printed
+        assert "'dog' at character 4" in printed
+
+
+DESCRIPTION = {
+    "name": "manuals",
+    "type": "question_answering",
+    "files": {"train": "a.json", "dev": "b.json"},
+}
+
+
+@pytest.fixture
+def own_task(tmp_path, finetuning_config):
+    """Makes a task of one's own from its description."""
+
+    def make(text, hparams=None, **description):
+        for name in ("a", "b"):
+            (tmp_path / f"{name}.json").write_text(text)
+        path = tmp_path / "task.json"
+        path.write_text(json.dumps(DESCRIPTION | description))
+        settings = {"max_query_length": 8, "beam_size": 4, **(hparams or {})}
+        config = finetuning_config("manuals", task_config=str(path), **settings)
+        return registry.get_tasks(config)[0]
+
+    return make
+
+
+def test_a_task_of_ones_own_files_answers_by_id(own_task):
+    for version in ("squad1", "squad2"):
+        task = own_task(squad(question(0, GOOD)), version=version)
+        assert task.v2 == (version == "squad2")
+        assert [e.key for e in task.get_examples("dev")] == ["q0"]
+    task = own_task(mrqa_line(mrqa_question(0)), version="mrqa")
+    assert [e.key for e in task.get_examples("train")] == ["m0"]
+    assert task.get_test_splits() == []
+    with pytest.raises(UserError, match="no test split .it has: train, dev"):
+        task.get_examples("test")
+
+
+def test_the_metric_of_ones_own_task(own_task):
+    text = squad(question(0, GOOD))
+    assert own_task(text).main_metric == "f1"
+    assert own_task(text, metric="exact_match").main_metric == "exact_match"
+    own = own_task(text, metric="exact_match", version="squad2")
+    assert own.main_metric == "exact"
+
+
+def test_settings_without_room_are_refused(own_task):
+    text = squad(question(0, GOOD))
+    with pytest.raises(UserError, match="max_query_length 29 leaves no room"):
+        own_task(text, {"max_query_length": 29})
+    with pytest.raises(UserError, match="beam_size 33 is more than the 32"):
+        own_task(text, {"beam_size": 33})
+
+
+def test_tfds_has_squad_only(qa_task):
+    with pytest.raises(UserError, match="newsqa: not known to TensorFlow Data"):
+        qa_task("newsqa", "", data_source="tfds")
