@@ -3,8 +3,9 @@
 """Recreates the longer pre-training run of docs/results.md.
 
 Reads `data/pretrain_corpus` of the reference data (ELECTRA_TF_REFERENCE, by
-default ../shared), learns a vocabulary, builds records with two processes and
-trains the preset "reference". Run again, it continues.
+default ../shared), learns a vocabulary and trains in two phases, as BERT did:
+the preset "reference_short" on sequences of 32, then "reference" on sequences
+of 128, starting from the first phase's weights. Run again, it continues.
 
   python -m electra_tf.commands.pretrain_reference [--data_dir=runs]
 """
@@ -12,6 +13,7 @@ trains the preset "reference". Run again, it continues.
 import argparse
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from configure import flags
 from configure.errors import UserError
@@ -21,16 +23,15 @@ from electra_tf.data.corpora import Corpus
 from electra_tf.data.dataset_build import build_records
 from electra_tf.data.example_writer import BuildOptions
 
-PRESET = "reference"
-VOCAB_SIZE = 4096  # the preset's
+FIRST, SECOND = "reference_short", "reference"
 
 
-def build(reference: str, data_dir: str) -> None:
+def build(reference: str, config: PretrainingConfig) -> None:
     """Builds vocabulary and records; 2% of the documents are held out.
 
     Args:
       reference: directory with `data/pretrain_corpus`.
-      data_dir: where the vocabulary and the records go.
+      config: of the phase; says where they go, and their length.
 
     Raises:
       UserError: if the corpus is not there.
@@ -41,16 +42,15 @@ def build(reference: str, data_dir: str) -> None:
             f"{corpus}: no such directory. Set ELECTRA_TF_REFERENCE to the "
             "directory that holds data/pretrain_corpus."
         )
-    vocab_file = os.path.join(data_dir, "vocab.txt")
-    if not os.path.exists(vocab_file):
-        os.makedirs(data_dir, exist_ok=True)
+    if not os.path.exists(config.vocab_file):
+        os.makedirs(config.data_dir, exist_ok=True)
         build_vocab.main(
             build_vocab.parse_flags(
                 [
                     "build_vocab",
                     f"--corpus_dir={corpus}",
-                    f"--output={vocab_file}",
-                    f"--vocab_size={VOCAB_SIZE}",
+                    f"--output={config.vocab_file}",
+                    f"--vocab_size={config.vocab_size}",
                     "--num_unused=20",
                 ]
             )
@@ -58,14 +58,59 @@ def build(reference: str, data_dir: str) -> None:
     build_records(
         BuildOptions(
             corpus=Corpus(corpus),
-            vocab_file=vocab_file,
-            output_dir=os.path.join(data_dir, "pretrain_tfrecords"),
+            vocab_file=config.vocab_file,
+            output_dir=os.path.dirname(config.pretrain_tfrecords),
+            max_seq_length=config.max_seq_length,
             num_processes=2,
             num_shards=512,
             draws="document",
             held_out_fraction=0.02,
         )
     )
+
+
+def phase(
+    data_dir: str, preset: str, model_name: str, **hparams: Any
+) -> PretrainingConfig:
+    """The configuration of one phase.
+
+    Args:
+      data_dir: where everything goes.
+      preset: its hparams.
+      model_name: of the model's directory.
+      **hparams: what is not in the preset.
+
+    Returns:
+      The configuration, with records of its own.
+    """
+    length = PretrainingConfig.create("", "", preset=preset).max_seq_length
+    records = os.path.join(data_dir, f"pretrain_tfrecords_{length}")
+    return PretrainingConfig.create(
+        model_name,
+        data_dir,
+        preset=preset,
+        pretrain_tfrecords=os.path.join(records, "pretrain_data.tfrecord*"),
+        eval_tfrecords=os.path.join(records, "eval_data.tfrecord*"),
+        **hparams,
+    )
+
+
+def lengthen(trained: str, output: str, positions: int) -> None:
+    """Gives the first phase's model room for the second's sequences.
+
+    Args:
+      trained: its directory.
+      output: prefix of the checkpoint to write; left alone if it is there.
+      positions: rows of the new position table.
+    """
+    from electra_tf.checkpoints.formats import open_weights
+    from electra_tf.checkpoints.native import write_native
+    from electra_tf.checkpoints.positions import extend_positions
+    from electra_tf.checkpoints.weights import without_optimizer
+
+    if not os.path.exists(output + ".index"):
+        weights = without_optimizer(open_weights(trained))
+        write_native(extend_positions(weights, positions), output)
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -84,7 +129,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     )
     for name, default, text in (
         ("data_dir", "runs", "where everything goes"),
-        ("model_name", PRESET, "name of the model"),
+        ("model_name", SECOND, "name of the model"),
     ):
         flags.add_flag(
             parser,
@@ -108,13 +153,21 @@ def main(args: argparse.Namespace) -> int:
     Raises:
       UserError: the reference corpus is missing, or the run cannot continue.
     """
-    build(os.environ.get("ELECTRA_TF_REFERENCE", "../shared"), args.data_dir)
+    reference = os.environ.get("ELECTRA_TF_REFERENCE", "../shared")
+    first = phase(args.data_dir, FIRST, f"{args.model_name}_short")
+    longer = os.path.join(f"{first.model_dir}_longer", "model.ckpt")
+    second = phase(
+        args.data_dir, SECOND, args.model_name, init_checkpoint=longer
+    )
+    for config in (first, second):
+        build(reference, config)
     from electra_tf.pretraining import runner  # TensorFlow only from here on
 
-    config = PretrainingConfig.create(
-        args.model_name, args.data_dir, preset=PRESET
-    )
-    result = runner.run(config)
+    result = runner.run(first)
+    if "interrupted" not in result:
+        sizes = second.model_hparam_overrides
+        lengthen(first.model_dir, longer, sizes["max_position_embeddings"])
+        result = runner.run(second)
     if "interrupted" in result:
         return 128 + int(result["interrupted"])
     return 0

@@ -28,6 +28,7 @@ def test_the_expected_presets_exist():
         "electric_base",
         "debug",
         "reference",
+        "reference_short",
     }
 
 
