@@ -13,7 +13,7 @@ import math
 import os
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from configure.errors import UserError
@@ -304,3 +304,46 @@ def _json_hint(text: str) -> str:
     if any(word in stripped for word in ("True", "False", "None")):
         return "JSON writes true, false and null (not True, False, None)."
     return "Check for a missing quote, brace or comma just before that place."
+
+
+def explicit_hparams(
+    given: Mapping[str, Any],
+    create: Callable[..., Any],
+    settled_origins: Collection[str],
+) -> dict[str, Any]:
+    """Undoes a config's `to_json`: keeps only what somebody asked for.
+
+    A value that a default, a preset or a derivation would give again is
+    dropped, so that it follows whatever it is derived from; one that differs
+    (the file was edited) is kept.
+
+    Args:
+      given: the contents of an hparams file, resolved or plain.
+      create: makes a config from model_name, data_dir and hparams.
+      settled_origins: origins of values that nobody asked for.
+
+    Returns:
+      The hparams to apply, `model_name` and `data_dir` among them if given.
+    """
+    values = {k: v for k, v in given.items() if not k.startswith("_")}
+    origins = given.get("_origins")
+    if not isinstance(origins, Mapping):
+        return values
+    names = ("model_name", "data_dir")
+    asked = {
+        name: value
+        for name, value in values.items()
+        if name in names or origins.get(name) not in settled_origins
+    }
+    settled = create(
+        asked.get("model_name", ""),
+        asked.get("data_dir", ""),
+        **{name: v for name, v in asked.items() if name not in names},
+    ).as_dict()
+    missing = object()
+    edited = {
+        name: value
+        for name, value in values.items()
+        if name not in asked and settled.get(name, missing) != value
+    }
+    return {**asked, **edited}

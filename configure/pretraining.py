@@ -352,28 +352,9 @@ def explicit_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
     Returns:
       The hparams to apply, `model_name` and `data_dir` among them if given.
     """
-    values = {k: v for k, v in given.items() if not k.startswith("_")}
-    origins = given.get("_origins")
-    if not isinstance(origins, Mapping):
-        return values
-    names = ("model_name", "data_dir")
-    asked = {
-        name: value
-        for name, value in values.items()
-        if name in names or origins.get(name) not in _SETTLED_ORIGINS
-    }
-    settled = PretrainingConfig.create(
-        asked.get("model_name", ""),
-        asked.get("data_dir", ""),
-        **{name: v for name, v in asked.items() if name not in names},
-    ).as_dict()
-    missing = object()
-    edited = {
-        name: value
-        for name, value in values.items()
-        if name not in asked and settled.get(name, missing) != value
-    }
-    return {**asked, **edited}
+    return hparam_rules.explicit_hparams(
+        given, PretrainingConfig.create, _SETTLED_ORIGINS
+    )
 
 
 def _default_locations(model_name: str, data_dir: str) -> dict[str, Any]:

@@ -9,26 +9,11 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.checkpoints import electra_config
+from electra_tf.checkpoints.hparams_check import MODEL_HPARAMS
 from electra_tf.pretraining import parts_export
 from electra_tf.training import best, checkpointing, curves, summaries
 from electra_tf.training.progress import Console
 
-# A checkpoint fits the model only while these stay.
-MODEL_HPARAMS = (
-    "debug",
-    "electra_objective",
-    "electric_objective",
-    "embedding_size",
-    "generator_hidden_size",
-    "generator_layers",
-    "model_hparam_overrides",
-    "model_size",
-    "two_tower_generator",
-    "uniform_generator",
-    "untied_generator",
-    "untied_generator_embeddings",
-    "vocab_size",
-)
 # The saved data position means something only while these stay.
 DATA_HPARAMS = (
     "deterministic_input",

@@ -11,6 +11,7 @@ import tensorflow as tf
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import electra_config
 from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.hparams_check import MODEL_HPARAMS
 from electra_tf.checkpoints.restore import assign
 from electra_tf.data.input_pipeline import build_dataset, check_records
 from electra_tf.pretraining import (
@@ -204,7 +205,7 @@ class _Training:
                 f" settings changed: {'; '.join(moved)}"
             )
         told = {
-            *model_directory.MODEL_HPARAMS,
+            *MODEL_HPARAMS,
             *model_directory.DATA_HPARAMS,
             "overwrite",
             "do_train",
