@@ -16,7 +16,7 @@ from electra_tf.checkpoints.measured import (
     Stack,
     measure,
 )
-from electra_tf.checkpoints.sizes import infer_hparams
+from electra_tf.checkpoints.sizes import infer_hparams, share
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 # These decide which variables there are and of what shape.
@@ -65,7 +65,7 @@ _ENCODER_HPARAMS = (
     ("intermediate_size", "model_hparam_overrides.intermediate_size"),
 )
 _GENERATOR_HPARAMS = (
-    ("hidden_size", "generator_hidden_size (1.0 for the released small model)"),
+    ("hidden_size", "generator_hidden_size"),
     ("num_hidden_layers", "generator_layers"),
 )
 
@@ -279,8 +279,14 @@ def _generator_pairs(stored: ModelSizes, given: ModelSizes) -> list[Pair]:
                 "untied_generator_embeddings",
             )
         )
+    whole = stored.encoder or given.encoder
+    assert whole is not None  # hparams always make one
+    shares = tuple(
+        (field, f"{hparam} to {share(whole, stored.generator, field)}")
+        for field, hparam in _GENERATOR_HPARAMS
+    )
     return pairs + _stack_pairs(
-        "generator's ", stored.generator, given.generator, _GENERATOR_HPARAMS
+        "generator's ", stored.generator, given.generator, shares
     )
 
 

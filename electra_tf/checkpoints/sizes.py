@@ -56,13 +56,28 @@ def infer_hparams(shapes: Shapes) -> dict[str, Any]:
     if sizes.untied_embeddings:
         hparams["untied_generator_embeddings"] = True
     return hparams | {
-        "generator_hidden_size": _fraction(
-            stack.hidden_size, sizes.generator.hidden_size
-        ),
-        "generator_layers": _fraction(
-            stack.num_hidden_layers, sizes.generator.num_hidden_layers
-        ),
+        "generator_hidden_size": share(stack, sizes.generator, "hidden_size"),
+        "generator_layers": share(stack, sizes.generator, "num_hidden_layers"),
     }
+
+
+def share(whole: Stack, part: Stack, field: str) -> float:
+    """Says which fraction of a transformer another one is.
+
+    Args:
+      whole: the discriminator.
+      part: the generator.
+      field: the size to compare.
+
+    Returns:
+      The shortest decimal that the original rounds to the generator's size.
+    """
+    size, wanted = getattr(whole, field), getattr(part, field)
+    for digits in range(1, 17):
+        fraction = round(wanted / size, digits)
+        if fraction > 0 and round(size * fraction) == wanted:
+            return fraction
+    return wanted / size
 
 
 def not_inferable(shapes: Shapes) -> list[str]:
@@ -156,12 +171,3 @@ def _heads(stack: Stack) -> int:
     while stack.hidden_size % heads:
         heads -= 1
     return heads
-
-
-def _fraction(whole: int, part: int) -> float:
-    """The shortest decimal that rounds to `part` as the original rounds."""
-    for digits in range(1, 17):
-        fraction = round(part / whole, digits)
-        if fraction > 0 and round(whole * fraction) == part:
-            return fraction
-    return part / whole

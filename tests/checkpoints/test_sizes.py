@@ -211,10 +211,14 @@ def test_another_kind_of_generator_is_named(all_configs, given, words):
 
 
 def test_the_released_small_models_generator_is_named(all_configs):
-    # The commonest trap: its generator has the discriminator's hidden size.
-    shapes = all_configs["pretrain/small"]["shapes"]
-    with pytest.raises(UserError, match="1.0 for the released small model"):
-        check_shapes(shapes, {"generator_hidden_size": 1.0}, "test")
+    # The commonest trap: its generator has the discriminator's hidden size,
+    # but the default is a quarter.
+    released = {"model_size": "small", "generator_hidden_size": 1.0}
+    with pytest.raises(UserError, match="change generator_hidden_size to 1.0"):
+        check_hparams(released, {"generator_hidden_size": 0.25})
+    shapes = all_configs["pretrain/base_paper_settings"]["shapes"]
+    with pytest.raises(UserError, match="generator_hidden_size to 0.333"):
+        check_shapes(shapes, {"generator_hidden_size": 0.25}, "test")
 
 
 def test_inferred_hparams_agree_with_themselves(config_name, all_configs):

@@ -4,6 +4,7 @@
 
 import glob
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -102,6 +103,7 @@ def test_configurations_of_real_size_come_back_bit_for_bit(
         pytest.skip("benchmarks/checkpoint_memory.py does the large ones")
     source = random_weights(all_configs[config_name]["shapes"])
     same_tensors(there_and_back(source, tmp_path), source)
+    shutil.rmtree(tmp_path)  # Up to 4 GB.
 
 
 def test_small_of_real_size_comes_back_bit_for_bit(
