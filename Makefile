@@ -27,7 +27,7 @@ help:
 	@echo "make test                lint and all tests"
 	@echo "make lint                ruff and the import stairs"
 	@echo "make format              rewrite the code in the house style"
-	@echo "make pretrain-reference  the longer run of docs/results.md (40 minutes)"
+	@echo "make pretrain-reference  the longer run of docs/results.md (25 minutes)"
 	@echo "make clean               remove .venv and caches"
 
 demo: $(READY)
