@@ -142,6 +142,7 @@ def validate(config: "PretrainingConfig") -> None:
     _check_generator(config)
     _check_keep_best(config)
     _check_pattern(config)
+    _check_milestones(config)
     positions = config.model_hparam_overrides.get(
         "max_position_embeddings", DEFAULT_MAX_POSITION_EMBEDDINGS
     )
@@ -248,6 +249,17 @@ def _check_keep_best(config: "PretrainingConfig") -> None:
         raise UserError(
             "hparam keep_best: needs evaluations while training; set"
             " eval_every_n_steps"
+        )
+
+
+def _check_milestones(config: "PretrainingConfig") -> None:
+    """Refuses milestones at which nothing is saved."""
+    every, saved = config.keep_every_n_steps, config.save_checkpoints_steps
+    if every % saved:
+        raise UserError(
+            f"hparam keep_every_n_steps: must be a multiple of"
+            f" save_checkpoints_steps ({saved}), got {every}: only what is"
+            " saved can be kept"
         )
 
 

@@ -61,6 +61,13 @@ class Difference:
         """Whether all elements are equal."""
         return self.max_abs == 0 and not self.not_finite
 
+    @property
+    def text(self) -> str:
+        """The largest difference, or how many elements have none."""
+        if self.not_finite:
+            return f"{self.not_finite} not finite"
+        return f"{self.max_abs:.3g}"
+
     def agrees(self, tolerance: float) -> bool:
         """Whether no element differs by more than tolerance * `scale`."""
         return self.scaled <= tolerance

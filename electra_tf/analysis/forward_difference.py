@@ -57,13 +57,13 @@ class ForwardDifference:
           One short text for each.
         """
         found = [
-            f"{network} layer {number}: {size.max_abs:.3g}"
+            f"{network} layer {number}: {size.text}"
             for network, sizes in self.layers.items()
             for number, size in enumerate(sizes, 1)
             if not size.agrees(tolerance)
         ]
         found += [
-            f"{name}: {size.max_abs:.3g}"
+            f"{name}: {size.text}"
             for name, size in self.outputs.items()
             if not size.agrees(tolerance)
         ]

@@ -188,6 +188,37 @@ def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
     )
 
 
+def unseen_differences(
+    stored: Mapping[str, Any], given: Mapping[str, Any]
+) -> list[str]:
+    """Compares what changes the outputs but does not show in shapes.
+
+    Args:
+      stored: hparams beside a checkpoint; empty where there are none.
+      given: hparams of the model that takes its weights.
+
+    Returns:
+      One text for each of heads, activation and case in which they differ.
+    """
+    if not stored:
+        return []
+    old, new = encoder_config(stored), encoder_config(given)
+    pairs = [
+        (name, getattr(old, name), getattr(new, name))
+        for name in ("num_attention_heads", "hidden_act")
+    ]
+    pairs += [
+        (name, stored[name], given[name])
+        for name in ("do_lower_case", "strip_accents")
+        if name in stored and name in given
+    ]
+    return [
+        f"{name}: {a} beside the checkpoint, {b} here"
+        for name, a, b in pairs
+        if a != b
+    ]
+
+
 def _stack_of(config: EncoderConfig) -> Stack:
     return Stack(
         config.hidden_size, config.num_hidden_layers, config.intermediate_size

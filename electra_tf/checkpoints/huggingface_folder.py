@@ -4,6 +4,7 @@
 
 import dataclasses
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ _HEADS = (
     names.QUESTIONS,
 )
 _MOST_LINES = 8
+_LAYER = re.compile(r"(?:electra\.)?encoder\.layer\.(\d+)\.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +139,13 @@ class Folder:
                     f"{found}: {list(held[found])} in the file, {list(wanted)}"
                     f" by {configs.CONFIG} ({', '.join(pair.axes)})"
                 )
+        layers = self.config["num_hidden_layers"]
+        differing += [
+            f"{name}: of a layer that num_hidden_layers {layers} in"
+            f" {configs.CONFIG} does not count"
+            for name in self.stored.shapes
+            if (found := _LAYER.match(name)) and int(found[1]) >= layers
+        ]
         self._refuse(
             missing,
             f"lacks tensors that {self.part.architecture} of"

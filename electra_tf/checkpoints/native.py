@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.checkpoints import tf1_writer
 from electra_tf.checkpoints.prefixes import find_checkpoint
 from electra_tf.checkpoints.weights import (
     SLOT_SUFFIXES,
@@ -158,8 +159,8 @@ def write_native(
       overwrite: whether files of that prefix may be replaced.
 
     Raises:
-      UserError: if there is such a checkpoint already, or a slot has no
-        variable.
+      UserError: if there is such a checkpoint already, the place cannot be
+        written, or a slot has no variable.
     """
     if tf.io.gfile.exists(prefix + ".index") and not overwrite:
         raise UserError(
@@ -180,13 +181,14 @@ def write_native(
     if not weights.slots:
         del state["optimizer"]
     directory = os.path.dirname(prefix)
-    if directory:
-        tf.io.gfile.makedirs(directory)
-    # Written next to it and renamed, the index last: without an index there
-    # is no checkpoint.
-    written = tf.train.Checkpoint(**state).write(prefix + ".part")
-    _rename(written, prefix)
-    record_newest(directory or ".", [prefix])
+    try:
+        if directory:
+            tf.io.gfile.makedirs(directory)
+        written = tf.train.Checkpoint(**state).write(prefix + ".part")
+        _rename(written, prefix)
+        record_newest(directory or ".", [prefix])
+    except (OSError, tf.errors.OpError) as error:
+        raise UserError(f"{prefix} cannot be written: {error}") from error
 
 
 def record_newest(directory: str, prefixes: list[str]) -> None:
@@ -206,6 +208,10 @@ def record_newest(directory: str, prefixes: list[str]) -> None:
 
 
 def _rename(written: str, prefix: str) -> None:
+    """Gives the files their names, the index last: it makes a checkpoint."""
+    # An old index must not be seen beside new data.
+    for path in tf1_writer.files_of(prefix):
+        tf.io.gfile.remove(path)
     files = tf.io.gfile.glob(glob_escape(written) + ".*")
     for path in sorted(files, key=lambda name: name.endswith(".index")):
         suffix = path[len(written) :]
@@ -255,4 +261,7 @@ def _reader(prefix: str) -> Mapping[str, Any]:
     try:
         return tf.train.load_checkpoint(prefix)
     except (tf.errors.OpError, ValueError) as error:
-        raise UserError(f"{prefix}: unreadable checkpoint: {error}") from error
+        raise UserError(
+            f"{prefix}: unreadable checkpoint: {error}. Its .index file is"
+            " damaged or cut short; copy the checkpoint again."
+        ) from error

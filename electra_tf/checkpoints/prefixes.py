@@ -12,6 +12,7 @@ from configure.errors import UserError
 
 # What a user may have copied from a directory listing.
 _FILE_SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+_DATA_FILE = re.compile(r"\.data-\d{5}-of-\d{5}$")
 _MOST_SHOWN = 5
 
 
@@ -75,6 +76,13 @@ def _newest(directory: str) -> str:
         raise UserError(
             f"{directory}: several checkpoints ({', '.join(found)}) and no"
             " `checkpoint` file that names the newest; give the one to take."
+        )
+    data = [n for n in _names_in(directory) if _DATA_FILE.search(n)]
+    if data:
+        name = _FILE_SUFFIX.sub("", data[0])
+        raise UserError(
+            f"{directory}: {data[0]} is there without {name}.index: it was"
+            f" copied in part. Copy {name}.index, too."
         )
     raise UserError(
         f"{directory}: no checkpoint in this directory; expected files "

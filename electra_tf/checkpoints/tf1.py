@@ -70,7 +70,10 @@ def load_reader(prefix: str) -> Any:
     try:
         return tf.train.load_checkpoint(prefix)
     except (tf.errors.OpError, ValueError) as error:
-        raise UserError(f"{prefix}: unreadable checkpoint: {error}") from error
+        raise UserError(
+            f"{prefix}: unreadable checkpoint: {error}. Its .index file is"
+            " damaged or cut short; copy the checkpoint again."
+        ) from error
 
 
 def restore(model: Any, path: str, allow_missing: bool = False) -> Coverage:

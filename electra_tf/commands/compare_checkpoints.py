@@ -180,7 +180,7 @@ def _compare_variables(
         and not _may_lack(row, args.allow_missing)
     ]
     problems = absences(deciding) + [
-        f"{row.name}: {row.difference.max_abs:.3g}"
+        f"{row.name}: {row.difference.text}"
         for row in deciding
         if row.difference is not None
     ]

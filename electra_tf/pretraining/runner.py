@@ -9,7 +9,7 @@ import orbit
 import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints import electra_config
+from electra_tf.checkpoints import electra_config, hparams_check
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.hparams_check import MODEL_HPARAMS
 from electra_tf.checkpoints.restore import assign
@@ -221,12 +221,22 @@ class _Training:
         Slots stay behind: kept without the step they belong to, or left at
         zero without a warm-up, they make the first updates too large.
         """
+        weights = open_weights(self._config.init_checkpoint)
         report = assign(
-            open_weights(self._config.init_checkpoint),
+            weights,
             self._model.variables,
             allow_missing=self._config.allow_missing,
         )
         self._console.line(f"Starting from the weights of {report}")
+        if "electra/encoder/layer_0/output/dense/bias" not in weights.shapes:
+            return  # A generator alone: its own heads, not the model's.
+        for text in hparams_check.unseen_differences(
+            weights.hparams, self._config.as_dict()
+        ):
+            self._console.warning(
+                f"{text}; the weights were trained with the former, so set it"
+                " unless the change is meant"
+            )
 
     def _warn_of_stray_checkpoints(self) -> None:
         """Released models come without the file that names the newest."""

@@ -138,6 +138,12 @@ class Checkpoints:
         try:
             status = chosen.read(path)
             status.assert_existing_objects_matched()
+        except (
+            IndexError,  # TensorFlow's word for a cut data file
+            tf.errors.DataLossError,
+            tf.errors.OutOfRangeError,
+        ) as error:
+            raise UserError(self._damaged(path, error)) from error
         except (ValueError, AssertionError, tf.errors.OpError) as error:
             raise UserError(
                 f"checkpoint {path} does not fit this run: {error}. Use another"
@@ -146,6 +152,20 @@ class Checkpoints:
         if not with_position:
             status.expect_partial()
         return with_position
+
+    def _damaged(self, path: str, error: Exception) -> str:
+        """Words for files that are cut or changed, and a way back."""
+        text = (
+            f"checkpoint {path} cannot be read: {error}. Its data file is"
+            " damaged or cut short; copy the checkpoint again"
+        )
+        older = [other for other in _listed(self.directory) if other != path]
+        if not older:
+            return f"{text}."
+        return (
+            f"{text}, or go back: name {os.path.basename(older[-1])} as"
+            " model_checkpoint_path in the file `checkpoint`."
+        )
 
     def _known(self) -> list[str]:
         """Checkpoints that are there, the oldest first."""

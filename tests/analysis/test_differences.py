@@ -30,6 +30,7 @@ def test_tolerance_is_absolute_below_one_and_relative_above():
 def test_what_is_no_number_never_agrees(a):
     found = differences.difference([a, 1.0], [2.0, 1.0])
     assert found.not_finite == 1 and found.max_abs == 0
+    assert found.text == "1 not finite"
     assert not found.agrees(1e9) and not found.is_exact
     assert not differences.difference([np.nan], [np.nan]).agrees(1e9)
 

@@ -128,8 +128,14 @@ def test_flipped_bits_are_found(written):
 def test_a_cut_index_is_unreadable(written, keep):
     index = pathlib.Path(written + ".index")
     index.write_bytes(index.read_bytes()[:keep])
-    with pytest.raises(UserError, match="unreadable checkpoint"):
+    with pytest.raises(UserError, match="unreadable .* copy the checkpoint"):
         open_weights(written)
+
+
+def test_a_folder_with_data_alone_is_a_copy_in_part(written):
+    pathlib.Path(written + ".index").unlink()
+    with pytest.raises(UserError, match=r"copied in part\. Copy .*\.index"):
+        open_weights(str(pathlib.Path(written).parent))
 
 
 def test_a_foreign_tensorflow_2_checkpoint_is_refused(tmp_path):

@@ -588,3 +588,9 @@ def test_a_vocabulary_of_another_model(tmp_path, tiny_vocab):
 def test_a_remote_folder():
     with pytest.raises(UserError, match="local disk only"):
         written("gs://bucket/model")
+
+
+def test_layers_that_the_config_does_not_count_are_refused(one):
+    set_config(one, num_hidden_layers=1)
+    with pytest.raises(UserError, match=r"layer\.1\..* num_hidden_layers 1"):
+        hf.open_huggingface(str(one))

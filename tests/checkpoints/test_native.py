@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from configure.errors import UserError
 from electra_tf.checkpoints import native
+from electra_tf.checkpoints.tf1_writer import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 
 NAMES = st.lists(
@@ -119,3 +120,20 @@ def test_two_variables_of_one_name_are_refused():
     twins = [tf.Variable(1.0, name="x"), tf.Variable(2.0, name="x")]
     with pytest.raises(ValueError, match="Two variables are named x"):
         native.variables_by_name(twins)
+
+
+def test_a_place_that_cannot_be_written_is_a_users_mistake(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UserError, match="cannot be written"):
+        native.write_native(weights(), str(tmp_path / "file" / "model.ckpt"))
+
+
+def test_data_files_of_a_replaced_checkpoint_do_not_stay(tmp_path):
+    prefix = str(tmp_path / "model.ckpt")
+    write_tf1(weights(), prefix, bytes_per_file=30)
+    assert len(list(tmp_path.glob("*.data-*"))) > 1
+    native.write_native(weights(), prefix, overwrite=True)
+    assert [path.name for path in tmp_path.glob("*.data-*")] == [
+        "model.ckpt.data-00000-of-00001"
+    ]
+    assert_equal(as_dict(native.open_native(prefix)), as_dict(weights()))

@@ -11,6 +11,7 @@ from electra_tf.checkpoints.hparams_check import (
     check_shapes,
     merged,
     resolve,
+    unseen_differences,
 )
 from electra_tf.checkpoints.measured import measure
 from electra_tf.checkpoints.sizes import infer_hparams, not_inferable
@@ -265,3 +266,23 @@ def test_a_missing_layer_is_an_incomplete_checkpoint(all_configs):
 def test_something_else_is_no_electra():
     with pytest.raises(UserError, match="No encoder.*starts with conv/w"):
         infer_hparams({"conv/w": [3, 3]})
+
+
+def test_what_shapes_do_not_show_is_compared_with_the_config_beside():
+    stored = {
+        "model_size": "small",
+        "model_hparam_overrides": {"hidden_size": 64, "num_attention_heads": 4},
+        "do_lower_case": True,
+    }
+    given = {
+        "model_size": "small",
+        "model_hparam_overrides": {"hidden_size": 64, "hidden_act": "relu"},
+        "do_lower_case": False,
+    }
+    assert unseen_differences(stored, stored) == []
+    assert unseen_differences({}, given) == []
+    assert unseen_differences(stored, given) == [
+        "num_attention_heads: 4 beside the checkpoint, 1 here",
+        "hidden_act: gelu beside the checkpoint, relu here",
+        "do_lower_case: True beside the checkpoint, False here",
+    ]

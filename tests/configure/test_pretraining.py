@@ -89,6 +89,12 @@ def test_keep_best_needs_a_metric_that_evaluations_have():
         )
 
 
+def test_milestones_must_be_saved():
+    create(keep_every_n_steps=4000)
+    with pytest.raises(UserError, match=r"multiple of .*\(1000\), got 1500"):
+        create(keep_every_n_steps=1500)
+
+
 def test_allow_missing_must_be_a_regular_expression():
     with pytest.raises(UserError, match=r"allow_missing: '\('"):
         create(allow_missing="(")

@@ -231,3 +231,13 @@ def test_a_spoiled_config_is_a_user_error(tmp_path):
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(UserError, match=r"config\.json is not JSON"):
         checkpointing.read_config(str(tmp_path))
+
+
+@pytest.mark.parametrize("keep", [0, 40])
+def test_a_cut_newest_checkpoint_names_the_one_before(tmp_path, keep):
+    checkpoints(tmp_path, Tables(6), 1).save()
+    path = checkpoints(tmp_path, Tables(6), 2).save()
+    data = pathlib.Path(path + ".data-00000-of-00001")
+    data.write_bytes(data.read_bytes()[:keep])
+    with pytest.raises(UserError, match=r"model\.ckpt-2 .*cut short.*ckpt-1 "):
+        checkpoints(tmp_path, Tables(6)).restore(path)
