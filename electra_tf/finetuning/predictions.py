@@ -52,7 +52,7 @@ def write_test_outputs(
         path = config.test_predictions(task.name, split, trial)
         tf.io.gfile.makedirs(os.path.dirname(path))
         scorer = task.get_scorer(split)
-        if hasattr(scorer, "write_predictions"):
+        if hasattr(scorer, "final_answers"):
             count = _answer_questions(evaluator, task, split, scorer, path)
         else:
             count = _predict(evaluator, task, split, path)
@@ -87,8 +87,8 @@ def _answer_questions(
 ) -> int:
     """Question -> answer; none where the odds of having none are high."""
     evaluator.predict(task, split, scorer.update)
-    # The files of answers and odds are the test set's from here on.
-    scorer.write_predictions()
+    # Not written: the files of answers and odds are those of the dev set.
+    scorer.answer()
     answers = scorer.final_answers()
     _write(path, (json.dumps(answers) + "\n").encode())
     return len(answers)

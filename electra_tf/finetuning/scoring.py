@@ -203,6 +203,8 @@ def _collapse(task: Task, scorer: Scorer) -> str | None:
     names = getattr(task, "labels", None)
     if names is None and hasattr(task, "label_mapping"):
         names = {i: label for label, i in task.label_mapping.items()}
+    if single == "":
+        return "every prediction is that there is no answer"
     if names is not None and isinstance(single, int):
         return f"every prediction is {names[single]!r}"
     return f"every prediction is {single!r}"

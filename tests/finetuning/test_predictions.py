@@ -6,9 +6,13 @@ import io
 import json
 import pathlib
 import pickle
+import types
 
 import numpy as np
+import pytest
 
+from electra_tf.evaluation.question_answering import SpanScorer
+from electra_tf.finetuning import scoring
 from electra_tf.finetuning.predictions import write_test_outputs
 from electra_tf.training.progress import Console
 
@@ -86,7 +90,7 @@ def test_questions_have_their_answers(finetuning_config):
         def update(self, row):
             self.seen += 1
 
-        def write_predictions(self):
+        def answer(self):
             assert self.seen == 2
 
         def final_answers(self):
@@ -94,3 +98,41 @@ def test_questions_have_their_answers(finetuning_config):
 
     found = _write(finetuning_config("cola"), [{}, {}], Task(Scorer()))
     assert json.loads(found) == {"q1": "Paris", "q2": ""}
+
+
+def test_answers_to_a_test_set_leave_those_of_the_dev_set(finetuning_config):
+    config = finetuning_config("mine")
+    example = types.SimpleNamespace(key="q", answers=(), doc_tokens=[])
+    scorer = SpanScorer(config, "mine", "squad2", [example], lambda _: [])
+    for path in (config.qa_preds_file("mine"), config.qa_na_file("mine")):
+        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+        pathlib.Path(path).write_text("of the dev set")
+    before = _files(config)
+    assert json.loads(_write(config, [], Task(scorer))) == {"q": ""}
+    after = _files(config)
+    (new,) = set(after) - set(before)
+    assert new.endswith("mine_test_3_predictions.pkl")
+    assert {name: after[name] for name in before} == before
+
+
+def _files(config):
+    directory = pathlib.Path(config.data_dir)
+    return {
+        str(path): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize(
+    ("single", "words"),
+    [
+        ("", "every prediction is that there is no answer"),
+        ("Paris", "every prediction is 'Paris'"),
+        (1, "every prediction is 1"),
+        (None, None),
+    ],
+)
+def test_a_collapse_is_told_in_words(single, words):
+    scorer = types.SimpleNamespace(single_prediction=lambda: single)
+    assert scoring._collapse(Task(), scorer) == words
