@@ -5,7 +5,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from configure import hparams
@@ -82,6 +82,8 @@ def finetuning_parser(prog: str | None = None) -> FrontDoorParser:
 
 def parse_finetuning_args(
     argv: Sequence[str],
+    parser: FrontDoorParser | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> tuple[FinetuningConfig, argparse.Namespace]:
     """Turns a command line into a config.
 
@@ -89,6 +91,8 @@ def parse_finetuning_args(
 
     Args:
       argv: the program's name, then its arguments, as absl passes them.
+      parser: with the flags of `finetuning_parser`; that one by default.
+      defaults: hparams of the program itself, that all others win over.
 
     Returns:
       The resolved config, and the parsed flags.
@@ -98,7 +102,8 @@ def parse_finetuning_args(
       SystemExit: a flag that does not exist or a missing one (status 2), or
         a request to print something (status 0).
     """
-    parser = finetuning_parser(os.path.basename(argv[0]))
+    if parser is None:
+        parser = finetuning_parser(os.path.basename(argv[0]))
     args = parser.parse_args(list(argv[1:]))
     in_file: dict[str, Any] = {}
     origin = "json"
@@ -121,6 +126,7 @@ def parse_finetuning_args(
         names["model_name"] or "MODEL_NAME",
         names["data_dir"] or "DATA_DIR",
         [
+            ("program", defaults or {}),
             ("task_config", task_file_hparams(task_file)),
             (origin, in_file),
             ("flag", flags),

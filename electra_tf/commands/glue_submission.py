@@ -1,0 +1,126 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Packs test predictions into the zip file that the GLUE server takes."""
+
+import argparse
+import os
+from collections.abc import Sequence
+
+from configure import flags
+from configure.errors import UserError
+
+
+def make_parser() -> flags.FrontDoorParser:
+    """Describes the command line.
+
+    Returns:
+      The parser.
+    """
+    parser = flags.FrontDoorParser(
+        prog="python -m electra_tf.commands.glue_submission",
+        usage="%(prog)s\n"
+        "       --data-dir DIR --model-name NAME [--output FILE] [--trial N]\n"
+        "       [--partial] [--overwrite]",
+        description=__doc__ + " The predictions are those that"
+        " --write_test_outputs of run_glue or run_finetuning leaves. Checked:"
+        " a prediction for every row of the test files, label words, ranges.",
+    )
+    flags.add_flag(
+        parser,
+        "data_dir",
+        required=True,
+        metavar="DIR",
+        help="where data and models live",
+    )
+    flags.add_flag(
+        parser,
+        "model_name",
+        required=True,
+        metavar="NAME",
+        help="the model, DIR/models/NAME",
+    )
+    flags.add_flag(
+        parser,
+        "output",
+        metavar="FILE",
+        help="zip file to write (default: in the model's directory,"
+        " test_predictions/glue_submission.zip)",
+    )
+    flags.add_flag(
+        parser,
+        "trial",
+        type=int,
+        metavar="N",
+        help="whose predictions to take (default: for each task, of the trial"
+        " that is best on the dev set)",
+    )
+    flags.boolean_argument(
+        parser, "partial", help="write it though files are missing"
+    )
+    flags.boolean_argument(
+        parser, "overwrite", help="replace an earlier zip file"
+    )
+    return parser
+
+
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line.
+
+    Args:
+      argv: program name and flags.
+
+    Returns:
+      The flags' values. A mistake ends the program with status 2.
+    """
+    parser = make_parser()
+    args = parser.parse_args(list(argv[1:]))
+    if args.trial is not None and args.trial < 1:
+        parser.error(f"--trial: expected a number from 1, got {args.trial}")
+    return args
+
+
+def main(args: argparse.Namespace) -> None:
+    """Writes the submission, and says what it holds and lacks.
+
+    Args:
+      args: parsed flags.
+
+    Raises:
+      UserError: files are missing or incomplete, or the zip file is there
+        already. Nothing has been written then.
+    """
+    from electra_tf.data import storage
+    from electra_tf.finetuning import glue_archive, glue_submission
+
+    path = args.output or os.path.join(
+        *(args.data_dir, "models", args.model_name),
+        *("test_predictions", "glue_submission.zip"),
+    )
+    if storage.exists(path) and not args.overwrite:
+        raise UserError(f"{path} is there already; add --overwrite")
+    found = glue_submission.collect(args.model_name, args.data_dir, args.trial)
+    missing = [f"  {file}: {why}" for file, why in found.missing.items()]
+    if not found.rows:
+        raise UserError("there is nothing to submit:\n" + "\n".join(missing))
+    if missing and not args.partial:
+        raise UserError(
+            "the submission would lack\n"
+            + "\n".join(missing)
+            + "\nTo write it without them: --partial"
+        )
+    glue_archive.write_archive(found.rows, path)
+    for part in glue_archive.PARTS:
+        if part.file in found.rows:
+            print(
+                f"{part.file:<12} {len(found.rows[part.file]):>7,} rows of"
+                f" trial {found.trials[part.task]}"
+            )
+    for note in found.notes:
+        print(f"WARNING: {note}")
+    if missing:
+        print("Missing:", *missing, sep="\n")
+    print(f"Wrote {path}")
+
+
+if __name__ == "__main__":
+    flags.run_front_door(main, parse_flags)

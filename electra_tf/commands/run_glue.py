@@ -1,0 +1,63 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Fine-tunes a model on all GLUE tasks and averages their scores."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from configure import finetuning_flags, flags
+from configure.finetuning import FinetuningConfig
+from electra_tf.evaluation.glue import TASKS
+
+_PROG = "python -m electra_tf.commands.run_glue"
+
+
+def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
+    """Reads the command line: that of `run_finetuning.py`.
+
+    Args:
+      argv: program name and flags.
+
+    Returns:
+      The hparams for all tasks, and the flags' values.
+
+    Raises:
+      UserError: a value that cannot be.
+    """
+    parser = finetuning_flags.finetuning_parser(_PROG)
+    parser.usage = (
+        f"{_PROG}\n"
+        "       --data-dir DIR --model-name NAME [--hparams JSON]\n"
+        "       [--num_trials N] [--write_test_outputs]\n"
+        "       [--any_hparam VALUE ...]"
+    )
+    parser.description = (
+        "Fine-tunes a pre-trained model on each of the nine GLUE tasks whose"
+        " data is there (or of those in --task_names), names the rest, and"
+        " writes scores and averages to results/glue.txt and .json. What"
+        " depends on the task, such as num_train_epochs, is derived for each."
+        " Running the same command again continues where it stopped."
+    )
+    return finetuning_flags.parse_finetuning_args(
+        argv, parser, {"task_names": list(TASKS)}
+    )
+
+
+def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
+    """Runs; 1 where a task failed, 128 + the signal's number if stopped.
+
+    Args:
+      parsed: what `parse_flags` returned.
+    """
+    # After the flags: --help and --print_config need no TensorFlow.
+    from electra_tf.finetuning import glue_suite
+
+    config, _ = parsed
+    result = glue_suite.run(config)
+    if "interrupted" in result:
+        return 128 + result["interrupted"]
+    return int(any(o.state == "failed" for o in result["outcomes"].values()))
+
+
+if __name__ == "__main__":
+    flags.run_front_door(main, parse_flags)

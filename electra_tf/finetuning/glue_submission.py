@@ -1,0 +1,207 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Test predictions in the format of the GLUE benchmark's server."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.data import storage, tables, tfds_tables
+from electra_tf.finetuning.classification.glue import GLUE_TASKS
+from electra_tf.finetuning.glue_archive import PARTS, Part
+from electra_tf.finetuning.prediction_files import read_predictions
+
+_INDEX_COLUMNS = ("index", "id")
+
+
+@dataclasses.dataclass
+class Submission:
+    """What a submission holds, and what it lacks.
+
+    Attributes:
+      rows: file -> (index, prediction) in the order of the data.
+      trials: task -> the trial whose predictions are taken.
+      missing: file -> why it is not among `rows`.
+      notes: what the user should know of the rest.
+    """
+
+    rows: dict[str, list[tuple[int, str]]]
+    trials: dict[str, int]
+    missing: dict[str, str]
+    notes: list[str]
+
+
+class _MissingError(Exception):
+    """A file cannot be made; says why."""
+
+
+def collect(
+    model_name: str, data_dir: str, trial: int | None = None
+) -> Submission:
+    """Collects a model's test predictions for all tasks.
+
+    Args:
+      model_name: the model, as for fine-tuning.
+      data_dir: where data and models live.
+      trial: whose predictions to take; None takes, for each task, the trial
+        that is best on the dev set.
+
+    Returns:
+      The rows of each file that can be made in full.
+
+    Raises:
+      UserError: a results file or test file cannot be read.
+    """
+    found = Submission({}, {}, {}, [])
+    for part in PARTS:
+        config, best = _settings(model_name, data_dir, part.task)
+        chosen = trial or best
+        found.trials[part.task] = chosen
+        try:
+            found.rows[part.file] = _rows(config, part, chosen, found.notes)
+        except _MissingError as error:
+            found.missing[part.file] = str(error)
+    return found
+
+
+def _settings(
+    model_name: str, data_dir: str, task: str
+) -> tuple[FinetuningConfig, int]:
+    """Where a task's data is, and the trial that is best on the dev set."""
+    config = FinetuningConfig.create(model_name, data_dir, task_names=[task])
+    if not storage.exists(config.results_json):
+        return config, 1
+    try:
+        with storage.open_file(config.results_json, "rb") as file:
+            results = json.load(file)
+        used = results["config"]
+        config = dataclasses.replace(
+            config,
+            data_source=used["data_source"],
+            tfds_data_dir=used["tfds_data_dir"],
+        )
+        return config, int(results["best_trial"] or 1)
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{config.results_json} is no results file of this program"
+            f" ({error!r}); move it away, or give --trial"
+        ) from error
+
+
+def _rows(
+    config: FinetuningConfig, part: Part, trial: int, notes: list[str]
+) -> list[tuple[int, str]]:
+    indices = _indices(config, part)
+    path = config.test_predictions(part.task, part.split, trial)
+    if not storage.exists(path):
+        raise _MissingError(
+            f"no {path}; predict with --write_test_outputs (of the first"
+            f" n_writes_test trials), or choose a --trial"
+        )
+    predictions = read_predictions(path)
+    without = [eid for eid in indices if eid not in predictions]
+    if without:
+        index, place = indices[without[0]]
+        raise _MissingError(
+            f"{path}: {len(without)} of {len(indices)} rows have no"
+            f" prediction; the first is index {index}, {place}"
+        )
+    if len(predictions) > len(indices):
+        raise _MissingError(
+            f"{path}: {len(predictions)} predictions, but the test set has"
+            f" {len(indices)} rows; it is of other data"
+        )
+    if len(indices) != part.server_rows:
+        notes.append(
+            f"{part.file}: {len(indices)} rows, as in the test set that was"
+            f" predicted; the server expects {part.server_rows}"
+        )
+    texts = _texts(part, {e: predictions[e] for e in indices}, path, notes)
+    return [(indices[eid][0], texts[eid]) for eid in indices]
+
+
+def _texts(
+    part: Part, predictions: Mapping[int, Any], path: str, notes: list[str]
+) -> dict[int, str]:
+    """Predictions in the server's words."""
+    spec = GLUE_TASKS[part.task]
+    texts, clipped = {}, 0
+    for eid, value in predictions.items():
+        try:
+            values = np.asarray(value, np.float64)
+        except (TypeError, ValueError):
+            values = np.asarray(math.nan)
+        expected = () if spec.labels is None else (len(spec.labels),)
+        if values.shape != expected or not np.isfinite(values).all():
+            raise _MissingError(
+                f"{path}: example {eid}: found {value!r}; expected"
+                + (
+                    " a finite number"
+                    if spec.labels is None
+                    else f" {len(spec.labels)} finite logits"
+                )
+            )
+        if spec.labels is not None:
+            texts[eid] = spec.labels[int(np.argmax(values))]
+        else:
+            inside = np.clip(values, *spec.range)
+            clipped += bool(inside != values)
+            texts[eid] = f"{float(inside):.4f}"
+    if clipped:
+        low, high = spec.range
+        notes.append(
+            f"{part.file}: {clipped} predictions were outside {low:g} to"
+            f" {high:g} and are set to the nearer end"
+        )
+    return texts
+
+
+def _indices(
+    config: FinetuningConfig, part: Part
+) -> dict[int, tuple[int, str]]:
+    """Example number -> the server's index, and where the example stands."""
+    spec = GLUE_TASKS[part.task]
+    if config.data_source == "tfds":
+        name, split = spec.tfds.place(part.split)
+        rows = tfds_tables.read_rows(name, split, config.tfds_data_dir)
+        found = {
+            number: (int(row.cells["idx"]), f"tfds:{name}/{split}:{row.line}")
+            for number, row in enumerate(rows)
+        }
+    else:
+        place = spec.split(part.split, config.raw_data_dir(part.task))
+        if not storage.exists(place.path):
+            raise _MissingError(f"no {place.path}")
+        found = _indices_of_file(place.path)
+    if len({index for index, _ in found.values()}) != len(found):
+        raise UserError(
+            f"the {part.split} split of {part.task} has an index twice"
+        )
+    return found
+
+
+def _indices_of_file(path: str) -> dict[int, tuple[int, str]]:
+    """As `_indices`; by position where no column holds an index."""
+    rows = tables.read_rows(path, "tsv")
+    header = next(rows, None)
+    names = header.cells if header is not None else []
+    has_index = bool(names) and names[0].strip().lower() in _INDEX_COLUMNS
+    found = {}
+    for number, row in enumerate(rows):
+        place = f"{path}:{row.line}"
+        if not row.cells and not row.expected:
+            continue  # A blank line is no row to the server.
+        if not has_index:
+            found[number] = (number, place)
+        elif row.cells and row.cells[0].strip().isdigit():
+            found[number] = (int(row.cells[0]), place)
+        else:
+            shown = row.found or repr(row.cells[0])
+            raise UserError(f"{place}: found {shown}; expected an index")
+    return found
