@@ -113,7 +113,7 @@ print(json.dumps({
 """
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_large_model_passes_through_little_memory(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", MEMORY, str(tmp_path)],

@@ -88,7 +88,7 @@ def test_small_models_built_from_inferred_hparams_are_the_same(
     assert model_shapes(tiny_vocab, **infer_hparams(shapes)) == shapes
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "name",
     [

@@ -95,7 +95,7 @@ def sorted_specs(weights):
     return weights
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_configurations_of_real_size_come_back_bit_for_bit(
     config_name, all_configs, tmp_path, random_weights, same_tensors
 ):
