@@ -62,8 +62,25 @@ class Checkpoints:
 
     @property
     def latest(self) -> str | None:
-        """Prefix of the newest checkpoint, or None."""
-        return tf.train.latest_checkpoint(self.directory)
+        """Prefix of the newest checkpoint, or None where there was never one.
+
+        Raises:
+          UserError: the file `checkpoint` names one whose files are gone:
+            starting anew beside it would bury the run.
+        """
+        found = tf.train.latest_checkpoint(self.directory)
+        state = tf.train.get_checkpoint_state(self.directory)
+        if found is None and state is not None:
+            named = os.path.basename(state.model_checkpoint_path)
+            others = [os.path.basename(path) for path in self._known()]
+            raise UserError(
+                f"{os.path.join(self.directory, 'checkpoint')} names {named},"
+                " whose files are missing or incomplete. Still there:"
+                f" {', '.join(others) or 'none'}. Copy the missing files back,"
+                " correct that file to name another one, or use --overwrite to"
+                " start this run anew."
+            )
+        return found
 
     def save(self) -> str:
         """Writes `model.ckpt-<step>` and removes what is over the limit.
@@ -172,13 +189,13 @@ class Checkpoints:
         return _listed(self._write_directory)
 
     def _surplus(self, known: list[str]) -> list[str]:
-        """Those that the limits let go."""
+        """Those that the limits let go; other programs' files are not ours."""
         if not self._keep:
             return []
         return [
             path
             for path in known[: -self._keep]
-            if not self._is_milestone(path)
+            if not self._is_milestone(path) and native.is_native(path)
         ]
 
     def _is_milestone(self, path: str) -> bool:

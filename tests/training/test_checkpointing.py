@@ -111,6 +111,22 @@ def test_the_newest_are_kept_and_the_milestones(tmp_path):
     assert not list(tmp_path.glob("*.tmp"))
 
 
+def test_a_copied_original_is_never_removed(tmp_path):
+    original = MemoryWeights({TABLE: np.zeros([2, 4], "f4")})
+    write_tf1(original, str(tmp_path / "model.ckpt-1"))
+    for step in (2, 3):
+        checkpoints(tmp_path, Tables(2), step, keep=1).save()
+    assert saved_steps(tmp_path) == [1, 3]
+
+
+def test_a_newest_checkpoint_that_is_gone_is_not_passed_over(tmp_path):
+    for step in (1, 2):
+        checkpoints(tmp_path, Tables(2), step).save()
+    (tmp_path / "model.ckpt-2.index").unlink()
+    with pytest.raises(UserError, match=r"names model.ckpt-2.*model.ckpt-1\."):
+        _ = checkpoints(tmp_path, Tables(2)).latest
+
+
 def test_keep_zero_keeps_all(tmp_path):
     for step in range(4):
         checkpoints(tmp_path, Tables(2), step, keep=0).save()
