@@ -215,3 +215,24 @@ def test_an_archive_with_a_mistake_is_not_passed(name, text, words):
 def test_nothing_at_all_is_refused(tmp_path):
     with pytest.raises(UserError, match="nothing to submit.*\n.*CoLA.tsv"):
         submit(tmp_path, "--partial")
+
+
+def test_tfds_s_own_order_is_undone_by_its_indices(model, monkeypatch):
+    from electra_tf.data import tfds_tables
+    from electra_tf.data.tables import Row
+
+    asked = []
+
+    def read_rows(name, split, data_dir):
+        asked.append((name, split, data_dir))
+        return (Row(i + 1, {"idx": idx}) for i, idx in enumerate((2, 0, 3, 1)))
+
+    monkeypatch.setattr(tfds_tables, "read_rows", read_rows)
+    results = model / "models/m/results/sst_results.json"
+    results.parent.mkdir(parents=True)
+    used = {"data_source": "tfds", "tfds_data_dir": "there"}
+    results.write_text(json.dumps({"best_trial": None, "config": used}))
+    submit(model)
+    assert asked == [("glue/sst2", "test", "there")]
+    lines = archive_of(model)["SST-2.tsv"].splitlines()[1:]
+    assert lines == ["2\t0", "0\t1", "3\t0", "1\t1"]

@@ -4,12 +4,13 @@
 
 import json
 import math
+import zipfile
 
 import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.commands import run_glue
+from electra_tf.commands import glue_submission, run_glue
 from electra_tf.evaluation import glue
 
 # Of the original's README: a median of many fine-tunings each.
@@ -182,6 +183,14 @@ def test_tasks_with_data_run_and_the_rest_is_named(data, capsys):
         "cola_test_1_predictions.pkl",
         "cola_test_2_predictions.pkl",
     ]
+
+    # What was predicted is what the server's file is made of.
+    argv = ["x", "--data-dir", str(data), "--model-name=m", "--partial"]
+    glue_submission.main(glue_submission.parse_flags(argv))
+    with zipfile.ZipFile(predicted / "glue_submission.zip") as archive:
+        assert archive.namelist() == ["CoLA.tsv"]
+        lines = archive.read("CoLA.tsv").decode().splitlines()
+    assert [line.split("\t")[0] for line in lines[1:]] == ["0", "1", "2", "3"]
 
 
 def test_a_task_s_own_defaults_stay_its_own():
