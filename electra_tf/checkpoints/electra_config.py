@@ -10,7 +10,7 @@ and Hugging Face use, for programs that know those.
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -45,13 +45,17 @@ _SIZE_KEYS = tuple(
 _FILES = (FILE_NAME, "bert_config.json", "config.json")
 
 
-def write_electra_config(directory: str, hparams: Mapping[str, Any]) -> str:
+def write_electra_config(
+    directory: str, hparams: Mapping[str, Any], assumed: Iterable[str] = ()
+) -> str:
     """Writes the file, replacing an older one.
 
     Args:
       directory: the model's; made if need be.
       hparams: by `PretrainingConfig`'s names; what does not concern sizes,
         objective or tokenizer is left out.
+      assumed: names of those (or of sizes among their overrides) that were
+        guessed; whoever reads the file does not take them for facts.
 
     Returns:
       The path written.
@@ -60,7 +64,7 @@ def write_electra_config(directory: str, hparams: Mapping[str, Any]) -> str:
       UserError: if they make no model, or it cannot be written.
     """
     path = os.path.join(directory, FILE_NAME)
-    text = config_text(hparams)
+    text = config_text(hparams, assumed)
     try:
         tf.io.gfile.makedirs(directory)
         with tf.io.gfile.GFile(path + ".tmp", "w") as file:
@@ -71,7 +75,7 @@ def write_electra_config(directory: str, hparams: Mapping[str, Any]) -> str:
     return path
 
 
-def config_text(hparams: Mapping[str, Any]) -> str:
+def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
     """Returns the file's contents for hparams; see `write_electra_config`."""
     kept = {name: hparams[name] for name in _KEPT if name in hparams}
     config = as_config(kept)
@@ -91,6 +95,8 @@ def config_text(hparams: Mapping[str, Any]) -> str:
             name: kept.get(name, getattr(config, name, None)) for name in _KEPT
         },
     }
+    if assumed := sorted(assumed):
+        contents["assumed"] = assumed
     return json.dumps(contents, indent=2, sort_keys=False) + "\n"
 
 
@@ -172,7 +178,20 @@ def _parse_ours(given: Mapping[str, Any]) -> dict[str, Any]:
                 f"{name} is {given[name]!r}, but `hparams` make it {value!r};"
                 " change `hparams` accordingly."
             )
-    return hparams
+    return _without_guesses(hparams, given.get("assumed", []))
+
+
+def _without_guesses(hparams: dict[str, Any], assumed: Any) -> dict[str, Any]:
+    """Leaves out what was guessed, so that it is guessed, and told, again."""
+    if not isinstance(assumed, list):
+        raise UserError("assumed: expected a list of names.")
+    overrides = hparams.get("model_hparam_overrides") or {}
+    kept = {n: v for n, v in hparams.items() if n not in assumed}
+    if "model_hparam_overrides" in kept:
+        kept["model_hparam_overrides"] = {
+            n: v for n, v in overrides.items() if n not in assumed
+        }
+    return kept
 
 
 def _size_named(sizes: Mapping[str, Any]) -> str:

@@ -47,9 +47,13 @@ def main(args: argparse.Namespace) -> None:
     weights, changes = _changed(source, args)
     place = choose_place(args, source.global_step)
     vocab_file = args.vocab_file or source.vocab_file
-    _check_vocab(vocab_file, weights, args.source)
-    check_place(source.path, place, hparams, vocab_file, args.overwrite)
-    dropped, notes = _write(weights, place, hparams, vocab_file, args)
+    vocab_notes = _check_vocab(vocab_file, weights, args.source)
+    guessed = [name for text in assumed for name in _names(text)]
+    check_place(
+        source.path, place, hparams, guessed, vocab_file, args.overwrite
+    )
+    dropped, notes = _write(weights, place, hparams, guessed, vocab_file, args)
+    notes += vocab_notes
     dropped = {**weights.dropped, **dropped}
     unknown = convert_report.unknown_variables(source)
     kept = [name for name in unknown if name not in dropped]
@@ -106,8 +110,12 @@ def _hparams(
 
 
 def _is_stated(assumption: str, stated: dict[str, Any]) -> bool:
-    names = assumption.split(":")[0].split(", ")
-    return all(name in stated for name in names)
+    return all(name in stated for name in _names(assumption))
+
+
+def _names(assumption: str) -> list[str]:
+    """The hparams that a line of `sizes.not_inferable` is about."""
+    return assumption.split(":")[0].split(", ")
 
 
 def _changed(source: Any, args: argparse.Namespace) -> tuple[Any, list[str]]:
@@ -129,12 +137,14 @@ def _changed(source: Any, args: argparse.Namespace) -> tuple[Any, list[str]]:
     return weights, changes
 
 
-def _check_vocab(vocab_file: str | None, weights: Any, source: str) -> None:
-    """Raises a UserError where tokens have no row in the table."""
+def _check_vocab(
+    vocab_file: str | None, weights: Any, source: str
+) -> list[str]:
+    """Raises a UserError where tokens have no row; remarks on spare rows."""
     from electra_tf.checkpoints.measured import measure
 
     if vocab_file is None:
-        return
+        return []
     rows = measure(weights.shapes).vocab_size
     tokens = max(check_vocab(vocab_file).values()) + 1
     if tokens > rows:
@@ -143,12 +153,19 @@ def _check_vocab(vocab_file: str | None, weights: Any, source: str) -> None:
             f" {rows}. Give the vocabulary it was trained with as"
             " --vocab_file."
         )
+    if tokens == rows:
+        return []
+    return [
+        f"{vocab_file} has {tokens} tokens, the embeddings {rows} rows: is it"
+        " the vocabulary of this model?"
+    ]
 
 
 def _write(
     weights: Any,
     place: Place,
     hparams: dict[str, Any],
+    guessed: list[str],
     vocab_file: str | None,
     args: argparse.Namespace,
 ) -> tuple[dict[str, str], list[str]]:
@@ -179,7 +196,7 @@ def _write(
             notes.append("no step was stored: it is 0 in the result")
     else:
         tf1.write_tf1(weights, place.path, overwrite=args.overwrite)
-    electra_config.write_electra_config(place.folder, hparams)
+    electra_config.write_electra_config(place.folder, hparams, guessed)
     if vocab_file is not None and place.format != "huggingface":
         path = os.path.join(place.folder, electra_config.VOCAB_FILE)
         write_bytes(path, content(vocab_file))

@@ -77,6 +77,7 @@ def check_place(
     source: str,
     place: Place,
     hparams: dict[str, Any],
+    guessed: list[str],
     vocab_file: str | None,
     overwrite: bool,
 ) -> None:
@@ -86,6 +87,7 @@ def check_place(
       source: path of what is read.
       place: where the result goes.
       hparams: of the result's config.
+      guessed: names of those that nothing states.
       vocab_file: vocabulary to put beside, or None.
       overwrite: whether files may be replaced.
 
@@ -99,9 +101,8 @@ def check_place(
             f"--to {place.path} is the checkpoint that is read; choose another"
             " place."
         )
-    texts = {
-        electra_config.FILE_NAME: electra_config.config_text(hparams).encode()
-    }
+    text = electra_config.config_text(hparams, guessed)
+    texts = {electra_config.FILE_NAME: text.encode()}
     if vocab_file is not None:
         texts[electra_config.VOCAB_FILE] = content(vocab_file)
     differing = [

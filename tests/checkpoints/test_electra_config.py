@@ -113,3 +113,19 @@ def test_half_a_file_is_refused_by_name(tmp_path):
     (tmp_path / FILE_NAME).write_text(config_text({})[:40])
     with pytest.raises(UserError, match=f"{FILE_NAME}: not valid JSON"):
         read_electra_config(str(tmp_path))
+
+
+def test_guesses_are_written_but_not_read_as_facts(tmp_path):
+    hparams = {
+        "model_hparam_overrides": {"num_attention_heads": 1, "hidden_size": 64},
+        "do_lower_case": True,
+    }
+    guesses = ["num_attention_heads", "do_lower_case"]
+    write_electra_config(str(tmp_path), hparams, guesses)
+    contents = json.loads((tmp_path / FILE_NAME).read_text())
+    assert contents["num_attention_heads"] == 1
+    assert contents["assumed"] == sorted(guesses)
+    read = read_electra_config(str(tmp_path))
+    assert read["model_hparam_overrides"] == {"hidden_size": 64}
+    assert "do_lower_case" not in read
+    assert read["strip_accents"] is True

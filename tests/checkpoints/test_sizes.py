@@ -83,7 +83,7 @@ def test_small_models_built_from_inferred_hparams_are_the_same(
     pretrain_name, all_configs, tiny_vocab
 ):
     if "/small" not in pretrain_name and "/debug" not in pretrain_name:
-        pytest.skip("base and large are built by a slow test")
+        pytest.skip("base and large are built by a heavy test")
     shapes = all_configs[pretrain_name]["shapes"]
     assert model_shapes(tiny_vocab, **infer_hparams(shapes)) == shapes
 

@@ -65,6 +65,22 @@ def test_there_and_back_every_bit_is_the_same(source, tmp_path, capsys):
     assert "native: " in printed
 
 
+def test_a_vocabulary_with_too_few_tokens_is_remarked_on(source, tmp_path):
+    vocab = tmp_path / "short.txt"
+    words = (pathlib.Path(source).parent / "vocab.txt").read_text().split("\n")
+    vocab.write_text("\n".join(words[:150]) + "\n")
+    convert("--from", source, "--to", tmp_path / "m", "--vocab_file", vocab)
+    notes = report_of(tmp_path / "m")["notes"]
+    assert any("150 tokens, the embeddings 200 rows" in n for n in notes)
+
+
+def test_what_was_guessed_is_guessed_again(source, tmp_path):
+    for before, after in ((source, "a/m"), (tmp_path / "a/m", "b/m")):
+        convert("--from", before, "--to", tmp_path / after)
+        assumed = report_of(tmp_path / after)["assumed"]
+        assert any(text.startswith("num_attention_heads") for text in assumed)
+
+
 def test_config_vocabulary_and_report_come_with_it(source, tmp_path):
     target = tmp_path / "new" / "m"
     convert("--from", source, "--to", target, "--hparams", HEADS)
