@@ -196,7 +196,8 @@ def _write(
             notes.append("no step was stored: it is 0 in the result")
     else:
         tf1.write_tf1(weights, place.path, overwrite=args.overwrite)
-    electra_config.write_electra_config(place.folder, hparams, guessed)
+    for folder in _model_folders(place):
+        electra_config.write_electra_config(folder, hparams, guessed)
     if vocab_file is not None and place.format != "huggingface":
         path = os.path.join(place.folder, electra_config.VOCAB_FILE)
         write_bytes(path, content(vocab_file))
@@ -207,6 +208,15 @@ def _write(
             "no Adam slots: training starts from it with --init_checkpoint"
         )
     return dropped, notes
+
+
+def _model_folders(place: Place) -> list[str]:
+    """The folder written to, and those of the two networks in it."""
+    parts = ("discriminator", "generator")
+    inner = [os.path.join(place.folder, part) for part in parts]
+    if place.format != "huggingface":
+        return [place.folder]
+    return [place.folder, *filter(os.path.isdir, inner)]
 
 
 def _described(weights: Any, place: Place) -> dict[str, Any]:

@@ -154,7 +154,8 @@ def test_to_hugging_face_and_back(source, tmp_path):
     assert not folder.exists()
     flags = ("--strip_optimizer", "--format=huggingface")
     convert("--from", source, "--to", folder, *flags)
-    assert (folder / "electra_config.json").exists()
+    for part in ("", "discriminator", "generator"):
+        assert (folder / part / "electra_config.json").exists()
     assert (folder / "discriminator" / "vocab.txt").exists()
     report = json.loads((folder / "conversion.json").read_text())
     assert "discriminator/model.safetensors" in report["files"]
