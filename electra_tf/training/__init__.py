@@ -12,8 +12,8 @@ Knows nothing of generators, discriminators or tasks: what to log besides the
 loss is handed in by the room above.
 
 Files in reading order: `strategy` (where), `loop` (one step and a chunk of
-steps), `interval` (means between two log rows), `checkpointing` (save, resume),
-`best` (the best evaluation's checkpoint), `session` (the outer loop, on `orbit.Controller`), `progress` (console line),
-`summaries` (TensorBoard and JSON lines), `curves` (PNG), `results` (files of an
-evaluation).
+steps), `interval` (means between two log rows), `checkpointing` (save,
+resume), `best` (the best evaluation's checkpoint), `session` (the outer loop,
+on `orbit.Controller`), `progress` (console line), `summaries` (TensorBoard and
+JSON lines), `curves` (PNG), `results` (files of an evaluation).
 """
