@@ -3,7 +3,7 @@
 """Peak memory of TF1 -> native -> TF1 for a model of a given size.
 
     python benchmarks/checkpoint_memory.py --reference ../shared \
-        --config pretrain/large --folder /tmp/large [--slots]
+        --config pretrain/large --folder large [--slots]
 
 Writes random values (drawn when read, so the source takes no memory), converts
 them in processes of their own and reports each one's peak resident memory,
