@@ -154,7 +154,17 @@ def main(args: argparse.Namespace) -> int:
       UserError: the reference corpus is missing, or the run cannot continue.
     """
     reference = os.environ.get("ELECTRA_TF_REFERENCE", "../shared")
-    first = phase(args.data_dir, FIRST, f"{args.model_name}_short")
+    short = PretrainingConfig.create("", "", preset=FIRST)
+    first = phase(
+        args.data_dir,
+        FIRST,
+        f"{args.model_name}_short",
+        # No longer than its sequences: `lengthen` repeats trained rows only.
+        model_hparam_overrides={
+            **short.model_hparam_overrides,
+            "max_position_embeddings": short.max_seq_length,
+        },
+    )
     longer = os.path.join(f"{first.model_dir}_longer", "model.ckpt")
     second = phase(
         args.data_dir, SECOND, args.model_name, init_checkpoint=longer
