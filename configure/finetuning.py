@@ -8,7 +8,6 @@ The field comments are the documentation: `--help` prints them.
 import copy
 import dataclasses
 import functools
-import json
 import os
 import typing
 from collections.abc import Iterable, Mapping
@@ -17,13 +16,14 @@ from typing import Any
 from configure import finetuning_checks, finetuning_defaults
 from configure import hparams as hparam_rules
 from configure.pretraining_checks import clean_overrides
+from configure.saved_config import SavedConfig
 
 # Origins that a value has without anybody asking for it.
 _SETTLED_ORIGINS = frozenset({"default", "derived"})
 
 
 @dataclasses.dataclass(frozen=True)
-class FinetuningConfig:
+class FinetuningConfig(SavedConfig):
     """Fine-tuning hyperparameters; names and defaults are the original's.
 
     Make one with `create`, which also derives what depends on other values.
@@ -179,6 +179,7 @@ class FinetuningConfig:
     require_gpu: bool = False  # refuse to run without a GPU
     log_every_n_steps: int = 10  # steps between lines on the console
 
+    settled_origins = _SETTLED_ORIGINS
     origins: Mapping[str, str] = dataclasses.field(
         default_factory=dict, compare=False, repr=False, kw_only=True
     )
@@ -251,40 +252,6 @@ class FinetuningConfig:
         for origin, given in layers:
             update(given, origin)
         return cls(**values, origins=origins)
-
-    @classmethod
-    def from_json(cls, text_or_path: str) -> "FinetuningConfig":
-        """Reads back what `to_json` wrote.
-
-        Args:
-          text_or_path: the JSON text, or the path of a `.json` file.
-
-        Returns:
-          A config equal to the one written.
-
-        Raises:
-          UserError: the text is not such a config.
-        """
-        given = explicit_hparams(hparam_rules.read_hparams(text_or_path))
-        model_name = given.pop("model_name", "")
-        data_dir = given.pop("data_dir", "")
-        return cls.from_layers(model_name, data_dir, [("file", given)], "file")
-
-    def to_json(self) -> str:
-        """Returns all values and their origins as JSON text.
-
-        `--hparams` accepts a file of this text. Derived values are derived
-        again when it is read, so the file can serve another task or model.
-        """
-        values = self.as_dict()
-        values["_origins"] = dict(self.origins)
-        return json.dumps(values, indent=2) + "\n"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns every hparam by name, in the order declared."""
-        return {
-            name: copy.deepcopy(getattr(self, name)) for name in field_types()
-        }
 
     def check_mode(self) -> None:
         """Raises unless there is something to do.

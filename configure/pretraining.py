@@ -8,7 +8,6 @@ The field comments are the documentation: `--help` prints them.
 import copy
 import dataclasses
 import functools
-import json
 import os
 import typing
 from collections.abc import Iterable, Mapping
@@ -16,6 +15,7 @@ from typing import Any
 
 from configure import hparams as hparam_rules
 from configure import presets, pretraining_checks
+from configure.saved_config import SavedConfig
 
 # Origins that a value has without anybody asking for it.
 _SETTLED_ORIGINS = frozenset({"default", "preset", "derived"})
@@ -31,7 +31,7 @@ _DEBUG_SETTINGS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingConfig:
+class PretrainingConfig(SavedConfig):
     """Pre-training hyperparameters; names and defaults are the original's.
 
     Make one with `create`, which also derives what depends on other values.
@@ -164,6 +164,7 @@ class PretrainingConfig:
     collapse_patience: int = 3
     results_json: str = ""  # default: .../results/unsup_results.json
 
+    settled_origins = _SETTLED_ORIGINS
     origins: Mapping[str, str] = dataclasses.field(
         default_factory=dict, compare=False, repr=False, kw_only=True
     )
@@ -241,40 +242,6 @@ class PretrainingConfig:
         for origin, given in layers:
             update(given, origin)
         return cls(**values, origins=origins)
-
-    @classmethod
-    def from_json(cls, text_or_path: str) -> "PretrainingConfig":
-        """Reads back what `to_json` wrote.
-
-        Args:
-          text_or_path: the JSON text, or the path of a `.json` file.
-
-        Returns:
-          A config equal to the one written.
-
-        Raises:
-          UserError: the text is not such a config.
-        """
-        given = explicit_hparams(hparam_rules.read_hparams(text_or_path))
-        model_name = given.pop("model_name", "")
-        data_dir = given.pop("data_dir", "")
-        return cls.from_layers(model_name, data_dir, [("file", given)], "file")
-
-    def to_json(self) -> str:
-        """Returns all values and their origins as JSON text.
-
-        `--hparams` accepts a file of this text. Derived values are derived
-        again when it is read, so the file can serve another model name.
-        """
-        values = self.as_dict()
-        values["_origins"] = dict(self.origins)
-        return json.dumps(values, indent=2) + "\n"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns every hparam by name, in the order declared."""
-        return {
-            name: copy.deepcopy(getattr(self, name)) for name in field_types()
-        }
 
     def check_mode(self) -> None:
         """Raises unless exactly one of training and evaluation is asked for.

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.checkpoints import electra_config
-from electra_tf.training import best, checkpointing, curves, summaries
+from electra_tf.training import best, checkpointing
+from electra_tf.training.run_directory import remove_run
 
 VOCAB_FILE = electra_config.VOCAB_FILE
 # A trained model stays what it is when these change.
@@ -54,23 +55,6 @@ FREE_HPARAMS = frozenset(
         "write_distill_outputs",
         "write_test_outputs",
     }
-)
-# What a trial writes; nothing else is ever deleted.
-_OWN_NAMES = (
-    "checkpoint",
-    VOCAB_FILE,
-    best.DIRECTORY,
-    electra_config.FILE_NAME,
-    checkpointing.CONFIG_FILE,
-    curves.CURVES_FILE,
-    summaries.TENSORBOARD_DIR,
-    summaries.TRAIN_LOG,
-    summaries.EVAL_LOG,
-)
-_OWN_PREFIXES = (
-    checkpointing.CHECKPOINT_NAME,
-    "checkpoint.tmp",
-    "non_finite_step_",
 )
 
 
@@ -138,22 +122,7 @@ def remove(path: str) -> bool:
     """
     if not tf.io.gfile.exists(path):
         return False
-    entries = [
-        entry.rstrip("/").removesuffix(".tmp")
-        for entry in tf.io.gfile.listdir(path)
-    ]
-    strange = [
-        name
-        for name in entries
-        if name not in _OWN_NAMES and not name.startswith(_OWN_PREFIXES)
-    ]
-    if strange or os.path.islink(path.rstrip("/")):
-        raise UserError(
-            f"{path} is not deleted, since it holds what is not of a"
-            f" fine-tuning run ({', '.join(sorted(strange)[:5]) or 'a link'})."
-            " Remove those yourself or choose another model_dir."
-        )
-    tf.io.gfile.rmtree(path)
+    remove_run(path, "fine-tuning", names=(VOCAB_FILE,))
     return True
 
 

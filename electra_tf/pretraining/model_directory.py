@@ -8,11 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints import electra_config
 from electra_tf.checkpoints.hparams_check import MODEL_HPARAMS
 from electra_tf.pretraining import parts_export
-from electra_tf.training import best, checkpointing, curves, summaries
+from electra_tf.training import checkpointing
 from electra_tf.training.progress import Console
+from electra_tf.training.run_directory import remove_run
 
 # The saved data position means something only while these stay.
 DATA_HPARAMS = (
@@ -22,25 +22,6 @@ DATA_HPARAMS = (
     "seed",
     "shuffle_buffer_size",
     "train_batch_size",
-)
-# Files and directories of a run; --overwrite refuses to delete anything else.
-_OWN_NAMES = (
-    "checkpoint",
-    "results",
-    best.DIRECTORY,
-    parts_export.DIRECTORY,
-    electra_config.FILE_NAME,
-    checkpointing.CONFIG_FILE,
-    curves.CURVES_FILE,
-    summaries.TENSORBOARD_DIR,
-    summaries.TRAIN_LOG,
-    summaries.EVAL_LOG,
-)
-_OWN_PREFIXES = (
-    checkpointing.CHECKPOINT_NAME,
-    "checkpoint.tmp",
-    "non_finite_step_",
-    "worker_",
 )
 
 
@@ -77,7 +58,13 @@ def prepare(path: str, overwrite: bool, console: Console) -> None:
     """
     try:
         if overwrite and tf.io.gfile.exists(path):
-            _remove_model(path)
+            remove_run(
+                path,
+                "training",
+                names=("results", parts_export.DIRECTORY),
+                prefixes=("worker_",),
+                lead="--overwrite: ",
+            )
             console.line(f"--overwrite: deleted {path}")
         tf.io.gfile.makedirs(path)
     except (OSError, tf.errors.OpError) as error:
@@ -85,26 +72,6 @@ def prepare(path: str, overwrite: bool, console: Console) -> None:
             f"model_dir {path} cannot be written: {error}. Choose another"
             " model_dir or data_dir, or correct its permissions."
         ) from error
-
-
-def _remove_model(path: str) -> None:
-    strange = [
-        name
-        for name in map(_bare_name, tf.io.gfile.listdir(path))
-        if name not in _OWN_NAMES and not name.startswith(_OWN_PREFIXES)
-    ]
-    if strange or os.path.islink(path.rstrip("/")):
-        raise UserError(
-            f"--overwrite: {path} is not deleted, since it holds what is not of"
-            f" a training run ({', '.join(sorted(strange)[:5]) or 'a link'})."
-            " Remove those yourself or choose another model_dir."
-        )
-    tf.io.gfile.rmtree(path)
-
-
-def _bare_name(entry: str) -> str:
-    """Without the slash of a directory and what an unfinished write adds."""
-    return entry.rstrip("/").removesuffix(".tmp")
 
 
 def worker_directory(model_dir: str) -> str:

@@ -15,5 +15,6 @@ Files in reading order: `strategy` (where), `loop` (one step and a chunk of
 steps), `interval` (means between two log rows), `checkpointing` (save,
 resume), `best` (the best evaluation's checkpoint), `session` (the outer loop,
 on `orbit.Controller`), `progress` (console line), `summaries` (TensorBoard and
-JSON lines), `curves` (PNG), `results` (files of an evaluation).
+JSON lines), `curves` (PNG), `results` (files of an evaluation),
+`run_directory` (what may be deleted).
 """
