@@ -42,6 +42,18 @@ def find_or_load(
             f"task {task_name}: its labels are not known: there is no labelled"
             f" data to take them from, and no {path} of an earlier run"
         )
+    return load(path)
+
+
+def load(path: str) -> Any:
+    """Loads what an earlier run found, whatever the data are now.
+
+    Args:
+      path: JSON file that is there.
+
+    Raises:
+      UserError: it is not JSON.
+    """
     with storage.open_file(path, "rb") as file:
         try:
             return json.loads(file.read())

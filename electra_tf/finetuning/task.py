@@ -173,5 +173,18 @@ class Task(abc.ABC):
         """Returns plain values, besides hparams, that decide the features."""
         return {"class": type(self).__name__, "name": self.name}
 
+    def labels_path(self) -> str | None:
+        """Returns where labels found in data are kept; None if none are."""
+        return None
+
+    def use_labels(self, found: Any) -> None:
+        """Takes labels as a run found them, instead of looking for them.
+
+        Args:
+          found: the contents of the file at `labels_path`.
+        """
+        del found
+        raise TypeError(f"{self} does not find its labels in data")
+
     def __repr__(self) -> str:
         return f"Task({self.name})"

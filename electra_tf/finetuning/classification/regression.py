@@ -50,6 +50,11 @@ class RegressionTask(TextTask):
             self._range = (low, high)
         return self._range
 
+    def use_labels(self, found: Any) -> None:
+        """Takes the lowest and the highest value; see `Task.use_labels`."""
+        low, high = found
+        self._range = (low, high)
+
     def unscale(self, predictions: Any) -> Any:
         """Maps what the head predicts to the task's own range.
 

@@ -61,6 +61,10 @@ class ClassificationTask(TextTask):
             )
         return self._labels
 
+    def use_labels(self, found: Any) -> None:
+        """Takes the classes in order; see `Task.use_labels`."""
+        self._labels = list(found)
+
     def read_label(self, cell: Any) -> str:
         """Returns the class named by a cell."""
         label = _label_text(cell)

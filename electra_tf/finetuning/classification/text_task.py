@@ -260,8 +260,10 @@ class TextTask(Task):
                 cells += [row.label for row in self._read(split)]
         return cells
 
-    def labels_path(self) -> str:
-        """Returns where labels found in the data are kept."""
+    def labels_path(self) -> str | None:
+        """Returns where labels are kept; None if the description has them."""
+        if not self.labels_are_found():
+            return None
         return os.path.join(
             self.config.preprocessed_data_dir, f"{self.name}_labels.json"
         )

@@ -86,9 +86,13 @@ class TaggingTask(Task):
         """The id of each label (BIOES tags, or classes of words)."""
         if self._label_mapping is None:
             self._label_mapping = label_store.find_or_load(
-                self._labels_path(), self._find_labels, self.name
+                self.labels_path(), self._find_labels, self.name
             )
         return self._label_mapping
+
+    def use_labels(self, found: Any) -> None:
+        """Takes the id of each label; see `Task.use_labels`."""
+        self._label_mapping = dict(found)
 
     def get_examples(self, split: str) -> list[TaggingExample]:
         """Reads a split; see `Task.get_examples`."""
@@ -310,7 +314,8 @@ class TaggingTask(Task):
                 return None
         return {label: i for i, label in enumerate(sorted(labels))}
 
-    def _labels_path(self) -> str:
+    def labels_path(self) -> str:
+        """Returns where the label map is kept."""
         debug = "debug_" if self.config.debug else ""
         return os.path.join(
             self.config.preprocessed_data_dir,

@@ -1,0 +1,237 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""From a folder that a run left to a model that can be asked.
+
+`load_finetuned` is for what run_finetuning leaves, `load_pretrained` for
+pre-training runs and checkpoints of any kind.
+"""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from configure import hparams as hparam_rules
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig, explicit_hparams
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.restore import assign
+from electra_tf.finetuning import directories, label_store
+from electra_tf.finetuning.model import FinetuningModel
+from electra_tf.finetuning.registry import get_tasks
+from electra_tf.finetuning.task import Task
+from electra_tf.pretraining.loading import PretrainedModel, load_pretrained
+from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.vocab import check_vocab
+from electra_tf.training import best, checkpointing
+
+__all__ = [
+    "FinetunedModel",
+    "PretrainedModel",
+    "load_finetuned",
+    "load_pretrained",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetunedModel:
+    """A fine-tuned model with all that its answers need.
+
+    Attributes:
+      config: its hparams, paths as they are now.
+      tasks: what it learned, in the order of its heads.
+      model: the weights in place.
+      tokenizer: as in training.
+      folder: of the run: its config.json, vocab.txt and checkpoints.
+      checkpoint: prefix of the weights.
+      global_step: updates done, or None where the file does not say.
+    """
+
+    config: FinetuningConfig
+    tasks: tuple[Task, ...]
+    model: FinetuningModel
+    tokenizer: FullTokenizer
+    folder: str
+    checkpoint: str
+    global_step: int | None
+
+    def task(self, name: str | None = None) -> Task:
+        """Returns one of the tasks.
+
+        Args:
+          name: of the task; may be left out where there is only one.
+
+        Raises:
+          UserError: no such task, or several and none named.
+        """
+        return self.tasks[self.task_index(name)]
+
+    def task_index(self, name: str | None = None) -> int:
+        """Returns the place of a task and its head; see `task`."""
+        names = [task.name for task in self.tasks]
+        if name is None and len(names) == 1:
+            return 0
+        if name in names:
+            return names.index(name)
+        problem = "learned several tasks" if name is None else f"has no {name}"
+        raise UserError(
+            f"{self.folder}: the model {problem}; choose one of its tasks:"
+            f" {', '.join(names)}"
+        )
+
+
+def load_finetuned(
+    folder: str, tasks: Sequence[Task] | None = None, **overrides: Any
+) -> FinetunedModel:
+    """Loads a fine-tuned model.
+
+    The training data are not needed: labels that were found in them are taken
+    from the folder, or from where the run kept them.
+
+    Args:
+      folder: of a trial (`..._model_1`), its `best`, or the prefix of a
+        checkpoint in either. Where a trial kept its best model, that is taken.
+      tasks: for models of one's own task classes: these, with labels known,
+        in the order of the config's `task_names`.
+      **overrides: hparams that win over the run's, such as `data_dir` or
+        `task_config` where files have moved.
+
+    Returns:
+      The model.
+
+    Raises:
+      UserError: naming the file that is missing or does not fit.
+    """
+    home, checkpoint = _find(folder)
+    config = _read_config(home, overrides)
+    check_vocab(config.vocab_file)
+    tokenizer = FullTokenizer(
+        config.vocab_file, config.do_lower_case, config.strip_accents
+    )
+    if tasks is None:
+        tasks = _make_tasks(config, home, tokenizer)
+    model = FinetuningModel(config, tasks)
+    weights = open_weights(checkpoint)
+    try:
+        assign(weights, model.variables)
+    except UserError as error:
+        raise UserError(
+            f"{error}\n(The model was built from {home}/"
+            f"{checkpointing.CONFIG_FILE}, its labels as the run found them; if"
+            " the task or its labels have changed since, put them back, or"
+            " train anew.)"
+        ) from error
+    return FinetunedModel(
+        config,
+        tuple(tasks),
+        model,
+        tokenizer,
+        home,
+        checkpoint,
+        weights.global_step,
+    )
+
+
+def _find(folder: str) -> tuple[str, str]:
+    """The run's own directory, and the prefix of the weights to take."""
+    place, checkpoint = folder.rstrip("/") or "/", None
+    if not tf.io.gfile.isdir(place):
+        if not tf.io.gfile.exists(place + ".index"):
+            raise UserError(_nothing_there(place))
+        place, checkpoint = os.path.dirname(place) or ".", place
+    home = place
+    if not _has_config(home) and _is_best(home):
+        home = os.path.dirname(os.path.abspath(home))
+    if not _has_config(home):
+        raise UserError(
+            f"{place}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
+            f" trial (..._model_1) that run_finetuning left, or its"
+            f" {best.DIRECTORY}"
+        )
+    if checkpoint is None and home != place:
+        checkpoint = tf.train.latest_checkpoint(place)
+    elif checkpoint is None:
+        checkpoint = directories.trained_checkpoint(home)
+    if checkpoint is None:
+        raise UserError(
+            f"{place}: no model.ckpt-<step>; the run saved none yet, or they"
+            " were removed"
+        )
+    return home, checkpoint
+
+
+def _has_config(folder: str) -> bool:
+    return tf.io.gfile.exists(os.path.join(folder, checkpointing.CONFIG_FILE))
+
+
+def _is_best(folder: str) -> bool:
+    return os.path.basename(os.path.abspath(folder)) == best.DIRECTORY
+
+
+def _nothing_there(path: str) -> str:
+    trials = [
+        found
+        for found in sorted(tf.io.gfile.glob(path + "_*"))
+        if _has_config(found)
+    ]
+    hint = f"; do you mean {', '.join(trials[:3])}?" if trials else ""
+    return f"{path}: no such folder or checkpoint{hint}"
+
+
+def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
+    path = os.path.join(home, checkpointing.CONFIG_FILE)
+    stored = checkpointing.read_config(home)
+    if not isinstance(stored, dict) or "task_names" not in stored:
+        raise UserError(
+            f"{path}: not the configuration of a fine-tuning run (no"
+            " task_names); for a pre-trained model there are embed, fill_mask"
+            " and inspect_tokens"
+        )
+    given = explicit_hparams(stored)
+    names = [given.pop("model_name", ""), given.pop("data_dir", "")]
+    names[1] = overrides.pop("data_dir", None) or _moved(home, stored)
+    vocab = os.path.join(home, directories.VOCAB_FILE)
+    settled = {"model_dir": home}
+    if tf.io.gfile.exists(vocab):
+        settled["vocab_file"] = vocab
+    layers = [("file", given), ("file", settled), ("argument", overrides)]
+    return FinetuningConfig.from_layers(*names, layers, "file")
+
+
+def _moved(home: str, stored: dict[str, Any]) -> str:
+    """The data directory, seen from here: the whole tree may have moved."""
+    data_dir, model_dir = stored.get("data_dir", ""), stored.get("model_dir")
+    inner = os.path.relpath(model_dir or "", data_dir or ".")
+    here = os.path.abspath(home)
+    if not inner.startswith("..") and here.endswith(os.sep + inner):
+        return here.removesuffix(os.sep + inner) or os.sep
+    return data_dir
+
+
+def _make_tasks(
+    config: FinetuningConfig, home: str, tokenizer: FullTokenizer
+) -> list[Task]:
+    if config.task_config is not None:
+        _check_task_config(config.task_config, home)
+    tasks = get_tasks(config, tokenizer)
+    for task in tasks:
+        kept = task.labels_path()
+        if kept is None:
+            continue
+        # Beside the model they are what it was trained with, for certain.
+        for path in (os.path.join(home, os.path.basename(kept)), kept):
+            if tf.io.gfile.exists(path):
+                task.use_labels(label_store.load(path))
+                break
+    return tasks
+
+
+def _check_task_config(path: str, home: str) -> None:
+    if not tf.io.gfile.exists(path):
+        raise UserError(
+            f"{path}: no such file; {home} was trained on the task that it"
+            " describes. Give its place now: --task_config=FILE"
+        )
+    hparam_rules.read_hparams(path)

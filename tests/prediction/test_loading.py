@@ -1,0 +1,108 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""From folders to models, and what is said where something is missing."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.prediction.loading import load_finetuned
+
+
+def test_every_kind_of_task_comes_back_with_its_weights(finetuned_folder):
+    for name in ("reviews", "grade", "topics", "names", "manuals"):
+        folder = finetuned_folder(name)
+        loaded = load_finetuned(folder)
+        stored = open_weights(folder)
+        assert loaded.task().name == name
+        assert loaded.global_step == 7
+        for variable in loaded.model.variables:
+            wanted = stored.read(variable.name.split(":")[0])
+            assert (variable.numpy() == wanted).all()
+
+
+def test_the_best_model_is_taken_and_can_be_named(finetuned_folder):
+    folder = finetuned_folder("reviews", fresh=True)
+    best = os.path.join(folder, "best")
+    os.makedirs(best)
+    for name in os.listdir(folder):
+        if name.startswith("model.ckpt-7"):
+            new = name.replace("-7", "-5")
+            shutil.copy(f"{folder}/{name}", f"{best}/{new}")
+    with open(f"{best}/checkpoint", "w") as file:
+        file.write('model_checkpoint_path: "model.ckpt-5"\n')
+    for place in (folder, best, f"{best}/", f"{best}/model.ckpt-5"):
+        assert load_finetuned(place).checkpoint.endswith("best/model.ckpt-5")
+    newest = load_finetuned(f"{folder}/model.ckpt-7")
+    assert newest.checkpoint == f"{folder}/model.ckpt-7"
+
+
+def test_a_moved_tree_needs_no_flags(finetuned_folder, tmp_path):
+    folder = finetuned_folder("reviews", fresh=True)
+    data_dir = os.path.dirname(os.path.dirname(folder))
+    shutil.move(data_dir, tmp_path / "elsewhere")
+    moved = tmp_path / "elsewhere" / "models" / "m_1"
+    with pytest.raises(UserError, match="task_config=FILE"):
+        load_finetuned(str(moved))
+    task = tmp_path / "elsewhere" / "task.json"
+    loaded = load_finetuned(str(moved), task_config=str(task))
+    assert loaded.config.data_dir == str(tmp_path / "elsewhere")
+    assert loaded.config.vocab_file == str(moved / "vocab.txt")
+
+
+def test_labels_found_in_data_are_the_runs_even_if_the_data_change(
+    finetuned_folder,
+):
+    folder = finetuned_folder("reviews", fresh=True)
+    with open(os.path.join(folder, "config.json")) as file:
+        config = json.load(file)
+    with open(config["task_config"]) as file:
+        task = json.load(file)
+    del task["labels"]
+    with open(config["task_config"], "w") as file:
+        json.dump(task, file)
+    with pytest.raises(UserError, match="labels are not known"):
+        load_finetuned(folder)
+    records = config["preprocessed_data_dir"]
+    os.makedirs(records)
+    with open(os.path.join(records, "reviews_labels.json"), "w") as file:
+        json.dump(["x", "y", "z"], file)
+    directory = os.path.dirname(config["task_config"])
+    with open(os.path.join(directory, "train.txt"), "w") as file:
+        file.write("text\tlabel\na\tnew\nb\tother\n")
+    assert load_finetuned(folder).task().labels == ["x", "y", "z"]
+    beside = os.path.join(folder, "reviews_labels.json")
+    with open(beside, "w") as file:
+        json.dump(["p", "q", "r"], file)
+    assert load_finetuned(folder).task().labels == ["p", "q", "r"]
+    with open(beside, "w") as file:
+        json.dump(["p", "q"], file)
+    with pytest.raises(UserError, match="labels have changed"):
+        load_finetuned(folder)
+
+
+def test_what_is_missing_is_named(finetuned_folder, tmp_path):
+    folder = finetuned_folder("grade", fresh=True)
+    with pytest.raises(UserError, match="do you mean .*m_1"):
+        load_finetuned(folder.removesuffix("_1"))
+    with pytest.raises(UserError, match="no such folder"):
+        load_finetuned(str(tmp_path / "nothing"))
+    with pytest.raises(UserError, match="no config.json"):
+        load_finetuned(str(tmp_path))
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        file.write('{"model_size": "small"}')
+    with pytest.raises(UserError, match="no task_names"):
+        load_finetuned(folder)
+    os.remove(os.path.join(folder, "checkpoint"))
+    with pytest.raises(UserError, match="no model.ckpt-<step>"):
+        load_finetuned(folder)
+
+
+def test_an_unknown_task_is_refused_with_the_ones_there_are(finetuned_folder):
+    loaded = load_finetuned(finetuned_folder("reviews"))
+    with pytest.raises(UserError, match="its tasks: reviews"):
+        loaded.task("mrpc")
