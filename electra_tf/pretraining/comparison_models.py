@@ -54,9 +54,20 @@ def model_hparams(weights: Weights) -> dict[str, Any]:
     hparams = infer_hparams(weights.shapes)
     if is_headless(weights):
         hparams["uniform_generator"] = True
+    return merged(hparams, stated_hparams(weights.hparams))
+
+
+def stated_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Takes from a configuration what sizes and outputs depend on.
+
+    Args:
+      given: hparams, such as a run's.
+
+    Returns:
+      Those that `model_hparams` would return.
+    """
     known = (*MODEL_HPARAMS, *_SETTINGS)
-    beside = {n: v for n, v in weights.hparams.items() if n in known}
-    return merged(hparams, beside)
+    return {n: v for n, v in given.items() if n in known}
 
 
 def unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
@@ -217,6 +228,19 @@ class LoadedModel:
                     return self.lack_of_generator(True)
                 parts += [self.model.generator, self.model.masked_lm_head]
         return self._lack("discriminator", parts)
+
+    def lack_of_judge(self) -> str | None:
+        """Says why the discriminator cannot give its head's raw output.
+
+        As `lack_of_discriminator(True)`, but without Electric's generator,
+        which only its corrected logits need.
+        """
+        if self.model.discriminator is None:
+            return f"{self.label} has no discriminator"
+        return self._lack(
+            "discriminator",
+            [self.model.discriminator, self.model.discriminator_head],
+        )
 
     def _lack(
         self, what: str, parts: list[tf_keras.layers.Layer]

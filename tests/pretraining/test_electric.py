@@ -1,0 +1,122 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Electric's scores equal direct computation on the original's outputs."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.checkpoints import tf1
+from electra_tf.pretraining import electric
+
+INPUTS = ("input_ids", "input_mask", "segment_ids")
+CLS, SEP, MASK = 101, 102, 103
+
+
+def log_softmax(logits):
+    logits = np.asarray(logits, np.float64)
+    shifted = logits - logits.max(-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+def chosen(values, ids):
+    return np.take_along_axis(values, ids[..., None].astype(int), -1)[..., 0]
+
+
+@pytest.fixture(params=["v200_electric", "v200_electric_untied_embeddings"])
+def recorded_pass(request, recording, recorded_model, golden_dir):
+    recorded = recording(golden_dir, f"forward_{request.param}")
+    model = recorded_model(recorded.info["hparams"], golden_dir)
+    tf1.restore(model, recorded.checkpoint)
+    return recorded, model
+
+
+def recorded_energies(arrays, mask_prob):
+    """By hand, in float64: log q and the prior off the recorded logits."""
+    log_q = chosen(
+        log_softmax(arrays["cloze_logits"]), arrays["fake_input_ids"]
+    )
+    prior = np.log(mask_prob / (1 - mask_prob))
+    return arrays["disc_logits"].astype(np.float64) - log_q - prior
+
+
+def test_scores_equal_the_sum_of_recorded_logits_without_their_offset(
+    recorded_pass,
+):
+    recorded, model = recorded_pass
+    arrays = recorded.arrays
+    energies = recorded_energies(arrays, recorded.info["hparams"]["mask_prob"])
+    features = {name: tf.constant(arrays[name]) for name in INPUTS}
+    features["input_ids"] = tf.constant(arrays["fake_input_ids"])
+    scores = electric.electric_scores(model, features, with_cloze=True)
+    log_q = chosen(
+        log_softmax(
+            model.compute(features)["cloze_logits"].numpy(),
+        ),
+        arrays["fake_input_ids"],
+    )
+    for row, ids in enumerate(arrays["fake_input_ids"]):
+        counted = [
+            place
+            for place, token in enumerate(ids)
+            if arrays["input_mask"][row, place]
+            and token not in (CLS, SEP, MASK)
+        ]
+        expected = -sum(energies[row, place] for place in counted)
+        np.testing.assert_allclose(scores["score"][row], expected, rtol=2e-5)
+        np.testing.assert_allclose(
+            scores["cloze_score"][row], log_q[row, counted].sum(), rtol=2e-5
+        )
+        assert np.flatnonzero(scores["scored"][row]).tolist() == counted
+
+
+def test_energies_are_the_logits_of_training_without_their_offset(
+    recorded_pass,
+):
+    recorded, model = recorded_pass
+    outputs = model.compute(**recorded.compute_arguments())
+    ids = outputs["fake_input_ids"]
+    energies = electric.energies(
+        outputs["disc_logits"],
+        electric.cloze_log_probs(outputs["cloze_logits"], ids),
+        recorded.info["hparams"]["mask_prob"],
+    )
+    features = {name: tf.constant(recorded.arrays[name]) for name in INPUTS}
+    direct = electric.discriminator_energies(
+        model, {**features, "input_ids": ids}
+    )
+    np.testing.assert_allclose(energies, direct, atol=1e-5)
+
+
+def test_the_model_whose_energies_are_exact_is_the_best_classifier():
+    """The sign and the constant, from Bayes' rule and nothing else."""
+    p, noise, text = 0.15, 0.02, 0.3  # share, q(token), P(token)
+    odds = (p * noise) / ((1 - p) * text)
+    energy = electric.energies(
+        tf.constant([[np.log(odds)]], tf.float32),
+        tf.constant([[np.log(noise)]], tf.float32),
+        p,
+    )
+    score, _ = electric.pseudo_log_likelihood(energy, tf.constant([[True]]))
+    np.testing.assert_allclose(score, [np.log(text)], rtol=1e-5)
+
+
+def test_what_does_not_count_may_be_anything():
+    energy = tf.constant([[1.0, np.inf, np.nan, 2.0]])
+    scored = tf.constant([[True, False, False, True]])
+    score, per_token = electric.pseudo_log_likelihood(energy, scored)
+    np.testing.assert_array_equal(score, [-3.0])
+    np.testing.assert_array_equal(per_token, [[-1.0, 0.0, 0.0, -2.0]])
+
+
+def test_padding_does_not_change_a_score(recorded_pass):
+    recorded, model = recorded_pass
+    arrays = recorded.arrays
+    row = int(np.argmin(arrays["input_mask"].sum(-1)))
+    length = int(arrays["input_mask"][row].sum())
+    whole = {n: tf.constant(arrays[n][row : row + 1]) for n in INPUTS}
+    cut = {name: tensor[:, :length] for name, tensor in whole.items()}
+    a = electric.electric_scores(model, whole, with_cloze=True)
+    b = electric.electric_scores(model, cut, with_cloze=True)
+    np.testing.assert_allclose(a["score"], b["score"], rtol=1e-5)
+    np.testing.assert_allclose(a["cloze_score"], b["cloze_score"], rtol=1e-5)

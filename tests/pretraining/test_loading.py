@@ -1,0 +1,97 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A folder becomes a model, or a message that says what is missing."""
+
+import os
+
+import numpy as np
+import pytest
+
+from configure.errors import UserError
+from electra_tf.checkpoints.electra_config import write_electra_config
+from electra_tf.checkpoints.native import variables_by_name, write_native
+from electra_tf.checkpoints.weights import ModelWeights
+from electra_tf.pretraining.loading import load_pretrained
+from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.pretraining.parts_export import export_parts
+from electra_tf.training.checkpointing import write_config
+
+
+@pytest.fixture
+def run_folder(tiny_config, tmp_path):
+    """What a run leaves, without training: folder, config, model."""
+
+    def make(**hparams):
+        config = tiny_config(seed=3, **hparams)
+        model = PretrainingModel(config)
+        folder = str(tmp_path / "run")
+        weights = ModelWeights(variables_by_name(model.variables), 7, folder)
+        write_native(weights, os.path.join(folder, "model.ckpt-7"))
+        write_config(folder, config.to_json())
+        write_electra_config(folder, config.as_dict())
+        return folder, config, model
+
+    return make
+
+
+def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_folder):
+    folder, _, model = run_folder(
+        mask_prob=0.3, temperature=0.5, do_lower_case=False
+    )
+    loaded = load_pretrained(folder)
+    wanted = variables_by_name(model.variables)
+    got = variables_by_name(loaded.model.variables)
+    assert wanted.keys() == got.keys()
+    for name, variable in wanted.items():
+        np.testing.assert_array_equal(variable, got[name])
+    assert loaded.config.mask_prob == 0.3
+    assert loaded.config.temperature == 0.5
+    assert loaded.tokenizer.tokenize("A") != loaded.tokenizer.tokenize("a")
+    assert loaded.max_length == 32
+    assert loaded.global_step == 7
+    assert loaded.assumptions == ()
+    assert loaded.lacks_generator() is loaded.lacks_discriminator() is None
+
+
+def test_a_part_is_refused_for_what_it_lacks(run_folder, tmp_path):
+    _, config, model = run_folder()
+    export_parts(config, model, 7, str(tmp_path))
+    judge = load_pretrained(str(tmp_path / "export" / "discriminator"))
+    judge.require_discriminator("judging")
+    with pytest.raises(UserError, match="has no generator; fill-mask needs"):
+        judge.require_generator("fill-mask")
+    proposer = load_pretrained(str(tmp_path / "export" / "generator"))
+    proposer.require_generator("fill-mask")
+    with pytest.raises(UserError, match="has no discriminator; judging needs"):
+        proposer.require_discriminator("judging")
+
+
+def test_electrics_discriminator_alone_can_judge(run_folder, tmp_path):
+    _, config, model = run_folder(electric_objective=True)
+    export_parts(config, model, 7, str(tmp_path))
+    judge = load_pretrained(str(tmp_path / "export" / "discriminator"))
+    assert judge.is_electric
+    judge.require_discriminator("scoring")
+
+
+def test_a_checkpoint_without_configuration_tells_what_was_assumed(
+    run_folder, tiny_vocab
+):
+    folder, _, _ = run_folder()
+    for name in ("config.json", "electra_config.json"):
+        os.remove(os.path.join(folder, name))
+    with pytest.raises(UserError, match="--vocab_file"):
+        load_pretrained(folder)
+    loaded = load_pretrained(folder, tiny_vocab)
+    assert any("num_attention_heads" in text for text in loaded.assumptions)
+    overrides = {"num_attention_heads": 2}
+    loaded = load_pretrained(
+        folder, tiny_vocab, {"model_hparam_overrides": overrides}
+    )
+    assert loaded.assumptions == ()
+    assert loaded.model.encoder_config.num_attention_heads == 2
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path, tiny_vocab):
+    with pytest.raises(UserError, match="nothing_here"):
+        load_pretrained(str(tmp_path / "nothing_here"), tiny_vocab)
