@@ -1,0 +1,17 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Export room (floor 9): models as files that other programs run.
+
+In:  a loaded model (room `prediction`), fine-tuned or pre-trained.
+Out: `<output_dir>/<version>/`: a SavedModel that takes ids or raw text and
+     needs only TensorFlow and tensorflow-text; beside it a model card; on
+     request LiteRT (TFLite) files.
+
+May import: configure and every room below.
+
+Reading order: `packing` (ids to inputs, in the graph), `signatures` (what all
+exported modules have in common), `text_heads`, `pretrained_heads`, `encoder`
+(TF Hub's text-encoder convention), `modules` (which head makes which module),
+`versions` (the folder), `saved_model` (writing it), `lite`, `card_facts`,
+`model_card`, `card_check`. `tagging` and `question_answering` are heads, too.
+"""

@@ -1,0 +1,51 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Which head makes which module."""
+
+from __future__ import annotations
+
+from configure.errors import UserError
+from electra_tf.export.task_module import TaskModule
+from electra_tf.export.text_heads import (
+    ClassificationModule,
+    MultiLabelModule,
+    RegressionModule,
+)
+from electra_tf.finetuning.classification.head import (
+    ClassificationHead,
+    MultiLabelHead,
+    RegressionHead,
+)
+from electra_tf.prediction.loading import FinetunedModel
+
+# Class of a task's head -> class of the module that serves it.
+TASK_MODULES: dict[type, type[TaskModule]] = {
+    ClassificationHead: ClassificationModule,
+    MultiLabelHead: MultiLabelModule,
+    RegressionHead: RegressionModule,
+}
+
+
+def make_task_module(
+    loaded: FinetunedModel, task_name: str | None = None
+) -> TaskModule:
+    """Makes the module of one task of a fine-tuned model.
+
+    Args:
+      loaded: the model.
+      task_name: which task; may be left out where there is only one.
+
+    Raises:
+      UserError: no such task, several and none named, or a head of a kind
+        that nothing here serves.
+    """
+    index = loaded.task_index(task_name)
+    head, task = loaded.model.heads[index], loaded.tasks[index]
+    for head_class, module_class in TASK_MODULES.items():
+        if isinstance(head, head_class):
+            return module_class(loaded, task)
+    raise UserError(
+        f"task {task.name} has a {type(head).__name__}, which cannot be"
+        " exported; register a module for it in TASK_MODULES of"
+        " electra_tf/export/modules.py."
+    )

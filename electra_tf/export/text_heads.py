@@ -1,0 +1,147 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Modules of tasks with one answer per text or pair of texts.
+
+`serve_text` takes `text` [B] and, where the task has pairs, `text_pair` [B]
+(an empty one is none). Every signature gives, with C labels:
+
+  classification  `label` [B], `label_id` [B], `probabilities` and `logits`
+                  [B, C]
+  multilabel      `label` [B], the chosen ones joined with the task's
+                  separator; `chosen` int32, `probabilities` and `logits`
+                  [B, C]
+  regression      `value` [B], in the task's own range and not clipped;
+                  `scaled` [B], what the head gives, 0 ... 1 being the range
+
+`serve_text` also gives `truncated` bool [B]: whether the text was cut to
+max_seq_length.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from electra_tf.export.packing import Inputs, pack
+from electra_tf.export.signatures import Outputs, Signatures
+from electra_tf.export.task_module import TaskModule
+
+
+class TextModule(TaskModule):
+    """One answer per text or pair; a subclass gives `answer`."""
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether `serve_text` takes a second text."""
+        return "text_b" in self.task.spec.columns
+
+    def extra_config(self) -> dict[str, Any]:
+        """Says whether there are pairs."""
+        return {"pairs": self.has_pairs, "pooling": self.loaded.config.pooling}
+
+    def answer(self, outputs: tf.Tensor) -> Outputs:
+        """Returns the named answers of what the head's dense layer gives.
+
+        Args:
+          outputs: float32 [B, units].
+        """
+        raise NotImplementedError
+
+    def compute(self, inputs: Inputs) -> Outputs:
+        """From inputs [B, L] to the named answers."""
+        encoded = self.encode(inputs)
+        return self.answer(
+            self.head.sentence_output(encoded, inputs._asdict(), False, None)
+        )
+
+    def compute_text(
+        self, text: tf.Tensor, text_pair: tf.Tensor | None = None
+    ) -> Outputs:
+        """From strings [B] to the named answers and `truncated`."""
+        tokenizer = self.tokenizer
+        second = None if text_pair is None else tokenizer.encode(text_pair)
+        inputs, truncated = pack(
+            tokenizer.encode(text),
+            second,
+            self.settings.max_seq_length,
+            tokenizer.cls_id,
+            tokenizer.sep_id,
+        )
+        return {**self.compute(inputs), "truncated": truncated}
+
+    def signatures(self) -> Signatures:
+        """See the base class."""
+        strings = tf.TensorSpec([None], tf.string)
+        if self.has_pairs:
+
+            @tf.function(input_signature=[strings, strings])
+            def serve_text(text: tf.Tensor, text_pair: tf.Tensor) -> Outputs:
+                return self.compute_text(text, text_pair)
+        else:
+
+            @tf.function(input_signature=[strings])
+            def serve_text(text: tf.Tensor) -> Outputs:
+                return self.compute_text(text)
+
+        return {
+            **self.ids_signatures(self.compute),
+            "serve_text": serve_text,
+            **self.describe_signature(),
+        }
+
+
+class ClassificationModule(TextModule):
+    """One class per text or pair."""
+
+    KIND = "classification"
+
+    def answer(self, outputs: tf.Tensor) -> Outputs:
+        """See the base class."""
+        label_id = tf.argmax(outputs, -1, output_type=tf.int32)
+        return {
+            "label": tf.gather(self.labels, label_id),
+            "label_id": label_id,
+            "probabilities": tf.nn.softmax(outputs),
+            "logits": outputs,
+        }
+
+
+class MultiLabelModule(TextModule):
+    """Any number of labels per text or pair."""
+
+    KIND = "multilabel"
+
+    def extra_config(self) -> dict[str, Any]:
+        """Adds what stands between joined labels."""
+        separator = self.task.spec.label_separator
+        return {**super().extra_config(), "label_separator": separator}
+
+    def answer(self, outputs: tf.Tensor) -> Outputs:
+        """See the base class."""
+        chosen = outputs > 0.0
+        rows = tf.shape(outputs)[0]
+        names = tf.repeat(self.labels.read_value()[None], rows, 0)
+        names = tf.ragged.boolean_mask(names, chosen)
+        separator = self.task.spec.label_separator
+        return {
+            "label": tf.strings.reduce_join(names, -1, separator=separator),
+            "chosen": tf.cast(chosen, tf.int32),
+            "probabilities": tf.sigmoid(outputs),
+            "logits": outputs,
+        }
+
+
+class RegressionModule(TextModule):
+    """One number per text or pair."""
+
+    KIND = "regression"
+
+    def extra_config(self) -> dict[str, Any]:
+        """Adds the lowest and the highest value of the training data."""
+        return {**super().extra_config(), "range": [*self.task.value_range]}
+
+    def answer(self, outputs: tf.Tensor) -> Outputs:
+        """See the base class."""
+        scaled = tf.squeeze(outputs, -1)
+        return {"value": self.task.unscale(scaled), "scaled": scaled}
