@@ -6,12 +6,15 @@ In: text as `str` or `bytes`, and the path of a vocabulary file.
 Out: wordpieces and their ids, equal to the original's on every string; checks
     of vocabularies; vocabularies learned from text.
 May import: the standard library and `configure`. TensorFlow is imported only
-    when a vocabulary's path is remote (`gs://...`), so that a worker process
-    which only tokenizes starts at once.
+    by the `graph_*.py`, and when a vocabulary's path is remote (`gs://...`),
+    so that a worker process which only tokenizes starts at once.
 
 * `characters.py` what counts as white space, control, punctuation, CJK, accent
 * `basic.py` text to words; `wordpiece.py` words to pieces
 * `tokenization.py` both together, with a memo: `FullTokenizer`
+* `graph_tokenization.py` the same ids by graph operations, for SavedModels:
+  `GraphTokenizer`; `graph_characters.py` its tables, `graph_normalization.py`
+  text to words, `graph_wordpiece.py` words to pieces
 * `vocab.py` reading, checking and hashing a vocabulary
 * `vocab_builder.py` learning one; `merging.py` the algorithm
 """
