@@ -40,7 +40,8 @@ SIGMA = 1 << 28
 # Becomes several characters; the low bits number the row in `Table.several`.
 SEVERAL = 1 << 29
 
-FINAL_SIGMA = ord("ς")
+# From a small sigma to the one that ends words.
+TO_FINAL_SIGMA = ord("AΣ".lower()[1]) - ord("Σ".lower())
 PAGE_BITS = 8
 
 _N_CODE_POINTS = sys.maxunicode + 1

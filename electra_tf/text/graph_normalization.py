@@ -241,9 +241,10 @@ def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
     counted = tf.gather(rows, counting)
     cased = tf.concat([[False], _has(counted, flag.CASED), [False]], axis=0)
     final = _has(counted, flag.SIGMA) & cased[:-2] & ~cased[2:]
-    to_final = flag.FINAL_SIGMA - ord("σ")
     return tf.tensor_scatter_nd_add(
-        rows, counting[:, tf.newaxis], tf.cast(final, tf.int32) * to_final
+        rows,
+        counting[:, tf.newaxis],
+        tf.cast(final, tf.int32) * flag.TO_FINAL_SIGMA,
     )
 
 
