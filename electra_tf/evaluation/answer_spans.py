@@ -42,11 +42,13 @@ class Answer(NamedTuple):
       text: as it stands in the passage.
       start_score: of its first wordpiece: a logit or a log probability.
       end_score: of its last wordpiece.
+      words: the passage's words it was found in, the first and the last.
     """
 
     text: str
     start_score: float
     end_score: float
+    words: tuple[int, int] | None = None
 
     @property
     def score(self) -> float:
@@ -112,7 +114,8 @@ def find_answers(
         )
         if text not in answers:
             scores = spans.start_score[row], spans.end_score[row]
-            answers[text] = Answer(text, *scores)
+            place = int(window.words[start]), int(window.words[end])
+            answers[text] = Answer(text, *scores, place)
     return list(answers.values()) or [Answer("empty", 0.0, 0.0)]
 
 

@@ -53,6 +53,7 @@ class SpanScorer(Scorer):
       predictions: question's id -> best answer; there once `answer`,
         `write_predictions` or `get_results` was called.
       null_odds: question's id -> odds of having no answer ("squad2" only).
+      best: question's id -> its best answers, the best first.
 
     Differs: windows may come in any order. Only what the answers need is
       kept of a window's outputs. The best answers with their probabilities,
@@ -78,9 +79,9 @@ class SpanScorer(Scorer):
         )
         self._outputs: dict[int, dict[str, np.ndarray]] = {}
         self._losses: dict[int, float] = {}
-        self._best: dict[str, list[Answer]] = {}
         self.predictions: dict[str, str] = {}
         self.null_odds: dict[str, float] = {}
+        self.best: dict[str, list[Answer]] = {}
 
     def update(self, results: Mapping[str, Any]) -> None:
         """Takes in one window.
@@ -135,7 +136,7 @@ class SpanScorer(Scorer):
 
     def answer(self) -> None:
         """Finds the answers to all questions; writes nothing."""
-        self.predictions, self.null_odds, self._best = {}, {}, {}
+        self.predictions, self.null_odds, self.best = {}, {}, {}
         for example in self._examples:
             windows = self._windows_of(example)
             outputs = [self._outputs_of(window) for window in windows]
@@ -147,14 +148,14 @@ class SpanScorer(Scorer):
                 self._tokenizer,
             )
             self._choose(example.key, answers, outputs)
-            self._best[example.key] = answers
+            self.best[example.key] = answers
 
     def write_predictions(self) -> None:
         """Finds the answers and writes them, the odds and the n-best lists."""
         self.answer()
         preds_file = self._config.qa_preds_file(self._name)
         _write_json(preds_file, self.predictions)
-        best = {key: _as_records(found) for key, found in self._best.items()}
+        best = {key: _as_records(found) for key, found in self.best.items()}
         directory = os.path.dirname(preds_file)
         _write_json(os.path.join(directory, f"{self._name}_nbest.json"), best)
         if self._version == "squad2":

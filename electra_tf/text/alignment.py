@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from electra_tf.text import characters
-from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.tokenization import MEMO_ENTRIES, FullTokenizer
 
 
 class WordAligner:
@@ -45,6 +45,8 @@ class WordAligner:
                 ids = self._tokenizer.encode(word)
             else:
                 ids = self._tokenizer.convert_tokens_to_ids(self._split(word))
+            if len(self._memo) >= MEMO_ENTRIES:
+                self._memo.clear()
             self._memo[word] = ids
         return ids
 

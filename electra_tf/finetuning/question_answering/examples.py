@@ -22,6 +22,7 @@ class Passage:
 
     Attributes:
       words: its words.
+      starts: for each, the place of its first character.
       n_characters: its length.
     """
 
@@ -29,7 +30,7 @@ class Passage:
         matches = list(_WORD.finditer(text))
         self.words = [match.group() for match in matches]
         self.n_characters = len(text)
-        self._starts = [match.start() for match in matches]
+        self.starts = [match.start() for match in matches]
 
     def word_at(self, offset: int) -> int:
         """Returns the number of the word a character belongs to.
@@ -38,7 +39,7 @@ class Passage:
           offset: the character's place. White space belongs to the word
             before it; -1 is returned where there is none.
         """
-        return bisect.bisect_right(self._starts, offset) - 1
+        return bisect.bisect_right(self.starts, offset) - 1
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -3,7 +3,7 @@
 """What all question answering tasks have in common."""
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from configure.errors import UserError
@@ -165,11 +165,19 @@ class QATask(Task):
 
     def get_scorer(self, split: str = "dev") -> SpanScorer:
         """Returns a fresh scorer of a split's answers."""
+        return self.scorer_of(self.get_examples(split))
+
+    def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
+        """Returns a fresh scorer of answers.
+
+        Args:
+          examples: the questions, each with a number and a key of its own.
+        """
         return SpanScorer(
             self.config,
             self.name,
             self.version,
-            self.get_examples(split),
+            examples,
             self._cutter.windows,
         )
 

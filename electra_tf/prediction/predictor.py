@@ -1,0 +1,223 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A fine-tuned model, loaded once, that answers as often as it is asked.
+
+predictor = Predictor.from_pretrained("models/reviews_model_1")
+predictor("A fine film.")["label"]
+predictor(["A fine film.", "Never again."])
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from configure.errors import UserError
+from electra_tf.finetuning.classification.regression import RegressionTask
+from electra_tf.finetuning.classification.task import (
+    ClassificationTask,
+    MultiLabelTask,
+)
+from electra_tf.finetuning.tagging.task import TaggingTask
+from electra_tf.finetuning.task import Task
+from electra_tf.prediction.asking import Answerer, Asked, BadInputError
+from electra_tf.prediction.loading import FinetunedModel, load_finetuned
+from electra_tf.prediction.running import head_function, run_in_batches
+from electra_tf.prediction.tag_answers import TagAnswerer
+from electra_tf.prediction.text_answers import (
+    ClassAnswerer,
+    LabelSetAnswerer,
+    NumberAnswerer,
+)
+
+# Rows sorted by length among each other; the first pool is one batch.
+_BATCHES_PER_POOL = 32
+_GROWTH = 4
+
+
+class Predictor:
+    """Answers with one task of a fine-tuned model.
+
+    Args:
+      loaded: the model.
+      task: name of the task, where it learned several.
+      batch_size: rows that are computed at once, at most.
+      n_best: answers listed for a question (QA).
+
+    Attributes:
+      loaded: the model.
+      task: the task; `task.row_report.losses` says what was cut off so far.
+      answerer: what makes examples and answers; its class says what can be
+        asked and what an answer holds.
+
+    Raises:
+      UserError: no such task, or one that nothing here knows.
+    """
+
+    def __init__(
+        self,
+        loaded: FinetunedModel,
+        task: str | None = None,
+        batch_size: int = 32,
+        n_best: int = 3,
+    ) -> None:
+        index = loaded.task_index(task)
+        self.loaded, self.batch_size = loaded, batch_size
+        self.task = loaded.tasks[index]
+        self.answerer = _answerer(self.task, n_best)
+        self._function = head_function(
+            loaded.model,
+            index,
+            self.task,
+            self.answerer.fed,
+            self.answerer.outputs,
+        )
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        folder: str,
+        task: str | None = None,
+        batch_size: int = 32,
+        n_best: int = 3,
+        **overrides: Any,
+    ) -> "Predictor":
+        """Loads a model and makes a predictor of it.
+
+        Args:
+          folder: of a trial, as run_finetuning leaves it.
+          task: name of the task, where it learned several.
+          batch_size: rows that are computed at once, at most.
+          n_best: answers listed for a question (QA).
+          **overrides: see `load_finetuned`.
+
+        Raises:
+          UserError: as `load_finetuned`, and as the class.
+        """
+        loaded = load_finetuned(folder, **overrides)
+        return cls(loaded, task, batch_size, n_best)
+
+    def __call__(self, texts: Any) -> dict[str, Any] | list[dict[str, Any]]:
+        """Answers one question, or a list of them.
+
+        Args:
+          texts: a text, a tuple of two (pairs; question and context), a
+            mapping, or a list of what the task's answerer takes.
+
+        Returns:
+          An answer, or a list of answers in the same order.
+
+        Raises:
+          UserError: something that cannot be asked; names the item.
+        """
+        if self.answerer.is_single(texts):
+            return self._answer([texts])[0]
+        if isinstance(texts, Iterable):
+            return self._answer(list(texts))
+        raise BadInputError(texts, "a text or a list of them")
+
+    def stream(
+        self,
+        items: Iterable[Any],
+        on_error: Callable[[int, BadInputError], None] | None = None,
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Answers one after the other; memory does not grow with their number.
+
+        Args:
+          items: what can be asked, read as it is needed: the first batch is
+            answered when it is full, later ones are sorted in larger pools.
+          on_error: told the number of an item, from 0, that cannot be asked,
+            and why; by default that ends it all.
+
+        Yields:
+          The number of an item and its answer, in order.
+
+        Raises:
+          UserError: see `on_error`; names the item.
+        """
+        numbered = enumerate(items)
+        size = self.batch_size
+        while pool := list(itertools.islice(numbered, size)):
+            numbers, examples = [], []
+            for number, item in pool:
+                try:
+                    examples.append(self.answerer.example(item, len(examples)))
+                except BadInputError as error:
+                    if on_error is None:
+                        raise _at(number, error) from error
+                    on_error(number, error)
+                else:
+                    numbers.append(number)
+            yield from zip(numbers, self._ask(examples), strict=True)
+            limit = self.batch_size * _BATCHES_PER_POOL
+            size = min(size * _GROWTH, limit)
+
+    def _answer(self, items: list[Any]) -> list[dict[str, Any]]:
+        if len(items) == 1:
+            return self._ask([self.answerer.example(items[0], 0)])
+        return [answer for _, answer in self.stream(items)]
+
+    def _ask(self, examples: list[Any]) -> list[dict[str, Any]]:
+        """Answers examples whose numbers are their places."""
+        asked = [Asked(example, []) for example in examples]
+        waiting: list[tuple[Asked, dict[str, Any]]] = []
+        for one in asked:
+            made = self.task.featurize(one.example, is_training=False)
+            made = made if isinstance(made, list) else [made]
+            waiting += [(one, row) for row in made]
+            # Long documents make many rows; no more wait than a pool's.
+            if len(waiting) >= self.batch_size * _BATCHES_PER_POOL:
+                self._run(waiting)
+                waiting = []
+        self._run(waiting)
+        return self.answerer.answers(asked)
+
+    def _run(self, waiting: list[tuple[Asked, dict[str, Any]]]) -> None:
+        """Gives the rows' outputs to those who asked."""
+        outputs = run_in_batches(
+            self._function,
+            [row for _, row in waiting],
+            [self._length(row) for _, row in waiting],
+            self.batch_size,
+            self.loaded.config.max_seq_length,
+        )
+        name = self.task.name
+        for (one, row), found in zip(waiting, outputs, strict=True):
+            found["eid"] = row[f"{name}_eid"]
+            if f"{name}_labels_mask" in row:
+                found["n_words"] = int(sum(row[f"{name}_labels_mask"]))
+            one.rows.append(found)
+
+    def _length(self, row: dict[str, Any]) -> int:
+        """Places that a row needs: tokens, and words without a token."""
+        length = sum(row["input_mask"])
+        mask = row.get(f"{self.task.name}_labels_mask")
+        words = 0 if mask is None else int(np.sum(mask))
+        return max(length, words, self.answerer.shortest)
+
+
+def _answerer(task: Task, n_best: int) -> Answerer:
+    if isinstance(task, MultiLabelTask):
+        return LabelSetAnswerer(task)
+    if isinstance(task, ClassificationTask):
+        return ClassAnswerer(task)
+    if isinstance(task, RegressionTask):
+        return NumberAnswerer(task)
+    if isinstance(task, TaggingTask):
+        return TagAnswerer(task)
+    from electra_tf.finetuning.question_answering.task import QATask
+
+    if isinstance(task, QATask):
+        from electra_tf.prediction.question_answers import QuestionAnswerer
+
+        return QuestionAnswerer(task, n_best)
+    raise UserError(
+        f"task {task.name} is a {type(task).__name__}; there are predictions"
+        " for classification, regression, several labels, tagging and question"
+        " answering"
+    )
+
+
+def _at(number: int, error: BadInputError) -> UserError:
+    return UserError(f"item {number} (from 0): {error}")

@@ -1,0 +1,264 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Answers are those of the model, whatever the batch; bad items are named."""
+
+import itertools
+import json
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.prediction.asking import BadInputError
+from electra_tf.prediction.predictor import Predictor
+
+TEXTS = [
+    "the king of the north is in the city",
+    "that was for her.",
+    "",
+    "a b c d e f g h i j k l m n o p q r s t u v w x y z " * 3,
+    "unknown: \u4e2d\u6587 \U0001f600",
+    "on",
+]
+
+
+@pytest.fixture(scope="module")
+def predictor(finetuned_folder):
+    made = {}
+
+    def make(name, **settings):
+        key = (name, repr(settings))
+        if key not in made:
+            folder = finetuned_folder(name)
+            made[key] = Predictor.from_pretrained(folder, **settings)
+        return made[key]
+
+    return make
+
+
+def _whole_outputs(predictor, item):
+    """The head's outputs for one row that is padded to max_seq_length."""
+    task = predictor.task
+    example = predictor.answerer.example(item, 0)
+    row = task.featurize(example, False)
+    features = {}
+    for name, value in row.items():
+        dtype = tf.float32 if name.endswith(("mask", "targets")) else tf.int32
+        dtype = tf.int32 if name == "input_mask" else dtype
+        features[name] = tf.constant([value], dtype)
+    outputs = predictor.loaded.model.compute(features, training=False)
+    return {k: v[0].numpy() for k, v in outputs[task.name].items()}
+
+
+def test_classes_have_the_probabilities_of_the_models_logits(predictor):
+    ask = predictor("reviews", batch_size=4)
+    answers = ask(TEXTS)
+    assert len(answers) == len(TEXTS)
+    for text, answer in zip(TEXTS, answers, strict=True):
+        logits = _whole_outputs(ask, text)["logits"]
+        wanted = np.exp(logits) / np.exp(logits).sum()
+        found = answer["probabilities"]
+        assert list(found) == ["bad", "good", "so-so"]
+        np.testing.assert_allclose(list(found.values()), wanted, atol=1e-5)
+        assert answer["label"] == list(found)[int(logits.argmax())]
+        assert answer["probability"] == max(found.values())
+        json.dumps(answer)
+    assert len({answer["label"] for answer in answers}) > 1
+
+
+def test_one_item_gets_one_answer_the_same_as_in_a_list(predictor):
+    ask = predictor("reviews", batch_size=4)
+    alone = ask("the king")
+    assert isinstance(alone, dict)
+    (listed,) = ask(["the king"])
+    assert alone == listed == ask({"text": "the king"}) == ask(b"the king")
+    assert ask([]) == []
+
+
+def test_pairs_are_told_from_lists(predictor):
+    ask = predictor("pairs")
+    pair = ("the king", "of that")
+    alone = ask(pair)
+    assert set(alone["probabilities"]) == {"no", "yes"}
+    assert ask([pair, list(pair)]) == [alone, alone] or np.allclose(
+        [list(a["probabilities"].values()) for a in ask([pair, list(pair)])],
+        [list(alone["probabilities"].values())] * 2,
+        atol=1e-6,
+    )
+    assert ask({"text_a": "the king", "text_b": "of that"}) == alone
+    logits = _whole_outputs(ask, pair)["logits"]
+    wanted = np.exp(logits) / np.exp(logits).sum()
+    np.testing.assert_allclose(
+        list(alone["probabilities"].values()), wanted, atol=1e-5
+    )
+    with pytest.raises(BadInputError, match="a pair of texts"):
+        ask("only one")
+
+
+def test_numbers_are_in_the_units_of_the_labels(predictor):
+    ask = predictor("grade")
+    for text in TEXTS:
+        raw = float(_whole_outputs(ask, text)["predictions"])
+        assert ask(text)["value"] == pytest.approx(raw * 6 + 1, abs=1e-4)
+
+
+def test_every_label_has_its_own_probability(predictor):
+    ask = predictor("topics")
+    for text in TEXTS:
+        logits = _whole_outputs(ask, text)["logits"]
+        answer = ask(text)
+        np.testing.assert_allclose(
+            list(answer["probabilities"].values()),
+            1 / (1 + np.exp(-logits)),
+            atol=1e-5,
+        )
+        names = np.array(["art", "law", "war"])
+        assert answer["labels"] == names[logits > 0].tolist()
+
+
+def test_words_get_tags_and_spans_have_places(predictor):
+    ask = predictor("names")
+    text = "The king, (of) the\tNorth is in York."
+    answer = ask(text)
+    assert answer["words"][:4] == ["The", "king", ",", "("]
+    assert len(answer["tags"]) == len(answer["words"]) == 12
+    assert all(0 < p <= 1 for p in answer["probabilities"])
+    assert answer["spans"]
+    for span in answer["spans"]:
+        assert text[span["start"] : span["end"]] == span["text"]
+        assert span["type"] in ("PER", "LOC")
+    outputs = _whole_outputs(ask, answer["words"])
+    mapping = ask.task.label_mapping
+    wanted = outputs["predictions"][: len(answer["words"])]
+    assert [mapping[tag] for tag in answer["tags"]] == wanted.tolist()
+    (of_words,) = ask([answer["words"]])
+    assert of_words["tags"] == answer["tags"]
+    assert "start" not in of_words["spans"][0]
+
+
+def test_words_that_do_not_fit_have_no_tag(predictor):
+    ask = predictor("kinds")
+    answer = ask("the " * 100)
+    assert answer["tags"].count(None) == 100 - 46
+    assert answer["tags"][0] in ("noun", "verb", "other")
+    assert "spans" not in answer
+    assert sum(ask.task.row_report.losses.values()) >= 54
+    assert ask("")["tags"] == []
+
+
+def test_answers_stand_where_they_say(predictor):
+    context = "The  king of\nthe north (that is) in the city, was for her." * 4
+    for name in ("manuals", "facts"):
+        ask = predictor(name)
+        items = [("who is in the city?", context), ("what?", "of her.")]
+        answers = ask(items)
+        for (_, text), answer in zip(items, answers, strict=True):
+            for one in answer["n_best"]:
+                stands = text[one["start"] : one["end"]]
+                assert stands.split() == one["answer"].split()
+        if name == "facts":
+            assert answers[0]["answer"] == answers[0]["n_best"][0]["answer"]
+        else:
+            assert all("null_score" in answer for answer in answers)
+        empty = ask({"question": "what?", "context": ""})
+        assert (empty["answer"], empty["start"]) == ("", None)
+        json.dumps([answers, empty])
+
+
+def test_answers_are_those_of_the_evaluation(predictor, finetuned_folder):
+    from electra_tf.finetuning.preprocessing import Preprocessor
+    from electra_tf.finetuning.scoring import Evaluator
+    from electra_tf.prediction.loading import load_finetuned
+    from electra_tf.training.strategy import create_strategy
+
+    folder = finetuned_folder("manuals", fresh=True)
+    loaded = load_finetuned(folder)
+    context = "The king of the north is in the city and was for her. " * 5
+    questions = ["who?", "what is in the city?", "is that for her?"]
+    dev = {
+        "data": [
+            {
+                "paragraphs": [
+                    {
+                        "context": context,
+                        "qas": [
+                            {"id": f"q{i}", "question": q, "answers": []}
+                            for i, q in enumerate(questions)
+                        ],
+                    }
+                ]
+            }
+        ]
+    }
+    directory = loaded.config.task_config.removesuffix("task.json")
+    with open(directory + "dev.txt", "w") as file:
+        json.dump(dev, file)
+    task = loaded.task()
+    evaluator = Evaluator(
+        loaded.config,
+        loaded.model,
+        [task],
+        Preprocessor(loaded.config, [task]),
+        create_strategy("one_device"),
+    )
+    scorer = evaluator.score(task, "dev")
+    scorer.answer()
+    answers = Predictor(loaded)([(q, context) for q in questions])
+    for i, answer in enumerate(answers):
+        assert answer["answer"] == scorer.final_answers()[f"q{i}"]
+        assert answer["n_best"][0]["answer"] == scorer.predictions[f"q{i}"]
+        odds = scorer.null_odds[f"q{i}"]
+        assert answer["null_score"] == pytest.approx(odds, abs=1e-4)
+
+
+def test_batches_do_not_change_answers(predictor):
+    one, many = (predictor("reviews", batch_size=n) for n in (1, 16))
+    words = "the of and in to is was for on that".split()
+    draw = random.Random(0)
+    texts = [
+        " ".join(draw.choices(words, k=draw.randint(0, 60))) for _ in range(70)
+    ]
+    for a, b in zip(one(texts), many(texts), strict=True):
+        assert a["label"] == b["label"]
+        assert a["probability"] == pytest.approx(b["probability"], abs=1e-5)
+
+
+def test_one_graph_serves_every_shape(predictor, monkeypatch):
+    ask = predictor("reviews", batch_size=7)
+    traced = []
+    monkeypatch.setattr(
+        ask.loaded.model.encoder, "call", lambda *a: traced.append(a)
+    )
+    ask(TEXTS * 3)
+    ask("one")
+    assert not traced
+
+
+def test_a_stream_is_read_as_it_is_needed(predictor):
+    ask = predictor("reviews", batch_size=2)
+    taken = itertools.count()
+    endless = (f"the {next(taken)}" for _ in itertools.count())
+    answers = ask.stream(endless)
+    number, answer = next(answers)
+    assert (number, set(answer)) == (
+        0,
+        {"label", "probability", "probabilities"},
+    )
+    assert next(taken) == 2  # one batch, and no more
+    assert [n for n, _ in itertools.islice(answers, 500)] == [*range(1, 501)]
+    assert next(taken) < 2 + 8 + 32 + 64 * 10
+
+
+def test_bad_items_are_named_or_left_out(predictor):
+    ask = predictor("reviews")
+    items = ["the", 7, "of", {"question": "?"}, ("a", "b")]
+    with pytest.raises(UserError, match=r"item 1 .*found 7; expected a text"):
+        ask(items)
+    told = {}
+    found = dict(ask.stream(items, lambda n, e: told.update({n: str(e)})))
+    assert list(found) == [0, 2]
+    assert list(told) == [1, 3, 4]
+    with pytest.raises(UserError, match="expected a text"):
+        ask(3)
