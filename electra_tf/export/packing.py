@@ -113,7 +113,8 @@ def to_inputs(ids: tf.RaggedTensor, head: tf.Tensor) -> Inputs:
     width = tf.reduce_max(tf.concat([lengths, [1]], 0))
     mask = tf.sequence_mask(lengths, width, tf.int32)
     segments = mask - tf.minimum(tf.sequence_mask(head, width, tf.int32), mask)
-    return Inputs(ids.to_tensor(0, shape=[None, width]), mask, segments)
+    dense = ids.to_tensor(0, shape=tf.stack([-1, width]))
+    return Inputs(dense, mask, segments)
 
 
 def complete(
