@@ -31,8 +31,8 @@ def _reference():
     return os.environ.get("ELECTRA_TF_REFERENCE", default)
 
 
-def _subset(corpus_dir, megabytes, target):
-    """Copies the corpus, or the first lines of each file."""
+def _subset(corpus_dir, megabytes, copies, target):
+    """Copies the corpus, or the first lines of each file; several times."""
     names = sorted(os.listdir(corpus_dir))
     share = int(megabytes * 1e6 / len(names)) if megabytes else None
     total = 0
@@ -40,9 +40,11 @@ def _subset(corpus_dir, megabytes, target):
         with open(os.path.join(corpus_dir, name), "rb") as source:
             text = source.read(-1 if share is None else share)
         text = text[: text.rfind(b"\n") + 1]
-        total += len(text)
-        with open(os.path.join(target, name), "wb") as copy:
-            copy.write(text)
+        for number in range(copies):
+            total += len(text)
+            own = f"{number}_{name}" if number else name
+            with open(os.path.join(target, own), "wb") as copy:
+                copy.write(text)
     return total
 
 
@@ -89,9 +91,14 @@ def main():
         "--vocab_file", default=os.path.join(data, "vocab", "vocab.txt")
     )
     parser.add_argument("--megabytes", type=float, default=0, help="0: all")
+    parser.add_argument(
+        "--copies", type=int, default=1, help="of the corpus, to make it larger"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument(
-        "--plain_repeats", type=int, help="default: as many as repeats"
+        "--plain_repeats",
+        type=int,
+        help="default: as many as repeats; 0: leave the plain route out",
     )
     parser.add_argument("--num_shards", type=int, default=1000)
     parser.add_argument("--json", default="")
@@ -101,7 +108,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         corpus = os.path.join(folder, "corpus")
         os.mkdir(corpus)
-        size = _subset(args.corpus_dir, args.megabytes, corpus)
+        size = _subset(args.corpus_dir, args.megabytes, args.copies, corpus)
         result = _measure(args, folder, corpus)
     result["corpus_megabytes"] = round(size / 1e6, 1)
     result["machine"] = f"{platform.machine()}, {os.cpu_count()} cores"
@@ -139,12 +146,21 @@ def _measure(args, folder, corpus):
             wall, cpu = _run([*command, f"--output_dir={output}"])
             seconds[name].append(wall)
             processor[name].append(cpu)
-        if same is None:
+        if same is None and args.plain_repeats:
             same = _same_examples(
                 os.path.join(folder, "plain 0"),
                 os.path.join(folder, "one process 0"),
             )
+    seconds = {name: found for name, found in seconds.items() if found}
+    processor = {name: processor[name] for name in seconds}
     medians = {name: statistics.median(s) for name, s in seconds.items()}
+
+    def speedup(slow, fast):
+        """The median of the ratios of runs that followed each other."""
+        pairs = zip(seconds.get(slow, []), seconds[fast], strict=False)
+        ratios = [one / other for one, other in pairs]
+        return statistics.median(ratios) if ratios else None
+
     return {
         "seconds": seconds,
         "processor_seconds": {
@@ -153,11 +169,11 @@ def _measure(args, folder, corpus):
         "medians": medians,
         "same_examples": same,
         "num_shards": args.num_shards,
-        "speedup_one_process": medians["plain"] / medians["one process"],
-        "speedup_two_over_one": medians["one process"]
-        / medians["two processes"],
-        "speedup_two_over_one_document": medians["one process, document draws"]
-        / medians["two processes, document draws"],
+        "speedup_one_process": speedup("plain", "one process"),
+        "speedup_two_over_one": speedup("one process", "two processes"),
+        "speedup_two_over_one_document": speedup(
+            "one process, document draws", "two processes, document draws"
+        ),
     }
 
 
@@ -175,7 +191,8 @@ def _show(result):
         "speedup_two_over_one",
         "speedup_two_over_one_document",
     ):
-        print(f"{name}: {result[name]:.2f}x")
+        if result[name]:
+            print(f"{name}: {result[name]:.2f}x")
 
 
 if __name__ == "__main__":
