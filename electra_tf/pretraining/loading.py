@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig
+from configure.pretraining import PretrainingConfig, clean_hparams
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.hparams_check import merged
 from electra_tf.checkpoints.measured import measure
@@ -39,6 +39,7 @@ class PretrainedModel:
       global_step: updates done, or None where the file does not say.
       assumptions: what neither the file nor a configuration states, a text
         for each.
+      stated: names of the hparams that a file or the caller states.
       loaded: knows which variables the checkpoint lacked.
     """
 
@@ -48,6 +49,7 @@ class PretrainedModel:
     path: str
     global_step: int | None
     assumptions: tuple[str, ...]
+    stated: frozenset[str]
     loaded: LoadedModel
 
     @property
@@ -120,14 +122,15 @@ def load_pretrained(
       UserError: nothing there, no vocabulary, or hparams of another model.
     """
     weights = open_weights(path)
-    given = dict(hparams or {})
+    given = clean_hparams(dict(hparams or {}))
     run = _run_hparams(path)
-    stated = merged(model_hparams(weights), stated_hparams(run))
-    # What belongs to the shapes is beside the checkpoint or in them.
-    stated = merged(stated, given)
-    vocab = _vocab_file(weights, run, vocab_file or given.get("vocab_file"))
+    hparams = merged(model_hparams(weights), stated_hparams(run))
+    hparams = merged(hparams, given)
+    vocab = _vocab_file(
+        weights, run, vocab_file or given.get("vocab_file"), path
+    )
     config = model_config(
-        stated, vocab, measure(weights.shapes).max_position_embeddings
+        hparams, vocab, measure(weights.shapes).max_position_embeddings
     )
     known = bool(weights.hparams or run or given)
     return PretrainedModel(
@@ -139,6 +142,7 @@ def load_pretrained(
         ),
         path=weights.path,
         global_step=weights.global_step,
+        stated=frozenset({*weights.hparams, *run, *given}),
         assumptions=() if known else tuple(not_inferable(weights.shapes)),
     )
 
@@ -152,10 +156,12 @@ def _run_hparams(path: str) -> dict[str, Any]:
 
 
 def _vocab_file(
-    weights: Weights, run: Mapping[str, Any], given: str | None
+    weights: Weights, run: Mapping[str, Any], given: str | None, place: str
 ) -> str:
     named = run.get("vocab_file")
-    for path in (given, weights.vocab_file, named):
+    # A data directory that was moved as a whole: DIR/models/NAME.
+    moved = os.path.join(place, "..", "..", os.path.basename(named or "-"))
+    for path in (given, weights.vocab_file, named, moved):
         if path and (path == given or tf.io.gfile.exists(path)):
             return path
     gone = f" (the run names {named}, which is gone)" if named else ""

@@ -1,0 +1,109 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Texts -> token ids -> padded batches; long texts -> overlapping windows."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from electra_tf.pretraining.loading import PretrainedModel
+from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.vocab import MASK
+
+SPECIALS_PER_TEXT = 2  # [CLS] before, [SEP] after
+
+
+def encode_with_masks(tokenizer: FullTokenizer, text: str) -> list[int]:
+    """Splits text in which "[MASK]" stands for a token to be found.
+
+    The tokenizer itself knows no special tokens: like the original's it splits
+    "[MASK]" at its brackets, so that text cannot smuggle them in.
+
+    Args:
+      tokenizer: of the model.
+      text: any string.
+
+    Returns:
+      The ids, without [CLS] and [SEP].
+    """
+    mask_id = tokenizer.vocab[MASK]
+    ids: list[int] = []
+    for number, part in enumerate(text.split(MASK)):
+        ids += ([mask_id] if number else []) + tokenizer.encode(part)
+    return ids
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """A stretch of a text's tokens, and which of them it answers for.
+
+    Attributes:
+      begin: index in the text of its first token.
+      end: index after its last token.
+      first: index of the first token that it answers for.
+      last: index after the last one.
+    """
+
+    begin: int
+    end: int
+    first: int
+    last: int
+
+
+def windows(count: int, room: int) -> list[Window]:
+    """Divides a text that may be longer than the model's position table.
+
+    Args:
+      count: tokens of the text.
+      room: tokens that fit beside [CLS] and [SEP].
+
+    Returns:
+      Windows of `room` tokens that overlap by at least half; every token is
+      answered for once, by the window in whose middle it lies most.
+    """
+    if count <= room:
+        return [Window(0, count, 0, count)] if count else []
+    stride = max(1, room // 2)
+    begins = [*range(0, count - room, stride), count - room]
+    found = []
+    first = 0
+    for begin, following in zip(begins, [*begins[1:], None], strict=True):
+        end = begin + room
+        last = count if following is None else (following + end + 1) // 2
+        found.append(Window(begin, end, first, last))
+        first = last
+    return found
+
+
+def room_for_tokens(pretrained: PretrainedModel) -> int:
+    """How many tokens of a text the model takes at once."""
+    return pretrained.max_length - SPECIALS_PER_TEXT
+
+
+def framed(pretrained: PretrainedModel, ids: Sequence[int]) -> list[int]:
+    """Puts [CLS] before a text's ids and [SEP] after."""
+    special = pretrained.model.special
+    return [special.cls_id, *ids, special.sep_id]
+
+
+def padded(rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
+    """Makes a batch of single-segment inputs.
+
+    Args:
+      rows: ids with [CLS] and [SEP], of any lengths.
+
+    Returns:
+      int32 [B, L] `input_ids`, `input_mask`, `segment_ids`; L is the longest
+      row's length, the padding 0.
+    """
+    ids = np.zeros([len(rows), max(map(len, rows))], np.int32)
+    mask = np.zeros_like(ids)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)] = row
+        mask[place, : len(row)] = 1
+    return {
+        "input_ids": ids,
+        "input_mask": mask,
+        "segment_ids": np.zeros_like(ids),
+    }
