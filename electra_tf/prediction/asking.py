@@ -54,13 +54,14 @@ class Answerer(Protocol):
         shared ones, all int32 [L]; the others matter for losses only.
       outputs: names of the head's outputs that answers are made of.
       shortest: least length of a batch.
-      columns: names of the values a question has, for files.
     """
 
     fed: tuple[str, ...]
     outputs: tuple[str, ...]
     shortest: int
-    columns: tuple[str, ...]
+
+    def column_names(self) -> dict[str, tuple[str, ...]]:
+        """Returns the values of a question, and what files call them."""
 
     def example(self, item: Any, number: int) -> Example:
         """Makes an example of what somebody asks.
@@ -91,8 +92,8 @@ def texts_of(
 
     Args:
       item: a text, a sequence of texts, or a mapping.
-      names: for each text wanted, the names it may have in a mapping; that of
-        an optional one ends in "?".
+      names: for each text wanted, the names it may have in a mapping; the
+        first one of an optional text ends in "?".
       expected: in words, for the error.
 
     Returns:

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from configure import hparams as hparam_rules
 from configure.errors import UserError
-from configure.finetuning import FinetuningConfig, explicit_hparams
+from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import assign
 from electra_tf.finetuning import directories, label_store
@@ -30,6 +30,7 @@ from electra_tf.training import best, checkpointing
 __all__ = [
     "FinetunedModel",
     "PretrainedModel",
+    "is_finetuned",
     "load_finetuned",
     "load_pretrained",
 ]
@@ -134,6 +135,22 @@ def load_finetuned(
     )
 
 
+def is_finetuned(path: str) -> bool:
+    """Returns whether a path is of a fine-tuned model, not a pre-trained one.
+
+    Args:
+      path: what `load_finetuned` or `load_pretrained` takes.
+    """
+    place = path.rstrip("/") or "/"
+    if not tf.io.gfile.isdir(place):
+        place = os.path.dirname(place) or "."
+    if not _has_config(place) and _is_best(place):
+        place = os.path.dirname(os.path.abspath(place))
+    if not _has_config(place):
+        return False
+    return "task_names" in (checkpointing.read_config(place) or {})
+
+
 def _find(folder: str) -> tuple[str, str]:
     """The run's own directory, and the prefix of the weights to take."""
     place, checkpoint = folder.rstrip("/") or "/", None
@@ -189,7 +206,7 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
             " task_names); for a pre-trained model there are embed, fill_mask"
             " and inspect_tokens"
         )
-    given = explicit_hparams(stored)
+    given = FinetuningConfig.explicit_hparams(stored)
     names = [given.pop("model_name", ""), given.pop("data_dir", "")]
     names[1] = overrides.pop("data_dir", None) or _moved(home, stored)
     vocab = os.path.join(home, directories.VOCAB_FILE)

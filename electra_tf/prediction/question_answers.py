@@ -39,7 +39,6 @@ class QuestionAnswerer:
       n_best: how many of the best answers are listed.
     """
 
-    columns = ("question", "context")
     fed: tuple[str, ...] = ()
 
     def __init__(self, task: QATask, n_best: int = 3) -> None:
@@ -51,6 +50,10 @@ class QuestionAnswerer:
         # Questions about one text share its wordpieces.
         self._passage = functools.lru_cache(_PASSAGES_KEPT)(Passage)
         self.shortest = task.config.beam_size if joint else 1
+
+    def column_names(self) -> dict[str, tuple[str, ...]]:
+        """See `Answerer.column_names`."""
+        return {"question": _NAMES[0], "context": _NAMES[1]}
 
     def example(self, item: Any, number: int) -> QAExample:
         """See `Answerer.example`."""

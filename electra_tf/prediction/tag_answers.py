@@ -41,7 +41,6 @@ class TagAnswerer:
       task: the task.
     """
 
-    columns = ("words",)
     outputs = ("logits",)
     shortest = 1
 
@@ -51,6 +50,10 @@ class TagAnswerer:
         names = {i: label for label, i in task.label_mapping.items()}
         self._labels = [names[i] for i in range(len(names))]
         self._has_spans = not task.is_token_level
+
+    def column_names(self) -> dict[str, tuple[str, ...]]:
+        """See `Answerer.column_names`."""
+        return {"words": ("words", "tokens", "text")}
 
     def example(self, item: Any, number: int) -> TextOfWords:
         """See `Answerer.example`."""

@@ -39,9 +39,13 @@ class TextAnswerer:
     def __init__(self, task: TextTask) -> None:
         self._task = task
         self.takes_pairs = "text_b" in task.spec.columns
-        self.columns = ("text_a", "text_b") if self.takes_pairs else ("text_a",)
         self._names = [_FIRST, _SECOND if self.takes_pairs else ("text_pair?",)]
         self._expected = "a pair of texts" if self.takes_pairs else "a text"
+
+    def column_names(self) -> dict[str, tuple[str, ...]]:
+        """See `Answerer.column_names`."""
+        names = {"text_a": _FIRST}
+        return names | ({"text_b": _SECOND} if self.takes_pairs else {})
 
     def example(self, item: Any, number: int) -> TextExample:
         """See `Answerer.example`."""

@@ -1,0 +1,231 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Answers for new data, with any fine-tuned model.
+
+Reads texts, pairs, sentences or questions from files or standard input, one
+after the other, and writes an answer for each. Files may be larger than
+memory. Lines that cannot be used are named, counted and left out.
+"""
+
+import argparse
+import collections
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from configure import flags
+from configure.errors import UserError
+from electra_tf.commands import file_flags
+from electra_tf.prediction import writing
+from electra_tf.prediction.progress import Progress
+from electra_tf.prediction.reading import Read
+
+if TYPE_CHECKING:
+    from electra_tf.prediction.predictor import Predictor
+
+_PROG = "python -m electra_tf.commands.predict"
+_DESCRIPTION = """
+Answers for new data, with any fine-tuned model: labels with probabilities,
+numbers, tags, answers to questions. Reads files or standard input, one
+question after the other (files may be larger than memory), and writes an
+answer for each, in the same order. Lines that cannot be used are named,
+counted and left out.
+"""
+
+
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line.
+
+    Args:
+      argv: program name and flags.
+
+    Returns:
+      The flags' values. A mistake ends the program with status 2.
+    """
+    parser = flags.FrontDoorParser(
+        prog=_PROG,
+        usage="%(prog)s --model DIR [FILE ...] [--output FILE] ...",
+        description=_DESCRIPTION,
+    )
+    _add_model_flags(parser.add_argument_group("the model"))
+    file_flags.add_input_flags(parser)
+    _add_output_flags(parser.add_argument_group("what is written"))
+    args = parser.parse_args(list(argv[1:]))
+    for name in ("batch_size", "n_best"):
+        if getattr(args, name) < 1:
+            parser.error(f"--{name} must be at least 1")
+    return args
+
+
+def _add_model_flags(group: Any) -> None:
+    flags.add_flag(
+        group,
+        "model",
+        required=True,
+        metavar="DIR",
+        help="folder of a trial, as run_finetuning.py leaves it (..._model_1)",
+    )
+    texts = (
+        ("task", "NAME", "which task, where the model learned several"),
+        ("task_config", "FILE", "the task's description, if it has moved"),
+        ("data_dir", "DIR", "the data directory, if it has moved"),
+        ("vocab_file", "FILE", "default: the one in the folder"),
+        (
+            "like",
+            "SPLIT",
+            "the files look as those of this split of the task: its columns"
+            " and header",
+        ),
+    )
+    for name, metavar, text in texts:
+        flags.add_flag(group, name, metavar=metavar, help=text)
+    flags.add_flag(
+        group,
+        "batch_size",
+        type=int,
+        default=32,
+        metavar="N",
+        help="rows computed at once (default: 32)",
+    )
+
+
+def _add_output_flags(group: Any) -> None:
+    flags.add_flag(
+        group,
+        "output",
+        default=writing.STDOUT,
+        metavar="FILE",
+        help="where answers go; default: standard output",
+    )
+    flags.add_flag(
+        group,
+        "output_format",
+        choices=writing.FORMATS,
+        metavar="NAME",
+        help="jsonl or tsv; default: by the end of the file's name, else jsonl",
+    )
+    flags.boolean_argument(
+        group, "overwrite", help="allow replacing the output file"
+    )
+    flags.boolean_argument(
+        group, "echo", help="repeat the question in each answer"
+    )
+    flags.boolean_argument(
+        group,
+        "probabilities",
+        default=True,
+        help="false: leave out the probabilities of all labels",
+    )
+    flags.add_flag(
+        group,
+        "n_best",
+        type=int,
+        default=3,
+        metavar="N",
+        help="answers listed for a question (default: 3)",
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Predicts; 0 unless nothing could be answered.
+
+    Args:
+      args: parsed flags.
+    """
+    # Before TensorFlow, which takes seconds.
+    file_flags.check_inputs(args)
+    writing.check_free(args.output, args.overwrite)
+    from electra_tf.prediction.predictor import Predictor
+
+    names = ("task_config", "data_dir", "vocab_file")
+    given = {name: getattr(args, name) for name in names}
+    predictor = Predictor.from_pretrained(
+        args.model,
+        args.task,
+        args.batch_size,
+        args.n_best,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    known, header = _columns(predictor, args.like)
+    if args.header is None:
+        args.header = header
+    columns = file_flags.chosen_columns(args.columns, known)
+    sources = file_flags.make_sources(args, columns)
+    return _predict(args, predictor, sources)
+
+
+def _columns(
+    predictor: "Predictor", like: str | None
+) -> tuple[dict[str, list[int | str]], bool | None]:
+    """What the columns may be called, and whether there is a header."""
+    spec = getattr(predictor.task, "spec", None)
+    names = predictor.answerer.column_names()
+    if like is None:
+        own = {} if spec is None else dict(spec.columns)
+        found = {}
+        for i, (name, others) in enumerate(names.items()):
+            named = [own[name]] if isinstance(own.get(name), str) else []
+            found[name] = [*named, *others, i]
+        return found, None
+    if spec is None:
+        raise UserError(
+            f"--like={like}: task {predictor.task.name} has no description of"
+            " columns; use --columns"
+        )
+    split = spec.split(like, "")
+    places = {
+        name: [split.columns[name]] for name in names if name in split.columns
+    }
+    if "word" in split.columns:
+        places["words"] = [split.columns["word"]]
+    return {**{n: list(o) for n, o in names.items()}, **places}, split.header
+
+
+def _predict(
+    args: argparse.Namespace, predictor: "Predictor", sources: list[Any]
+) -> int:
+    started = time.monotonic()
+    progress = Progress(sources, args.progress)
+    bad = file_flags.BadLines(args.strict, progress.say)
+    waiting: collections.deque[tuple[int, Read]] = collections.deque()
+    several = len(sources) > 1
+
+    def items() -> Iterator[Any]:
+        lines = file_flags.good_lines(sources, bad)
+        for number, (read, values) in enumerate(lines):
+            waiting.append((number, read))
+            yield values
+
+    def refused(number: int, error: Any) -> None:
+        place = next(read for n, read in waiting if n == number)
+        bad.add(place, error.found, error.expected)
+
+    form = writing.format_of(args.output, args.output_format)
+    output = writing.AnswerFile(args.output, form, args.overwrite)
+    try:
+        with output:
+            for number, answer in predictor.stream(items(), refused):
+                while waiting[0][0] < number:
+                    waiting.popleft()
+                _, read = waiting.popleft()
+                if not args.probabilities:
+                    answer.pop("probabilities", None)
+                echo = read.values if args.echo else {}
+                place = file_flags.place_of(read, several)
+                output.write({**place, **echo, **answer})
+                progress.update()
+    finally:
+        progress.close()
+    seconds = time.monotonic() - started
+    for what, count in predictor.task.row_report.losses.items():
+        file_flags.say(f"{count:,} {what}")
+    file_flags.say(
+        file_flags.summary("answers", progress, seconds, bad.count, sources)
+    )
+    if not progress.rows:
+        raise UserError("no line could be answered")
+    return 0
+
+
+if __name__ == "__main__":
+    flags.run_front_door(main, parse_flags)

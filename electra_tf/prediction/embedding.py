@@ -1,0 +1,332 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of texts, words and wordpieces, from any encoder.
+
+    embedder = Embedder.from_pretrained("models/small")
+    embedder("A text.").shape                      # (256,)
+    embedder(["One.", "Two."], layers=(-2, -1), pooling="first")
+
+A raw ELECTRA encoder tells replaced tokens from real ones; it was never taught
+that similar sentences have similar vectors. Fine-tune it, or expect little of
+distances between its sentence vectors.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.finetuning.classification.head import mean_over_tokens
+from electra_tf.modeling.encoder import Encoder
+from electra_tf.prediction.loading import (
+    is_finetuned,
+    load_finetuned,
+    load_pretrained,
+)
+from electra_tf.prediction.running import (
+    INPUTS,
+    PackedFunction,
+    run_in_batches,
+)
+from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.vocab import CLS, SEP
+from electra_tf.text.word_spans import split_words
+
+POOLINGS = ("first", "mean", "max", "words", "none")
+COMBINATIONS = ("mean", "concat")
+PARTS = ("encoder", "generator")
+
+
+@dataclasses.dataclass(frozen=True)
+class Embedded:
+    """The vectors of one text.
+
+    Attributes:
+      vectors: float32 [H], or with pooling "words" or "none" [N, H].
+      units: what the N rows are of: words as they stand in the text, or
+        wordpieces, [CLS] and [SEP] among them; None for one vector.
+      cut: wordpieces that did not fit into the model, and are not in it.
+    """
+
+    vectors: np.ndarray
+    units: list[str] | None
+    cut: int
+
+
+@dataclasses.dataclass(frozen=True)
+class _Text:
+    """A text as the encoder takes it."""
+
+    ids: list[int]
+    words: list[str]
+    starts: list[int]  # the place of each word's first piece
+    cut: int
+
+
+class Embedder:
+    """Turns texts into vectors.
+
+    Args:
+      encoder: its weights are in place.
+      tokenizer: as in training.
+      max_length: wordpieces that a text is cut to.
+      batch_size: texts that are computed at once, at most.
+
+    Attributes:
+      encoder: as given.
+      size: H.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        tokenizer: FullTokenizer,
+        max_length: int,
+        batch_size: int = 32,
+    ) -> None:
+        self.encoder, self._tokenizer = encoder, tokenizer
+        self.size = encoder.config.hidden_size
+        self.max_length, self.batch_size = max_length, batch_size
+        special = tokenizer.convert_tokens_to_ids([CLS, SEP])
+        self._cls_id, self._sep_id = special
+        self._functions: dict[Any, PackedFunction] = {}
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        path: str,
+        part: str = "encoder",
+        batch_size: int = 32,
+        max_length: int | None = None,
+        vocab_file: str | None = None,
+        **overrides: Any,
+    ) -> "Embedder":
+        """Loads an encoder.
+
+        Args:
+          path: of a fine-tuned model's folder, a pre-training run, or a
+            checkpoint of any kind.
+          part: "encoder": the discriminator's (of a masked LM: its own), or
+            "generator".
+          batch_size: texts that are computed at once, at most.
+          max_length: wordpieces that a text is cut to; None: the model's
+            positions.
+          vocab_file: where there is none beside the checkpoint.
+          **overrides: hparams that no file states, or that have changed.
+
+        Raises:
+          UserError: nothing there, or not that part.
+        """
+        if part not in PARTS:
+            raise UserError(
+                f"part {part!r}: expected one of {', '.join(PARTS)}"
+            )
+        if is_finetuned(path):
+            if part == "generator":
+                raise UserError(f"{path}: a fine-tuned model has no generator")
+            if vocab_file:
+                overrides["vocab_file"] = vocab_file
+            tuned = load_finetuned(path, **overrides)
+            encoder, tokenizer = tuned.model.encoder, tuned.tokenizer
+        else:
+            found = load_pretrained(path, vocab_file, overrides)
+            encoder, tokenizer = _part(found, part), found.tokenizer
+        positions = encoder.config.max_position_embeddings
+        if max_length is not None and not 3 <= max_length <= positions:
+            raise UserError(
+                f"max_length {max_length}: expected 3 to {positions}, the"
+                " positions of the model"
+            )
+        return cls(encoder, tokenizer, max_length or positions, batch_size)
+
+    def __call__(
+        self,
+        texts: str | Iterable[str],
+        layers: int | Sequence[int] = -1,
+        pooling: str = "mean",
+        combine: str = "mean",
+    ) -> np.ndarray | list[np.ndarray]:
+        """Returns the vectors of one text or of several.
+
+        Args:
+          texts: a text, or texts.
+          layers: which layer, or which ones: 0 is the embeddings' output,
+            k the k-th block's, -1 the last block's.
+          pooling: "first" (the vector at [CLS]), "mean" and "max" over all
+            wordpieces with [CLS] and [SEP], "words" (the mean of each word's
+            pieces), or "none".
+          combine: what becomes of several layers: their "mean", or "concat",
+            one behind the other.
+
+        Returns:
+          float32: [H] for one text and [N, H] for several; with pooling
+          "words" or "none", which make several vectors a text, [T, H] or a
+          list of them.
+
+        Raises:
+          UserError: a layer that the model has not, or another name.
+        """
+        if isinstance(texts, str | bytes):
+            return self.embed([texts], layers, pooling, combine)[0].vectors
+        found = self.embed(texts, layers, pooling, combine)
+        vectors = [one.vectors for one in found]
+        if pooling in ("words", "none"):
+            return vectors
+        width = self.width(layers, combine)
+        return np.stack(vectors) if vectors else np.zeros([0, width], "f4")
+
+    def embed(
+        self,
+        texts: Iterable[str | bytes],
+        layers: int | Sequence[int] = -1,
+        pooling: str = "mean",
+        combine: str = "mean",
+    ) -> list[Embedded]:
+        """Returns vectors and what they are of; see `__call__`."""
+        function = self._function(layers, pooling, combine)
+        made = [self._text(text) for text in texts]
+        rows = [self._row(text) for text in made]
+        outputs = run_in_batches(
+            function,
+            rows,
+            [len(text.ids) for text in made],
+            self.batch_size,
+            self.max_length,
+        )
+        return [
+            self._embedded(text, found["vectors"], pooling)
+            for text, found in zip(made, outputs, strict=True)
+        ]
+
+    def width(
+        self, layers: int | Sequence[int] = -1, combine: str = "mean"
+    ) -> int:
+        """Returns the size of a vector; see `__call__`."""
+        chosen = self._layers(layers)
+        return self.size * (len(chosen) if combine == "concat" else 1)
+
+    def _text(self, text: str | bytes) -> _Text:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8", "ignore")
+        if not isinstance(text, str):
+            raise UserError(f"found {text!r:.80}; expected a text")
+        room = self.max_length - 2
+        ids: list[int] = []
+        words, starts, total = [], [], 0
+        for first, last in split_words(text):
+            pieces = self._tokenizer.encode(text[first:last])
+            total += len(pieces)
+            if pieces and len(ids) < room:
+                words.append(text[first:last])
+                starts.append(len(ids) + 1)
+                ids += pieces[: room - len(ids)]
+        ids = [self._cls_id, *ids, self._sep_id]
+        return _Text(ids, words, starts, total + 2 - len(ids))
+
+    def _row(self, text: _Text) -> dict[str, list[int]]:
+        ones = [1] * len(text.ids)
+        return dict(zip(INPUTS, (text.ids, ones, [0] * len(ones)), strict=True))
+
+    def _embedded(
+        self, text: _Text, vectors: np.ndarray, pooling: str
+    ) -> Embedded:
+        if pooling not in ("words", "none"):
+            return Embedded(vectors, None, text.cut)
+        if pooling == "none":
+            units = self._tokenizer.convert_ids_to_tokens(text.ids)
+            return Embedded(vectors[: len(text.ids)].copy(), units, text.cut)
+        if not text.words:
+            empty = np.zeros([0, vectors.shape[-1]], np.float32)
+            return Embedded(empty, [], text.cut)
+        pieces = vectors[: len(text.ids) - 1]
+        sums = np.add.reduceat(pieces, text.starts, 0)
+        ends = [*text.starts[1:], len(text.ids) - 1]
+        counts = np.subtract(ends, text.starts)[:, None]
+        means = (sums / counts).astype(np.float32)
+        return Embedded(means, text.words, text.cut)
+
+    def _layers(self, layers: int | Sequence[int]) -> tuple[int, ...]:
+        """Places among the embeddings' output and the blocks'."""
+        chosen = (layers,) if isinstance(layers, int) else tuple(layers)
+        count = len(self.encoder.blocks)
+        for layer in chosen:
+            if not -count - 1 <= layer <= count:
+                raise UserError(
+                    f"layer {layer}: the encoder has layers 1 to {count} (or"
+                    f" -{count} to -1), and 0, the embeddings"
+                )
+        if not chosen:
+            raise UserError("layers: name at least one")
+        return tuple(layer % (count + 1) for layer in chosen)
+
+    def _function(
+        self, layers: int | Sequence[int], pooling: str, combine: str
+    ) -> PackedFunction:
+        for name, value, known in (
+            ("pooling", pooling, POOLINGS),
+            ("combine", combine, COMBINATIONS),
+        ):
+            if value not in known:
+                raise UserError(
+                    f"{name} {value!r}: expected one of {', '.join(known)}"
+                )
+        # Words are put together from wordpieces, outside the graph.
+        key = (
+            self._layers(layers),
+            "none" if pooling == "words" else pooling,
+            combine,
+        )
+        if key not in self._functions:
+            self._functions[key] = PackedFunction(
+                INPUTS, lambda features: self._compute(features, *key)
+            )
+        return self._functions[key]
+
+    def _compute(
+        self,
+        features: dict[str, tf.Tensor],
+        layers: tuple[int, ...],
+        pooling: str,
+        combine: str,
+    ) -> dict[str, tf.Tensor]:
+        encoded = self.encoder(*(features[name] for name in INPUTS))
+        every = (encoded.embedding_output, *encoded.layers)
+        chosen = [every[layer] for layer in layers]
+        if combine == "concat":
+            sequence = tf.concat(chosen, -1)
+        else:
+            sequence = tf.add_n(chosen) / len(chosen)
+        mask = features["input_mask"]
+        if pooling == "first":
+            return {"vectors": sequence[:, 0]}
+        if pooling == "mean":
+            return {"vectors": mean_over_tokens(sequence, mask)}
+        if pooling == "max":
+            lowest = tf.fill(tf.shape(sequence), sequence.dtype.min)
+            kept = tf.where(mask[..., None] > 0, sequence, lowest)
+            return {"vectors": tf.reduce_max(kept, 1)}
+        return {"vectors": sequence}
+
+
+def _part(found: Any, part: str) -> Encoder:
+    """An encoder of a pre-trained model, whose weights must be there."""
+    model = found.model
+    encoder = model.generator
+    if part == "encoder" and model.discriminator is not None:
+        encoder = model.discriminator
+    if not isinstance(encoder, Encoder):
+        kind = "has no generator" if encoder is None else "has two towers"
+        raise UserError(
+            f"{found.path}: {kind}; --part=encoder takes the discriminator's"
+            " encoder"
+        )
+    names = {variable.name.split(":")[0] for variable in encoder.variables}
+    if absent := sorted(names & set(found.loaded.missing)):
+        raise UserError(
+            f"{found.path}: holds no weights for {absent[0]}"
+            f" ({len(absent)} missing in all); the {part} is not in it"
+        )
+    return encoder

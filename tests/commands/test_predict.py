@@ -1,0 +1,139 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The command `predict`: files in, answers out."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.commands import predict
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+_CONFTEST = ROOT / "tests" / "prediction" / "conftest.py"
+_spec = importlib.util.spec_from_file_location("prediction_runs", _CONFTEST)
+_runs = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_runs)
+finetuned_folder = _runs.finetuned_folder
+
+
+@pytest.fixture
+def run(tmp_path, finetuned_folder):
+    """Runs on a file; returns the answers."""
+
+    def call(task, name, text, *words, output="out.jsonl"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        output = tmp_path / output
+        words = ["--model", finetuned_folder(task), str(path), *words]
+        words += ["--output", str(output), "--overwrite"]
+        args = predict.parse_flags(["predict", *words])
+        assert predict.main(args) == 0
+        return [json.loads(line) for line in output.read_text().splitlines()]
+
+    return call
+
+
+def test_bad_and_blank_lines_are_named_counted_and_left_out(run, capfd):
+    text = b"the king\n\nof \xff\nthat\n"
+    answers = run("reviews", "in.txt", text, "--echo")
+    assert [a["line"] for a in answers] == [1, 4]
+    assert answers[1]["text_a"] == "that"
+    assert list(answers[0])[:3] == ["line", "text_a", "label"]
+    assert set(answers[0]["probabilities"]) == {"bad", "good", "so-so"}
+    err = capfd.readouterr().err
+    assert "in.txt:3: found b'of \\xff'; expected text in UTF-8" in err
+    assert "2 answers in" in err
+    assert "1 bad line left out; 1 blank line left out" in err
+
+
+def test_columns_are_the_tasks_own_or_the_given_ones(run):
+    table = "two,one,label,key\nof that,the king,no,k1\n,the,yes,k2\n"
+    by_name = run("pairs", "a.csv", table, "--id_column=key")
+    assert [a["id"] for a in by_name] == ["k1", "k2"]
+    given = "x,y\nof that,the king\n,the\n"
+    flags = ("--columns=text_a=y,text_b=x", "--header")
+    by_flag = run("pairs", "b.csv", given, *flags)
+    like = run("pairs", "c.csv", table, "--like=dev")
+    for a, b, c in zip(by_name, by_flag, like, strict=True):
+        assert a["label"] == b["label"] == c["label"]
+        assert a["probabilities"] == b["probabilities"]
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "text", "key"),
+    [
+        ("grade", "a.tsv", "text\nthe king\n", "value"),
+        ("topics", "a.jsonl", '{"text": "of"}\n', "labels"),
+        ("names", "a.conll", "The O\nking O\n\nof O\n", "spans"),
+        ("kinds", "a.txt", "The king is in.\n", "tags"),
+        (
+            "manuals",
+            "a.jsonl",
+            '{"question": "who?", "context": "The king is in."}\n',
+            "n_best",
+        ),
+        ("facts", "a.tsv", "who?\tThe king is in.\n", "score"),
+    ],
+)
+def test_every_kind_of_task_answers(run, task, name, text, key):
+    answers = run(task, name, text)
+    assert all(key in answer for answer in answers)
+    assert len(answers) == (2 if name == "a.conll" else 1)
+
+
+def test_tsv_output_has_a_header(run, tmp_path, finetuned_folder):
+    path = tmp_path / "in.txt"
+    path.write_text("the king\n")
+    out = tmp_path / "out.tsv"
+    words = [str(path), "--model", finetuned_folder("reviews")]
+    args = predict.parse_flags(["predict", *words, f"--output={out}"])
+    predict.main(args)
+    header, row, _ = out.read_text().split("\n")
+    assert header.split("\t")[:3] == ["line", "label", "probability"]
+    assert row.split("\t")[0] == "1"
+    with pytest.raises(UserError, match="--overwrite"):
+        predict.main(args)
+
+
+def test_what_cannot_be_asked_is_a_bad_line(run, capfd):
+    lines = '{"text": "the"}\n{"text": 7}\n["a", "b"]\n'
+    assert [a["line"] for a in run("reviews", "a.jsonl", lines)] == [1]
+    err = capfd.readouterr().err
+    assert "a.jsonl:2: found {'text_a': 7}; expected a text" in err
+    assert "a.jsonl:3" in err
+    with pytest.raises(UserError, match=r"a.jsonl:2: .*--strict"):
+        run("reviews", "a.jsonl", lines, "--strict")
+    with pytest.raises(UserError, match="no line could be answered"):
+        run("reviews", "a.jsonl", "7\n")
+
+
+def test_flags_of_files_are_checked_before_the_model(tmp_path):
+    words = ["predict", "--model", "none", str(tmp_path / "gone.txt")]
+    with pytest.raises(UserError, match=r"gone.txt: no such file"):
+        predict.main(predict.parse_flags(words))
+
+
+def test_standard_input_to_standard_output(finetuned_folder):
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "electra_tf.commands.predict",
+            f"--model={finetuned_folder('reviews')}",
+            "--no_probabilities",
+        ],
+        input=b"the king\nthat was\n",
+        capture_output=True,
+        cwd=ROOT,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
+        check=True,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [set(a) for a in answers] == [{"line", "label", "probability"}] * 2
+    assert b"2 answers in" in done.stderr

@@ -1,0 +1,142 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Files of every format, one question at a time; bad lines have places."""
+
+import io
+import tracemalloc
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.prediction import reading
+from electra_tf.prediction.reading import Source
+
+PAIR = {"text_a": ["text_a", 0], "text_b": ["text_b", 1]}
+ONE = {"text_a": ["text", 0]}
+
+
+@pytest.fixture
+def read(tmp_path):
+    def make(name, text, columns=ONE, **settings):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        source = Source(str(path), columns=columns, **settings)
+        found = list(source)
+        good = [(r.line, r.values) for r in found if r.values is not None]
+        bad = [(r.line, r.found) for r in found if r.values is None]
+        return good, bad, source
+
+    return make
+
+
+def test_lines_of_text_are_texts(read):
+    good, bad, source = read("a.txt", b"\xef\xbb\xbfone\r\n\n \ntwo\tx\n\xff\n")
+    assert good == [(1, {"text_a": "one"}), (4, {"text_a": "two\tx"})]
+    assert bad == [(5, "b'\\xff'")]
+    assert source.blank == 2 and source.done == source.size()
+
+
+def test_tables_are_read_by_name_or_by_number(read):
+    tsv = "id\ttext_b\ttext_a\n7\tB\tA\n8\tC\n9\t\tD\n"
+    good, bad, _ = read("a.tsv", tsv, PAIR)
+    assert good == [
+        (2, {"text_a": "A", "text_b": "B"}),
+        (4, {"text_a": "D", "text_b": ""}),
+    ]
+    assert bad == [(3, "2 cells: 8|C")]
+    good, _, _ = read("b.tsv", '"A\tB\n', PAIR)
+    assert good == [(1, {"text_a": '"A', "text_b": "B"})]
+    good, _, _ = read("c.tsv", "x\ty\nA\tB\n", PAIR, header=True)
+    assert good == [(2, {"text_a": "A", "text_b": "B"})]
+    good, _, _ = read("d.tsv", "x\tA\n", {"text_a": [-1]})
+    assert good == [(1, {"text_a": "A"})]
+
+
+def test_csv_cells_may_hold_lines_and_broken_ones_cost_a_row(read):
+    text = b'text,n\n"a ""b"",\nc",1\nbad \xff,2\nd,3\n"open\n'
+    good, bad, _ = read("a.csv", text)
+    assert good == [
+        (2, {"text_a": 'a "b",\nc'}),
+        (5, {"text_a": "d"}),
+        (6, {"text_a": "open\n"}),
+    ]
+    assert [line for line, _ in bad] == [4]
+
+
+def test_json_lines_hold_objects_texts_or_pairs(read):
+    lines = [
+        '{"text": "a", "id": 3, "x": null}',
+        '"b"',
+        "{broken",
+        "7",
+        '{"other": 1}',
+        "",
+        '{"text": null}',
+    ]
+    good, bad, source = read("a.jsonl", "\n".join(lines), id_column="id")
+    assert good == [(1, {"text_a": "a"}), (2, {"text_a": "b"})]
+    assert [line for line, _ in bad] == [3, 4, 5, 7]
+    assert next(iter(source)).key == 3
+    good, _, _ = read("b.jsonl", '["a", "b"]', PAIR)
+    assert good == [(1, {"text_a": "a", "text_b": "b"})]
+
+
+def test_conll_gives_the_words_of_sentences(read):
+    text = "-DOCSTART- O\n\nEU B\nrejects O\n\n\nthe O\n"
+    columns = {"words": ["words", 0]}
+    good, _, _ = read("a.conll", text, columns)
+    assert good == [
+        (3, {"words": ["EU", "rejects"]}),
+        (7, {"words": ["the"]}),
+    ]
+    good, _, _ = read("b.conll", text, {"words": [1]})
+    assert good[1] == (7, {"words": ["O"]})
+
+
+def test_standard_input_is_text_unless_said_otherwise(monkeypatch):
+    class Stream:
+        buffer = io.BytesIO(b"one\n")
+
+    monkeypatch.setattr(reading.sys, "stdin", Stream)
+    source = Source("-", columns=ONE)
+    assert source.size() is None
+    assert [r.values for r in source] == [{"text_a": "one"}]
+
+
+def test_what_cannot_be_read_is_refused(read, tmp_path):
+    with pytest.raises(UserError, match="cannot be told from its name"):
+        read("a.dat", "x")
+    with pytest.raises(UserError, match="no such file"):
+        list(Source(str(tmp_path / "none.txt")))
+    with pytest.raises(UserError, match="is a directory"):
+        list(Source(str(tmp_path), format="text"))
+    with pytest.raises(UserError, match="no column title; found: a | b"):
+        read("c.csv", "a,b\n1,2\n", {"text_a": ["title"]}, header=True)
+    with pytest.raises(UserError, match="use tsv, csv or jsonl"):
+        read("a.txt", "x\n", PAIR)
+    with pytest.raises(UserError, match="no column key"):
+        read("a.csv", "text\n1\n", id_column="key")
+
+
+def test_an_endless_line_is_one_bad_line(read, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 100)
+    good, bad, source = read("a.txt", "x" * 1000 + "\nshort\n")
+    assert good == [(2, {"text_a": "short"})]
+    assert bad == [(1, "more than 100 bytes")]
+    assert source.done == source.size()
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.jsonl", "a.tsv"])
+def test_memory_does_not_grow_with_the_file(tmp_path, name):
+    line = {"a.csv": '"x, y"', "a.jsonl": '{"text": "x"}'}.get(name, "x")
+    path = tmp_path / name
+    with open(path, "w") as file:
+        for _ in range(200):
+            file.write((line + "\n") * 500)
+    source = Source(str(path), columns=ONE, header=False)
+    tracemalloc.start()
+    count = sum(1 for _ in source)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 100_000
+    assert peak < 300_000

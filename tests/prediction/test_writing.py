@@ -1,0 +1,58 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Files of answers: whole or not there, never replaced unasked."""
+
+import json
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.prediction.writing import AnswerFile, format_of
+
+ANSWER = {
+    "line": 3,
+    "label": "a\tb\u2028c",
+    "probabilities": {"x": 0.25, "y": 1 / 3},
+    "tags": ["O", None],
+    "start": None,
+}
+
+
+def test_json_lines_hold_what_was_answered(tmp_path):
+    path = tmp_path / "out.jsonl"
+    with AnswerFile(str(path), "jsonl") as file:
+        file.write(ANSWER)
+        assert not path.exists()
+    assert [json.loads(x) for x in path.read_text().split("\n")[:-1]] == [
+        ANSWER
+    ]
+
+
+def test_tsv_has_a_column_for_each_value(tmp_path):
+    path = tmp_path / "out.tsv"
+    with AnswerFile(str(path), format_of(str(path), None)) as file:
+        file.write(ANSWER)
+        file.write({"line": 4, "label": "z"})
+    rows = [line.split("\t") for line in path.read_text().split("\n")]
+    names = "line label probabilities.x probabilities.y tags start"
+    assert rows == [
+        names.split(),
+        ["3", "a b c", "0.25", "0.333333", '["O", null]', ""],
+        ["4", "z", "", "", "", ""],
+        [""],
+    ]
+
+
+def test_a_file_is_replaced_only_if_asked_and_only_by_a_whole_one(tmp_path):
+    path = tmp_path / "out.jsonl"
+    path.write_text("precious")
+    with pytest.raises(UserError, match="--overwrite"):
+        AnswerFile(str(path), "jsonl")
+    with pytest.raises(RuntimeError):
+        with AnswerFile(str(path), "jsonl", overwrite=True) as file:
+            file.write(ANSWER)
+            raise RuntimeError
+    assert path.read_text() == "precious"
+    assert (tmp_path / "out.jsonl.part").exists()
+    with pytest.raises(UserError, match="no such folder"):
+        AnswerFile(str(tmp_path / "no" / "out"), "jsonl")
