@@ -5,18 +5,13 @@
 The field comments are the documentation: `--help` prints them.
 """
 
-import copy
 import dataclasses
-import functools
 import os
-import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from configure import finetuning_checks, finetuning_defaults
-from configure import hparams as hparam_rules
-from configure.pretraining_checks import clean_overrides
-from configure.saved_config import SavedConfig
+from configure.saved_config import Draft, SavedConfig
 
 # Origins that a value has without anybody asking for it.
 _SETTLED_ORIGINS = frozenset({"default", "derived"})
@@ -53,7 +48,7 @@ class FinetuningConfig(SavedConfig):
     # ---- Model ----
     model_size: str = "small"  # one of small, base, large
     # The tasks to learn; several are learned at once.
-    task_names: list[str] = dataclasses.field(default_factory=list)
+    task_names: list[str] = dataclasses.field(default_factory=lambda: ["chunk"])
     # Changes to the size's transformer: hidden_size, num_hidden_layers, ...
     model_hparam_overrides: dict[str, Any] = dataclasses.field(
         default_factory=dict
@@ -188,70 +183,11 @@ class FinetuningConfig(SavedConfig):
         finetuning_checks.validate(self)
 
     @classmethod
-    def create(
-        cls, model_name: str, data_dir: str, **hparams: Any
-    ) -> "FinetuningConfig":
-        """Builds a config as the original does.
-
-        Args:
-          model_name: the pre-trained model's name.
-          data_dir: the directory all default locations start from.
-          **hparams: any field by name; strings that plainly mean a number or
-            a boolean are converted.
-
-        Returns:
-          The resolved config.
-
-        Raises:
-          UserError: an unknown name (with the nearest ones), a value of the
-            wrong type, or values that cannot work together.
-        """
-        return cls.from_layers(model_name, data_dir, [("argument", hparams)])
-
-    @classmethod
-    def from_layers(
-        cls,
-        model_name: str,
-        data_dir: str,
-        layers: Iterable[tuple[str, Mapping[str, Any]]],
-        names_origin: str = "argument",
-    ) -> "FinetuningConfig":
-        """Builds a config from several sources, later ones winning.
-
-        The order is the original's: defaults, the given values, what follows
-        from task and size, and the given values again, so that they win.
-
-        Args:
-          model_name: the pre-trained model's name.
-          data_dir: the directory all default locations start from.
-          layers: (origin, hparams) pairs, such as ("file", {...}).
-          names_origin: where model_name and data_dir come from.
-
-        Returns:
-          The resolved config; `origins` says where each value came from.
-
-        Raises:
-          UserError: as `create`.
-        """
-        layers = [(origin, clean_hparams(given)) for origin, given in layers]
-        values = default_hparams()
-        origins = dict.fromkeys(values, "default")
-
-        def update(new: Mapping[str, Any], origin: str) -> None:
-            values.update(copy.deepcopy(dict(new)))
-            origins.update(dict.fromkeys(new, origin))
-
-        names = {"model_name": model_name, "data_dir": data_dir}
-        names = {k: hparam_rules.coerce(k, v, str) for k, v in names.items()}
-        update(names, names_origin)
-        for origin, given in layers:
-            update(given, origin)
-        finetuning_checks.check_task_names(values["task_names"])
-        update(finetuning_defaults.locations(values), "derived")
-        update(finetuning_defaults.derived_values(values), "derived")
-        for origin, given in layers:
-            update(given, origin)
-        return cls(**values, origins=origins)
+    def _derive(cls, draft: Draft) -> None:
+        finetuning_checks.check_task_names(draft.values["task_names"])
+        draft.update(finetuning_defaults.locations(draft.values), "derived")
+        derived = finetuning_defaults.derived_values(draft.values)
+        draft.update(derived, "derived")
 
     def check_mode(self) -> None:
         """Raises unless there is something to do.
@@ -297,66 +233,3 @@ class FinetuningConfig(SavedConfig):
         return os.path.join(
             self.pretrained_model_dir, "results", topdir, f"{task}_{kind}.json"
         )
-
-
-@functools.cache
-def field_types() -> dict[str, Any]:
-    """Returns the declared type of every hparam, in the order declared."""
-    hints = typing.get_type_hints(FinetuningConfig)
-    fields = dataclasses.fields(FinetuningConfig)
-    return {f.name: hints[f.name] for f in fields if f.name != "origins"}
-
-
-def default_hparams() -> dict[str, Any]:
-    """Returns every hparam that has a default, before anything is derived."""
-    values: dict[str, Any] = {}
-    for field in dataclasses.fields(FinetuningConfig):
-        if field.default is not dataclasses.MISSING:
-            values[field.name] = field.default
-    values["task_names"] = ["chunk"]
-    values["model_hparam_overrides"] = {}
-    return values
-
-
-def clean_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Checks names and converts values to their declared types.
-
-    Args:
-      given: hparams as a user wrote them.
-
-    Returns:
-      The same names with values of the declared types.
-
-    Raises:
-      UserError: an unknown name or a value of the wrong type.
-    """
-    known = field_types()
-    settable = [n for n in known if n not in ("model_name", "data_dir")]
-    hparam_rules.check_names(given, settable)
-    clean = {
-        name: hparam_rules.coerce(name, value, known[name])
-        for name, value in given.items()
-    }
-    if "model_hparam_overrides" in clean:
-        clean["model_hparam_overrides"] = clean_overrides(
-            clean["model_hparam_overrides"]
-        )
-    return clean
-
-
-def explicit_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Undoes `to_json`: keeps only what somebody asked for.
-
-    A value that a default or a derivation would give again is dropped, so
-    that it follows a new task, size or model; one that differs (the file was
-    edited) is kept.
-
-    Args:
-      given: the contents of an hparams file, resolved or plain.
-
-    Returns:
-      The hparams to apply, `model_name` and `data_dir` among them if given.
-    """
-    return hparam_rules.explicit_hparams(
-        given, FinetuningConfig.create, _SETTLED_ORIGINS
-    )

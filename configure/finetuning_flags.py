@@ -4,23 +4,18 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from configure import hparams
 from configure.errors import UserError
-from configure.finetuning import (
-    FinetuningConfig,
-    default_hparams,
-    explicit_hparams,
-    field_types,
-)
+from configure.finetuning import FinetuningConfig
 from configure.flags import (
     FrontDoorParser,
     add_flag,
     add_hparam_flags,
-    format_config,
+    checked_config,
+    read_layers,
 )
 
 
@@ -73,8 +68,6 @@ def finetuning_parser(prog: str | None = None) -> FrontDoorParser:
     add_hparam_flags(
         parser,
         FinetuningConfig,
-        field_types(),
-        default_hparams(),
         {"data_dir", "model_name"},
     )
     return parser
@@ -105,41 +98,19 @@ def parse_finetuning_args(
     if parser is None:
         parser = finetuning_parser(os.path.basename(argv[0]))
     args = parser.parse_args(list(argv[1:]))
-    in_file: dict[str, Any] = {}
-    origin = "json"
-    if args.hparams is not None:
-        in_file = explicit_hparams(hparams.read_hparams(args.hparams))
-        if args.hparams.strip().endswith(".json"):
-            origin = "file"
-    names = {}
-    for name in ("data_dir", "model_name"):
-        value = in_file.pop(name, None)
-        names[name] = getattr(args, name) or value
-    missing = [f"--{n.replace('_', '-')}" for n, v in names.items() if not v]
-    if missing and not args.print_config:
-        parser.error(f"missing {' and '.join(missing)}")
-    flags = {n: getattr(args, n) for n in field_types() if hasattr(args, n)}
-    for name in names:
-        del flags[name]
-    task_file = flags.get("task_config", in_file.get("task_config"))
+    given = read_layers(FinetuningConfig, args, parser)
+    task_file = given.flags.get("task_config", given.in_file.get("task_config"))
     config = FinetuningConfig.from_layers(
-        names["model_name"] or "MODEL_NAME",
-        names["data_dir"] or "DATA_DIR",
+        *given.names,
         [
             ("program", defaults or {}),
             ("task_config", task_file_hparams(task_file)),
-            (origin, in_file),
-            ("flag", flags),
+            (given.origin, given.in_file),
+            ("flag", given.flags),
         ],
         names_origin="flag",
     )
-    if args.print_config:
-        print(format_config(config))
-        for text in config.warnings():
-            print(f"warning: {text}", file=sys.stderr)
-        raise SystemExit(0)
-    config.check_mode()
-    return config, args
+    return checked_config(config, args), args
 
 
 def task_file_hparams(path: str | None) -> dict[str, Any]:

@@ -11,20 +11,16 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from absl import app, logging
 from absl.flags import argparse_flags
 
 from configure import field_notes, hparams, presets
 from configure.errors import UserError
-from configure.pretraining import (
-    PretrainingConfig,
-    default_hparams,
-    explicit_hparams,
-    field_types,
-)
+from configure.pretraining import PretrainingConfig
+from configure.saved_config import NAMES, Config, SavedConfig
 
 Parsed = TypeVar("Parsed")
 
@@ -230,8 +226,6 @@ def pretraining_parser(prog: str | None = None) -> FrontDoorParser:
     add_hparam_flags(
         parser,
         PretrainingConfig,
-        field_types(),
-        default_hparams(),
         {"data_dir", "model_name", "preset"},
     )
     return parser
@@ -257,35 +251,89 @@ def parse_pretraining_args(
     """
     parser = pretraining_parser(os.path.basename(argv[0]))
     args = parser.parse_args(list(argv[1:]))
+    given = read_layers(PretrainingConfig, args, parser)
+    config = PretrainingConfig.from_layers(
+        *given.names,
+        [(given.origin, given.in_file), ("flag", given.flags)],
+        names_origin="flag",
+    )
+    return checked_config(config, args), args
+
+
+class GivenLayers(NamedTuple):
+    """What a command line says of hparams.
+
+    Attributes:
+      names: model_name and data_dir.
+      origin: where `in_file` comes from: "json" or "file".
+      in_file: hparams of `--hparams`.
+      flags: hparams with flags of their own.
+    """
+
+    names: tuple[str, str]
+    origin: str
+    in_file: dict[str, Any]
+    flags: dict[str, Any]
+
+
+def read_layers(
+    config_class: type[SavedConfig],
+    args: argparse.Namespace,
+    parser: FrontDoorParser,
+) -> GivenLayers:
+    """Collects the hparams of a parsed command line.
+
+    Args:
+      config_class: whose hparams they are.
+      args: what the parser returned.
+      parser: ends the program where a name is missing.
+
+    Raises:
+      UserError: `--hparams` cannot be read.
+    """
     in_file: dict[str, Any] = {}
     origin = "json"
     if args.hparams is not None:
-        in_file = explicit_hparams(hparams.read_hparams(args.hparams))
+        read = hparams.read_hparams(args.hparams)
+        in_file = config_class.explicit_hparams(read)
         if args.hparams.strip().endswith(".json"):
             origin = "file"
-    names = {}
-    for name in ("data_dir", "model_name"):
-        value = in_file.pop(name, None)
-        names[name] = getattr(args, name) or value
-    missing = [f"--{n.replace('_', '-')}" for n, v in names.items() if not v]
+    stored = {name: in_file.pop(name, None) for name in NAMES}
+    names = {name: getattr(args, name) or stored[name] for name in NAMES}
+    missing = [
+        f"--{name.replace('_', '-')}"
+        for name in reversed(NAMES)
+        if not names[name]
+    ]
     if missing and not args.print_config:
         parser.error(f"missing {' and '.join(missing)}")
-    flags = {n: getattr(args, n) for n in field_types() if hasattr(args, n)}
-    for name in names:
-        del flags[name]
-    config = PretrainingConfig.from_layers(
-        names["model_name"] or "MODEL_NAME",
-        names["data_dir"] or "DATA_DIR",
-        [(origin, in_file), ("flag", flags)],
-        names_origin="flag",
-    )
+    flags = {
+        name: getattr(args, name)
+        for name in config_class.field_types()
+        if hasattr(args, name) and name not in NAMES
+    }
+    model_name, data_dir = (names[name] or name.upper() for name in NAMES)
+    return GivenLayers((model_name, data_dir), origin, in_file, flags)
+
+
+def checked_config(config: Config, args: argparse.Namespace) -> Config:
+    """Returns a config that can be run; with `--print_config`, shows it.
+
+    Args:
+      config: the resolved hparams.
+      args: the command line it came from.
+
+    Raises:
+      UserError: there is nothing to do.
+      SystemExit: it was to be printed (status 0).
+    """
     if args.print_config:
         print(format_config(config))
         for text in config.warnings():
             print(f"warning: {text}", file=sys.stderr)
         raise SystemExit(0)
     config.check_mode()
-    return config, args
+    return config
 
 
 def format_config(config: Any) -> str:
@@ -378,9 +426,7 @@ def _spellings(name: str) -> list[str]:
 
 def add_hparam_flags(
     parser: FrontDoorParser,
-    config_class: type[Any],
-    types: Mapping[str, Any],
-    defaults: Mapping[str, Any],
+    config_class: type[SavedConfig],
     skip: Collection[str],
 ) -> None:
     """Adds every hparam as a flag, under the config's section headings.
@@ -388,11 +434,11 @@ def add_hparam_flags(
     Args:
       parser: the front door's parser.
       config_class: the config, whose comments become the help.
-      types: declared type of every hparam.
-      defaults: hparams with a default, before anything is derived.
       skip: hparams that are flags already.
     """
     added = set(skip)
+    types = config_class.field_types()
+    defaults = config_class.default_hparams()
     sections = field_notes.read_sections(config_class)
     left = {name: "" for name in types}
     for section in [*sections, field_notes.Section("Other", "", left)]:

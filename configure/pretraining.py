@@ -5,17 +5,13 @@
 The field comments are the documentation: `--help` prints them.
 """
 
-import copy
 import dataclasses
-import functools
 import os
-import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from configure import hparams as hparam_rules
 from configure import presets, pretraining_checks
-from configure.saved_config import SavedConfig
+from configure.saved_config import NAMES, Draft, Layers, SavedConfig
 
 # Origins that a value has without anybody asking for it.
 _SETTLED_ORIGINS = frozenset({"default", "preset", "derived"})
@@ -173,75 +169,18 @@ class PretrainingConfig(SavedConfig):
         pretraining_checks.validate(self)
 
     @classmethod
-    def create(
-        cls, model_name: str, data_dir: str, **hparams: Any
-    ) -> "PretrainingConfig":
-        """Builds a config as the original does.
-
-        Args:
-          model_name: a name for the model.
-          data_dir: the directory all default locations start from.
-          **hparams: any field by name; strings that plainly mean a number or
-            a boolean are converted.
-
-        Returns:
-          The resolved config.
-
-        Raises:
-          UserError: an unknown name (with the nearest ones), a value of the
-            wrong type, or values that cannot work together.
-        """
-        return cls.from_layers(model_name, data_dir, [("argument", hparams)])
+    def _begin(cls, draft: Draft, layers: Layers) -> None:
+        names = {name: draft.values[name] for name in NAMES}
+        draft.update(_default_locations(**names), "derived")
+        for _, given in layers:
+            draft.values["preset"] = given.get("preset", draft.values["preset"])
+        if draft.values["preset"] is not None:
+            preset = presets.load_preset(draft.values["preset"])
+            draft.update(cls.clean_hparams(preset["hparams"]), "preset")
 
     @classmethod
-    def from_layers(
-        cls,
-        model_name: str,
-        data_dir: str,
-        layers: Iterable[tuple[str, Mapping[str, Any]]],
-        names_origin: str = "argument",
-    ) -> "PretrainingConfig":
-        """Builds a config from several sources, later ones winning.
-
-        The order is the original's: defaults (a preset counts as defaults),
-        the given values, what is derived from them, and the given values
-        again, so that they always win.
-
-        Args:
-          model_name: a name for the model.
-          data_dir: the directory all default locations start from.
-          layers: (origin, hparams) pairs, such as ("file", {...}).
-          names_origin: where model_name and data_dir come from.
-
-        Returns:
-          The resolved config; `origins` says where each value came from.
-
-        Raises:
-          UserError: as `create`.
-        """
-        layers = [(origin, clean_hparams(given)) for origin, given in layers]
-        values = default_hparams()
-        origins = dict.fromkeys(values, "default")
-
-        def update(new: Mapping[str, Any], origin: str) -> None:
-            values.update(copy.deepcopy(dict(new)))
-            origins.update(dict.fromkeys(new, origin))
-
-        names = {"model_name": model_name, "data_dir": data_dir}
-        names = {k: hparam_rules.coerce(k, v, str) for k, v in names.items()}
-        update(names, names_origin)
-        update(_default_locations(**names), "derived")
-        for _, given in layers:
-            values["preset"] = given.get("preset", values["preset"])
-        if values["preset"] is not None:
-            preset = presets.load_preset(values["preset"])
-            update(clean_hparams(preset["hparams"]), "preset")
-        for origin, given in layers:
-            update(given, origin)
-        update(_derived_values(values, origins), "derived")
-        for origin, given in layers:
-            update(given, origin)
-        return cls(**values, origins=origins)
+    def _derive(cls, draft: Draft) -> None:
+        draft.update(_derived_values(draft.values, draft.origins), "derived")
 
     def check_mode(self) -> None:
         """Raises unless exactly one of training and evaluation is asked for.
@@ -256,72 +195,6 @@ class PretrainingConfig(SavedConfig):
     def warnings(self) -> list[str]:
         """Returns what will run but is probably not meant, one text each."""
         return pretraining_checks.warnings(self)
-
-
-@functools.cache
-def field_types() -> dict[str, Any]:
-    """Returns the declared type of every hparam, in the order declared."""
-    hints = typing.get_type_hints(PretrainingConfig)
-    fields = dataclasses.fields(PretrainingConfig)
-    return {f.name: hints[f.name] for f in fields if f.name != "origins"}
-
-
-def default_hparams() -> dict[str, Any]:
-    """Returns every hparam that has a default, before anything is derived."""
-    values = {}
-    for field in dataclasses.fields(PretrainingConfig):
-        if field.default is not dataclasses.MISSING:
-            values[field.name] = field.default
-        elif field.name == "model_hparam_overrides":
-            values[field.name] = {}
-    return values
-
-
-def clean_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Checks names and converts values to their declared types.
-
-    Args:
-      given: hparams as a user wrote them.
-
-    Returns:
-      The same names with values of the declared types. A None for
-      `max_predictions_per_seq` asks for the derived value and is left out.
-
-    Raises:
-      UserError: an unknown name or a value of the wrong type.
-    """
-    known = field_types()
-    settable = [n for n in known if n not in ("model_name", "data_dir")]
-    hparam_rules.check_names(given, settable)
-    clean = {
-        name: hparam_rules.coerce(name, value, known[name])
-        for name, value in given.items()
-    }
-    if clean.get("max_predictions_per_seq", 0) is None:
-        del clean["max_predictions_per_seq"]
-    if "model_hparam_overrides" in clean:
-        clean["model_hparam_overrides"] = pretraining_checks.clean_overrides(
-            clean["model_hparam_overrides"]
-        )
-    return clean
-
-
-def explicit_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Undoes `to_json`: keeps only what somebody asked for.
-
-    A value that a default, a preset or a derivation would give again is
-    dropped, so that it follows a new model name, length or mask rate; one
-    that differs (the file was edited) is kept.
-
-    Args:
-      given: the contents of an hparams file, resolved or plain.
-
-    Returns:
-      The hparams to apply, `model_name` and `data_dir` among them if given.
-    """
-    return hparam_rules.explicit_hparams(
-        given, PretrainingConfig.create, _SETTLED_ORIGINS
-    )
 
 
 def _default_locations(model_name: str, data_dir: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from configure import hparams as hparam_rules
 from configure.errors import UserError
-from configure.pretraining import clean_hparams, default_hparams
+from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.hparams_check import (
     MODEL_HPARAMS,
     as_config,
@@ -79,7 +79,7 @@ def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
     """Returns the file's contents for hparams; see `write_electra_config`."""
     kept = {name: hparams[name] for name in _KEPT if name in hparams}
     config = as_config(kept)
-    defaults = default_hparams()
+    defaults = PretrainingConfig.default_hparams()
     tokenizer = {
         name: kept.setdefault(name, defaults[name])
         for name in ("do_lower_case", "strip_accents")
@@ -140,7 +140,7 @@ def hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("vocab_size", "do_lower_case", "strip_accents"):
         if given.get(name) is not None:
             hparams[name] = given[name]
-    return clean_hparams(hparams)
+    return PretrainingConfig.clean_hparams(hparams)
 
 
 def _parse(path: str, is_ours: bool) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _parse(path: str, is_ours: bool) -> dict[str, Any]:
             return _parse_ours(given)
         if "model_size" in given:  # a run's own file
             kept = {n: v for n, v in given.items() if n in _KEPT}
-            return clean_hparams(kept)
+            return PretrainingConfig.clean_hparams(kept)
         return hparams_of_keys(given)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
@@ -170,7 +170,7 @@ def _parse_ours(given: Mapping[str, Any]) -> dict[str, Any]:
         )
     if not isinstance(given["hparams"], dict):
         raise UserError("hparams: expected a JSON object.")
-    hparams = clean_hparams(given["hparams"])
+    hparams = PretrainingConfig.clean_hparams(given["hparams"])
     # Whoever edits one of the two statements must not be half obeyed.
     for name, value in json.loads(config_text(hparams)).items():
         if name != "hparams" and name in given and given[name] != value:

@@ -19,7 +19,7 @@ from typing import Any
 
 from configure import flags, hparams
 from configure.errors import UserError
-from configure.pretraining import explicit_hparams
+from configure.pretraining import PretrainingConfig
 from electra_tf.analysis.difference_report import (
     absences,
     forward_table,
@@ -112,7 +112,7 @@ def _request(args: argparse.Namespace) -> Any:
     if args.hparams is not None:
         given = hparams.read_hparams(args.hparams)
         # The file beside a recording will do, and so will a run's.
-        given = explicit_hparams(given.get("hparams", given))
+        given = PretrainingConfig.explicit_hparams(given.get("hparams", given))
     return Request(
         lines=lambda: _lines(args.text),
         records=args.records,

@@ -15,7 +15,7 @@ from typing import Any
 from configure import flags
 from configure import hparams as hparam_rules
 from configure.errors import UserError
-from configure.pretraining import clean_hparams, explicit_hparams
+from configure.pretraining import PretrainingConfig
 from electra_tf.commands.convert_flags import parse_flags
 from electra_tf.commands.convert_place import (
     Place,
@@ -86,10 +86,10 @@ def _hparams(
     given: dict[str, Any] = {}
     if args.hparams is not None:
         read = hparam_rules.read_hparams(args.hparams)
-        read = explicit_hparams(read)
+        read = PretrainingConfig.explicit_hparams(read)
         for name in ("model_name", "data_dir"):
             read.pop(name, None)
-        given = clean_hparams(read)
+        given = PretrainingConfig.clean_hparams(read)
     for stated, where in (
         (source.hparams, f"the config beside {source.path}"),
         (given, "--hparams"),

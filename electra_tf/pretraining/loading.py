@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig, clean_hparams
+from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.hparams_check import merged
 from electra_tf.checkpoints.measured import measure
@@ -122,7 +122,7 @@ def load_pretrained(
       UserError: nothing there, no vocabulary, or hparams of another model.
     """
     weights = open_weights(path)
-    given = clean_hparams(dict(hparams or {}))
+    given = PretrainingConfig.clean_hparams(dict(hparams or {}))
     run = _run_hparams(path)
     hparams = merged(model_hparams(weights), stated_hparams(run))
     hparams = merged(hparams, given)

@@ -137,7 +137,7 @@ def test_any_config_survives_a_round_trip(tmp_path):
 
 def test_a_saved_config_follows_a_new_task():
     saved = json.loads(create(task_names="rte", seed=4).to_json())
-    given = finetuning.explicit_hparams(saved)
+    given = finetuning.FinetuningConfig.explicit_hparams(saved)
     given |= {"task_names": ["chunk"]}
     names = [given.pop("model_name"), given.pop("data_dir")]
     config = FinetuningConfig.create(*names, **given)
@@ -204,5 +204,5 @@ def test_help_names_every_hparam(capsys):
     with pytest.raises(SystemExit):
         parse("--help")
     shown = capsys.readouterr().out
-    for name in finetuning.field_types():
+    for name in finetuning.FinetuningConfig.field_types():
         assert f"--{name}" in shown

@@ -96,7 +96,7 @@ def test_flags_win_over_hparams_and_both_over_presets():
 
 def test_every_hparam_is_a_flag():
     parser = flags.pretraining_parser()
-    for name in pretraining.field_types():
+    for name in pretraining.PretrainingConfig.field_types():
         assert f"--{name}" in parser._option_string_actions
         dashed = f"--{name.replace('_', '-')}"
         assert dashed in parser._option_string_actions
@@ -106,7 +106,7 @@ def test_every_hparam_is_a_flag():
     "name",
     [
         n
-        for n in pretraining.default_hparams()
+        for n in pretraining.PretrainingConfig.default_hparams()
         if n not in ("preset", "origins", "model_dir")
     ],
 )
@@ -177,7 +177,7 @@ def test_print_config_lists_every_value_and_its_origin(capsys):
     assert rows["learning_rate"] == ["0.0002", "preset"]
     assert rows["gen_weight"] == ["1.0", "default"]
     assert rows["model_dir"] == ["D/models/M", "derived"]
-    assert set(rows) == {"hparam", *pretraining.field_types()}
+    assert set(rows) == {"hparam", *pretraining.PretrainingConfig.field_types()}
     starts = {line.index(line.split()[-1], 60) for line in lines}
     assert len(starts) == 1
 
@@ -185,7 +185,7 @@ def test_print_config_lists_every_value_and_its_origin(capsys):
 def test_help_has_every_hparam_with_its_reason_in_80_columns():
     text = flags.pretraining_parser().format_help()
     assert max(map(len, text.splitlines())) <= 80
-    for name in pretraining.field_types():
+    for name in pretraining.PretrainingConfig.field_types():
         assert f"--{name} " in text
     for heading in ("General:", "Loss functions:", "Extensions:"):
         assert heading in text
@@ -196,7 +196,7 @@ def test_every_field_has_a_reason():
     sections = field_notes.read_sections(PretrainingConfig)
     notes = {k: v for section in sections for k, v in section.notes.items()}
     notes.pop("origins")
-    assert list(notes) == list(pretraining.field_types())
+    assert list(notes) == list(pretraining.PretrainingConfig.field_types())
     assert all(notes.values()), [k for k, v in notes.items() if not v]
 
 

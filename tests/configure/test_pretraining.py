@@ -269,7 +269,9 @@ def test_a_written_config_reads_back_equal():
 def test_a_written_config_serves_another_name_and_length(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(create(seed=3).to_json(), encoding="utf-8")
-    given = pretraining.explicit_hparams(json.loads(path.read_text()))
+    given = pretraining.PretrainingConfig.explicit_hparams(
+        json.loads(path.read_text())
+    )
     assert given == {"model_name": "NAME", "data_dir": "DATA", "seed": 3}
     del given["model_name"], given["data_dir"]
     other = PretrainingConfig.create("other", "D", **given, max_seq_length=64)
