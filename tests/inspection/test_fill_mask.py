@@ -1,0 +1,84 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Fill-mask gives the generator's own probabilities."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.inspection.fill_mask import MaskFiller, join_wordpieces
+from electra_tf.inspection.sentences import encode_with_masks
+
+TEXTS = ["the [MASK] is on that [MASK].", "[MASK]", "a b c [MASK]ing d e f g"]
+
+
+def direct_probabilities(pretrained, text, position):
+    model = pretrained.model
+    special = model.special
+    ids = encode_with_masks(pretrained.tokenizer, text)
+    ids = tf.constant([[special.cls_id, *ids, special.sep_id]])
+    inputs = (ids, tf.ones_like(ids), tf.zeros_like(ids))
+    if hasattr(model.generator, "ltr"):
+        vectors = model.generator(*inputs)[0]
+        table = model.generator.ltr.embeddings.word_embeddings
+    else:
+        vectors = model.generator(*inputs).sequence_output
+        table = model.generator.embeddings.word_embeddings
+    logits = model.masked_lm_head(vectors, table)
+    return tf.nn.softmax(logits[0, position]).numpy()
+
+
+@pytest.mark.parametrize("kind", ["electra", "mlm", "two_tower", "tied"])
+def test_probabilities_are_those_of_the_softmax(pretrained, kind):
+    model = pretrained(kind)
+    filler = MaskFiller(model, top_k=4, batch_size=2)
+    for text, filled in zip(TEXTS, filler(TEXTS), strict=True):
+        assert filled.text == text
+        assert len(filled.masks) == text.count("[MASK]")
+        for mask in filled.masks:
+            assert filled.tokens[mask.position - 1] == "[MASK]"
+            direct = direct_probabilities(model, text, mask.position)
+            best = np.argsort(-direct, kind="stable")[:4]
+            got = [c.probability for c in mask.candidates]
+            np.testing.assert_allclose(got, direct[best], atol=1e-6)
+            for candidate in mask.candidates:
+                assert model.tokenizer.vocab[candidate.token] == (
+                    candidate.token_id
+                )
+
+
+def test_the_generator_alone_will_do(pretrained):
+    whole = next(MaskFiller(pretrained("electra"))(TEXTS))
+    alone = next(MaskFiller(pretrained("electra/generator"))(TEXTS))
+    assert [m.candidates[0].token for m in whole.masks] == [
+        m.candidates[0].token for m in alone.masks
+    ]
+
+
+def test_the_likeliest_text_is_joined():
+    assert join_wordpieces(["un", "##like", "##ly", "it", "is"]) == (
+        "unlikely it is"
+    )
+    assert join_wordpieces(["##s", "a"]) == "##s a"
+
+
+def test_top_k_is_no_more_than_the_vocabulary(pretrained):
+    filled = next(MaskFiller(pretrained("mlm"), top_k=10_000)(["[MASK]"]))
+    assert len(filled.masks[0].candidates) == 200
+    total = sum(c.probability for c in filled.masks[0].candidates)
+    assert total == pytest.approx(1.0, abs=1e-5)
+
+
+def test_what_cannot_be_filled_is_named(pretrained):
+    filler = MaskFiller(pretrained("electra"))
+    with pytest.raises(UserError, match=r"No \[MASK\] in 'the cat'"):
+        next(filler(["the cat"]))
+    with pytest.raises(
+        UserError, match="has 41 tokens, and the model takes 30"
+    ):
+        next(filler(["[MASK]" + " the" * 40]))
+    with pytest.raises(UserError, match="has no generator; fill-mask needs"):
+        MaskFiller(pretrained("electra/discriminator"))
+    with pytest.raises(UserError, match="top_k is 0"):
+        MaskFiller(pretrained("electra"), top_k=0)

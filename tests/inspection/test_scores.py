@@ -1,0 +1,197 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Scores of texts equal what is computed token by token."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.inspection.electric_score import ClozeScorer, ElectricScorer
+from electra_tf.inspection.pseudo_likelihood import PseudoLikelihoodScorer
+from electra_tf.inspection.scorers import make_scorer
+
+TEXTS = [
+    "the cat is on the mat, and that was it.",
+    "of",
+    "",
+    "a quick brown fox; (is it?) for the 3 dogs \u4e2d",
+    "that was the end of it",
+]
+LONG = " ".join(["the", "of", "and", "is", "for", "that", "was"] * 13)
+
+
+def log_softmax(logits):
+    logits = np.asarray(logits, np.float64)
+    shifted = logits - logits.max(-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+def features_of(pretrained, ids):
+    special = pretrained.model.special
+    ids = [[special.cls_id, *ids, special.sep_id]]
+    return {
+        "input_ids": tf.constant(ids),
+        "input_mask": tf.ones_like(ids),
+        "segment_ids": tf.zeros_like(ids),
+    }
+
+
+def direct_electric(pretrained, text):
+    """Training's own logits on the text, offset taken off by hand."""
+    ids = pretrained.tokenizer.encode(text)
+    features = features_of(pretrained, ids)
+    nothing = {
+        "input_ids": features["input_ids"],
+        "masked_lm_positions": np.zeros([1, 1], np.int32),
+        "masked_lm_ids": np.zeros([1, 1], np.int32),
+        "masked_lm_weights": np.zeros([1, 1], np.float32),
+    }
+    outputs = pretrained.model.compute(features, masked_inputs=nothing)
+    log_q = log_softmax(outputs["cloze_logits"])[0]
+    p = pretrained.config.mask_prob
+    score = cloze = 0.0
+    for place, token in enumerate(ids, 1):
+        logit = float(outputs["disc_logits"][0, place])
+        score -= logit - log_q[place, token] - math.log(p / (1 - p))
+        cloze += log_q[place, token]
+    return score, cloze
+
+
+def direct_masked(pretrained, ids, place):
+    """log P of one token, masked, in a batch of one."""
+    masked = list(ids)
+    masked[place] = pretrained.model.special.mask_id
+    features = features_of(pretrained, masked)
+    model = pretrained.model
+    encoded = model.generator(
+        features["input_ids"], features["input_mask"], features["segment_ids"]
+    )
+    logits = model.masked_lm_head(
+        encoded.sequence_output, model.generator.embeddings.word_embeddings
+    )
+    return log_softmax(logits)[0, place + 1, ids[place]]
+
+
+def test_electric_scores_of_the_originals_model_equal_direct_computation(
+    golden_electric,
+):
+    assert golden_electric.config.mask_prob == 0.25
+    scorer = ElectricScorer(golden_electric, batch_size=2, with_cloze=True)
+    for text, result in zip(TEXTS, scorer.score(TEXTS), strict=True):
+        score, cloze = direct_electric(golden_electric, text)
+        assert result.text == text
+        assert result.score == pytest.approx(score, abs=2e-4)
+        assert result.cloze_score == pytest.approx(cloze, abs=2e-4)
+
+
+def test_electrics_discriminator_alone_gives_the_same_scores(pretrained):
+    whole = ElectricScorer(pretrained("electric")).score(TEXTS)
+    alone = ElectricScorer(pretrained("electric/discriminator")).score(TEXTS)
+    for a, b in zip(whole, alone, strict=True):
+        assert a.token_scores == pytest.approx(b.token_scores, abs=1e-6)
+
+
+def test_masked_lm_scores_mask_one_token_at_a_time(pretrained):
+    for kind in ("mlm", "electra"):
+        model = pretrained(kind)
+        results = PseudoLikelihoodScorer(model, batch_size=7).score(TEXTS)
+        for text, result in zip(TEXTS, results, strict=True):
+            ids = model.tokenizer.encode(text)
+            expected = [direct_masked(model, ids, i) for i in range(len(ids))]
+            np.testing.assert_allclose(result.token_scores, expected, atol=1e-5)
+            assert result.score == pytest.approx(sum(expected), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "kind, method",
+    [("electric", "electric"), ("two_tower", "cloze"), ("mlm", "masked_lm")],
+)
+def test_scores_do_not_depend_on_batches_or_neighbours(
+    pretrained, kind, method
+):
+    model = pretrained(kind)
+    texts = [*TEXTS, LONG, *TEXTS[::-1]]
+    together = list(make_scorer(model, batch_size=4).score(texts))
+    scorer = make_scorer(model, method, batch_size=1)
+    alone = [next(scorer.score([text])) for text in texts]
+    for a, b in zip(together, alone, strict=True):
+        assert a.text == b.text
+        assert a.token_scores == pytest.approx(b.token_scores, abs=1e-4)
+
+
+def test_a_long_text_counts_every_token_once(pretrained):
+    model = pretrained("electric")
+    result = next(ElectricScorer(model).score([LONG]))
+    ids = model.tokenizer.encode(LONG)
+    assert len(ids) == 91
+    assert result.windows > 1
+    assert len(result.token_scores) == len(ids)
+    assert result.score == pytest.approx(sum(result.token_scores))
+    # The first window's first tokens: as if the text ended with it.
+    window = next(ElectricScorer(model).score([" ".join(LONG.split()[:30])]))
+    np.testing.assert_allclose(
+        result.token_scores[:20], window.token_scores[:20], atol=1e-5
+    )
+
+
+def test_a_text_without_tokens_has_score_0(pretrained):
+    scorer = ElectricScorer(pretrained("electric"), with_cloze=True)
+    result = next(scorer.score(["  \u200b "]))
+    assert result.score == result.cloze_score == 0.0
+    assert result.tokens == ()
+
+
+def test_unknown_tokens_are_counted(pretrained):
+    result = next(ElectricScorer(pretrained("electric")).score(["the \u4e2d"]))
+    assert result.tokens == ("the", "[UNK]")
+    assert result.unknown == 1
+
+
+def test_scoring_streams(pretrained):
+    taken = []
+
+    def texts():
+        for number in range(10_000):
+            taken.append(number)
+            yield "the end"
+
+    scorer = ClozeScorer(pretrained("two_tower"), batch_size=2)
+    next(scorer.score(texts()))
+    assert len(taken) < 100
+
+
+def test_the_method_follows_the_model(pretrained):
+    wanted = {
+        "electric": "electric",
+        "electric/discriminator": "electric",
+        "electric/generator": "cloze",
+        "two_tower": "cloze",
+        "electra": "masked_lm",
+        "mlm": "masked_lm",
+    }
+    for name, method in wanted.items():
+        assert make_scorer(pretrained(name)).method == method, name
+
+
+@pytest.mark.parametrize(
+    "name, method, message",
+    [
+        ("electra", "electric", "not an Electric model"),
+        ("mlm", "electric", "not an Electric model"),
+        ("electric/generator", "electric", "has no discriminator"),
+        ("electric/discriminator", "cloze", "has no generator"),
+        ("electra", "cloze", "choose masked_lm"),
+        ("electric", "masked_lm", "choose cloze, or electric"),
+        ("uniform", "auto", "has no generator"),
+        ("electra/discriminator", "auto", "has no generator"),
+        ("electra", "likelihood", "expected one of auto"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_so_is_refused(
+    pretrained, name, method, message
+):
+    with pytest.raises(UserError, match=message):
+        make_scorer(pretrained(name), method)
