@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from configure.errors import UserError
+from electra_tf.export.question_answering import QuestionAnsweringModule
 from electra_tf.export.task_module import TaskModule
 from electra_tf.export.text_heads import (
     ClassificationModule,
@@ -16,6 +17,7 @@ from electra_tf.finetuning.classification.head import (
     MultiLabelHead,
     RegressionHead,
 )
+from electra_tf.finetuning.question_answering.head import QuestionAnsweringHead
 from electra_tf.prediction.loading import FinetunedModel
 
 # Class of a task's head -> class of the module that serves it.
@@ -23,6 +25,7 @@ TASK_MODULES: dict[type, type[TaskModule]] = {
     ClassificationHead: ClassificationModule,
     MultiLabelHead: MultiLabelModule,
     RegressionHead: RegressionModule,
+    QuestionAnsweringHead: QuestionAnsweringModule,
 }
 
 

@@ -29,6 +29,13 @@ TASKS = {
         "columns": {"text_a": "text", "label": "label"},
         "labels": ["art", "law", "war"],
     },
+    "names": {
+        "type": "tagging",
+        "format": "conll",
+        "labels": ["PER", "LOC"],
+    },
+    "facts": {"type": "question_answering", "version": "squad1"},
+    "manuals": {"type": "question_answering", "version": "squad2"},
 }
 SIZES = {
     "hidden_size": 16,
@@ -48,12 +55,13 @@ assert not any(m.startswith(("electra_tf", "configure", "tf_keras"))
 folder, asked, answered = sys.argv[1:]
 loaded = tf.saved_model.load(folder)
 questions = np.load(asked, allow_pickle=False)
-batches = {}
+batches = [(signature, {}) for signature in questions["signatures"]]
 for key in questions.files:
-    number, signature, name = key.split("|")
-    batches.setdefault((int(number), signature), {})[name] = questions[key]
+    if "|" in key:
+        number, name = key.split("|")
+        batches[int(number)][1][name] = questions[key]
 answers = {}
-for (number, signature), inputs in batches.items():
+for number, (signature, inputs) in enumerate(batches):
     tensors = {
         name: tf.constant(value)
         for name, value in inputs.items() if value.dtype == np.int32
@@ -190,10 +198,10 @@ def ask_elsewhere(tmp_path):
         """From [(signature, {input: int32 array or list of bytes})]."""
         import numpy as np
 
-        asked = {}
-        for number, (signature, inputs) in enumerate(batches):
+        asked = {"signatures": np.array([name for name, _ in batches])}
+        for number, (_, inputs) in enumerate(batches):
             for name, value in inputs.items():
-                key = f"{number}|{signature}|{name}"
+                key = f"{number}|{name}"
                 if isinstance(value, list):
                     asked[f"{key}:sizes"] = np.array(
                         [len(text) for text in value], np.int32

@@ -1,0 +1,323 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Served answers are those of evaluation, from the same strings."""
+
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.export.modules import make_task_module
+from electra_tf.export.saved_model import export
+from electra_tf.finetuning.question_answering.examples import (
+    Passage,
+    QAExample,
+)
+from electra_tf.prediction.loading import load_finetuned
+
+SETTINGS = {
+    "max_seq_length": 40,
+    "max_query_length": 8,
+    "doc_stride": 12,
+    "beam_size": 5,
+    "n_best_size": 6,
+    "max_answer_length": 6,
+    "qa_na_threshold": 4.8,
+}
+# The kinds of head: version, and what differs from the defaults.
+KINDS = {
+    "v1 joint": ("facts", {}),
+    "v1 independent": ("facts", {"joint_prediction": False}),
+    "v2 joint": ("manuals", {}),
+    "v2 unclassified": ("manuals", {"answerable_classifier": False}),
+    "v2 independent": (
+        "manuals",
+        {"joint_prediction": False, "answerable_uses_start_logits": False},
+    ),
+    "v2 independent unclassified": (
+        "manuals",
+        {"joint_prediction": False, "answerable_classifier": False},
+    ),
+    "cased": ("facts", {"do_lower_case": False}),
+}
+_WORDS = (
+    "the king's city, of (the north) was in a-b-a 1990/91 that; on it is for"
+    " her U.S. Ha-ha cafe\u0301 caf\u00e9 \u4e2d\u6587 \ud55c\uad6d"
+    " no\u00a0break ze\u200bro \u200b \u0130stanbul x\u202fy \u03a3\u03a3"
+    " \ufb01ne stra\u00dfe \u2014 \U0001f600 " + "z" * 201
+).split(" ")
+_SPACES = [" ", " ", " ", "  ", "\n", "\t", "\r\n", "\u202f", " \x0b "]
+
+
+def _texts(seed, count):
+    """Questions with contexts, some long, some empty."""
+    random_ = random.Random(seed)
+    pairs = []
+    for number in range(count):
+        question = " ".join(random_.choices(_WORDS, k=random_.randrange(7)))
+        size = [random_.randrange(12), random_.randrange(90)][number % 2]
+        context = "".join(
+            word + random_.choice(_SPACES)
+            for word in random_.choices(_WORDS, k=size)
+        )
+        pairs.append((question, context))
+    return pairs
+
+
+def evaluate(loaded, pairs):
+    """The evaluation's scorer, having answered the questions."""
+    task = loaded.tasks[0]
+    examples, rows = [], []
+    for number, (question, context) in enumerate(pairs):
+        example = QAExample(
+            eid=number,
+            task_name=task.name,
+            qas_id=None,
+            qid=None,
+            key=str(number),
+            question_text=question,
+            passage=Passage(context),
+        )
+        examples.append(example)
+        rows += task.featurize(example, False)
+    scorer = task.scorer_of(examples)
+    if rows:
+        batch = {
+            spec.name: tf.zeros([len(rows)], tf.int32)
+            for spec in task.get_feature_specs()
+        }
+        for name in rows[0]:
+            batch[name] = tf.constant([row[name] for row in rows], tf.int32)
+        outputs = loaded.model.compute(batch, training=False)[task.name]
+        outputs = {name: value.numpy() for name, value in outputs.items()}
+        for i in range(len(rows)):
+            scorer.update({name: value[i] for name, value in outputs.items()})
+    scorer.answer()
+    return scorer
+
+
+def _ask(module, pairs):
+    questions, contexts = zip(*pairs, strict=True)
+    found = module.compute_text(
+        tf.constant([q.encode("utf-8", "ignore") for q in questions]),
+        tf.constant([c.encode("utf-8", "ignore") for c in contexts]),
+    )
+    return {name: value.numpy() for name, value in found.items()}
+
+
+@pytest.fixture(scope="module")
+def model(finetuned_folder):
+    made = {}
+
+    def make(kind):
+        if kind not in made:
+            name, hparams = KINDS[kind]
+            folder = finetuned_folder(name, **{**SETTINGS, **hparams})
+            loaded = load_finetuned(folder)
+            made[kind] = loaded, make_task_module(loaded)
+        return made[kind]
+
+    return make
+
+
+def _is_same_text_but_for_case(served, evaluated):
+    plain = [t.lower().replace(" ", "") for t in (served, evaluated)]
+    return plain[0] == plain[1]
+
+
+def _compare(loaded, found, pairs):
+    """Compares answers; returns how many of the n-best differ in letters."""
+    scorer = evaluate(loaded, pairs)
+    final = scorer.final_answers()
+    differing = 0
+    for i, (_, context) in enumerate(pairs):
+        best = scorer.best[str(i)]
+        if best[0].words is None:
+            # Evaluation files "empty"; served is that there is none.
+            assert (found["answer"][i], found["start"][i]) == (b"", -1)
+            assert found["score"][i] == 0 and found["probability"][i] == 0
+            continue
+        texts = [text.decode() for text in found["answers"][i] if text]
+        assert len(texts) <= len(best)
+        for place, (text, wanted) in enumerate(zip(texts, best, strict=False)):
+            if text != wanted.text:
+                assert _is_same_text_but_for_case(text, wanted.text)
+                differing += 1
+            score = found["scores"][i, place]
+            np.testing.assert_allclose(score, wanted.score, atol=2e-5)
+            start, end = found["starts"][i, place], found["ends"][i, place]
+            cut = context.encode()[start:end].decode()
+            assert " ".join(Passage(cut).words) == text
+        if best[0].text == texts[0]:
+            assert found["answer"][i].decode() == final[str(i)]
+        if found["answer"][i]:
+            assert found["start"][i] == found["starts"][i, 0]
+        else:
+            assert found["start"][i] == found["end"][i] == -1
+        odds = scorer.null_odds.get(str(i))
+        if odds is not None:
+            np.testing.assert_allclose(found["null_odds"][i], odds, atol=2e-5)
+    return differing
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_served_answers_are_those_of_evaluation(kind, model):
+    loaded, module = model(kind)
+    pairs = _texts(1, 24)
+    found = _ask(module, pairs)
+    differing = _compare(loaded, found, pairs)
+    listed = (found["starts"] >= 0).sum()
+    assert differing <= 0.02 * listed
+    assert max(found["n_windows"]) > 3
+    assert (found["n_windows"] == 0).any()
+    if kind == "v2 joint":
+        assert {bool(answer) for answer in found["answer"]} == {True, False}
+
+
+def test_a_saved_model_answers_alike_elsewhere(model, tmp_path, ask_elsewhere):
+    loaded, module = model("v2 joint")
+    folder = export(module, str(tmp_path / "served"))
+    pairs = _texts(2, 9)
+    texts = [
+        [text.encode() for text in column]
+        for column in zip(*pairs, strict=True)
+    ]
+    random_ = np.random.default_rng(0)
+    lengths = (1, 4, 5, 40, 512)
+    rows = [random_.integers(0, 200, [2, n], np.int32) for n in lengths]
+    none = np.zeros([0, 0], np.int32)
+    given = {"input_mask": none, "segment_ids": none}
+    answers = ask_elsewhere(
+        folder,
+        [
+            (
+                "serve_text",
+                {"question": texts[0][i:], "context": texts[1][i:]},
+            )
+            for i in (0, 8)
+        ]
+        + [("serving_default", {"input_ids": ids, **given}) for ids in rows],
+    )
+    scorer = evaluate(loaded, pairs)
+    served = _ask(module, pairs)
+    for name, value in served.items():
+        if value.dtype == object:
+            assert answers[0][name].tolist() == value.tolist()
+        else:
+            np.testing.assert_allclose(answers[0][name], value, atol=1e-5)
+    assert answers[1]["answer"][0] == answers[0]["answer"][8]
+    for i, text in enumerate(answers[0]["answer"].tolist()):
+        final = scorer.final_answers()[str(i)]
+        assert _is_same_text_but_for_case(text.decode(), final)
+    for ids, found in zip(rows, answers[2:], strict=True):
+        _check_window(loaded, ids, found)
+
+
+def _check_window(loaded, ids, found):
+    """Compares a signature on ids with the model, for rows of any length."""
+    task = loaded.tasks[0]
+    mask = (ids != 0).astype(np.int32)
+    is_sep = ids == loaded.tokenizer.vocab["[SEP]"]
+    segments = (np.cumsum(is_sep, 1) - is_sep > 0) * mask
+    missing = max(0, loaded.config.beam_size - ids.shape[1])
+    features = {
+        spec.name: tf.zeros([len(ids)], tf.int32)
+        for spec in task.get_feature_specs()
+    }
+    for name, part in (
+        ("input_ids", ids),
+        ("input_mask", mask),
+        ("segment_ids", segments),
+    ):
+        part = np.pad(part, [[0, 0], [0, missing]])
+        features[name] = tf.constant(part, tf.int32)
+    features["task_id"] = tf.zeros([len(ids)], tf.int32)
+    wanted = loaded.model.compute(features, training=False)[task.name]
+    assert found["start_logits"].shape == ids.shape
+    assert "end_logits" not in found and "loss" not in found
+    for name, value in found.items():
+        value_wanted = wanted[name].numpy()
+        if name == "start_logits":
+            value_wanted = value_wanted[:, : ids.shape[1]]
+        if not name.endswith("_index"):  # Masked places are equally good.
+            np.testing.assert_allclose(value, value_wanted, atol=1e-4)
+
+
+def test_strings_that_are_not_utf8_are_read_without_what_is_not(model):
+    _, module = model("v1 joint")
+    spoilt = b"the k\xffing's ci\xc3ty \xf0\x9f was in \xa0 the no\xedrth"
+    plain = spoilt.decode("utf-8", "ignore").encode()
+    strings = [[b"is\xfe it", spoilt], [b"is it", plain]]
+    found, wanted = (
+        module.compute_text(tf.constant([q]), tf.constant([c]))
+        for q, c in strings
+    )
+    texts = found["answers"].numpy().tolist()
+    assert texts == wanted["answers"].numpy().tolist()
+    np.testing.assert_allclose(found["scores"], wanted["scores"], atol=1e-6)
+    for text, start, end in zip(
+        found["answers"][0].numpy(),
+        found["starts"][0].numpy(),
+        found["ends"][0].numpy(),
+        strict=True,
+    ):
+        cut = spoilt[start:end].decode("utf-8", "ignore")
+        assert " ".join(cut.split()) == text.decode()
+
+
+def test_empty_batches_and_empty_contexts_have_no_answers(model):
+    for kind in ("v1 joint", "v2 independent"):
+        _, module = model(kind)
+        no_strings = tf.zeros([0], tf.string)
+        found = module.compute_text(no_strings, no_strings)
+        assert found["answers"].shape == [0, SETTINGS["n_best_size"]]
+        found = module.compute_text(
+            tf.constant(["", "is it"]), tf.constant(["", " \n\u200b"])
+        )
+        assert found["answer"].numpy().tolist() == [b"", b""]
+        assert found["n_windows"].numpy().tolist() == [0, 0]
+        assert found["null_score"].numpy().tolist() == [1e6, 1e6]
+        assert found["start"].numpy().tolist() == [-1, -1]
+
+
+def test_a_huge_context_is_read_as_far_as_evaluation_reads(model):
+    loaded, module = model("v1 independent")
+    words = random.Random(0).choices(_WORDS[:12], k=9000)
+    found = module.compute_text(
+        tf.constant(["is it on the king"]), tf.constant([" ".join(words)])
+    )
+    assert found["n_windows"][0] == 1000
+    example = QAExample(
+        eid=0,
+        task_name="facts",
+        qas_id=None,
+        qid=None,
+        key="0",
+        question_text="is it on the king",
+        passage=Passage(" ".join(words)),
+    )
+    lost = loaded.tasks[0]._cutter.cut(example).n_lost
+    assert found["n_cut"][0] == lost > 0
+    assert found["answer"][0] != b""
+
+
+def test_many_windows_go_through_the_model_in_batches(model, monkeypatch):
+    from electra_tf.export import window_batches
+
+    _, module = model("v2 joint")
+    pairs = _texts(3, 6)
+    wanted = _ask(module, pairs)
+    for at_once in (1, 7):
+        monkeypatch.setattr(
+            window_batches.compute_in_batches, "__defaults__", (at_once,)
+        )
+        found = _ask(module, pairs)
+        np.testing.assert_allclose(found["scores"], wanted["scores"], atol=2e-5)
+        assert found["answer"].tolist() == wanted["answer"].tolist()
+
+
+def test_questions_and_contexts_must_be_as_many(model):
+    _, module = model("v1 joint")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="as many"):
+        module.compute_text(tf.constant(["a", "b"]), tf.constant(["c"]))
