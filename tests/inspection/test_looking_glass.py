@@ -1,0 +1,249 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The looking glass shows what the model really does."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.inspection.glass import Choice, Judgement
+from electra_tf.inspection.looking_glass import LookingGlass
+from electra_tf.pretraining import electric
+
+SENTENCE = "the cat is on the mat, and that was it."
+
+
+def judged_features(pretrained, seen):
+    ids = pretrained.tokenizer.convert_tokens_to_ids(
+        view.judged for view in seen.tokens
+    )
+    ids = tf.constant([ids])
+    return {
+        "input_ids": ids,
+        "input_mask": tf.ones_like(ids),
+        "segment_ids": tf.zeros_like(ids),
+    }
+
+
+def check_judgements(pretrained, seen):
+    features = judged_features(pretrained, seen)
+    logits = electric.discriminator_energies(pretrained.model, features)
+    for view, probability in zip(
+        seen.tokens, tf.sigmoid(logits)[0].numpy(), strict=True
+    ):
+        got = view.judgement.replaced_probability
+        assert got == pytest.approx(probability, abs=1e-5)
+        assert view.judgement.is_replaced == (view.judged != view.token)
+
+
+def test_chosen_words_are_masked_sampled_and_judged(pretrained):
+    model = pretrained("electra")
+    glass = LookingGlass(model, top_k=200)
+    seen = glass.look(SENTENCE, Choice(words=("the", "it")))
+    masked = [view for view in seen.tokens if view.proposal]
+    assert [view.token for view in masked] == ["the", "the", "i", "##t"]
+    assert seen.masking == "chosen"
+    for view in masked:
+        proposal = view.proposal
+        assert proposal.shown == "[MASK]"
+        assert proposal.sampled == view.judged
+        by_token = {c.token: c.probability for c in proposal.candidates}
+        probabilities = [c.probability for c in proposal.candidates]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert sum(probabilities) == pytest.approx(1.0, abs=1e-5)
+        assert proposal.true_probability == by_token[view.token]
+        assert proposal.sampled_probability == pytest.approx(
+            by_token[proposal.sampled], abs=1e-6
+        )
+        at_rank = proposal.candidates[proposal.true_rank - 1]
+        assert at_rank.probability == by_token[view.token]
+    for view in seen.tokens:
+        if view.proposal is None:
+            assert view.judged == view.token
+    check_judgements(model, seen)
+
+
+def test_drawn_positions_are_a_function_of_the_seed(pretrained):
+    model = pretrained("electra")
+    seen = [LookingGlass(model, seed=seed).look(SENTENCE) for seed in range(4)]
+    places = [
+        tuple(v.position for v in one.tokens if v.proposal) for one in seen
+    ]
+    assert len(set(places)) > 1
+    assert all(one.masking == "drawn" for one in seen)
+    assert LookingGlass(model, seed=2).look(SENTENCE) == seen[2]
+    other = LookingGlass(model, seed=2).look(SENTENCE, number=1)
+    assert other.tokens != seen[2].tokens
+    for one in seen:
+        assert not any(v.proposal for v in one.tokens if v.special)
+        check_judgements(model, one)
+
+
+def test_the_share_that_is_drawn_can_be_set(pretrained):
+    seen = LookingGlass(pretrained("electra"), mask_prob=0.5).look(SENTENCE)
+    masked = sum(view.proposal is not None for view in seen.tokens)
+    assert masked == round(len(seen.tokens) / 2)
+
+
+def test_positions_count_from_1(pretrained):
+    seen = LookingGlass(pretrained("electra")).look(
+        SENTENCE, Choice(positions=(1, 3))
+    )
+    places = [view.position for view in seen.tokens if view.proposal]
+    assert places == [1, 3]
+    assert seen.tokens[0].token == "[CLS]" and seen.tokens[1].token == "the"
+
+
+def test_a_mask_in_the_text_is_sampled_and_has_no_label(pretrained):
+    seen = LookingGlass(pretrained("electra")).look("the [MASK] was it")
+    (view,) = [view for view in seen.tokens if view.proposal]
+    assert view.token == "[MASK]" and view.judged == view.proposal.sampled
+    assert view.proposal.true_probability is None
+    assert view.proposal.true_rank is None
+    assert view.judgement.is_replaced is None
+    assert view.judgement.verdict in ("real", "fake")
+
+
+def test_nothing_masked_is_judged_as_it_is(pretrained):
+    model = pretrained("electra")
+    seen = LookingGlass(model).look(SENTENCE, Choice(nothing=True))
+    assert seen.masking == "none"
+    assert not any(view.proposal for view in seen.tokens)
+    assert all(view.judged == view.token for view in seen.tokens)
+    alone = LookingGlass(pretrained("electra/discriminator")).look(SENTENCE)
+    assert alone.masking == "none"
+    for a, b in zip(seen.tokens, alone.tokens, strict=True):
+        assert a.judgement.verdict in ("real", "fake")
+        assert a.judgement.replaced_probability == pytest.approx(
+            b.judgement.replaced_probability, abs=1e-6
+        )
+    assert any("holds no generator" in note for note in alone.notes)
+
+
+def test_a_masked_lm_proposes_and_nothing_more(pretrained):
+    seen = LookingGlass(pretrained("mlm")).look(
+        SENTENCE, Choice(words=("cat",))
+    )
+    assert seen.kind == "masked LM"
+    assert all(view.judgement is None for view in seen.tokens)
+    proposals = [view.proposal for view in seen.tokens if view.proposal]
+    assert len(proposals) == 3
+    assert all(p.candidates and p.sampled is None for p in proposals)
+    assert any("no discriminator" in note for note in seen.notes)
+
+
+def test_a_generator_alone_proposes(pretrained):
+    seen = LookingGlass(pretrained("electra/generator")).look(SENTENCE)
+    assert seen.kind == "ELECTRA's generator alone"
+    assert all(view.judgement is None for view in seen.tokens)
+    assert any(view.proposal for view in seen.tokens)
+
+
+def test_a_uniform_generator_samples_without_proposing(pretrained):
+    seen = LookingGlass(pretrained("uniform")).look(
+        SENTENCE, Choice(words=("cat",))
+    )
+    proposals = [view.proposal for view in seen.tokens if view.proposal]
+    assert all(p.candidates == () for p in proposals)
+    assert all(p.sampled_probability == 1 / 200 for p in proposals)
+    assert any("uniform generator" in note for note in seen.notes)
+    check_judgements(pretrained("uniform"), seen)
+
+
+def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
+    model = pretrained("electric")
+    seen = LookingGlass(model).look(SENTENCE, Choice(words=("that", "cat")))
+    features = judged_features(model, seen)
+    energies = electric.discriminator_energies(model.model, features)[0]
+    original = tf.constant(
+        [model.tokenizer.convert_tokens_to_ids(v.token for v in seen.tokens)]
+    )
+    cloze = model.model.compute({**features, "input_ids": original})
+    log_q = electric.cloze_log_probs(
+        cloze["cloze_logits"], features["input_ids"]
+    )[0]
+    p = model.config.mask_prob
+    logits = energies + log_q + np.log(p / (1 - p))
+    for place, view in enumerate(seen.tokens):
+        judgement = view.judgement
+        # Every sampled token counts as replaced.
+        assert judgement.is_replaced == (view.proposal is not None)
+        if view.special:
+            assert judgement.log_probability is None
+            continue
+        assert judgement.log_probability == pytest.approx(
+            -float(energies[place]), abs=1e-4
+        )
+        assert judgement.replaced_probability == pytest.approx(
+            float(tf.sigmoid(logits[place])), abs=1e-4
+        )
+
+
+def test_electrics_discriminator_alone_gives_log_probabilities(pretrained):
+    seen = LookingGlass(pretrained("electric/discriminator")).look(SENTENCE)
+    for view in seen.tokens:
+        assert view.judgement.replaced_probability is None
+        assert view.judgement.verdict == ""
+        assert (view.judgement.log_probability is None) == view.special
+
+
+@pytest.mark.parametrize(
+    "kind", ["electra", "electric", "two_tower", "mlm", "uniform", "tied"]
+)
+def test_everything_fits_into_json(pretrained, kind):
+    seen = LookingGlass(pretrained(kind)).look(SENTENCE)
+    record = json.loads(json.dumps(seen.as_dict(), allow_nan=False))
+    assert record["text"] == SENTENCE
+    assert len(record["tokens"]) == len(seen.tokens)
+
+
+def test_verdicts():
+    def verdict(probability, is_replaced):
+        return Judgement(probability, is_replaced).verdict
+
+    assert verdict(0.9, True) == "found"
+    assert verdict(0.1, True) == "missed"
+    assert verdict(0.9, False) == "false alarm"
+    assert verdict(0.1, False) == "real"
+    assert verdict(0.9, None) == "fake"
+    assert verdict(0.5, None) == "real"
+    assert verdict(None, True) == ""
+
+
+def test_what_cannot_be_shown_is_named(pretrained):
+    glass = LookingGlass(pretrained("electra"))
+    with pytest.raises(UserError, match=r"'dog' \(d ##o ##g\) is not in"):
+        glass.look(SENTENCE, Choice(words=("dog",)))
+    with pytest.raises(UserError, match="position 99: the text has tokens 1"):
+        glass.look(SENTENCE, Choice(positions=(99,)))
+    with pytest.raises(UserError, match="no tokens"):
+        glass.look("  ")
+    with pytest.raises(
+        UserError, match="has 31 tokens, and the model takes 30"
+    ):
+        glass.look("the " * 31)
+    with pytest.raises(UserError, match="nothing can be proposed there"):
+        LookingGlass(pretrained("electra/discriminator")).look(
+            SENTENCE, Choice(words=("cat",))
+        )
+    with pytest.raises(UserError, match="mask_prob 1.5"):
+        LookingGlass(pretrained("electra"), mask_prob=1.5)
+
+
+def test_a_word_is_found_whole_only(pretrained):
+    glass = LookingGlass(pretrained("electra"))
+    seen = glass.look("an a, ana a", Choice(words=("a",)))
+    words = [
+        (view.position, view.token) for view in seen.tokens if view.proposal
+    ]
+    assert words == [(3, "a"), (8, "a")]
+
+
+def test_views_are_values(pretrained):
+    seen = LookingGlass(pretrained("electra")).look(SENTENCE)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        seen.tokens[0].token = "x"
