@@ -22,9 +22,10 @@ class Inputs(NamedTuple):
 def pack(
     first: tf.RaggedTensor,
     second: tf.RaggedTensor | None,
-    max_length: int,
+    max_length: int | tf.Tensor,
     cls_id: int,
     sep_id: int,
+    width: int | tf.Tensor | None = None,
 ) -> tuple[Inputs, tf.Tensor]:
     """Joins texts to `[CLS] first [SEP]` or `[CLS] first [SEP] second [SEP]`.
 
@@ -37,9 +38,10 @@ def pack(
       max_length: most ids of a row, the special ones included.
       cls_id: id of [CLS].
       sep_id: id of [SEP].
+      width: L; None: the length of the longest row.
 
     Returns:
-      The inputs, with L the length of the longest row, padded with 0; and
+      The inputs, padded with 0; and
       bool [B], whether something was dropped.
 
     Source: google-research/electra, finetune/classification/
@@ -51,10 +53,10 @@ def pack(
     sep_column = tf.fill([rows, 1], sep_id)
     a = tf.cast(first.row_lengths(), tf.int32)
     if second is None:
-        kept = tf.minimum(a, max(max_length - 2, 0))
+        kept = tf.minimum(a, tf.maximum(max_length - 2, 0))
         ids = tf.concat([cls_column, cut(first, kept), sep_column], 1)
         head = tf.cast(ids.row_lengths(), tf.int32)
-        return to_inputs(ids, head), kept < a
+        return to_inputs(ids, head, width), kept < a
     second = tf.cast(second, tf.int32)
     b = tf.cast(second.row_lengths(), tf.int32)
     kept_a, kept_b = kept_lengths(a, b, max_length)
@@ -62,11 +64,11 @@ def pack(
     last = cut(tf.RaggedTensor.from_tensor(sep_column), tf.minimum(kept_b, 1))
     parts = [cls_column, cut(first, kept_a), sep_column, cut(second, kept_b)]
     ids = tf.concat([*parts, last], 1)
-    return to_inputs(ids, kept_a + 2), (kept_a < a) | (kept_b < b)
+    return to_inputs(ids, kept_a + 2, width), (kept_a < a) | (kept_b < b)
 
 
 def kept_lengths(
-    a: tf.Tensor, b: tf.Tensor, max_length: int
+    a: tf.Tensor, b: tf.Tensor, max_length: int | tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """How much of two texts is kept: dropping one by one, in closed form.
 
@@ -99,18 +101,24 @@ def cut(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
     return tf.gather(ids, places, batch_dims=1)
 
 
-def to_inputs(ids: tf.RaggedTensor, head: tf.Tensor) -> Inputs:
+def to_inputs(
+    ids: tf.RaggedTensor,
+    head: tf.Tensor,
+    width: int | tf.Tensor | None = None,
+) -> Inputs:
     """Pads rows, and makes mask and segments of their lengths.
 
     Args:
       ids: int32 [B, (T)].
       head: int32 [B]; ids from there on are of segment 1.
+      width: L; None: the length of the longest row, 1 with no row at all.
 
     Returns:
-      The inputs; with no row at all L is 1.
+      The inputs.
     """
     lengths = tf.cast(ids.row_lengths(), tf.int32)
-    width = tf.reduce_max(tf.concat([lengths, [1]], 0))
+    if width is None:
+        width = tf.reduce_max(tf.concat([lengths, [1]], 0))
     mask = tf.sequence_mask(lengths, width, tf.int32)
     segments = mask - tf.minimum(tf.sequence_mask(head, width, tf.int32), mask)
     dense = ids.to_tensor(0, shape=tf.stack([-1, width]))

@@ -45,7 +45,9 @@ def export(
       UserError: the version is there already, or cannot be written.
     """
     with versions.writing(output_dir, version, overwrite) as (folder, final):
-        save(module, folder, module.signatures())
+        save(module.root(), folder, module.signatures())
+        for name, part in module.parts().items():
+            save(part, os.path.join(folder, name))
         write_extras(module, folder)
     return final
 
@@ -54,19 +56,15 @@ def save(
     root: Any,
     folder: str,
     signatures: Mapping[str, Any] | None = None,
-    custom_gradients: bool = False,
 ) -> None:
-    """Writes a SavedModel.
+    """Writes a SavedModel, with gradients: it can be trained after loading.
 
     Args:
       root: the module.
       folder: a fresh one.
       signatures: functions by name.
-      custom_gradients: whether it is to be trained after loading.
     """
-    options = tf.saved_model.SaveOptions(
-        experimental_custom_gradients=custom_gradients
-    )
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     tf.saved_model.save(root, folder, signatures, options)
 
 

@@ -106,6 +106,14 @@ class ServingModule(tf.Module, abc.ABC):
         returns are the names of the outputs.
         """
 
+    def root(self) -> Any:
+        """Returns the object that is saved: itself, unless overridden."""
+        return self
+
+    def parts(self) -> dict[str, Any]:
+        """Returns further objects, saved in folders of these names."""
+        return {}
+
     def config(self) -> dict[str, Any]:
         """Returns what is kept inside as JSON."""
         settings = self.settings
@@ -122,7 +130,7 @@ class ServingModule(tf.Module, abc.ABC):
     def describe_signature(self) -> Signatures:
         """Returns the signature `describe`, for `signatures`."""
 
-        @tf.function(input_signature=[])
+        @tf.function(input_signature=[], autograph=False)
         def describe() -> Outputs:
             return {
                 "kind": self.kind.read_value(),
@@ -143,7 +151,7 @@ class ServingModule(tf.Module, abc.ABC):
         matrix = tf.TensorSpec([None, None], tf.int32)
         not_given = tf.zeros([0, 0], tf.int32)
 
-        @tf.function(input_signature=[matrix] * 3)
+        @tf.function(input_signature=[matrix] * 3, autograph=False)
         def serving_default(
             input_ids: tf.Tensor,
             input_mask: tf.Tensor = not_given,
@@ -151,7 +159,7 @@ class ServingModule(tf.Module, abc.ABC):
         ) -> Outputs:
             return compute(self.complete(input_ids, input_mask, segment_ids))
 
-        @tf.function(input_signature=[matrix])
+        @tf.function(input_signature=[matrix], autograph=False)
         def serve_ids(input_ids: tf.Tensor) -> Outputs:
             return compute(self.complete(input_ids))
 

@@ -75,12 +75,12 @@ class TextModule(TaskModule):
         strings = tf.TensorSpec([None], tf.string)
         if self.has_pairs:
 
-            @tf.function(input_signature=[strings, strings])
+            @tf.function(input_signature=[strings] * 2, autograph=False)
             def serve_text(text: tf.Tensor, text_pair: tf.Tensor) -> Outputs:
                 return self.compute_text(text, text_pair)
         else:
 
-            @tf.function(input_signature=[strings])
+            @tf.function(input_signature=[strings], autograph=False)
             def serve_text(text: tf.Tensor) -> Outputs:
                 return self.compute_text(text)
 

@@ -77,6 +77,8 @@ for number, (signature, inputs) in enumerate(batches):
     tensors = {n: t for n, t in tensors.items() if ":" not in n}
     for name, value in loaded.signatures[signature](**tensors).items():
         value = value.numpy()
+        if isinstance(value, bytes):
+            value = np.array(value, object)
         if value.dtype == object:
             value = np.array([v.hex() for v in value.ravel()]).reshape(
                 value.shape)

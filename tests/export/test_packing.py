@@ -47,7 +47,7 @@ def test_packed_rows_are_those_of_featurize(finetuned_folder, length):
     rows = [[list(random.integers(1, 99, n)) for n in pair] for pair in sizes]
     first, second = (
         tf.RaggedTensor.from_row_splits(
-            tf.constant(sum(column, []), tf.int32),
+            tf.constant([*itertools.chain(*column)], tf.int32),
             np.cumsum([0, *map(len, column)]),
         )
         for column in zip(*rows, strict=True)

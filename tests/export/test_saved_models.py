@@ -1,0 +1,323 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What another process reads from the files is what the Python model says.
+
+That process imports tensorflow and tensorflow_text alone.
+"""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.export.modules import make_task_module
+from electra_tf.export.pretrained_heads import (
+    ElectricModule,
+    FillMaskModule,
+    ReplacedTokensModule,
+)
+from electra_tf.export.saved_model import export
+from electra_tf.finetuning.classification.text_task import TextExample
+from electra_tf.prediction.loading import load_finetuned, load_pretrained
+from electra_tf.pretraining.electric import cloze_log_probs, energies
+
+TEXTS = [
+    b"The cat, the dog and the ing.",
+    b"",
+    b"   \t\n",
+    b"\xff\xfe the \xc3 was \xe2\x82",
+    b"a" * 1000,
+    "Übermaß \u4e2d\u6587 \u0130stanbul e\u0301 \U0001f600 of".encode(),
+    b"the of and to " * 5000,
+    b"[CLS] [SEP] [MASK] [PAD]",
+    b"\x00a\x00\x01b",
+]
+NAMES = ("input_ids", "input_mask", "segment_ids")
+
+
+def _python_outputs(loaded, features):
+    """Runs the model as evaluation does, labels being zeros."""
+    task = loaded.task()
+    batch = {name: tf.constant(value) for name, value in features.items()}
+    rows = len(features["input_ids"])
+    batch["task_id"] = tf.zeros([rows], tf.int32)
+    for spec in task.get_feature_specs():
+        dtype = tf.int32 if spec.is_int_feature else tf.float32
+        batch[spec.name] = tf.zeros([rows, *spec.shape], dtype)
+    return loaded.model.compute(batch, training=False)[task.name]
+
+
+def _check_answers(loaded, got, wanted):
+    """Compares all that a head of texts gives."""
+    task = loaded.task()
+    if "value" in got:
+        value = wanted["predictions"].numpy()
+        np.testing.assert_allclose(got["scaled"], value, atol=1e-5)
+        np.testing.assert_allclose(got["value"], task.unscale(value), atol=6e-5)
+        return
+    logits = wanted["logits"].numpy()
+    np.testing.assert_allclose(got["logits"], logits, atol=1e-5)
+    if "chosen" in got:
+        np.testing.assert_array_equal(got["chosen"], wanted["predictions"])
+        for label, chosen in zip(got["label"], got["chosen"], strict=True):
+            names = [n for n, c in zip(task.labels, chosen, strict=True) if c]
+            assert label.decode() == ",".join(names)
+        probabilities = tf.sigmoid(logits)
+    else:
+        np.testing.assert_array_equal(got["label_id"], wanted["predictions"])
+        for label, number in zip(got["label"], got["label_id"], strict=True):
+            assert label.decode() == task.labels[number]
+        probabilities = tf.nn.softmax(logits)
+    np.testing.assert_allclose(got["probabilities"], probabilities, atol=1e-5)
+
+
+def _random_ids(batch, length, seed):
+    """Rows of any length up to L, of one or two segments, some all padding."""
+    random = np.random.default_rng(seed)
+    ids = np.zeros([batch, length], np.int32)
+    mask, segments = np.zeros_like(ids), np.zeros_like(ids)
+    for row in range(batch):
+        size = int(random.integers(0, length + 1)) if row else length
+        ids[row, :size] = random.integers(105, 200, size)
+        mask[row, :size] = 1
+        if size > 3:
+            half = int(random.integers(1, size - 1))
+            ids[row, [half, size - 1]] = 102  # [SEP]
+            segments[row, half + 1 : size] = 1
+    return dict(zip(NAMES, (ids, mask, segments), strict=True))
+
+
+SHAPES = [(1, 1), (1, 512), (2, 2), (7, 33), (64, 1), (64, 48), (16, 128)]
+
+
+@pytest.fixture(scope="module")
+def served(finetuned_folder, tmp_path_factory):
+    """A factory: model and its export, by the task's name."""
+    made = {}
+
+    def make(name):
+        if name not in made:
+            loaded = load_finetuned(finetuned_folder(name))
+            folder = str(tmp_path_factory.mktemp("served") / name)
+            made[name] = loaded, export(make_task_module(loaded), folder)
+        return made[name]
+
+    return make
+
+
+@pytest.mark.parametrize("name", ["reviews", "pairs", "grade", "topics"])
+def test_another_process_gives_the_answers_of_the_python_model(
+    name, served, ask_elsewhere
+):
+    loaded, folder = served(name)
+    texts = [_texts(size, name == "pairs") for size in (1, len(TEXTS), 64)]
+    ids = [_random_ids(*shape, seed=i) for i, shape in enumerate(SHAPES)]
+    not_given = dict.fromkeys(NAMES[1:], np.zeros([0, 0], np.int32))
+    batches = [("serve_text", inputs) for inputs in texts]
+    batches += [("serving_default", features) for features in ids]
+    batches += [("serving_default", {**f, **not_given}) for f in ids]
+    batches += [("serve_ids", {"input_ids": f["input_ids"]}) for f in ids]
+    answers = ask_elsewhere(folder, batches)
+    for inputs, got in zip(texts, answers, strict=False):
+        features, cut = _featurized(loaded.task(), inputs)
+        _check_answers(loaded, got, _python_outputs(loaded, features))
+        assert got["truncated"].tolist() == cut
+    for features, got in zip(ids * 3, answers[len(texts) :], strict=True):
+        _check_answers(loaded, got, _python_outputs(loaded, features))
+
+
+def _texts(size, pairs):
+    first, second = TEXTS * 8, (TEXTS[3:] + TEXTS[:3]) * 8
+    inputs = {"text": first[:size]}
+    return inputs | ({"text_pair": second[:size]} if pairs else {})
+
+
+def _featurized(task, inputs):
+    """What training makes of texts, and whether it cut them."""
+    rows, cut = [], []
+    for i, text in enumerate(inputs["text"]):
+        before = dict(task.row_report.losses)
+        second = inputs.get("text_pair")
+        example = TextExample(
+            eid=0,
+            task_name=task.name,
+            text_a=text,
+            text_b=second[i] if second else None,
+        )
+        rows.append(task.featurize(example, False))
+        cut.append(task.row_report.losses != before)
+    return {n: np.array([row[n] for row in rows]) for n in NAMES}, cut
+
+
+def test_labels_and_config_are_inside(served):
+    loaded, folder = served("reviews")
+    served_model = tf.saved_model.load(folder)
+    described = served_model.signatures["describe"]()
+    labels = ["bad", "good", "Übermaß"]
+    assert [n.decode() for n in described["labels"].numpy()] == labels
+    assert [n.decode() for n in served_model.labels.numpy()] == labels
+    text = described["config"].numpy().decode()
+    config = json.loads(text)
+    assert config["task"] == "reviews" and config["kind"] == "classification"
+    assert config["hparams"]["max_seq_length"] == 48
+    assert loaded.folder not in text and loaded.config.data_dir not in text
+    extra = f"{folder}/assets.extra"
+    with open(f"{extra}/labels.txt", encoding="utf-8") as file:
+        assert file.read().split("\n") == [*labels, ""]
+    with open(f"{extra}/config.json", encoding="utf-8") as file:
+        assert json.load(file) == config
+    with open(f"{extra}/vocab.txt", encoding="utf-8") as file:
+        assert len(file.readlines()) == 200
+
+
+def test_rows_beyond_the_position_table_are_refused(served):
+    _, folder = served("reviews")
+    served_model = tf.saved_model.load(folder).signatures["serve_ids"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="512 positions"):
+        served_model(input_ids=tf.ones([1, 513], tf.int32))
+
+
+@pytest.fixture(scope="module")
+def electra(pretrained_folder):
+    return load_pretrained(pretrained_folder())
+
+
+def _padded(rows):
+    length = max(map(len, rows))
+    ids = np.array([r + [0] * (length - len(r)) for r in rows], np.int32)
+    mask = np.array(
+        [[1] * len(r) + [0] * (length - len(r)) for r in rows], np.int32
+    )
+    return {"input_ids": ids, "input_mask": mask, "segment_ids": 0 * mask}
+
+
+def _encoded(loaded, texts, room=510):
+    """Python's ids of texts in which [MASK] is a token."""
+    vocab, rows = loaded.tokenizer.vocab, []
+    for text in texts:
+        ids = []
+        for i, part in enumerate(text.split(b"[MASK]")):
+            ids += ([vocab["[MASK]"]] if i else []) + list(
+                loaded.tokenizer.encode(part)
+            )
+        rows.append([vocab["[CLS]"], *ids[:room], vocab["[SEP]"]])
+    return rows
+
+
+def test_replaced_tokens_are_those_of_the_discriminator(
+    electra, ask_elsewhere, tmp_path
+):
+    folder = export(ReplacedTokensModule(electra), str(tmp_path / "served"))
+    asked = _random_ids(5, 40, 0)
+    got, by_ids = ask_elsewhere(
+        folder, [("serve_text", {"text": TEXTS}), ("serving_default", asked)]
+    )
+    vocab = electra.tokenizer.vocab
+    texts = [text.replace(b"[MASK]", b" [ mask ] ") for text in TEXTS]
+    rows = _encoded(electra, texts)
+    for features, answer in ((_padded(rows), got), (asked, by_ids)):
+        inputs = [tf.constant(features[name]) for name in NAMES]
+        encoded = electra.model.discriminator(*inputs)
+        logits = electra.model.discriminator_head(encoded.sequence_output)
+        wanted = tf.sigmoid(logits).numpy() * features["input_mask"]
+        np.testing.assert_allclose(answer["replaced"], wanted, atol=1e-5)
+    for tokens, row in zip(got["tokens"], rows, strict=True):
+        shown = [token.decode() for token in tokens if token]
+        assert [vocab[token] for token in shown] == row
+    assert got["truncated"].tolist() == [
+        len(electra.tokenizer.encode(text)) > 510 for text in TEXTS
+    ]
+
+
+@pytest.mark.parametrize(
+    "hparams",
+    [
+        {},
+        {"electric_objective": True, "electra_objective": False},
+        {"electra_objective": False},
+    ],
+    ids=["electra", "electric", "masked_lm"],
+)
+def test_masks_get_the_best_words_of_the_generator(
+    hparams, pretrained_folder, ask_elsewhere, tmp_path
+):
+    loaded = load_pretrained(pretrained_folder(**hparams))
+    module = FillMaskModule(loaded, top_k=4)
+    folder = export(module, str(tmp_path / "served"))
+    texts = [
+        b"the [MASK] is [MASK].",
+        b"",
+        b"[MASK]",
+        b"no mask, [mask]",
+        b"a[MASK][MASK]b [MASK]\xff",
+    ]
+    (got,) = ask_elsewhere(folder, [("serve_text", {"text": texts})])
+    rows = _encoded(loaded, texts)
+    features = _padded(rows)
+    mask_id = loaded.tokenizer.vocab["[MASK]"]
+    for i, row in enumerate(rows):
+        places = [at for at, token in enumerate(row) if token == mask_id]
+        assert got["masks"][i] == len(places)
+        positions = got["positions"][i]
+        assert positions[: len(places)].tolist() == places
+        assert not positions[len(places) :].any()
+        assert not got["probabilities"][i, len(places) :].any()
+        if not places:
+            continue
+        wanted = _mask_probabilities(loaded.model, features, i, places)
+        for slot, probabilities in enumerate(wanted):
+            best = np.argsort(-probabilities)[:4]
+            ids = got["token_ids"][i, slot]
+            np.testing.assert_array_equal(ids, best)
+            np.testing.assert_allclose(
+                got["probabilities"][i, slot], probabilities[best], atol=1e-5
+            )
+            names = loaded.tokenizer.convert_ids_to_tokens(ids)
+            assert [t.decode() for t in got["tokens"][i, slot]] == names
+
+
+def _mask_probabilities(model, features, row, places):
+    """The generator's softmax [M, V], by `compute` of pre-training."""
+    count = len(places)
+    one = {name: tf.constant(v[row : row + 1]) for name, v in features.items()}
+    slots = tf.constant([places], tf.int32)
+    masked = {
+        "input_ids": one["input_ids"],
+        "masked_lm_positions": slots,
+        "masked_lm_ids": tf.ones_like(slots),
+        "masked_lm_weights": tf.ones([1, count]),
+    }
+    outputs = model.compute(one, masked, tf.ones_like(slots))
+    return tf.nn.softmax(outputs["mlm_logits"])[0].numpy()
+
+
+def test_electric_scores_are_minus_the_logits_without_their_offset(
+    pretrained_folder, ask_elsewhere, tmp_path
+):
+    loaded = load_pretrained(
+        pretrained_folder(electric_objective=True, electra_objective=False)
+    )
+    folder = export(ElectricModule(loaded), str(tmp_path / "served"))
+    (got,) = ask_elsewhere(folder, [("serve_text", {"text": TEXTS[:6]})])
+    texts = TEXTS[:6]
+    rows = _encoded(loaded, texts)
+    features = {n: tf.constant(v) for n, v in _padded(rows).items()}
+    # Position 0 is never replaced: the discriminator sees the texts.
+    slots = tf.zeros([len(rows), 1], tf.int32)
+    masked = {
+        "input_ids": features["input_ids"],
+        "masked_lm_positions": slots,
+        "masked_lm_ids": slots,
+        "masked_lm_weights": tf.zeros([len(rows), 1]),
+    }
+    outputs = loaded.model.compute(features, masked, slots)
+    log_q = cloze_log_probs(outputs["cloze_logits"], features["input_ids"])
+    raw = energies(outputs["disc_logits"], log_q, loaded.config.mask_prob)
+    for i, row in enumerate(rows):
+        wanted = -raw[i, 1 : len(row) - 1].numpy()
+        shares = got["token_scores"][i]
+        np.testing.assert_allclose(shares[1 : len(row) - 1], wanted, atol=1e-5)
+        assert not shares[len(row) - 1 :].any() and not shares[0]
+        assert got["scored_tokens"][i] == len(row) - 2
+        np.testing.assert_allclose(got["score"][i], wanted.sum(), atol=5e-5)
