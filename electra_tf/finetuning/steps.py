@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.training import strategy as strategies
-from electra_tf.training.loop import EvalLoop, TrainLoop, training_seed
+from electra_tf.training.loop import EvalLoop, TrainLoop
 
 Features = dict[str, tf.Tensor]
 Row = dict[str, np.ndarray]
@@ -38,27 +37,12 @@ class FinetuningLoop(TrainLoop):
             input_signature=[element_spec],
         )
 
-    def _replica_step(self, features: Features) -> tf.Tensor:
-        rows = strategies.replica_rows(features)
-        step = self._step.read_value()
-        seed = training_seed(self._seed, step)
-        gradients, values = self._gradients(rows, seed)
-        gradients = strategies.sum_over_replicas(gradients)
-        update = self._optimizer.update(gradients, step)
-        summed = strategies.sum_over_replicas(list(values.values()))
-        logged = dict(zip(values, summed, strict=True))
-        logged["grad_norm"] = update["grad_norm"]
-        logged["learning_rate"] = update["learning_rate"]
-        self._step.assign_add(1)
-        self._names = list(logged)
-        return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
-
     def _gradients(
         self, rows: Features, seed: tf.Tensor
     ) -> tuple[list[Any], dict[str, tf.Tensor]]:
         """Gradients and logged values of a replica's rows, part by part."""
         if self._parts == 1:
-            return self._part_gradients(rows, seed)
+            return super()._gradients(rows, seed)
         count = next(iter(rows.values())).shape[0] // self._parts
         total: list[Any] = []
         values: dict[str, tf.Tensor] = {}
@@ -73,7 +57,7 @@ class FinetuningLoop(TrainLoop):
             before = [tensor for tensor in before if tensor is not None]
             with tf.control_dependencies(before):
                 piece = {n: tf.identity(v) for n, v in piece.items()}
-                gradients, found = self._part_gradients(piece, own)
+                gradients, found = super()._gradients(piece, own)
             total = [
                 _added(a, b)
                 for a, b in zip(
@@ -82,18 +66,6 @@ class FinetuningLoop(TrainLoop):
             ]
             values = {n: v + values.get(n, 0.0) for n, v in found.items()}
         return total, values
-
-    def _part_gradients(
-        self, rows: Features, seed: tf.Tensor
-    ) -> tuple[list[Any], dict[str, tf.Tensor]]:
-        with tf.GradientTape() as tape:
-            outputs = self._compute(rows, seed=seed, training=True)
-        gradients = tape.gradient(outputs["total_loss"], self._variables)
-        values = {
-            "total_loss": outputs["total_loss"],
-            **self._step_values(rows, outputs),
-        }
-        return gradients, values
 
 
 class PredictLoop(EvalLoop):

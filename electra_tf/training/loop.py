@@ -137,17 +137,10 @@ class TrainLoop(orbit.AbstractTrainer):
     def _replica_step(self, features: Features) -> tf.Tensor:
         rows = strategies.replica_rows(features)
         step = self._step.read_value()
-        with tf.GradientTape() as tape:
-            outputs = self._compute(
-                rows, seed=training_seed(self._seed, step), training=True
-            )
-        gradients = tape.gradient(outputs["total_loss"], self._variables)
+        seed = training_seed(self._seed, step)
+        gradients, values = self._gradients(rows, seed)
         gradients = strategies.sum_over_replicas(gradients)
         update = self._optimizer.update(gradients, step)
-        values = {
-            "total_loss": outputs["total_loss"],
-            **self._step_values(rows, outputs),
-        }
         summed = strategies.sum_over_replicas(list(values.values()))
         logged = dict(zip(values, summed, strict=True))
         logged["grad_norm"] = update["grad_norm"]
@@ -155,6 +148,19 @@ class TrainLoop(orbit.AbstractTrainer):
         self._step.assign_add(1)
         self._names = list(logged)
         return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
+
+    def _gradients(
+        self, rows: Features, seed: tf.Tensor
+    ) -> tuple[list[Any], dict[str, tf.Tensor]]:
+        """Gradients of a replica's rows, and the scalars to log of them."""
+        with tf.GradientTape() as tape:
+            outputs = self._compute(rows, seed=seed, training=True)
+        gradients = tape.gradient(outputs["total_loss"], self._variables)
+        values = {
+            "total_loss": outputs["total_loss"],
+            **self._step_values(rows, outputs),
+        }
+        return gradients, values
 
 
 class EvalLoop(orbit.AbstractEvaluator):

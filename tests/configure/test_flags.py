@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from configure import field_notes, flags, pretraining
+from configure import field_notes, flags, pretraining, pretraining_flags
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 
@@ -18,7 +18,7 @@ NAMES = ["prog", "--data-dir", "D", "--model-name", "M"]
 ROOT = pathlib.Path(flags.__file__).resolve().parent.parent
 DOOR = """
 import sys
-from configure import flags
+from configure import flags, pretraining_flags
 from configure.errors import UserError
 
 def main(parsed):
@@ -31,12 +31,12 @@ def main(parsed):
         raise PermissionError(13, "Permission denied", "/some/file")
     print(config.model_name, config.learning_rate)
 
-flags.run_front_door(main, flags.parse_pretraining_args)
+flags.run_front_door(main, pretraining_flags.parse_pretraining_args)
 """
 
 
 def parse(*arguments):
-    config, _ = flags.parse_pretraining_args([*NAMES, *arguments])
+    config, _ = pretraining_flags.parse_pretraining_args([*NAMES, *arguments])
     return config
 
 
@@ -56,7 +56,9 @@ def run_door(tmp_path, *arguments):
 def test_both_spellings_are_accepted(dash):
     argv = "--data-dir D --model-name M --learning-rate 1e-4".replace("-", dash)
     argv = argv.replace("__", "--").replace("1e_4", "1e-4")
-    config, _ = flags.parse_pretraining_args(["prog", *argv.split()])
+    config, _ = pretraining_flags.parse_pretraining_args(
+        ["prog", *argv.split()]
+    )
     assert config.learning_rate == 1e-4
     assert config.vocab_file == "D/vocab.txt"
 
@@ -95,7 +97,7 @@ def test_flags_win_over_hparams_and_both_over_presets():
 
 
 def test_every_hparam_is_a_flag():
-    parser = flags.pretraining_parser()
+    parser = pretraining_flags.pretraining_parser()
     for name in pretraining.PretrainingConfig.field_types():
         assert f"--{name}" in parser._option_string_actions
         dashed = f"--{name.replace('_', '-')}"
@@ -125,7 +127,9 @@ def test_overrides_are_json_on_the_command_line():
 def test_a_resolved_config_file_is_accepted_back(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(parse("--seed=3").to_json(), encoding="utf-8")
-    config, _ = flags.parse_pretraining_args(["prog", f"--hparams={path}"])
+    config, _ = pretraining_flags.parse_pretraining_args(
+        ["prog", f"--hparams={path}"]
+    )
     assert config == parse("--seed=3")
     assert config.origins["seed"] == "file"
     other = parse(f"--hparams={path}", "--model_name=other")
@@ -154,7 +158,7 @@ def test_mistaken_flags_exit_with_2(arguments, expected, capsys):
 
 def test_missing_names_are_named(capsys):
     with pytest.raises(SystemExit) as caught:
-        flags.parse_pretraining_args(["prog"])
+        pretraining_flags.parse_pretraining_args(["prog"])
     assert caught.value.code == 2
     error = capsys.readouterr().err
     assert "missing --data-dir and --model-name" in error
@@ -183,7 +187,7 @@ def test_print_config_lists_every_value_and_its_origin(capsys):
 
 
 def test_help_has_every_hparam_with_its_reason_in_80_columns():
-    text = flags.pretraining_parser().format_help()
+    text = pretraining_flags.pretraining_parser().format_help()
     assert max(map(len, text.splitlines())) <= 80
     for name in pretraining.PretrainingConfig.field_types():
         assert f"--{name} " in text
