@@ -167,7 +167,7 @@ def read_lines(path: str, reading: Reading | None = None) -> Iterator[str]:
             yield text
     if spoiled:
         print(
-            f"{path}: {spoiled:,} lines hold bytes that are not UTF-8; those"
+            f"{path}: {spoiled:,} line(s) with bytes that are not UTF-8; those"
             " bytes were left out.",
             file=sys.stderr,
         )

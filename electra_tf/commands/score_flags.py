@@ -15,10 +15,9 @@ def parser() -> flags.FrontDoorParser:
         usage=f"{_PROG}\n"
         "       --model DIR --input FILE [--output FILE] [--method METHOD]\n"
         "       [--rerank (--weight NUMBER | --references FILE) [--best]]",
-        description="Scores texts: the higher (nearer to 0), the likelier."
-        " Scores are sums of log-probabilities over a text's wordpieces, in"
-        " nats. With --rerank, sorts n-best lists by base score + weight *"
-        " score.",
+        description="Scores texts: the higher, the likelier. Scores are sums of"
+        " log-probabilities over a text's wordpieces, in nats. With --rerank,"
+        " sorts n-best lists by base score + weight * score.",
     )
     add_model_flags(parser)
     _add_text_flags(parser)

@@ -61,7 +61,8 @@ class ScoreProgress:
         if self._tokens:
             per_token = -self._total / self._tokens
             line += f", {per_token:.3f} nats a token"
-            if per_token < 50:
+            # Electric's are not normalized: their mean is no entropy.
+            if self._method != "electric" and per_token < 50:
                 line += f" (pseudo-perplexity {math.exp(per_token):.1f})"
         self._say(line, end="\n")
         if self._unknown:
