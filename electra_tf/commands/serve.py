@@ -1,0 +1,128 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Serves an exported model over HTTP, on this machine."""
+
+import argparse
+from collections.abc import Sequence
+
+from configure import flags
+
+_PROG = "python -m electra_tf.commands.serve"
+_DESCRIPTION = """
+Serves an exported model by TensorFlow Serving's REST protocol for predictions,
+and a page at / where a person types text and sees the answer. Takes the newest
+version in DIR. Listens on this machine only, unless --host says otherwise:
+there is no password and no encryption. Requests that come together are
+computed together. Ctrl-C or SIGTERM ends it once the requests that are in have
+been answered.
+"""
+_LIMITS = (
+    ("max_batch", int, 32, "rows computed at once"),
+    ("max_wait_ms", float, 2.0, "milliseconds a request waits for others"),
+    ("max_rows", int, 1024, "rows of one request; more are refused"),
+    ("max_body_mb", float, 4.0, "size of a request; larger ones are refused"),
+)
+
+
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line.
+
+    Args:
+      argv: program name and flags.
+
+    Returns:
+      The flags' values. A mistake ends the program with status 2.
+    """
+    parser = flags.FrontDoorParser(
+        prog=_PROG,
+        usage="%(prog)s DIR [--port 8501] ...",
+        description=_DESCRIPTION,
+    )
+    group = parser.add_argument_group("what is served")
+    group.add_argument(
+        "folder",
+        metavar="DIR",
+        help="what export_model wrote: DIR/<version>/saved_model.pb",
+    )
+    flags.add_flag(
+        group, "name", metavar="NAME", help="of the model; default: DIR's"
+    )
+    flags.add_flag(
+        group,
+        "version",
+        type=int,
+        metavar="N",
+        help="default: the highest there is",
+    )
+    group = parser.add_argument_group("where")
+    flags.add_flag(
+        group,
+        "host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="default: 127.0.0.1, this machine only",
+    )
+    flags.add_flag(
+        group,
+        "port",
+        type=int,
+        default=8501,
+        metavar="N",
+        help="0: any free one (default: 8501)",
+    )
+    group = parser.add_argument_group("limits")
+    for name, kind, default, text in _LIMITS:
+        flags.add_flag(
+            group,
+            name,
+            type=kind,
+            default=default,
+            metavar="N",
+            help=f"{text} (default: {default:g})",
+        )
+    args = parser.parse_args(list(argv[1:]))
+    for name, *_ in _LIMITS:
+        value = getattr(args, name)
+        if not value >= 0 or (value == 0 and name != "max_wait_ms"):
+            parser.error(f"--{name} is {value}; expected more than 0")
+    if not 0 <= args.port < 65536:
+        parser.error(f"--port is {args.port}; expected 0 to 65535")
+    return args
+
+
+def main(args: argparse.Namespace) -> int:
+    """Serves until it is told to stop.
+
+    Args:
+      args: parsed flags.
+    """
+    import asyncio
+
+    from electra_tf.serving.application import ModelServer
+    from electra_tf.serving.batching import Limits
+    from electra_tf.serving.served_model import open_model
+    from electra_tf.serving.server import serve
+    from electra_tf.serving.warming import warm_up
+
+    model = open_model(args.folder, args.name, args.version)
+    kind = f" ({model.kind})" if model.kind else ""
+    print(f"Model {model.name}, version {model.version}{kind}", flush=True)
+    print(f"Signatures: {', '.join(model.signatures)}", flush=True)
+    warm_up(model)
+    limits = Limits(args.max_batch, args.max_wait_ms / 1000, args.max_rows)
+    server = ModelServer(model, limits, int(args.max_body_mb * 2**20))
+
+    def ready(address: str) -> None:
+        print(f"Page:    {address}/")
+        print(
+            f"Predict: POST {address}/v1/models/{model.name}:predict",
+            flush=True,
+        )
+
+    asyncio.run(serve(server, args.host, args.port, ready))
+    print("Stopped.", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    flags.run_front_door(main, parse_flags)

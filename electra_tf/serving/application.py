@@ -1,0 +1,252 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The routes: predictions, status, metadata, health, and the page.
+
+Source: TensorFlow Serving's RESTful API. All errors are `{"error": "..."}`.
+"""
+
+import asyncio
+import importlib.resources
+import json
+import logging
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from electra_tf.serving import responses
+from electra_tf.serving.batching import Batcher, Limits
+from electra_tf.serving.requests import RequestError, parse_request
+from electra_tf.serving.served_model import ServedModel
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+MAX_BODY_BYTES = 4 * 2**20
+# A client that takes longer to send its body is let go.
+BODY_SECONDS = 30.0
+_PAGE_FILES = {
+    "/": ("index.html", "text/html"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/page.css": ("page.css", "text/css"),
+}
+# The page loads nothing from elsewhere, and nobody may frame it.
+_PAGE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self';"
+        " connect-src 'self'; img-src data:; base-uri 'none';"
+        " form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+}
+_logger = logging.getLogger(__name__)
+
+
+class ModelServer:
+    """What the routes do, for one model.
+
+    Args:
+      model: is served.
+      limits: how requests are put together.
+      max_body_bytes: larger bodies are refused.
+
+    Attributes:
+      application: for a server of aiohttp.
+      is_stopping: whether `/healthz` says so, and nothing new is taken.
+    """
+
+    def __init__(
+        self,
+        model: ServedModel,
+        limits: Limits | None = None,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self.model = model
+        self.is_stopping = False
+        self._max_body_bytes = max_body_bytes
+        self._limits = limits or Limits()
+        self.application = web.Application(
+            client_max_size=max_body_bytes, middlewares=[_errors_as_json]
+        )
+        self.application.on_startup.append(self._start)
+        self.application.on_cleanup.append(self._stop)
+        router = self.application.router
+        place = "/v1/models/{name}"
+        for start in (place, place + "/versions/{version:[0-9]+}"):
+            router.add_get(start, self.status)
+            router.add_get(start + "/metadata", self.metadata)
+            router.add_post(start + ":predict", self.predict)
+        router.add_get("/healthz", self.health)
+        router.add_get("/page.json", self.about)
+        for path in _PAGE_FILES:
+            router.add_get(path, self.page)
+
+    async def predict(self, request: web.Request) -> web.Response:
+        """`POST /v1/models/<name>[/versions/<n>]:predict`."""
+        self._check_name(request)
+        body = await self._body(request)
+        asked = parse_request(body, self.model)
+        outputs = await self._batcher.ask(asked)
+        answer = (
+            responses.predictions(outputs)
+            if asked.row_format
+            else responses.columns(outputs)
+        )
+        return _json(answer)
+
+    async def status(self, request: web.Request) -> web.Response:
+        """`GET /v1/models/<name>[/versions/<n>]`."""
+        self._check_name(request)
+        state = "UNLOADING" if self.is_stopping else "AVAILABLE"
+        return _json(
+            {
+                "model_version_status": [
+                    {
+                        "version": str(self.model.version),
+                        "state": state,
+                        "status": {"error_code": "OK", "error_message": ""},
+                    }
+                ]
+            }
+        )
+
+    async def metadata(self, request: web.Request) -> web.Response:
+        """`GET /v1/models/<name>[/versions/<n>]/metadata`."""
+        self._check_name(request)
+        return _json(
+            {
+                "model_spec": {
+                    "name": self.model.name,
+                    "signature_name": "",
+                    "version": str(self.model.version),
+                },
+                "metadata": {
+                    "signature_def": {"signature_def": self.model.metadata}
+                },
+            }
+        )
+
+    async def health(self, request: web.Request) -> web.Response:
+        """`GET /healthz`: 200 while predictions are being answered."""
+        well = self._batcher.is_working and not self.is_stopping
+        counts = self._batcher.counts
+        return _json(
+            {
+                "status": "ok" if well else "stopping",
+                "model": self.model.name,
+                "version": self.model.version,
+                "requests": counts.requests,
+                "rows": counts.rows,
+                "batches": counts.batches,
+            },
+            200 if well else 503,
+        )
+
+    async def about(self, request: web.Request) -> web.Response:
+        """`GET /page.json`: what the page needs to know of the model."""
+        text = self.model.text_signature
+        return _json(
+            {
+                "name": self.model.name,
+                "version": self.model.version,
+                "kind": self.model.kind,
+                "labels": self.model.labels,
+                "inputs": list(text.inputs) if text else [],
+                "outputs": list(text.outputs) if text else [],
+                "config": {
+                    name: value
+                    for name, value in self.model.config.items()
+                    if isinstance(value, str | int | float | bool)
+                    or name == "range"
+                },
+            }
+        )
+
+    async def page(self, request: web.Request) -> web.Response:
+        """`GET /`: the page, and its two files."""
+        name, kind = _PAGE_FILES[request.path]
+        folder = importlib.resources.files("electra_tf.serving") / "page"
+        return web.Response(
+            text=(folder / name).read_text("utf-8"),
+            content_type=kind,
+            charset="utf-8",
+            headers=_PAGE_HEADERS,
+        )
+
+    async def _start(self, application: web.Application) -> None:
+        self._batcher = Batcher(self._limits)
+        self._batcher.start()
+
+    async def _stop(self, application: web.Application) -> None:
+        await self._batcher.stop()
+
+    def _check_name(self, request: web.Request) -> None:
+        name = request.match_info["name"]
+        version = request.match_info.get("version")
+        known = str(self.model.version)
+        if name != self.model.name or version not in (None, known):
+            wanted = f"{name}, version {version}" if version else name
+            raise RequestError(
+                f"There is no model {wanted}; there is {self.model.name},"
+                f" version {known}.",
+                404,
+            )
+
+    async def _body(self, request: web.Request) -> bytes:
+        length = request.content_length
+        if length is not None and length > self._max_body_bytes:
+            raise RequestError(
+                f"The body has {length} bytes; at most"
+                f" {self._max_body_bytes} are taken.",
+                413,
+            )
+        try:
+            return await asyncio.wait_for(request.read(), BODY_SECONDS)
+        except asyncio.TimeoutError:
+            raise RequestError("The body did not come in time.", 408) from None
+
+
+@web.middleware
+async def _errors_as_json(
+    request: web.Request, handler: Handler
+) -> web.StreamResponse:
+    """Turns whatever goes wrong into `{"error": ...}`."""
+    try:
+        return await handler(request)
+    except RequestError as error:
+        return _json({"error": error.message}, error.status)
+    except web.HTTPRequestEntityTooLarge:
+        return _json({"error": "The body is too large."}, 413)
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        text = f"{error.reason}: {request.method} {request.path}"
+        headers = {k: v for k, v in error.headers.items() if k == "Allow"}
+        return _json({"error": text}, error.status, headers)
+    except (asyncio.CancelledError, ConnectionError):
+        raise  # The client has gone.
+    except Exception as error:
+        if _is_bad_payload(error):
+            return _json({"error": f"The body cannot be read: {error}"}, 400)
+        _logger.exception("%s %s failed", request.method, request.path)
+        return _json({"error": "Internal error; the log has it."}, 500)
+
+
+def _is_bad_payload(error: Exception) -> bool:
+    """Whether the body's encoding (gzip, chunks) is broken."""
+    from aiohttp import ClientPayloadError, http_exceptions
+
+    kinds = (http_exceptions.BadHttpMessage, ClientPayloadError)
+    return isinstance(error, (*kinds, web.RequestPayloadError))
+
+
+def _json(
+    value: object, status: int = 200, headers: dict[str, str] | None = None
+) -> web.Response:
+    # A client may ask about a name that no encoding has bytes for.
+    body = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return web.Response(
+        body=body.encode("utf-8", "replace"),
+        status=status,
+        content_type="application/json",
+        headers=headers,
+    )

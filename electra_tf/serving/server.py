@@ -1,0 +1,82 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the server, and stops it without losing an answer."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable
+
+from aiohttp import web
+
+from configure.errors import UserError
+from electra_tf.serving.application import ModelServer
+
+# What is being computed when the server stops may take this long.
+SHUTDOWN_SECONDS = 30.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+async def serve(
+    server: ModelServer,
+    host: str,
+    port: int,
+    ready: Callable[[str], None],
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serves until SIGINT or SIGTERM, or until told to stop.
+
+    On a signal no new connection is taken, requests that are in are answered,
+    and the function returns.
+
+    Args:
+      server: what is served.
+      host: address to listen at.
+      port: its port; 0: any free one.
+      ready: told the address (`http://127.0.0.1:8501`) once it listens.
+      stop: ends it, too, when set.
+
+    Raises:
+      UserError: the address cannot be had.
+    """
+    stop = stop or asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        # Not on Windows, and only in the main thread.
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(number, stop.set)
+    runner = web.AppRunner(
+        server.application,
+        access_log=None,
+        shutdown_timeout=SHUTDOWN_SECONDS,
+        handle_signals=False,
+    )
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        try:
+            await site.start()
+        except (OSError, OverflowError) as error:
+            raise UserError(
+                f"cannot listen at {host}, port {port}: {error}; choose"
+                " another --port, or 0 for any free one"
+            ) from error
+        ready(_address(runner))
+        await stop.wait()
+        server.is_stopping = True
+    finally:
+        await runner.cleanup()
+        for number in _SIGNALS:
+            with contextlib.suppress(
+                NotImplementedError, RuntimeError, ValueError
+            ):
+                loop.remove_signal_handler(number)
+
+
+def _address(runner: web.AppRunner) -> str:
+    host, port = runner.addresses[0][:2]
+    with contextlib.suppress(OSError):
+        socket.inet_pton(socket.AF_INET6, host)
+        host = f"[{host}]"
+    return f"http://{host}:{port}"

@@ -1,0 +1,166 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Requests are computed together, and each gets its own answer."""
+
+import asyncio
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from electra_tf.serving import batching
+from electra_tf.serving.batching import Batcher, Limits
+from electra_tf.serving.requests import (
+    PredictRequest,
+    RequestError,
+    parse_request,
+)
+
+
+def _asked(model, *texts, signature="echo"):
+    body = {"signature_name": signature, "instances": list(texts)}
+    return parse_request(json.dumps(body).encode(), model)
+
+
+def _run(limits, use):
+    async def main():
+        batcher = Batcher(limits)
+        batcher.start()
+        try:
+            return await use(batcher), batcher.counts
+        finally:
+            await batcher.stop()
+
+    return asyncio.run(main())
+
+
+def test_requests_at_once_make_few_batches(toy_model):
+    async def use(batcher):
+        asked = [_asked(toy_model, f"a{i}", f"b{i}") for i in range(20)]
+        return await asyncio.gather(*map(batcher.ask, asked))
+
+    found, counts = _run(Limits(max_batch=8, max_wait=0.05), use)
+    for i, outputs in enumerate(found):
+        assert outputs["echo"].tolist() == [f"a{i}".encode(), f"b{i}".encode()]
+    assert (counts.requests, counts.rows, counts.batches) == (20, 40, 5)
+
+
+def test_only_what_fits_is_put_together(toy_model):
+    def ids(*numbers):
+        signature = toy_model.signatures["serving_default"]
+        array = np.array([numbers], np.int32)
+        return PredictRequest(signature, {"input_ids": array}, 1, True)
+
+    async def use(batcher):
+        asked = [
+            _asked(toy_model, "a"),
+            _asked(toy_model, 2, signature="half"),
+            _asked(toy_model, "b"),
+            ids(1, 2),
+            ids(1),
+            ids(3, 4),
+        ]
+        return await asyncio.gather(*map(batcher.ask, asked))
+
+    found, counts = _run(Limits(max_wait=0.05), use)
+    assert found[0]["echo"].tolist() == [b"a"]
+    assert found[1]["half"].tolist() == [1.0]
+    assert found[2]["echo"].tolist() == [b"b"]
+    assert [f["sum"].tolist() for f in found[3:]] == [[3], [1], [7]]
+    assert counts.batches == 4
+
+
+def test_one_bad_request_does_not_spoil_its_neighbours(toy_model):
+    def ids(length):
+        signature = toy_model.signatures["serving_default"]
+        array = np.ones([1, length], np.int32)
+        return PredictRequest(signature, {"input_ids": array}, 1, True)
+
+    async def use(batcher):
+        asked = [ids(9), ids(9), ids(8)]
+        return await asyncio.gather(
+            *map(batcher.ask, asked), return_exceptions=True
+        )
+
+    (first, second, third), _ = _run(Limits(max_wait=0.05), use)
+    assert isinstance(first, RequestError) and first.status == 400
+    assert isinstance(second, RequestError)
+    assert third["sum"].tolist() == [8]
+
+
+def test_a_batch_that_fails_is_tried_one_by_one(toy_model, monkeypatch):
+    tried = []
+
+    class Fussy:
+        name = "fussy"
+
+        def __call__(self, arrays):
+            tried.append(len(arrays["x"]))
+            if len(arrays["x"]) > 1 or arrays["x"][0] == 7:
+                raise ValueError("no")
+            return {"y": arrays["x"]}
+
+    fussy = Fussy()
+
+    def ask(value):
+        return PredictRequest(fussy, {"x": np.array([value])}, 1, True)
+
+    async def use(batcher):
+        asked = [ask(1), ask(7), ask(2)]
+        return await asyncio.gather(
+            *map(batcher.ask, asked), return_exceptions=True
+        )
+
+    found, _ = _run(Limits(max_wait=0.05), use)
+    assert tried == [3, 1, 1, 1]
+    assert found[0]["y"] == [1] and found[2]["y"] == [2]
+    assert isinstance(found[1], ValueError)
+
+
+def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
+    started, release = threading.Event(), threading.Event()
+    compute = batching._compute
+    sizes = []
+
+    def slow(requests):
+        sizes.append(len(requests))
+        started.set()
+        assert release.wait(30)
+        return compute(requests)
+
+    monkeypatch.setattr(batching, "_compute", slow)
+
+    async def use(batcher):
+        first = asyncio.ensure_future(batcher.ask(_asked(toy_model, "a")))
+        await asyncio.to_thread(started.wait, 30)
+        others = [
+            asyncio.ensure_future(batcher.ask(_asked(toy_model, str(i))))
+            for i in range(5)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(RequestError) as refused:
+            await batcher.ask(_asked(toy_model, "one too many"))
+        assert refused.value.status == 503
+        others[1].cancel()  # a client that goes
+        release.set()
+        found = await asyncio.gather(first, *others, return_exceptions=True)
+        return found
+
+    limits = Limits(max_batch=16, max_wait=0.0, max_waiting=5)
+    found, _ = _run(limits, use)
+    assert sizes == [1, 4]
+    assert isinstance(found[2], asyncio.CancelledError)
+    kept = [f["echo"].tolist() for i, f in enumerate(found) if i != 2]
+    assert kept == [[b"a"], [b"0"], [b"2"], [b"3"], [b"4"]]
+
+
+def test_nothing_is_taken_after_the_end(toy_model):
+    async def main():
+        batcher = Batcher(Limits())
+        batcher.start()
+        await batcher.stop()
+        with pytest.raises(RequestError, match="stopping"):
+            await batcher.ask(_asked(toy_model, "a"))
+
+    asyncio.run(main())

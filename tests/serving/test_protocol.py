@@ -1,0 +1,266 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""TensorFlow Serving's REST protocol, request by request."""
+
+import base64
+import gzip
+import http.client
+import json
+import math
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.serving.served_model import open_model
+
+TEXT = "serve_text"
+
+
+def test_rows_get_predictions_in_their_order(toy):
+    rows = [{"text": "tiny"}, {"text": "rather a long text"}]
+    status, said = toy.predict({"signature_name": TEXT, "instances": rows})
+    assert status == 200
+    assert [row["label"] for row in said["predictions"]] == ["short", "long"]
+    short = said["predictions"][0]["probabilities"]
+    share = 1 / (1 + math.exp(6))
+    assert short == pytest.approx([1 - share, share], abs=1e-6)
+
+
+def test_columns_get_outputs(toy):
+    body = {"signature_name": TEXT, "inputs": {"text": ["tiny"]}}
+    status, said = toy.predict(body)
+    assert (status, said["outputs"]["label"]) == (200, ["short"])
+
+
+def test_single_inputs_and_outputs_need_no_names(toy):
+    for asked in (
+        {"instances": ["a", "b"]},
+        {"instances": [{"text": "a"}, {"text": "b"}]},
+    ):
+        said = toy.predict({"signature_name": "echo", **asked})
+        assert said == (200, {"predictions": ["a", "b"]})
+    for asked in ({"inputs": ["a", "b"]}, {"inputs": {"text": ["a", "b"]}}):
+        said = toy.predict({"signature_name": "echo", **asked})
+        assert said == (200, {"outputs": ["a", "b"]})
+
+
+def test_bytes_come_and_go_as_base64(toy):
+    raw = b"\xff\x00\xfe"
+    packed = {"b64": base64.b64encode(raw).decode()}
+    said = toy.predict({"signature_name": "echo_bytes", "instances": [packed]})
+    assert said == (200, {"predictions": [packed]})
+    body = {"signature_name": "echo_bytes", "inputs": {"text": [packed]}}
+    assert toy.predict(body) == (200, {"outputs": [packed]})
+    body = {"signature_name": "echo_bytes", "instances": [{"text": packed}]}
+    assert toy.predict(body)[0] == 200
+    _, said = toy.predict({"signature_name": "echo", "instances": [packed]})
+    assert said["predictions"] == ["\ufffd\x00\ufffd"]
+
+
+def test_texts_of_all_kinds_come_back_whole(toy):
+    texts = ["", "\u4e2d\u6587 \U0001f600", '"\\\n\t', "<b>&", "x" * 100_000]
+    body = {"signature_name": "echo", "instances": texts}
+    assert toy.predict(body) == (200, {"predictions": texts})
+    lone = '{"signature_name": "echo", "instances": ["a\\ud800b"]}'
+    assert toy.predict(lone) == (200, {"predictions": ["ab"]})
+
+
+def test_the_default_signature_and_its_default_inputs(toy):
+    status, said = toy.predict({"instances": [{"input_ids": [1, 2, 3]}]})
+    assert (status, said["predictions"][0]["sum"]) == (200, 6)
+    rows = [{"input_ids": [1, 2, 3], "input_mask": [1, 1, 0]}]
+    _, said = toy.predict({"instances": rows, "signature_name": ""})
+    assert said["predictions"] == [{"masked": 3, "nan": None, "sum": 6}]
+
+
+def test_scalars_have_columns_only(toy):
+    body = {"signature_name": "scalar", "inputs": 4}
+    assert toy.predict(body) == (200, {"outputs": 5})
+    status, said = toy.predict({"signature_name": "scalar", "instances": [4]})
+    assert status == 400 and "shape" in said["error"]
+    status, said = toy.predict({"signature_name": "describe", "inputs": {}})
+    assert said["outputs"]["kind"] == "classification"
+
+
+def test_floats_are_as_short_as_float32(toy):
+    body = {"signature_name": "half", "instances": [0.2, 3, -1e30]}
+    assert toy.predict(body) == (200, {"predictions": [0.1, 1.5, -5e29]})
+
+
+def test_status_metadata_health_and_versions(toy):
+    status, said = toy.ask("GET", "/v1/models/toy")
+    assert status == 200
+    assert said["model_version_status"][0]["version"] == "10"
+    assert said["model_version_status"][0]["state"] == "AVAILABLE"
+    assert toy.ask("GET", "/v1/models/toy/versions/10")[0] == 200
+    _, said = toy.ask("GET", "/v1/models/toy/metadata")
+    found = said["metadata"]["signature_def"]["signature_def"][TEXT]
+    assert found["inputs"]["text"]["dtype"] == "DT_STRING"
+    assert found["inputs"]["text"]["tensor_shape"]["dim"] == [{"size": "-1"}]
+    assert found["method_name"] == "tensorflow/serving/predict"
+    status, said = toy.ask("GET", "/healthz")
+    assert (status, said["status"], said["version"]) == (200, "ok", 10)
+    path = "/v1/models/toy/versions/10:predict"
+    body = {"signature_name": "echo", "instances": ["a"]}
+    assert toy.ask("POST", path, body) == (200, {"predictions": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/models/other", 404),
+        ("GET", "/v1/models/toy/versions/2", 404),
+        ("GET", "/v1/models/toy/versions/x", 404),
+        ("POST", "/v1/models/toy/versions/3:predict", 404),
+        ("POST", "/v1/models/other:predict", 404),
+        ("POST", "/v1/models/toy:classify", 404),
+        ("GET", "/v1/models/toy:predict", 404),
+        ("PUT", "/v1/models/toy", 405),
+        ("GET", "/../etc/passwd", 404),
+        ("GET", "/page/index.html", 404),
+    ],
+)
+def test_other_places_have_errors_in_json(toy, method, path, status):
+    found, said = toy.ask(method, path, b"{}")
+    # A path that only GET or only POST knows may be 405.
+    assert found in (status, 405)
+    assert isinstance(said["error"], str) and said["error"]
+
+
+TEXTS = {"signature_name": "echo"}
+MALFORMED = {
+    "nothing": (b"", "not JSON"),
+    "no JSON": (b"{instances", "not JSON"),
+    "cut": (b'{"instances": ["a"', "not JSON"),
+    "bad UTF-8": (b'{"instances": ["\xff"]}', "not UTF-8: byte 16"),
+    "NaN": (b'{"signature_name": "half", "instances": [NaN]}', "NaN"),
+    "infinity": (b'{"signature_name": "half", "inputs": -Infinity}', "Inf"),
+    "huge": (
+        b'{"signature_name": "half", "instances": [1e999]}',
+        "finite number",
+    ),
+    "digits": (b'{"instances": [' + b"9" * 5000 + b"]}", "read"),
+    "deep": (b"[" * 100_000, "read"),
+    "a list": (b"[]", "JSON object"),
+    "twice": (b'{"inputs": 1, "inputs": 2}', "more than once"),
+    "no input": (TEXTS, "either instances"),
+    "both": ({**TEXTS, "instances": ["a"], "inputs": ["a"]}, "either"),
+    "unknown key": ({**TEXTS, "instances": ["a"], "x": 1}, 'key "x"'),
+    "unknown signature": (
+        {"signature_name": "none", "instances": ["a"]},
+        'no signature "none"; there are: describe',
+    ),
+    "signature of no text": ({"signature_name": [], "instances": [[1]]}, ""),
+    "signature is 7": ({"signature_name": 7, "instances": ["a"]}, "no sig"),
+    "no rows": ({**TEXTS, "instances": []}, "at least one row"),
+    "no list": ({**TEXTS, "instances": "a"}, "must be a list"),
+    "object": ({**TEXTS, "instances": {"text": "a"}}, "must be a list"),
+    "number for text": ({**TEXTS, "instances": [7]}, "expected a text"),
+    "null": ({**TEXTS, "instances": [None]}, "expected a text"),
+    "list for text": ({**TEXTS, "instances": [["a"]]}, "shape [1, 1]"),
+    "mixed": ({**TEXTS, "instances": ["a", {"text": "b"}]}, "kinds"),
+    "unknown input": ({**TEXTS, "instances": [{"x": "a"}]}, 'input "x"'),
+    "no base64": ({**TEXTS, "instances": [{"b64": "?"}]}, "not base64"),
+    "b64 of 7": ({**TEXTS, "instances": [{"b64": 7}]}, "base64"),
+    "missing": (
+        {"signature_name": "two", "instances": [{"text": "a"}]},
+        "text_pair is missing",
+    ),
+    "unnamed": ({"signature_name": "two", "instances": ["a"]}, "an object"),
+    "other keys": (
+        {
+            "signature_name": "two",
+            "instances": [{"text": "a", "text_pair": "b"}, {"text": "a"}],
+        },
+        "instances[1]",
+    ),
+    "other lengths": (
+        {"signature_name": "two", "inputs": {"text": ["a"], "text_pair": []}},
+        "numbers of rows",
+    ),
+    "text for ids": ({"instances": [{"input_ids": ["a"]}]}, "a number"),
+    "true for ids": ({"instances": [{"input_ids": [True]}]}, "a number"),
+    "1.5 for ids": ({"instances": [{"input_ids": [1.5]}]}, "whole number"),
+    "2**31": ({"instances": [{"input_ids": [2**31]}]}, "int32"),
+    "ragged": (
+        {"instances": [{"input_ids": [1]}, {"input_ids": [1, 2]}]},
+        "different lengths",
+    ),
+    "half a list": ({"instances": [{"input_ids": [1, [2]]}]}, "lengths"),
+    "no matrix": ({"instances": [{"input_ids": 1}]}, "shape [1]"),
+    "too long": ({"instances": [{"input_ids": [1] * 9}]}, "longer than 8"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_what_is_malformed_is_refused_and_said(toy, name):
+    body, part = MALFORMED[name]
+    status, said = toy.predict(body)
+    assert status == 400, said
+    assert part in said["error"]
+    assert toy.ask("GET", "/healthz")[0] == 200
+
+
+def test_large_bodies_are_refused_before_they_are_read(toy):
+    status, said = toy.predict(b"x" * 50 * 2**20)
+    assert status == 413 and "at most" in said["error"]
+    packed = gzip.compress(b'{"instances": ["' + b"a" * 2**23 + b'"]}')
+    status, _ = toy.ask(
+        "POST",
+        "/v1/models/toy:predict",
+        packed,
+        {"Content-Encoding": "gzip"},
+    )
+    assert status == 413
+    assert toy.ask("GET", "/healthz")[0] == 200
+
+
+def test_chunks_without_a_length_are_counted_too(toy):
+    connection = http.client.HTTPConnection("127.0.0.1", toy.port, 60)
+    connection.request(
+        "POST",
+        "/v1/models/toy:predict",
+        iter([b" " * 2**20] * 8),
+        encode_chunked=True,
+        headers={"Transfer-Encoding": "chunked"},
+    )
+    response = connection.getresponse()
+    assert response.status == 413
+    assert "error" in json.loads(response.read())
+    connection.close()
+
+
+def test_a_broken_encoding_is_a_bad_request(toy):
+    for encoding in ("gzip", "deflate"):
+        status, _ = toy.ask(
+            "POST",
+            "/v1/models/toy:predict",
+            b"this is not packed",
+            {"Content-Encoding": encoding},
+        )
+        assert status == 400
+    assert toy.ask("GET", "/healthz")[0] == 200
+
+
+def test_too_many_rows_are_refused(toy):
+    body = {"signature_name": "echo", "instances": ["a"] * 1025}
+    status, said = toy.predict(body)
+    assert status == 413 and "1025 rows" in said["error"]
+
+
+def test_folders_are_opened_by_their_newest_whole_version(toy_folder):
+    newest = open_model(toy_folder)
+    assert (newest.name, newest.version) == ("toy", 10)
+    assert (newest.kind, newest.labels) == (
+        "classification",
+        ["short", "long"],
+    )
+    assert open_model(toy_folder, version=2).version == 2
+    single = open_model(f"{toy_folder}/2")
+    assert (single.name, single.version) == ("toy", 2)
+    with pytest.raises(UserError, match="there are: 2, 10"):
+        open_model(toy_folder, version=11)
+    with pytest.raises(UserError, match="no such folder"):
+        open_model(toy_folder + "x")
+    with pytest.raises(UserError, match="holds no <version>"):
+        open_model(f"{toy_folder}/11")
