@@ -40,7 +40,8 @@ def attention_bias(
     Source: google-research/electra, model/modeling.py,
     create_attention_mask_from_input_mask and BertModel.
     """
-    visible = tf.cast(input_mask, tf.float32)[:, None, None, :]
+    # Not [:, None, None, :], which LiteRT has no operation for.
+    visible = tf.expand_dims(tf.cast(input_mask, tf.float32)[:, None], 1)
     if direction is not None:
         if direction not in ("ltr", "rtl"):
             raise ValueError(f"direction must be ltr or rtl, not {direction!r}")

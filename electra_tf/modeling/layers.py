@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bricks: a layer base with TF1 names, dense, layer norm, activations."""
 
+import contextlib
+import contextvars
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -13,6 +15,8 @@ from configure.errors import UserError
 from electra_tf.modeling.randomness import initializer_seed
 
 LAYER_NORM_EPSILON = 1e-12  # tf.contrib.layers.layer_norm's, not Keras's 1e-3
+
+_FOR_CONVERTERS = contextvars.ContextVar("for_converters", default=False)
 
 
 class ScopedLayer(tf_keras.layers.Layer):
@@ -189,19 +193,39 @@ def _layer_norm(inputs: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor):
     return normalized * gamma + beta, gradient
 
 
-@tf.custom_gradient
-def gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
+@contextlib.contextmanager
+def gelu_of_converters() -> Iterator[None]:
+    """Within it, graphs are traced with the formula that converters know.
+
+    LiteRT and ONNX have no erfc, but recognize this formula as a whole. The
+    values are the same up to rounding.
+    """
+    token = _FOR_CONVERTERS.set(True)
+    try:
+        yield
+    finally:
+        _FOR_CONVERTERS.reset(token)
+
+
+def gelu(inputs: tf.Tensor) -> tf.Tensor:
     """Gaussian error linear unit in its exact (erf) form.
 
     Args:
       inputs: float, any shape.
 
     Returns:
-      Same shape and dtype; to TensorFlow, which wraps the function, also the
-      gradient, written out to reuse what the forward pass computed.
+      Same shape and dtype.
 
     Source: google-research/electra, model/modeling.py, gelu.
     """
+    if _FOR_CONVERTERS.get():
+        return 0.5 * inputs * (1.0 + tf.math.erf(inputs * math.sqrt(0.5)))
+    return _gelu(inputs)
+
+
+@tf.custom_gradient
+def _gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
+    """Gives the gradient, too, written out to reuse the forward pass."""
     cdf = 0.5 * tf.math.erfc(inputs * -math.sqrt(0.5))
 
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
