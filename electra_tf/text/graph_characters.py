@@ -71,17 +71,21 @@ class Table:
 
 
 @functools.lru_cache(maxsize=4)
-def build_table(do_lower_case: bool, strip_accents: bool) -> Table:
+def build_table(
+    do_lower_case: bool, strip_accents: bool, ideographs_apart: bool = True
+) -> Table:
     """Works out the rows of all code points.
 
     Args:
       do_lower_case: whether to lower-case.
       strip_accents: whether a lower-casing tokenizer drops accents.
+      ideographs_apart: whether ideographs are words by themselves.
 
     Returns:
       The table; the same object for the same settings.
     """
-    builder = _Builder(do_lower_case, do_lower_case and strip_accents)
+    strip = do_lower_case and strip_accents
+    builder = _Builder(do_lower_case, strip, ideographs_apart)
     rows = np.fromiter(
         map(builder.row, map(chr, range(_N_CODE_POINTS))),
         np.int32,
@@ -109,9 +113,10 @@ def build_table(do_lower_case: bool, strip_accents: bool) -> Table:
 class _Builder:
     """Rows of code points, one at a time."""
 
-    def __init__(self, lower: bool, strip: bool):
+    def __init__(self, lower: bool, strip: bool, ideographs_apart: bool):
         self._lower = lower
         self._strip = strip
+        self._ideographs_apart = ideographs_apart
         # Never empty, so that a graph can always look something up.
         self.several = [REMOVED]
         self.several_splits = [0, 1]
@@ -160,7 +165,8 @@ class _Builder:
         ]
 
     def _flags(self, char: str) -> int:
-        flags = ALONE if characters.is_cjk(char) else 0
+        apart = self._ideographs_apart and characters.is_cjk(char)
+        flags = ALONE if apart else 0
         if not self._lower:
             return flags
         if char == "Σ":

@@ -72,11 +72,20 @@ class GraphNormalizer(tf.Module):
     Args:
       do_lower_case: whether to lower-case.
       strip_accents: whether a lower-casing tokenizer drops accents.
+      ideographs_apart: whether ideographs are words by themselves, as
+        everywhere but in `WordAligner`.
     """
 
-    def __init__(self, do_lower_case: bool = True, strip_accents: bool = True):
+    def __init__(
+        self,
+        do_lower_case: bool = True,
+        strip_accents: bool = True,
+        ideographs_apart: bool = True,
+    ):
         super().__init__()
-        table = build_table(bool(do_lower_case), bool(strip_accents))
+        table = build_table(
+            bool(do_lower_case), bool(strip_accents), ideographs_apart
+        )
         self._pages = tf.constant(table.pages)
         self._rows = tf.constant(table.rows)
         self._several = tf.constant(table.several)

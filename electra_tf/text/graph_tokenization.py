@@ -12,7 +12,8 @@ from electra_tf.text.graph_normalization import (
     Words,
     utf8_lengths,
 )
-from electra_tf.text.graph_wordpiece import GraphWordpiece
+from electra_tf.text.graph_plain_text import PlainTextTokenizer
+from electra_tf.text.graph_wordpiece import GraphWordpiece, Pieces
 
 _STRINGS = [tf.TensorSpec([None], tf.string)]
 _IDS = [tf.TensorSpec(None, tf.int32)]
@@ -58,12 +59,15 @@ class GraphTokenizer(tf.Module):
         self.vocab_size = max(vocab.values()) + 1
         self._normalizer = GraphNormalizer(do_lower_case, strip_accents)
         self._wordpiece = GraphWordpiece(vocab)
+        self._plain = PlainTextTokenizer(
+            self._wordpiece, do_lower_case, strip_accents
+        )
         tokens = [vocabularies.UNK] * self.vocab_size
         for token, number in vocab.items():
             tokens[number] = token
         self._tokens = tf.constant(tokens)
 
-    @tf.function(input_signature=_STRINGS)
+    @tf.function(input_signature=_STRINGS, autograph=False)
     def encode(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """Splits strings into wordpieces and returns their ids.
 
@@ -74,11 +78,10 @@ class GraphTokenizer(tf.Module):
           int32 [B, (T)], for each string what `FullTokenizer.encode` returns,
           without [CLS] and [SEP].
         """
-        words = self._normalizer.split(self._normalizer.decode(strings))
-        pieces, _ = self._split_words(words)
-        return _by_string(pieces.values, pieces, words)
+        pieces = self._split(strings, with_offsets=False)
+        return _ragged(pieces.ids, pieces.splits)
 
-    @tf.function(input_signature=_STRINGS)
+    @tf.function(input_signature=_STRINGS, autograph=False)
     def encode_with_offsets(
         self, strings: tf.Tensor
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
@@ -97,17 +100,15 @@ class GraphTokenizer(tf.Module):
             character that becomes several may belong to several tokens. An
             unknown word is a token as a whole.
         """
-        decoded = self._normalizer.decode(strings)
-        words = self._normalizer.split(decoded)
-        pieces, first_bytes = self._split_words(words)
-        starts, ends = _spans(decoded, words, first_bytes)
+        pieces = self._split(strings, with_offsets=True)
+        splits = pieces.splits
         return (
-            _by_string(pieces.values, pieces, words),
-            _by_string(starts, pieces, words),
-            _by_string(ends, pieces, words),
+            _ragged(pieces.ids, splits),
+            _ragged(pieces.starts, splits),
+            _ragged(pieces.ends, splits),
         )
 
-    @tf.function(input_signature=_IDS)
+    @tf.function(input_signature=_IDS, autograph=False)
     def id_to_token(self, ids: tf.Tensor) -> tf.Tensor:
         """Looks up the tokens of ids.
 
@@ -120,44 +121,96 @@ class GraphTokenizer(tf.Module):
         known = (ids >= 0) & (ids < self.vocab_size)
         return tf.gather(self._tokens, tf.where(known, ids, self.unk_id))
 
-    def _split_words(
-        self, words: Words
-    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+    def _split(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
+        """Gives each string to the fastest way that is right for it."""
+        plain = self._plain.accepts(strings)
+        return tf.cond(
+            tf.reduce_all(plain),
+            lambda: self._plain.split(strings, with_offsets),
+            lambda: tf.cond(
+                tf.reduce_any(plain),
+                lambda: self._split_mixed(strings, plain, with_offsets),
+                lambda: self._split_any(strings, with_offsets),
+            ),
+        )
+
+    def _split_mixed(
+        self, strings: tf.Tensor, plain: tf.Tensor, with_offsets: bool
+    ) -> Pieces:
+        places, others = _where(plain), _where(~plain)
+        one = self._plain.split(tf.gather(strings, places), with_offsets)
+        two = self._split_any(tf.gather(strings, others), with_offsets)
+        return _interleave(one, two, tf.concat([places, others], axis=0))
+
+    def _split_any(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
+        decoded = self._normalizer.decode(strings)
+        words = self._normalizer.split(decoded)
         lengths = words.splits[1:] - words.splits[:-1]
-        return self._wordpiece.split(words.values, lengths)
+        pieces = self._wordpiece.split_words(words.values, lengths)
+        none = pieces.ids[:0]
+        starts, ends = (
+            _spans(decoded, words, pieces) if with_offsets else (none, none)
+        )
+        splits = tf.gather(pieces.splits, words.string_splits)
+        return Pieces(splits, pieces.ids, starts, ends)
 
 
-def _by_string(
-    values: tf.Tensor, pieces: tf.RaggedTensor, words: Words
-) -> tf.RaggedTensor:
-    """Groups what belongs to pieces by the strings they are in."""
+def _ragged(values: tf.Tensor, splits: tf.Tensor) -> tf.RaggedTensor:
     return tf.RaggedTensor.from_row_splits(
-        values,
-        tf.gather(pieces.row_splits, words.string_splits),
-        validate=False,
+        values, tf.cast(splits, tf.int64), validate=False
+    )
+
+
+def _interleave(one: Pieces, two: Pieces, places: tf.Tensor) -> Pieces:
+    """Joins pieces of some strings and of others.
+
+    Args:
+      one: pieces of some strings.
+      two: pieces of the others.
+      places: int32 [B], where each of these strings belongs.
+
+    Returns:
+      Pieces of all strings, in their places.
+    """
+    order = tf.math.invert_permutation(places)
+    firsts = tf.concat([one.splits, two.splits[1:] + one.splits[-1]], axis=0)
+    lengths = tf.gather(firsts[1:] - firsts[:-1], order)
+    splits = tf.concat([[0], tf.cumsum(lengths)], axis=0)
+    # For each piece of the result, where it is now.
+    moved = tf.repeat(tf.gather(firsts, order) - splits[:-1], lengths)
+    sources = tf.range(splits[-1]) + moved
+    values = [
+        tf.concat(pair, axis=0) for pair in zip(one[1:], two[1:], strict=True)
+    ]
+    # Offsets that nobody wants are empty.
+    return Pieces(
+        splits, *(tf.gather(v, sources[: tf.size(v)]) for v in values)
     )
 
 
 def _spans(
-    decoded: Decoded, words: Words, first_bytes: tf.RaggedTensor
+    decoded: Decoded, words: Words, pieces: Pieces
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Bytes of the strings that each piece came from."""
     lengths = utf8_lengths(words.characters)
     # Where each character begins, in the bytes of all words put together.
     places = tf.cumsum(lengths, exclusive=True)
     word_places = tf.gather(places, words.splits[:-1])
-    piece_places = (
-        tf.repeat(word_places, first_bytes.row_lengths()) + first_bytes.values
-    )
+    counts = pieces.splits[1:] - pieces.splits[:-1]
+    piece_places = tf.repeat(word_places, counts) + pieces.starts
     # Pieces leave no character out, so each ends where the next begins.
-    pieces = tf.searchsorted(piece_places, places, side="right") - 1
+    numbers = tf.searchsorted(piece_places, places, side="right") - 1
     starts = tf.gather(decoded.starts, words.sources)
     ends = tf.gather(decoded.ends, words.sources)
     # Marks may have changed places: the first is not always the leftmost.
     return (
-        tf.math.segment_min(starts, pieces),
-        tf.math.segment_max(ends, pieces),
+        tf.math.segment_min(starts, numbers),
+        tf.math.segment_max(ends, numbers),
     )
+
+
+def _where(mask: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tf.where(mask)[:, 0], tf.int32)
 
 
 def _refuse_missing_specials(vocab: dict[str, int], path: str) -> None:

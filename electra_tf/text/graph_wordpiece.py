@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words to wordpieces in a graph, as `wordpiece.py` does in Python."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
 from configure.errors import UserError
+from electra_tf.text import characters
 from electra_tf.text.vocab import UNK
 from electra_tf.text.wordpiece import JOINER
 
@@ -17,8 +19,24 @@ MAX_CHARACTERS = 200
 _MAX_BYTES = 4 * MAX_CHARACTERS
 # tensorflow-text's limit for one piece, without the joiner.
 _MAX_PIECE_BYTES = 256
-# Cleaning removes it, so that no word of a text is equal to it.
-_UNKNOWN_WORD = "\0"
+# A private character: cleaning removes it, so that it is in no word of a text.
+_UNKNOWN = "\ue000"
+
+
+class Pieces(NamedTuple):
+    """Wordpieces, grouped by the strings that they are of.
+
+    Attributes:
+      splits: int32 [B + 1], where the pieces of each string begin.
+      ids: int32 [T], the pieces' ids.
+      starts: int32 [T], the byte of the string at which each piece begins.
+      ends: int32 [T], the byte after it.
+    """
+
+    splits: tf.Tensor
+    ids: tf.Tensor
+    starts: tf.Tensor
+    ends: tf.Tensor
 
 
 class GraphWordpiece(tf.Module):
@@ -38,21 +56,13 @@ class GraphWordpiece(tf.Module):
 
     def __init__(self, vocab: Mapping[str, int]):
         super().__init__()
-        pieces = [UNK]
-        pieces += [p for p in vocab if p != UNK and _can_match(p)]
-        self._ids = tf.constant([vocab[piece] for piece in pieces], tf.int32)
-        self._tokenizer = tf_text.FastWordpieceTokenizer(
-            pieces,
-            suffix_indicator=JOINER,
-            max_bytes_per_word=_MAX_BYTES,
-            token_out_type=tf.int32,
-            unknown_token=UNK,
-            no_pretokenization=True,
-        )
+        tokens = _matchable(vocab)
+        ids = [vocab[UNK], *map(vocab.__getitem__, tokens)]
+        self._ids = tf.constant(ids, tf.int32)
+        self._of_words = _make_tokenizer(tokens, no_pretokenization=True)
+        self._of_text = _make_tokenizer(tokens, no_pretokenization=False)
 
-    def split(
-        self, words: tf.Tensor, lengths: tf.Tensor
-    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+    def split_words(self, words: tf.Tensor, lengths: tf.Tensor) -> Pieces:
         """Splits words.
 
         Args:
@@ -61,37 +71,81 @@ class GraphWordpiece(tf.Module):
           lengths: int [W], their numbers of characters.
 
         Returns:
-          int32 [W, (pieces)]: the ids of each word's pieces, and the byte of
-          the word at which each piece begins.
+          The pieces of each word; one, the word, where it is unknown (but its
+          `ends` is then not to be relied on).
         """
         too_long = lengths > MAX_CHARACTERS
         words = tf.cond(
             tf.reduce_any(too_long),
-            lambda: tf.where(too_long, _UNKNOWN_WORD, words),
+            lambda: tf.where(too_long, _UNKNOWN, words),
             lambda: words,
         )
-        pieces, starts, _ = self._tokenizer.tokenize_with_offsets(words)
-        ids = tf.gather(self._ids, pieces.values)
-        return pieces.with_values(ids), tf.cast(starts, tf.int32)
+        return self._split(self._of_words, words)
+
+    def split_plain_text(self, texts: tf.Tensor) -> Pieces:
+        """Splits texts at white space and punctuation, then into pieces.
+
+        Args:
+          texts: string [B], in UTF-8, normalized, with no word longer than
+            `MAX_CHARACTERS`.
+
+        Returns:
+          The pieces of each text.
+        """
+        return self._split(self._of_text, texts)
+
+    def _split(
+        self, tokenizer: tf_text.FastWordpieceTokenizer, texts: tf.Tensor
+    ) -> Pieces:
+        pieces, starts, ends = tokenizer.tokenize_with_offsets(texts)
+        return Pieces(
+            tf.cast(pieces.row_splits, tf.int32),
+            tf.gather(self._ids, pieces.values),
+            tf.cast(starts.values, tf.int32),
+            tf.cast(ends.values, tf.int32),
+        )
 
 
-def _can_match(token: str) -> bool:
-    """Whether greedy longest match can ever give a token.
+def _make_tokenizer(
+    tokens: list[str], no_pretokenization: bool
+) -> tf_text.FastWordpieceTokenizer:
+    # It wants at least one token besides the unknown one: give it one that
+    # cannot match either, with the same id.
+    return tf_text.FastWordpieceTokenizer(
+        [_UNKNOWN, *tokens, 2 * _UNKNOWN],
+        suffix_indicator=JOINER,
+        max_bytes_per_word=_MAX_BYTES,
+        token_out_type=tf.int32,
+        unknown_token=_UNKNOWN,
+        no_pretokenization=no_pretokenization,
+    )
 
-    Only such tokens are handed over: tensorflow-text would refuse some of the
+
+def _matchable(vocab: Collection[str]) -> list[str]:
+    """Tokens that greedy longest match can ever give.
+
+    Only these are handed over: tensorflow-text would refuse some of the
     others, and match some where a plain search does not.
     """
-    piece = token.removeprefix(JOINER)
-    if not 0 < len(piece) <= MAX_CHARACTERS or _UNKNOWN_WORD in piece:
-        return False
-    # "#" is punctuation, always a word by itself.
-    if "#" in token.removeprefix(JOINER) and token != "#":
-        return False
-    if len(piece.encode()) > _MAX_PIECE_BYTES:
+    letters = set().union(*vocab)
+    foreign = {c for c in letters if c.isspace() or characters.is_removed(c)}
+    # Punctuation is always a word by itself.
+    unjoined = foreign.union(filter(characters.is_punctuation, letters))
+    tokens = []
+    for token in vocab:
+        piece = token.removeprefix(JOINER)
+        barred = unjoined if len(token) > 1 else foreign
+        if 0 < len(piece) <= MAX_CHARACTERS and barred.isdisjoint(piece):
+            _check_size(token, piece)
+            tokens.append(token)
+    return tokens
+
+
+def _check_size(token: str, piece: str) -> None:
+    size = len(piece.encode())
+    if size > _MAX_PIECE_BYTES:
         raise UserError(
-            f"The vocabulary's token {token!r} takes {len(piece.encode())}"
-            f" bytes; in a graph tokens of up to {_MAX_PIECE_BYTES} bytes can"
-            " be found. Take it out of the vocabulary, or put a short"
-            " placeholder in its place."
+            f"The vocabulary's token {token!r} takes {size} bytes; in a graph"
+            f" tokens of up to {_MAX_PIECE_BYTES} bytes can be found. Take it"
+            " out of the vocabulary, or put a short placeholder in its place."
         )
-    return True
