@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from configure.errors import UserError
 from electra_tf.export.question_answering import QuestionAnsweringModule
+from electra_tf.export.tagging import TaggingModule
 from electra_tf.export.task_module import TaskModule
 from electra_tf.export.text_heads import (
     ClassificationModule,
@@ -18,6 +19,7 @@ from electra_tf.finetuning.classification.head import (
     RegressionHead,
 )
 from electra_tf.finetuning.question_answering.head import QuestionAnsweringHead
+from electra_tf.finetuning.tagging.head import TaggingHead
 from electra_tf.prediction.loading import FinetunedModel
 
 # Class of a task's head -> class of the module that serves it.
@@ -26,6 +28,7 @@ TASK_MODULES: dict[type, type[TaskModule]] = {
     MultiLabelHead: MultiLabelModule,
     RegressionHead: RegressionModule,
     QuestionAnsweringHead: QuestionAnsweringModule,
+    TaggingHead: TaggingModule,
 }
 
 

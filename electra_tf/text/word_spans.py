@@ -6,7 +6,8 @@ import functools
 
 from electra_tf.text import characters
 
-_INSIDE, _SPACE, _ALONE = range(3)
+# What a character does to the words around it.
+INSIDE, SPACE, ALONE = range(3)
 
 
 def split_words(text: str) -> list[tuple[int, int]]:
@@ -25,15 +26,15 @@ def split_words(text: str) -> list[tuple[int, int]]:
     words: list[tuple[int, int]] = []
     start = -1  # of the word that is being read
     for i, char in enumerate(text):
-        kind = _kind(char)
-        if kind == _INSIDE:
+        kind = kind_of(char)
+        if kind == INSIDE:
             if start < 0:
                 start = i
             continue
         if start >= 0:
             words.append((start, i))
             start = -1
-        if kind == _ALONE:
+        if kind == ALONE:
             words.append((i, i + 1))
     if start >= 0:
         words.append((start, len(text)))
@@ -45,10 +46,20 @@ def split_words(text: str) -> list[tuple[int, int]]:
 
 
 @functools.lru_cache(2**16)
-def _kind(char: str) -> int:
-    """Whether a character separates words, is one itself, or part of one."""
-    if characters.is_whitespace(char):
-        return _SPACE
+def kind_of(char: str) -> int:
+    """Tells whether a character separates words, is one, or part of one.
+
+    Args:
+      char: one character.
+
+    Returns:
+      `SPACE`, `ALONE` or `INSIDE`.
+    """
+    if characters.is_removed(char):
+        return INSIDE
+    # Line and paragraph separators are white space to `str.split` only.
+    if characters.is_whitespace(char) or char.isspace():
+        return SPACE
     if characters.is_punctuation(char) or characters.is_cjk(char):
-        return _ALONE
-    return _INSIDE
+        return ALONE
+    return INSIDE

@@ -1,0 +1,240 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Served tags are those of evaluation; words beyond its cut are tagged too."""
+
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.export.modules import make_task_module
+from electra_tf.export.saved_model import export
+from electra_tf.export.tagging_windows import place_words
+from electra_tf.export.tagging_words import LowercaseWordEncoder
+from electra_tf.finetuning.tagging.task import TaggingExample
+from electra_tf.prediction.loading import load_finetuned
+from electra_tf.text import alignment
+from electra_tf.text.word_spans import split_words
+
+KINDS = {
+    "as the original": {},
+    "fixed": {"fix_tagging_truncation": True, "fix_tagging_casing": True},
+    "cased": {"do_lower_case": False, "fix_tagging_truncation": True},
+}
+_WORDS = (
+    "The King's city of the NORTH was in a-b-a 1990/91 that is it U.S. for her"
+    " cafe\u0301 \u4e2d\u6587x \ud55c\uad6d \u200b \u0130s \u03a3\u0391\u03a3"
+    " \ufb01ne \u2014 \U0001f600 ((((( " + "z" * 201 + " " + "-" * 30
+).split(" ")
+
+
+def _sentences(seed, count):
+    random_ = random.Random(seed)
+    sizes = [0, 1, 3, 12, 20, 30, 44, 45, 46, 47, 60]
+    return [
+        random_.choices(_WORDS, k=random_.choice(sizes)) for _ in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def model(finetuned_folder):
+    made = {}
+
+    def make(kind):
+        if kind not in made:
+            loaded = load_finetuned(finetuned_folder("names", **KINDS[kind]))
+            made[kind] = loaded, make_task_module(loaded)
+        return made[kind]
+
+    return make
+
+
+def evaluate(loaded, sentences):
+    """The head's logits of the words that evaluation reads."""
+    task = loaded.tasks[0]
+    rows = []
+    for number, words in enumerate(sentences):
+        example = TaggingExample(
+            eid=number,
+            task_name=task.name,
+            words=words,
+            labels=[0] * len(words),
+        )
+        rows.append(task.featurize(example, False))
+    batch = {}
+    for name in rows[0]:
+        dtype = tf.float32 if name.endswith("labels_mask") else tf.int32
+        batch[name] = tf.constant([row[name] for row in rows], dtype)
+    outputs = loaded.model.compute(batch, training=False)[task.name]
+    counts = np.sum(outputs["labels_mask"], 1).astype(int)
+    logits = outputs["logits"].numpy()
+    return [row[:count] for row, count in zip(logits, counts, strict=True)]
+
+
+def _lines(sentences):
+    return ["\n".join(words).encode() for words in sentences]
+
+
+def _serve_words(module, sentences):
+    serve = module.signatures()["serve_words"]
+    found = serve(tf.constant(_lines(sentences)))
+    return {name: value.numpy() for name, value in found.items()}
+
+
+def _check(loaded, found, sentences):
+    names = {i: tag for tag, i in loaded.tasks[0].label_mapping.items()}
+    n_beyond = 0
+    for i, (words, wanted) in enumerate(
+        zip(sentences, evaluate(loaded, sentences), strict=True)
+    ):
+        count = found["n_words"][i]
+        assert count == len(words)
+        assert found["n_read"][i] == len(wanted)
+        n_beyond += count - len(wanted)
+        logits = found["logits"][i]
+        np.testing.assert_allclose(logits[: len(wanted)], wanted, atol=2e-5)
+        ids = found["tag_ids"][i]
+        assert ids[:count].tolist() == logits[:count].argmax(-1).tolist()
+        assert (ids[count:] == -1).all()
+        tags = [names[tag].encode() for tag in ids[:count]]
+        assert found["tags"][i].tolist() == tags + [b""] * (len(ids) - count)
+        total = found["probabilities"][i].sum(-1)
+        np.testing.assert_allclose(total[:count], 1, atol=1e-5)
+    return n_beyond
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_served_tags_are_those_of_evaluation(kind, model):
+    loaded, module = model(kind)
+    sentences = _sentences(1, 30)
+    found = _serve_words(module, sentences)
+    assert _check(loaded, found, sentences) > 100
+    assert len(set(found["tags"].ravel())) > 3
+
+
+@pytest.mark.parametrize("count_words", [True, False])
+@pytest.mark.parametrize("length", [3, 4, 10, 30])
+def test_first_windows_are_those_of_place_words(count_words, length):
+    random_ = random.Random(length)
+    sentences = [
+        [
+            [random_.randrange(10, 99) for _ in range(random_.choice(sizes))]
+            for _ in range(random_.randrange(12))
+        ]
+        for sizes in ([1], [0, 1, 1, 2], [0, 0, 1], [1, 5, 40], [0], [3])
+        for _ in range(12)
+    ]
+    words = [word for sentence in sentences for word in sentence]
+    windows = place_words(
+        tf.RaggedTensor.from_row_lengths(
+            tf.constant(sum(words, []), tf.int32),  # noqa: RUF017
+            [len(word) for word in words],
+        ),
+        tf.constant([len(sentence) for sentence in sentences]),
+        length,
+        count_words,
+        cls_id=1,
+        sep_id=2,
+    )
+    rows = [part.numpy().tolist() for part in windows.inputs]
+    row = 0
+    for number, sentence in enumerate(sentences):
+        ids, places = alignment.place_words(sentence, 1, 2, length, count_words)
+        n_read = windows.n_read[number].numpy()
+        assert n_read == len(places)
+        left = sentence
+        while left:
+            if left is sentence and places:
+                wanted = ids, places
+            else:
+                # As many as fit; one that never fits is cut.
+                wanted = alignment.place_words(
+                    [word[: length - 2] for word in left],
+                    1,
+                    2,
+                    length,
+                    count_words=False,
+                )
+            n_words = windows.n_words[row].numpy()
+            assert n_words == len(wanted[1])
+            n_ids = sum(rows[1][row])
+            assert rows[0][row][:n_ids] == wanted[0]
+            assert rows[2][row] == rows[1][row]
+            assert sum(rows[0][row][n_ids:]) == 0
+            assert (
+                windows.positions[row, :n_words].numpy().tolist() == (wanted[1])
+            )
+            left = left[n_words:]
+            row += 1
+    assert row == len(windows.n_words)
+
+
+def test_words_become_the_pieces_that_the_aligner_gives(tiny_vocab, model):
+    loaded, _ = model("as the original")
+    words = [*_WORDS, "", " ", "two words", "A\u2028b", "x\u4e2d"]
+    ids = LowercaseWordEncoder(tiny_vocab).encode(tf.constant(words))
+    aligner = alignment.WordAligner(loaded.tokenizer)
+    assert ids.to_list() == [aligner.encode_word(word) for word in words]
+
+
+def test_a_saved_model_tags_alike_elsewhere(model, tmp_path, ask_elsewhere):
+    loaded, module = model("as the original")
+    folder = export(module, str(tmp_path / "served"))
+    sentences = _sentences(2, 8)
+    text = "Was the King's city  in \u4e2d\u6587? caf\u00e9"
+    spoilt = b"the k\xffing in \xc3 a"
+    huge = "the king of z " * 3000
+    ids = np.random.default_rng(0).integers(0, 200, [3, 17], np.int32)
+    none = np.zeros([0, 0], np.int32)
+    answers = ask_elsewhere(
+        folder,
+        [
+            ("serve_words", {"words": _lines(sentences)}),
+            ("serve_text", {"text": [text.encode(), b"", spoilt]}),
+            ("serve_text", {"text": [b""]}),
+            ("serve_text", {"text": [huge.encode()]}),
+            ("serve_words", {"words": [b"", b"a"]}),
+            (
+                "serving_default",
+                {"input_ids": ids, "input_mask": none, "segment_ids": none},
+            ),
+        ],
+    )
+    _check(loaded, answers[0], sentences)
+    words = [text[a:b] for a, b in split_words(text)]
+    by_words = _serve_words(module, [words, [], ["the", "king", "in", "a"]])
+    found = answers[1]
+    np.testing.assert_allclose(found["logits"], by_words["logits"], atol=1e-5)
+    assert found["tags"].tolist() == by_words["tags"].tolist()
+    for i, raw in ((0, text.encode()), (2, spoilt)):
+        for place in range(found["n_words"][i]):
+            start, end = found["starts"][i, place], found["ends"][i, place]
+            cut = raw[start:end].decode("utf-8", "ignore").encode()
+            assert cut == found["words"][i, place]
+    assert found["starts"][1].tolist() == [-1] * len(words)
+    assert answers[2]["tags"].shape == (1, 0)
+    assert answers[3]["n_words"].tolist() == [12000]
+    assert 0 < answers[3]["n_read"][0] < 48 or answers[3]["n_read"][0] == 0
+    assert (answers[3]["tags"] != b"").all()
+    assert answers[4]["n_words"].tolist() == [0, 1]
+    _check_positions(loaded, ids, answers[5])
+
+
+def _check_positions(loaded, ids, found):
+    """Compares the signature on ids with the model, at every position."""
+    task = loaded.tasks[0]
+    mask = tf.constant((ids != 0).astype(np.int32))
+    places = tf.broadcast_to(tf.range(ids.shape[1]), ids.shape)
+    features = {
+        "input_ids": tf.constant(ids),
+        "input_mask": mask,
+        "segment_ids": mask,
+        "task_id": tf.zeros([len(ids)], tf.int32),
+        f"{task.name}_eid": tf.zeros([len(ids)], tf.int32),
+        f"{task.name}_labels": tf.zeros_like(places),
+        f"{task.name}_labels_mask": tf.zeros(ids.shape),
+        f"{task.name}_labeled_positions": places,
+    }
+    wanted = loaded.model.compute(features, training=False)[task.name]
+    np.testing.assert_allclose(found["logits"], wanted["logits"], atol=1e-5)
