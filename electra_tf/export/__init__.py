@@ -10,8 +10,10 @@ Out: `<output_dir>/<version>/`: a SavedModel that takes ids or raw text and
 May import: configure and every room below.
 
 Reading order: `packing` (ids to inputs, in the graph), `signatures` (what all
-exported modules have in common), `text_heads`, `pretrained_heads`, `encoder`
-(TF Hub's text-encoder convention), `modules` (which head makes which module),
-`versions` (the folder), `saved_model` (writing it), `lite`, `card_facts`,
-`model_card`, `card_check`. `tagging` and `question_answering` are heads, too.
+exported modules have in common). Heads: `task_module` (base), `text_heads`,
+`tagging`, `question_answering` (each with the files of its name),
+`pretrained_heads`, `encoder` (TF Hub's text-encoder convention), `modules`
+(which head makes which module). Writing: `versions` (the folder),
+`saved_model`, `lite`, `onnx_file`, `conversions` (what those change). The
+card: `card_facts`, `model_card`, `card_check`.
 """

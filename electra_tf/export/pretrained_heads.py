@@ -103,10 +103,6 @@ class PretrainedModule(ServingModule):
             *model.discriminator_head.variables,
         ]
 
-    def compute(self, inputs: Inputs) -> Outputs:
-        """From inputs [B, L] to the named answers."""
-        raise NotImplementedError
-
     def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
         """From strings [B] to ids [B, (T)]."""
         return self.tokenizer.encode(text)

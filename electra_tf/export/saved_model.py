@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -25,6 +25,7 @@ def export(
     output_dir: str,
     version: int | None = None,
     overwrite: bool = False,
+    finish: Callable[[str], None] | None = None,
 ) -> str:
     """Writes `<output_dir>/<version>/`, which TensorFlow Serving can load.
 
@@ -37,6 +38,8 @@ def export(
       output_dir: of all versions; made if need be.
       version: None: one more than the highest there is, or 1.
       overwrite: whether a version that is there may be replaced.
+      finish: told the folder, adds what else belongs in it before it gets
+        its name (other formats, a card).
 
     Returns:
       The version's folder.
@@ -49,6 +52,8 @@ def export(
         for name, part in module.parts().items():
             save(part, os.path.join(folder, name))
         write_extras(module, folder)
+        if finish is not None:
+            finish(folder)
     return final
 
 

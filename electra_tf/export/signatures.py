@@ -99,6 +99,10 @@ class ServingModule(tf.Module, abc.ABC):
         return self._settings_of()
 
     @abc.abstractmethod
+    def compute(self, inputs: Inputs) -> Outputs:
+        """From inputs [B, L] to named outputs, as the ids' signatures give."""
+
+    @abc.abstractmethod
     def signatures(self) -> Signatures:
         """Returns functions by signature name, `describe` among them.
 
