@@ -29,10 +29,11 @@ class QuestionAnswerer:
     """Asks questions about texts.
 
     An item is a mapping with `question` and `context`, or a tuple of the two.
-    Answers hold the `answer`, its `score` (probability among the best ones),
-    its `start` and `end` in the context, in characters, and the `n_best`.
-    Models that know questions without an answer also give the `null_score`;
-    where it is above the threshold, `answer` is "" and has no place.
+    Answers hold the `answer`, its `score` (of start and end together) and its
+    `probability` among the best ones, its `start` and `end` in the context, in
+    characters, and the `n_best`. Models that know questions without an answer
+    also give the `null_odds`; where they are above the threshold, `answer` is
+    "" and has no place.
 
     Args:
       task: the task.
@@ -100,21 +101,27 @@ class QuestionAnswerer:
         example: QAExample,
         best: Sequence[Answer],
         final: str,
-        null_score: float | None,
+        null_odds: float | None,
     ) -> dict[str, Any]:
         shares = probabilities(best)
         listed = [
-            {"answer": found.text, "score": share, **_place(example, found)}
+            {
+                "answer": found.text,
+                "score": float(found.score),
+                "probability": share,
+                **_place(example, found),
+            }
             for found, share in zip(best, shares, strict=True)
             if found.words is not None
         ]
         # Without any span there is none, whatever evaluation calls it.
         final = final if listed else ""
-        none = {"answer": "", "score": 0.0, "start": None, "end": None}
+        best_one = listed[0] if listed else {"score": 0.0, "probability": 0.0}
+        none = {**best_one, "answer": "", "start": None, "end": None}
         chosen = [one for one in listed if final and one["answer"] == final]
         answer = dict(chosen[0] if chosen else none)
-        if null_score is not None:
-            answer["null_score"] = null_score
+        if null_odds is not None:
+            answer["null_odds"] = null_odds
         answer["n_best"] = listed[: self._n_best]
         return answer
 

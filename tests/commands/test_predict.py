@@ -78,7 +78,7 @@ def test_columns_are_the_tasks_own_or_the_given_ones(run):
             '{"question": "who?", "context": "The king is in."}\n',
             "n_best",
         ),
-        ("facts", "a.tsv", "who?\tThe king is in.\n", "score"),
+        ("facts", "a.tsv", "who?\tThe king is in.\n", "probability"),
     ],
 )
 def test_every_kind_of_task_answers(run, task, name, text, key):

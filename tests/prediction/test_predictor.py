@@ -161,7 +161,7 @@ def test_answers_stand_where_they_say(predictor):
         if name == "facts":
             assert answers[0]["answer"] == answers[0]["n_best"][0]["answer"]
         else:
-            assert all("null_score" in answer for answer in answers)
+            assert all("null_odds" in answer for answer in answers)
         empty = ask({"question": "what?", "context": ""})
         assert (empty["answer"], empty["start"]) == ("", None)
         json.dumps([answers, empty])
@@ -210,7 +210,7 @@ def test_answers_are_those_of_the_evaluation(predictor, finetuned_folder):
         assert answer["answer"] == scorer.final_answers()[f"q{i}"]
         assert answer["n_best"][0]["answer"] == scorer.predictions[f"q{i}"]
         odds = scorer.null_odds[f"q{i}"]
-        assert answer["null_score"] == pytest.approx(odds, abs=1e-4)
+        assert answer["null_odds"] == pytest.approx(odds, abs=1e-4)
 
 
 def test_batches_do_not_change_answers(predictor):

@@ -1,0 +1,259 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: a person types, and sees the answer.
+
+Set ELECTRA_TF_SCREENSHOTS to a directory to keep pictures of it.
+"""
+
+import importlib.util
+import os
+import pathlib
+import shutil
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+_CONFTEST = ROOT / "tests" / "export" / "conftest.py"
+_spec = importlib.util.spec_from_file_location("export_runs", _CONFTEST)
+_runs = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_runs)
+finetuned_folder = _runs.finetuned_folder
+pretrained_folder = _runs.pretrained_folder
+
+WAIT_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium; skips where there is none."""
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="selenium is not installed"
+    )
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    driver = shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("no chromium and chromedriver to show the page in")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for word in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=900,1000",
+        # Whatever is not this machine does not exist.
+        "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    ):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=driver)
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def visit(browser, start):
+    """Opens the page of a model."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    class Page:
+        def __init__(self, model):
+            self.running = start(model)
+            browser.get(self.running.address + "/")
+            self.wait(lambda: self.find("#ask").is_enabled())
+
+        def wait(self, condition):
+            WebDriverWait(browser, WAIT_SECONDS).until(lambda _: condition())
+
+        def find(self, selector):
+            return browser.find_element(By.CSS_SELECTOR, selector)
+
+        def all(self, selector):
+            return browser.find_elements(By.CSS_SELECTOR, selector)
+
+        def texts(self, selector):
+            return [found.text for found in self.all(selector)]
+
+        def type(self, name, text):
+            field = self.find(f"#field-{name}")
+            field.clear()
+            field.send_keys(text)
+
+        def ask(self):
+            self.find("#ask").click()
+            self.wait(lambda: self.find("#ask").is_enabled())
+
+        def example(self):
+            self.find("#example").click()
+            self.ask()
+
+        def picture(self, name):
+            folder = os.environ.get("ELECTRA_TF_SCREENSHOTS")
+            if folder:
+                browser.save_screenshot(os.path.join(folder, f"{name}.png"))
+
+    yield Page
+    complaints = [
+        entry["message"]
+        for entry in browser.get_log("browser")
+        # An error of the server is an entry, too; the page shows those.
+        if entry["level"] == "SEVERE" and "status of 4" not in entry["message"]
+    ]
+    assert not complaints
+
+
+@pytest.fixture(scope="module")
+def exported(finetuned_folder, pretrained_folder, tmp_path_factory):
+    """Exports a tiny model; returns it, opened."""
+    from electra_tf.export.modules import make_task_module
+    from electra_tf.export.saved_model import export
+    from electra_tf.prediction.loading import load_finetuned, load_pretrained
+    from electra_tf.serving.served_model import open_model
+
+    def make(what, module_class=None, **hparams):
+        if module_class is None:
+            loaded = load_finetuned(finetuned_folder(what, **hparams))
+            module = make_task_module(loaded)
+        else:
+            loaded = load_pretrained(pretrained_folder(**hparams))
+            module = module_class(loaded)
+        folder = str(tmp_path_factory.mktemp("exported") / what)
+        export(module, folder)
+        return open_model(folder)
+
+    return make
+
+
+def test_classes_are_bars(visit, toy_model):
+    page = visit(toy_model)
+    assert page.find("h1").text == "toy"
+    page.type("text", "rather a long text <b>&amp;</b>")
+    page.ask()
+    assert page.find(".big").text == "long"
+    assert page.texts(".bars th") == ["long", "short"]
+    assert page.texts(".bars .number") == ["100.0 %", "0.0 %"]
+    page.type("text", "tiny")
+    page.ask()
+    assert page.find(".big").text == "short"
+    page.picture("classification")
+
+
+def test_an_error_is_shown_and_the_page_goes_on(visit, toy_model):
+    page = visit(toy_model)
+    page.type("text", "a")
+    page.running.server.model = _Broken(toy_model)
+    page.ask()
+    assert "no signature" in page.find(".error").text
+    page.running.server.model = toy_model
+    page.ask()
+    assert page.find(".big").text == "short"
+
+
+class _Broken:
+    """The toy without its functions."""
+
+    def __init__(self, model):
+        self.name, self.version, self.signatures = model.name, 10, {}
+
+
+def test_pairs_have_two_fields(visit, exported):
+    page = visit(exported("pairs"))
+    page.example()
+    assert page.find("#field-text_pair").get_attribute("value")
+    assert page.find(".big").text in ("no", "yes")
+
+
+def test_labels_and_numbers_are_shown(visit, exported):
+    page = visit(exported("topics"))
+    page.type("text", "the king of the north")
+    page.ask()
+    assert sorted(page.texts(".bars th")) == ["art", "law", "war"]
+    page.picture("multilabel")
+    page = visit(exported("grade"))
+    page.type("text", "the king of the north")
+    page.ask()
+    float(page.find(".big").text)
+    assert "from 1 to 7" in page.find(".note").text
+    page.picture("regression")
+
+
+def test_tags_are_coloured_in_the_text(visit, exported):
+    page = visit(exported("names"))
+    text = "Zoë met the king of the north (in York), and she was for it."
+    page.type("text", text)
+    page.ask()
+    for box in page.all(".span"):
+        assert box.text.endswith(("PER", "LOC"))
+        assert "rgb" in box.value_of_css_property("background-color")
+    plain = page.find(".running").text
+    for tag in ("PER", "LOC"):
+        plain = plain.replace(tag, "")
+    assert "".join(plain.split()) == "".join(text.split())
+    page.picture("tagging")
+
+
+def test_the_answer_is_marked_where_it_stands(visit, exported):
+    sizes = {"max_query_length": 12, "doc_stride": 16, "beam_size": 5}
+    page = visit(exported("facts", **sizes))
+    context = "Ünïcödé: the king of the north was for that. And so is it."
+    page.type("question", "who was for that?")
+    page.type("context", context)
+    page.ask()
+    answer = page.find(".big").text
+    assert page.find("mark").text == answer
+    assert page.find(".running").text == context
+    page.picture("question_answering")
+
+
+def test_masks_get_candidates(visit, exported):
+    from electra_tf.export.pretrained_heads import FillMaskModule
+
+    page = visit(exported("filled", FillMaskModule))
+    page.type("text", "the [MASK] of the [MASK] was")
+    page.ask()
+    assert page.texts("h2") == ["[MASK] 1", "[MASK] 2"]
+    assert len(page.all("mark")) == 2
+    assert len(page.all(".bars tr")) == 20
+    page.picture("fill_mask")
+    page.type("text", "no mask")
+    page.ask()
+    assert "Write [MASK]" in page.find(".error").text
+
+
+def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
+    from electra_tf.export.pretrained_heads import ReplacedTokensModule
+
+    page = visit(exported("judged", ReplacedTokensModule))
+    page.type("text", "the king of that")
+    page.ask()
+    tokens = page.texts(".token")
+    assert tokens[0] == "[CLS]" and tokens[1] == "the"
+    shades = {
+        token.value_of_css_property("background-color")
+        for token in page.all(".token:not(.special)")
+    }
+    assert len(shades) > 1
+    page.picture("replaced_tokens")
+
+
+def test_scores_and_vectors_are_drawn(visit, exported):
+    from electra_tf.export.encoder import EncoderModule
+    from electra_tf.export.pretrained_heads import ElectricModule
+
+    electric = {
+        "electra_objective": False,
+        "electric_objective": True,
+        "two_tower_generator": True,
+    }
+    page = visit(exported("scored", ElectricModule, **electric))
+    page.type("text", "the king of that")
+    page.ask()
+    assert page.find(".big").text.endswith(" nats")
+    page.picture("electric")
+    page = visit(exported("vectors", EncoderModule))
+    page.type("text", "the king")
+    page.ask()
+    assert len(page.all(".cell")) == 16
+    page.picture("encoder")
