@@ -8,6 +8,8 @@ from typing import Any
 from electra_tf.inspection.fill_mask import Candidate
 
 DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
+# What a two-tower generator sees in a token's place when it predicts it.
+LEFT_OUT = "(left out)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Proposal:
     """What happened at a masked position.
 
     Attributes:
-      shown: what the generator saw there: "[MASK]", or the token itself
-        (training leaves some in sight).
+      shown: what the generator saw there: "[MASK]", the token itself
+        (training leaves some in sight), or `LEFT_OUT`.
       candidates: the generator's likeliest tokens.
       true_probability: what it gave the original token; None where the text
         itself said [MASK].

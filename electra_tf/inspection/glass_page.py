@@ -123,7 +123,7 @@ def _original(view: TokenView, proposal: Proposal) -> str:
     rank = ""
     if proposal.true_rank is not None:
         rank = f", rank {proposal.true_rank:,}"
-    seen = "" if proposal.shown != view.token else " (left in sight)"
+    seen = " (left in sight)" if proposal.shown == view.token else ""
     text = f"{view.token}{seen}: {percent(proposal.true_probability)}{rank}"
     return f"<br>original {_escape(text)}"
 

@@ -22,6 +22,7 @@ from electra_tf.inspection.fill_mask import (
 from electra_tf.inspection.glass import (
     CHOSEN,
     DRAWN,
+    LEFT_OUT,
     NONE,
     Choice,
     Glass,
@@ -41,6 +42,7 @@ from electra_tf.inspection.model_kind import (
 )
 from electra_tf.inspection.sentences import encode_with_masks, framed, padded
 from electra_tf.pretraining import electric, sampling
+from electra_tf.pretraining.generator import GeneratorKind
 from electra_tf.pretraining.loading import PretrainedModel
 
 
@@ -245,8 +247,9 @@ class LookingGlass:
                 _softmax(outputs["sampling_logits"][slot])[sampled_id]
             )
         above = int((probabilities > probabilities[token_id]).sum())
+        sees_masks = self.pretrained.model.kind is not GeneratorKind.TWO_TOWER
         return Proposal(
-            shown=self._name(shown_id),
+            shown=self._name(shown_id) if sees_masks else LEFT_OUT,
             candidates=candidates,
             true_probability=float(probabilities[token_id]) if known else None,
             true_rank=above + 1 if known and self._proposes else None,

@@ -76,8 +76,8 @@ def describe(pretrained: PretrainedModel) -> list[str]:
         )
     if model.kind is GeneratorKind.TWO_TOWER:
         notes.append(
-            "The two-tower generator sees no [MASK]: it reads the whole text"
-            " and predicts each token from those before and after it."
+            "The two-tower generator sees no [MASK]: it predicts each token"
+            " from all the others, which it reads as they are."
         )
     if pretrained.is_electric:
         notes.append(

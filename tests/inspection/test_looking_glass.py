@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.inspection.glass import Choice, Judgement
+from electra_tf.inspection.glass import LEFT_OUT, Choice, Judgement
 from electra_tf.inspection.looking_glass import LookingGlass
 from electra_tf.pretraining import electric
 
@@ -157,6 +157,7 @@ def test_a_uniform_generator_samples_without_proposing(pretrained):
 def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
     model = pretrained("electric")
     seen = LookingGlass(model).look(SENTENCE, Choice(words=("that", "cat")))
+    assert {v.proposal.shown for v in seen.tokens if v.proposal} == {LEFT_OUT}
     features = judged_features(model, seen)
     energies = electric.discriminator_energies(model.model, features)[0]
     original = tf.constant(
