@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that give each word a tag.
 
-`serve_words` takes `words` [B]: the words of a sentence, one a line (with line
-feeds between them), just as the task's files have them. `serve_text` takes
+`serve_words` takes `words` [B]: the words of a sentence, just as the task's
+files have them, with a line feed between them, so that they may hold spaces; in
+a string without a line feed spaces separate them. `serve_text` takes
 `text` [B] and finds the words itself, as `text/word_spans.py` does: white
 space separates them, punctuation marks and Chinese characters are words of
 their own. (What the files of most tasks have as a word, such as "U.S.", may be
@@ -162,12 +163,7 @@ class TaggingModule(TaskModule):
 
         @tf.function(input_signature=[strings])
         def serve_words(words: tf.Tensor) -> Outputs:
-            split = tf.strings.split(words, "\n")
-            # Splitting nothing gives one empty word.
-            some = tf.repeat(words != "", split.row_lengths())
-            return self.compute_words(
-                tf.ragged.boolean_mask(split, split.with_values(some))
-            )
+            return self.compute_words(split_given_words(words))
 
         return {
             **self.ids_signatures(self.compute),
@@ -195,3 +191,23 @@ class TaggingModule(TaskModule):
             "probabilities": tf.nn.softmax(logits),
             "logits": logits,
         }
+
+
+def split_given_words(sentences: tf.Tensor) -> tf.RaggedTensor:
+    """Splits sentences that come as words.
+
+    Args:
+      sentences: string [B], words with line feeds between them, which may be
+        empty; or, in strings without a line feed, with spaces.
+
+    Returns:
+      string [B, (N)]; no words of an empty string.
+    """
+    without = tf.strings.regex_replace(sentences, "\n", "")
+    spaced = tf.strings.regex_replace(sentences, "^ +| +$", "")
+    spaced = tf.strings.regex_replace(spaced, " +", "\n")
+    lines = tf.where(without == sentences, spaced, sentences)
+    split = tf.strings.split(lines, "\n")
+    # Splitting nothing gives one empty word.
+    some = tf.repeat(lines != "", split.row_lengths())
+    return tf.ragged.boolean_mask(split, split.with_values(some))

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from electra_tf.export.modules import make_task_module
 from electra_tf.export.saved_model import export
+from electra_tf.export.tagging import split_given_words
 from electra_tf.export.tagging_windows import place_words
 from electra_tf.export.tagging_words import LowercaseWordEncoder
 from electra_tf.finetuning.tagging.task import TaggingExample
@@ -178,6 +179,19 @@ def test_words_become_the_pieces_that_the_aligner_gives(tiny_vocab, model):
     assert ids.to_list() == [aligner.encode_word(word) for word in words]
 
 
+def test_words_come_one_a_line_or_between_spaces():
+    given = [b"a b  c", b" a ", b"a b\nc", b"\na\n", b"", b" ", b"\xff b"]
+    assert split_given_words(tf.constant(given)).to_list() == [
+        [b"a", b"b", b"c"],
+        [b"a"],
+        [b"a b", b"c"],
+        [b"", b"a", b""],
+        [],
+        [],
+        [b"\xff", b"b"],
+    ]
+
+
 def test_a_saved_model_tags_alike_elsewhere(model, tmp_path, ask_elsewhere):
     loaded, module = model("as the original")
     folder = export(module, str(tmp_path / "served"))
@@ -185,7 +199,9 @@ def test_a_saved_model_tags_alike_elsewhere(model, tmp_path, ask_elsewhere):
     text = "Was the King's city  in \u4e2d\u6587? caf\u00e9"
     spoilt = b"the k\xffing in \xc3 a"
     huge = "the king of z " * 3000
-    ids = np.random.default_rng(0).integers(0, 200, [3, 17], np.int32)
+    random_ = np.random.default_rng(0)
+    shapes = [(3, 17), (1, 1), (64, 9), (1, 512)]
+    rows = [random_.integers(0, 200, shape, np.int32) for shape in shapes]
     none = np.zeros([0, 0], np.int32)
     answers = ask_elsewhere(
         folder,
@@ -195,9 +211,12 @@ def test_a_saved_model_tags_alike_elsewhere(model, tmp_path, ask_elsewhere):
             ("serve_text", {"text": [b""]}),
             ("serve_text", {"text": [huge.encode()]}),
             ("serve_words", {"words": [b"", b"a"]}),
-            (
-                "serving_default",
-                {"input_ids": ids, "input_mask": none, "segment_ids": none},
+            *(
+                (
+                    "serving_default",
+                    {"input_ids": ids, "input_mask": none, "segment_ids": none},
+                )
+                for ids in rows
             ),
         ],
     )
@@ -218,7 +237,8 @@ def test_a_saved_model_tags_alike_elsewhere(model, tmp_path, ask_elsewhere):
     assert 0 < answers[3]["n_read"][0] < 48 or answers[3]["n_read"][0] == 0
     assert (answers[3]["tags"] != b"").all()
     assert answers[4]["n_words"].tolist() == [0, 1]
-    _check_positions(loaded, ids, answers[5])
+    for ids, found in zip(rows, answers[5:], strict=True):
+        _check_positions(loaded, ids, found)
 
 
 def _check_positions(loaded, ids, found):
