@@ -5,6 +5,7 @@
 Everything that colour says is written out as well.
 """
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from electra_tf.inspection.glass import DRAWN, NONE, Glass, TokenView
@@ -47,7 +48,8 @@ def draw(glass: Glass, paint: Paint, width: int = 80) -> str:
     proposals = list(_proposals(glass, paint))
     if proposals:
         lines += [paint.bold("generator's proposals"), *proposals, ""]
-    lines += [summary(glass), *(f"- {note}" for note in glass.notes)]
+    for text in (summary(glass), *(f"- {note}" for note in glass.notes)):
+        lines += textwrap.wrap(text, width)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -70,7 +72,10 @@ def _how(glass: Glass) -> list[str]:
         DRAWN: f"masked: drawn, seed {glass.seed}",
         NONE: "masked: nothing; judged as it is",
     }
-    chosen = f"masked: as chosen, samples of seed {glass.seed}"
+    sampled = any(v.proposal and v.proposal.sampled for v in glass.tokens)
+    chosen = "masked: as chosen"
+    if sampled:
+        chosen += f", samples of seed {glass.seed}"
     return [printable(glass.text), how.get(glass.masking, chosen)]
 
 
