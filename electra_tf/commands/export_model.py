@@ -220,6 +220,12 @@ def _load_pretrained(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
             f" {', '.join(heads)}. (A fine-tuned model's folder has a"
             " config.json with task_names.)"
         )
+    for name in ("task", "task_config"):
+        if getattr(args, name) is not None:
+            raise UserError(
+                f"--{name}: {args.model} is not fine-tuned on any task; leave"
+                " it out."
+            )
     loaded = load_pretrained(args.model, args.vocab_file, _hparams(args))
     length = args.max_seq_length
     positions = loaded.model.encoder_config.max_position_embeddings

@@ -32,6 +32,7 @@ Loaded = FinetunedModel | PretrainedModel
 # Inputs of `serve_text` that the card shows the answers to.
 PROBES = ("The film was good.", "", "Ein Beispiel: 42 cafés in Paris?")
 _SETTLED = ("default", "derived")
+_SAID_ELSEWHERE = ("model_name", "task_names")
 _KEPT_PROBE = 8
 
 
@@ -88,6 +89,7 @@ def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
         name: value
         for name, value in module.config()["hparams"].items()
         if origins.get(name, "argument") not in _SETTLED
+        and name not in _SAID_ELSEWHERE
     }
     facts = {
         "name": config.model_name if finetuned else _folder_name(path),
@@ -257,7 +259,7 @@ def _corpus(loaded: PretrainedModel) -> dict[str, Any]:
 def _finetuning_metrics(
     loaded: FinetunedModel, name: str | None
 ) -> dict[str, Any]:
-    found = _read_json(loaded.config.results_json)
+    found = _results(loaded)
     here = os.path.basename(loaded.folder)
     for record in found.get("trials", []):
         if os.path.basename(record.get("model_dir", "")) != here:
@@ -271,6 +273,16 @@ def _finetuning_metrics(
             "global_step": record.get("global_step"),
         }
     return {}
+
+
+def _results(loaded: FinetunedModel) -> dict[str, Any]:
+    """The run's results file; the run's folders may have moved together."""
+    stored = _read_json(os.path.join(loaded.folder, "config.json"))
+    places = [loaded.config.results_json]
+    if stored.get("results_json") and stored.get("model_dir"):
+        inner = os.path.relpath(stored["results_json"], stored["model_dir"])
+        places.append(os.path.normpath(os.path.join(loaded.folder, inner)))
+    return next(filter(None, map(_read_json, places)), {})
 
 
 def _pretraining_metrics(loaded: PretrainedModel) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
+from configure.errors import UserError
 from electra_tf.export.packing import Inputs, cut, pack
 from electra_tf.export.signatures import (
     Outputs,
@@ -155,6 +156,16 @@ class ElectricModule(PretrainedModule):
     """Electric's discriminator: how likely a text is, in one pass."""
 
     KIND = "electric"
+
+    def check(self) -> None:
+        """See the base class."""
+        super().check()
+        if not self.loaded.is_electric:
+            raise UserError(
+                f"{self.loaded.path} is not an Electric model: its"
+                " discriminator's logits are no energies. If it is one, say"
+                " so: --hparams='{\"electric_objective\": true}'."
+            )
 
     def compute(self, inputs: Inputs) -> Outputs:
         """See the base class."""

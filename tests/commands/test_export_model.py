@@ -1,0 +1,156 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The command writes what was asked for, or says in a line why not."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.commands import export_model
+
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 64,
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, tiny_vocab):
+    """A fine-tuned and a pre-trained model's folder."""
+    from configure.finetuning import FinetuningConfig
+    from configure.pretraining import PretrainingConfig
+    from electra_tf.checkpoints import electra_config, native
+    from electra_tf.checkpoints.weights import ModelWeights
+    from electra_tf.finetuning.model import FinetuningModel
+    from electra_tf.finetuning.registry import get_tasks
+    from electra_tf.pretraining.model import PretrainingModel
+    from electra_tf.training import checkpointing
+
+    place = tmp_path_factory.mktemp("models")
+    settings = {
+        "vocab_file": tiny_vocab,
+        "vocab_size": 200,
+        "embedding_size": 8,
+        "max_seq_length": 32,
+        "model_hparam_overrides": SIZES,
+    }
+    config = FinetuningConfig.create(
+        "tiny",
+        str(place),
+        task_names=["cola", "sst"],
+        init_checkpoint=None,
+        model_dir=str(place / "m_1"),
+        **settings,
+    )
+    found = {}
+    pretraining = PretrainingConfig.create("tiny", str(place), **settings)
+    for name, used, model in (
+        ("m_1", config, FinetuningModel(config, get_tasks(config))),
+        ("pre", pretraining, PretrainingModel(pretraining)),
+    ):
+        folder = str(place / name)
+        variables = native.variables_by_name(model.variables)
+        weights = ModelWeights(variables, 7, folder)
+        native.write_native(weights, os.path.join(folder, "model.ckpt-7"))
+        checkpointing.write_config(folder, used.to_json())
+        if name == "pre":
+            electra_config.write_electra_config(folder, used.as_dict())
+        with open(tiny_vocab) as file, open(f"{folder}/vocab.txt", "w") as to:
+            to.write(file.read())
+        found[name] = folder
+    return found["m_1"], found["pre"]
+
+
+def _run(*words):
+    export_model.main(export_model.parse_flags(["export_model", *words]))
+
+
+def test_a_task_of_a_finetuned_model_is_exported_and_checked(
+    folders, tmp_path, capsys
+):
+    finetuned, _ = folders
+    output = str(tmp_path / "served")
+    _run("--model", finetuned, "--output_dir", output, "--task=sst")
+    said = capsys.readouterr().out
+    assert f"classification (sst) -> {output}/1" in said
+    assert "serve_text(text) -> label, label_id, logits" in said
+    assert "2 labels: 0, 1" in said
+    assert sorted(os.listdir(f"{output}/1")) == [
+        "MODEL_CARD.md",
+        "assets",
+        "assets.extra",
+        "fingerprint.pb",
+        "saved_model.pb",
+        "variables",
+    ]
+    with open(f"{output}/1/assets.extra/config.json") as file:
+        assert json.load(file)["task"] == "sst"
+    _run("--check", f"{output}/1")
+    assert "says what is measured" in capsys.readouterr().out
+    with pytest.raises(UserError, match="1 is there already"):
+        _run(
+            *("--model", finetuned, "--output_dir", output),
+            *("--task=sst", "--version=1"),
+        )
+
+
+def test_mistakes_are_told_and_nothing_is_written(folders, tmp_path):
+    finetuned, pretrained = folders
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "mine.txt").write_text("mine")
+    output = tmp_path / "served"
+    cases = [
+        (finetuned, [], "several tasks; choose one of its tasks: cola, sst"),
+        (finetuned, ["--task=mnli"], "has no mnli"),
+        (finetuned, ["--head=fill_mask"], "--head: .*is fine-tuned, and has"),
+        (pretrained, [], "--head is missing, but .*say what"),
+        (pretrained, ["--head=task"], "--head is 'task', but"),
+        (pretrained, ["--head=electric"], "is not an Electric model"),
+        (pretrained, ["--head=encoder", "--task=sst"], "--task: .*not fine-t"),
+        (str(empty), ["--head=encoder"], "empty"),
+        (str(tmp_path / "no"), ["--head=encoder"], "no"),
+        (
+            pretrained,
+            ["--head=encoder", "--vocab_file=no.txt"],
+            "'no.txt' does not exist",
+        ),
+        (pretrained, ["--head=encoder", "--max_seq_length=65"], "64 positions"),
+        (pretrained, ["--head=encoder", "--max_seq_length=2"], "5 or more"),
+        (pretrained, ["--head=fill_mask", "--top_k=0"], "1 or more"),
+        (finetuned, ["--tflite=int4"], "--tflite: expected some of"),
+    ]
+    for model, words, message in cases:
+        with pytest.raises(UserError, match=message):
+            _run("--model", model, "--output_dir", str(output), *words)
+        assert not output.exists(), words
+    with pytest.raises(UserError, match=r"holds other files \(mine.txt\)"):
+        _run("--model", pretrained, "--output_dir", str(full))
+
+
+def test_flags_are_explained_and_a_mistake_costs_a_line(tmp_path):
+    command = [sys.executable, "-m", "electra_tf.commands.export_model"]
+    shown = subprocess.run(
+        [*command, "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "--tflite KINDS" in shown and "--head HEAD" in shown
+    for words, code, text in (
+        (["--head=nonsense"], 2, "invalid choice: 'nonsense'"),
+        (["--model=x"], 2, "--output_dir is missing"),
+        (["--check", str(tmp_path)], 1, "--check:"),
+    ):
+        done = subprocess.run(
+            [*command, *words], capture_output=True, text=True, check=False
+        )
+        lines = [n for n in done.stderr.splitlines() if "error:" in n]
+        assert done.returncode == code and len(lines) == 1
+        assert text in lines[0] and "Traceback" not in done.stderr

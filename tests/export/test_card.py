@@ -1,0 +1,127 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A model card says what is measured on the files, and a check finds lies."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.export.card_check import check_card, write_card
+from electra_tf.export.card_facts import recorded
+from electra_tf.export.modules import make_task_module
+from electra_tf.export.saved_model import export
+from electra_tf.prediction.loading import load_finetuned
+
+
+@pytest.fixture(scope="module")
+def exported(finetuned_folder, tmp_path_factory):
+    """A run with data and results, exported with its card."""
+    source = finetuned_folder("reviews", seed=11)
+    data_dir = os.path.dirname(os.path.dirname(source))
+    for split in ("train", "dev"):
+        with open(f"{data_dir}/{split}.csv", "w") as file:
+            file.write("text,label\nfine,good\n")
+    loaded = load_finetuned(source)
+    results = loaded.config.results_json
+    os.makedirs(os.path.dirname(results), exist_ok=True)
+    figures = {"accuracy": 87.5, "loss": None}
+    trial = {
+        "trial": 1,
+        "model_dir": "/elsewhere/m_1",
+        "global_step": 7,
+        "results": {"reviews": figures},
+        "details": {"reviews": {"macro_f1": 80.25}},
+    }
+    other = trial | {"model_dir": "m_2", "results": {"reviews": {"x": 1.0}}}
+    with open(results, "w") as file:
+        json.dump({"format": 1, "trials": [other, trial]}, file)
+    module = make_task_module(loaded)
+    place = str(tmp_path_factory.mktemp("cards"))
+    folder = export(
+        module, place, finish=lambda path: write_card(path, loaded, module)
+    )
+    return loaded, folder
+
+
+@pytest.fixture
+def copied(exported, tmp_path):
+    _, folder = exported
+    return shutil.copytree(folder, tmp_path / "1")
+
+
+def _card(folder):
+    with open(os.path.join(folder, "MODEL_CARD.md"), encoding="utf-8") as file:
+        return file.read()
+
+
+def test_a_card_states_task_labels_data_metrics_and_limits(exported):
+    loaded, folder = exported
+    text = _card(folder)
+    assert text.startswith("# tiny: classification (reviews)\n")
+    assert "Labels, in order: `bad`, `good`, `Übermaß`." in text
+    floats = [*loaded.model.variables]
+    count = sum(int(v.shape.num_elements()) for v in floats)
+    assert f"- {count:,} parameters: 2 layers of 16, 2 heads" in text
+    assert "- seed: 11" in text and "- updates: 7" in text
+    assert "| `train.csv` | train | 21 |" in text
+    assert "| accuracy | 87.5 |" in text and "| macro_f1 | 80.25 |" in text
+    assert "| loss | not a number |" in text and "| x |" not in text
+    assert "What is beyond 48 wordpieces is not read" in text
+    assert "development set" in text
+    assert "| `serve_text` | `text`: string [?] |" in text
+    assert loaded.config.data_dir not in text
+
+
+def test_a_card_that_is_right_passes_its_check(exported):
+    assert check_card(exported[1]) == []
+
+
+def test_results_are_found_where_the_runs_folders_moved_together(
+    exported, tmp_path
+):
+    loaded, _ = exported
+    data_dir = loaded.config.data_dir
+    moved = shutil.copytree(data_dir, tmp_path / "moved")
+    folder = moved / os.path.relpath(loaded.folder, data_dir)
+    stored = json.loads((folder / "config.json").read_text())
+    for name in ("results_json", "model_dir"):
+        inner = os.path.relpath(stored[name], data_dir)
+        stored[name] = os.path.join("/gone/long/ago", inner)
+        stored["_origins"][name] = "json"
+    (folder / "config.json").write_text(json.dumps(stored))
+    again = load_finetuned(str(folder), task_config=str(moved / "task.json"))
+    facts = recorded(again, make_task_module(again))
+    assert facts["metrics"]["figures"]["accuracy"] == 87.5
+
+
+def test_an_edited_card_is_found_out(copied):
+    card = copied / "MODEL_CARD.md"
+    card.write_text(_card(copied).replace("87.5", "97.5"))
+    problems = check_card(str(copied))
+    assert any("says '| accuracy | 97.5 |'" in text for text in problems)
+    assert any("lacks '| accuracy | 87.5 |'" in text for text in problems)
+
+
+def test_changed_weights_are_found_out(copied):
+    weights = copied / "variables" / "variables.data-00000-of-00001"
+    content = bytearray(weights.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 400] = bytes(400)
+    weights.write_bytes(bytes(content))
+    problems = "\n".join(check_card(str(copied)))
+    assert "sha256: stated" in problems or "cannot be loaded" in problems
+
+
+def test_a_changed_vocabulary_is_found_out(copied):
+    vocab = copied / "assets.extra" / "vocab.txt"
+    vocab.write_text(vocab.read_text() + "more\n")
+    problems = "\n".join(check_card(str(copied)))
+    assert "vocabulary.tokens: stated 200, is 201" in problems
+
+
+def test_what_is_no_export_has_no_card_to_check(tmp_path):
+    with pytest.raises(UserError, match=r"--check: .*is not there; expected"):
+        check_card(str(tmp_path))

@@ -1,0 +1,93 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""LiteRT (and, with the extra, ONNX) files give the SavedModel's numbers."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.export import lite, onnx_file
+from electra_tf.export.conversions import compare, sample_inputs
+from electra_tf.export.modules import make_task_module
+from electra_tf.export.pretrained_heads import ReplacedTokensModule
+from electra_tf.prediction.loading import load_finetuned, load_pretrained
+
+
+@pytest.fixture(scope="module")
+def modules(finetuned_folder, pretrained_folder):
+    return {
+        "reviews": make_task_module(
+            load_finetuned(finetuned_folder("reviews"))
+        ),
+        "judge": ReplacedTokensModule(load_pretrained(pretrained_folder())),
+    }
+
+
+def _numbers(module, batches):
+    outputs = [module.compute(batch) for batch in batches]
+    return [
+        {n: v for n, v in found.items() if v.dtype != tf.string}
+        for found in outputs
+    ]
+
+
+def _vocab(module):
+    ids = tf.range(module.tokenizer.vocab_size)
+    tokens = module.tokenizer.id_to_token(ids).numpy()
+    return [token.decode() for token in tokens]
+
+
+@pytest.mark.parametrize("name", ["reviews", "judge"])
+def test_float_files_are_equal_and_dynamic_ones_near(name, modules, tmp_path):
+    module = modules[name]
+    lite.write_lite(module, str(tmp_path), ["float", "dynamic"])
+    batches = sample_inputs(_vocab(module), 512)
+    wanted = _numbers(module, batches)
+    sizes = {}
+    for kind, tolerance in (("float", 1e-5), ("dynamic", 0.5)):
+        content = (tmp_path / "lite" / f"model_{kind}.tflite").read_bytes()
+        sizes[kind] = len(content)
+        run = lite.runner(content)
+        # One file, shapes of every size in turn.
+        got = [run(*batch) for batch in batches]
+        assert [set(g) for g in got] == [set(w) for w in wanted]
+        largest, mean, same = compare(wanted, got)
+        assert mean <= largest < tolerance
+        if kind == "float" and same is not None:
+            assert same == 1.0
+    assert sizes["dynamic"] < sizes["float"]
+
+
+def test_comparing_tells_changes_of_floats_and_of_choices():
+    one = {"a": np.array([1.0, 2.0]), "i": np.array([1, 2, 3, 4])}
+    other = {"a": np.array([1.0, 2.5]), "i": np.array([1, 2, 3, 5])}
+    assert compare([one], [other]) == (0.5, 0.25, 0.75)
+    assert compare([one], [{"a": one["a"]}]) == (0.0, 0.0, None)
+
+
+def test_an_unknown_kind_is_refused():
+    assert lite.check_kinds(["float", "float"]) == ["float"]
+    with pytest.raises(UserError, match="--tflite: expected some of float, dy"):
+        lite.check_kinds(["int8"])
+
+
+def test_onnx_without_its_packages_says_how_to_get_them(monkeypatch):
+    def absent(name):
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr(onnx_file.importlib, "import_module", absent)
+    with pytest.raises(UserError, match=r"--onnx needs tf2onnx.*\[onnx\]"):
+        onnx_file.check_installed()
+
+
+def test_onnx_files_are_equal(modules, tmp_path):
+    pytest.importorskip("tf2onnx")
+    pytest.importorskip("onnxruntime")
+    module = modules["reviews"]
+    onnx_file.write_onnx(module, str(tmp_path))
+    run = onnx_file.runner((tmp_path / "onnx" / "model.onnx").read_bytes())
+    batches = sample_inputs(_vocab(module), 512)
+    got = [run(*batch) for batch in batches]
+    largest, _, same = compare(_numbers(module, batches), got)
+    assert largest < 1e-5 and same == 1.0

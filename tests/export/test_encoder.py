@@ -1,0 +1,167 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The bare encoder is what tensorflow_hub expects of a text encoder."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from configure.errors import UserError
+from electra_tf.export.encoder import EncoderModule
+from electra_tf.export.saved_model import export
+from electra_tf.prediction.loading import load_finetuned, load_pretrained
+
+hub = pytest.importorskip("tensorflow_hub")
+NAMES = ("input_word_ids", "input_mask", "input_type_ids")
+TEXTS = ["The cat, the dog.", "", "of " * 40]
+
+
+@pytest.fixture(scope="module")
+def exported(pretrained_folder, tmp_path_factory):
+    loaded = load_pretrained(pretrained_folder())
+    place = str(tmp_path_factory.mktemp("encoder"))
+    return loaded, export(EncoderModule(loaded, max_seq_length=24), place)
+
+
+@pytest.fixture(scope="module")
+def layers(exported):
+    _, folder = exported
+    return (
+        hub.KerasLayer(f"{folder}/preprocessor"),
+        hub.KerasLayer(folder, trainable=True),
+    )
+
+
+def _rows(loaded, texts, length):
+    vocab, tokenizer = loaded.tokenizer.vocab, loaded.tokenizer
+    rows = [
+        [vocab["[CLS]"], *tokenizer.encode(t)[: length - 2], vocab["[SEP]"]]
+        for t in texts
+    ]
+    return np.array([r + [0] * (length - len(r)) for r in rows], np.int32)
+
+
+def test_preprocessor_and_encoder_give_the_models_vectors(exported, layers):
+    loaded, _ = exported
+    preprocess, encoder = layers
+    text = tf_keras.layers.Input(shape=(), dtype=tf.string)
+    model = tf_keras.Model(text, [preprocess(text), encoder(preprocess(text))])
+    inputs, outputs = model(tf.constant(TEXTS))
+    ids = _rows(loaded, TEXTS, 24)
+    np.testing.assert_array_equal(inputs["input_word_ids"], ids)
+    np.testing.assert_array_equal(inputs["input_mask"], ids != 0)
+    assert not inputs["input_type_ids"].numpy().any()
+    wanted = loaded.model.discriminator(*(inputs[name] for name in NAMES))
+    for name in ("pooled_output", "default"):
+        np.testing.assert_allclose(
+            outputs[name], wanted.pooled_output, atol=1e-5
+        )
+    sequence = wanted.sequence_output
+    np.testing.assert_allclose(outputs["sequence_output"], sequence, atol=1e-5)
+    assert len(outputs["encoder_outputs"]) == 2
+    for got, layer in zip(
+        outputs["encoder_outputs"], wanted.layers, strict=True
+    ):
+        np.testing.assert_allclose(got, layer, atol=1e-5)
+
+
+def test_pairs_are_packed_to_any_length(exported, layers):
+    loaded, _ = exported
+    parts = layers[0].resolved_object
+    tokenize = hub.KerasLayer(parts.tokenize)
+    tokens = [tokenize(tf.constant([t])) for t in ("a cat", "the dog")]
+    special = parts.tokenize.get_special_tokens_dict()
+    vocab = loaded.tokenizer.vocab
+    assert special["start_of_sequence_id"] == vocab["[CLS]"]
+    assert special["end_of_segment_id"] == vocab["[SEP]"]
+    assert special["padding_id"] == 0 and special["mask_id"] == vocab["[MASK]"]
+    assert special["vocab_size"] == 200
+    a, b = (loaded.tokenizer.encode(t) for t in ("a cat", "the dog"))
+    for length in (7, 16):
+        pack = hub.KerasLayer(
+            parts.bert_pack_inputs, arguments={"seq_length": length}
+        )
+        got = pack(tokens)
+        kept = {16: (a, b), 7: (a[:2], b[:2])}[length]
+        row = [vocab["[CLS]"], *kept[0], vocab["[SEP]"]]
+        types = [0] * len(row) + [1] * (len(kept[1]) + 1)
+        row += [*kept[1], vocab["[SEP]"]]
+        padding = [0] * (length - len(row))
+        assert got["input_word_ids"].numpy().tolist() == [row + padding]
+        assert got["input_type_ids"].numpy().tolist() == [types + padding]
+    whole = parts.bert_pack_inputs([tokens[0]])
+    assert whole["input_word_ids"].shape == (1, 24)
+
+
+def test_the_encoder_can_be_trained_with_dropout(exported, layers):
+    loaded, _ = exported
+    preprocess, encoder = layers
+    inputs = preprocess(tf.constant(TEXTS))
+    assert len(encoder.trainable_weights) == len(
+        loaded.model.discriminator.variables
+    )
+    still = [encoder(inputs, training=False) for _ in range(2)]
+    np.testing.assert_array_equal(*(o["pooled_output"] for o in still))
+    moving = [encoder(inputs, training=True) for _ in range(2)]
+    assert np.abs(np.subtract(*(o["pooled_output"] for o in moving))).max() > 0
+
+    def loss(function):
+        with tf.GradientTape() as tape:
+            value = tf.reduce_sum(tf.square(function()))
+        return tape, value
+
+    tape, value = loss(lambda: encoder(inputs)["pooled_output"])
+    got = tape.gradient(value, encoder.trainable_weights)
+    discriminator = loaded.model.discriminator
+    tape, value = loss(
+        lambda: discriminator(*(inputs[name] for name in NAMES)).pooled_output
+    )
+    wanted = tape.gradient(value, discriminator.variables)
+    for one, other in zip(got, wanted, strict=True):
+        one, other = (np.asarray(tf.convert_to_tensor(g)) for g in (one, other))
+        np.testing.assert_allclose(one, other, atol=1e-4, rtol=1e-3)
+
+
+def test_it_is_served_as_well(exported, ask_elsewhere):
+    loaded, folder = exported
+    texts = [text.encode() for text in TEXTS]
+    (got,) = ask_elsewhere(folder, [("serve_text", {"text": texts})])
+    ids = _rows(loaded, TEXTS, 24)
+    mask = (ids != 0).astype(np.int32)
+    wanted = loaded.model.discriminator(
+        *map(tf.constant, (ids, mask, 0 * mask))
+    )
+    np.testing.assert_allclose(
+        got["pooled_output"], wanted.pooled_output, atol=1e-5
+    )
+    real = mask.astype(bool)
+    np.testing.assert_allclose(
+        got["sequence_output"][real],
+        wanted.sequence_output.numpy()[real],
+        atol=1e-5,
+    )
+    assert got["truncated"].tolist() == [False, False, True]
+
+
+def test_masked_lms_and_finetuned_models_have_one_too(
+    pretrained_folder, finetuned_folder
+):
+    masked_lm = load_pretrained(pretrained_folder(electra_objective=False))
+    inputs = [tf.constant([[101, 110, 102]]), tf.ones([1, 3], tf.int32)]
+    module = EncoderModule(masked_lm)
+    got = module.compute(module.complete(*inputs))["pooled_output"]
+    wanted = masked_lm.model.generator(*inputs, tf.zeros([1, 3], tf.int32))
+    np.testing.assert_allclose(got, wanted.pooled_output, atol=1e-5)
+    finetuned = load_finetuned(finetuned_folder("reviews"))
+    assert EncoderModule(finetuned).settings.max_seq_length == 48
+
+
+def test_a_generator_alone_has_none(pretrained_folder, tmp_path):
+    from electra_tf.pretraining.parts_export import export_parts
+
+    whole = load_pretrained(pretrained_folder())
+    export_parts(whole.config, whole.model, 7, str(tmp_path))
+    generator = load_pretrained(str(tmp_path / "export" / "generator"))
+    with pytest.raises(UserError, match="export of the encoder needs one"):
+        EncoderModule(generator)
