@@ -6,5 +6,8 @@ In: a folder that a run left, or any checkpoint. Out: labels, numbers, tags,
 answers and vectors of texts.
 May import: everything up to finetuning and pretraining; never inspection.
 
-Reading order: `loading` (folder -> model with its tokenizer).
+Reading order: `loading` (folder -> model with its tokenizer). Fine-tuned
+models: `asking` (what can be asked), `text_answers`, `tag_answers`,
+`question_answers`, `running` (rows -> outputs in batches), `predictor`. Any
+encoder: `embedding`. Files: `reading`, `writing`, `vector_files`, `progress`.
 """

@@ -380,6 +380,9 @@ async function start() {
     show(element("p", "error", "This model takes no text, only token ids."));
     return;
   }
+  // The question comes before its context, and the first text first.
+  const place = (name) => (Object.keys(FIELDS).indexOf(name) + 99) % 99;
+  model.inputs.sort((a, b) => place(a) - place(b));
   fieldsOf(model.inputs);
   byId("ask").disabled = byId("example").disabled = false;
   byId("example").addEventListener("click", example);
