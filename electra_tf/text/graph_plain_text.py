@@ -140,9 +140,8 @@ def plain_characters(do_lower_case: bool, strip_accents: bool) -> np.ndarray:
     rows = table.rows[table.pages[page] + place]
     plain = (rows & _NOT_PLAIN) == 0
     codes, rows = codes[plain], rows[plain]
-    targets = (rows & flag.CHARACTER).tolist()
-    expected = np.array([f"a{chr(c)}b".encode() for c in targets], object)
-    asked = tf.constant([f"a{chr(code)}b".encode() for code in codes])
+    asked = _between_letters(codes)
+    expected = _between_letters(rows & flag.CHARACTER)
     with tf.device("/CPU:0"):
         normalizer = _Normalizer(do_lower_case, strip_accents)
         texts, _ = normalizer.normalize(asked, with_offsets=False)
@@ -152,7 +151,15 @@ def plain_characters(do_lower_case: bool, strip_accents: bool) -> np.ndarray:
     spaces = (rows & flag.SPACE) != 0
     n_words = np.where(spaces, 2, np.where(rows & flag.ALONE, 3, 1))
     same = spaces | (texts.numpy() == expected)
-    return codes[same & (words.row_lengths().numpy() == n_words)]
+    same &= words.row_lengths().numpy() == n_words
+    if do_lower_case and not strip_accents:
+        # Lower-casing by itself keeps no offsets, so lengths must not change.
+        same &= [len(a) == len(b) for a, b in zip(asked, expected, strict=True)]
+    return codes[same]
+
+
+def _between_letters(codes: np.ndarray) -> np.ndarray:
+    return np.array([f"a{chr(code)}b".encode() for code in codes], object)
 
 
 def _has_long_part(strings: tf.Tensor) -> tf.Tensor:

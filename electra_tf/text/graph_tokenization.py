@@ -124,23 +124,16 @@ class GraphTokenizer(tf.Module):
     def _split(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
         """Gives each string to the fastest way that is right for it."""
         plain = self._plain.accepts(strings)
-        return tf.cond(
-            tf.reduce_all(plain),
-            lambda: self._plain.split(strings, with_offsets),
-            lambda: tf.cond(
-                tf.reduce_any(plain),
-                lambda: self._split_mixed(strings, plain, with_offsets),
-                lambda: self._split_any(strings, with_offsets),
-            ),
-        )
-
-    def _split_mixed(
-        self, strings: tf.Tensor, plain: tf.Tensor, with_offsets: bool
-    ) -> Pieces:
         places, others = _where(plain), _where(~plain)
-        one = self._plain.split(tf.gather(strings, places), with_offsets)
-        two = self._split_any(tf.gather(strings, others), with_offsets)
-        return _interleave(one, two, tf.concat([places, others], axis=0))
+        pieces = self._plain.split(tf.gather(strings, places), with_offsets)
+
+        def with_others() -> Pieces:
+            rest = self._split_any(tf.gather(strings, others), with_offsets)
+            return _interleave(
+                pieces, rest, tf.concat([places, others], axis=0)
+            )
+
+        return tf.cond(tf.reduce_all(plain), lambda: pieces, with_others)
 
     def _split_any(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
         decoded = self._normalizer.decode(strings)

@@ -1,0 +1,234 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF001 (look-alike letters are the point here)
+"""Where in a string the tokens of a graph come from."""
+
+import itertools
+import unicodedata
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from electra_tf.text import characters
+from electra_tf.text.graph_tokenization import GraphTokenizer
+from electra_tf.text.tokenization import FullTokenizer
+
+SETTINGS = [(True, True), (True, False), (False, True)]
+LETTERS = (
+    "abAB.,! \t\xadéÉßİΣ中가각ﬁ½…\u0301\u0308\u0323\u1b44\u302e\u034f\u200b"
+    "\ufffd\u226e\u1fef\U0001d160\U0001d165\U0001f600"
+)
+TEXTS = st.one_of(
+    st.text(st.sampled_from(LETTERS), max_size=14).map(str.encode),
+    st.text(max_size=14).map(str.encode),
+    st.lists(
+        st.sampled_from([b"\xc3", b"\xff", b"a", b" ", "é".encode(), b"\xe4"])
+    ).map(b"".join),
+)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    letters = sorted(
+        set("abcdefghijklmnopqrstuvwxyz.,!ΣσςABÉéß中\u1100\u1161\u11a8<`…½ﬁ")
+        | set("\u0301\u0308\u0323\u1b44\u302e\U0001d165\U0001d158\U0001d16e")
+    )
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ab", "##ab"]
+    tokens += [*letters, *(f"##{letter}" for letter in letters)]
+    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
+    path.write_bytes("".join(f"{token}\n" for token in tokens).encode())
+    return [
+        (GraphTokenizer(str(path), *s), FullTokenizer(str(path), *s))
+        for s in SETTINGS
+    ]
+
+
+def read_characters(raw):
+    """(character, first byte, byte after it) of what is UTF-8 in `raw`."""
+    place, found = 0, []
+    while place < len(raw):
+        for size in (1, 2, 3, 4):
+            try:
+                char = raw[place : place + size].decode()
+            except UnicodeDecodeError:
+                continue
+            if char:
+                found.append((char, place, place + size))
+                place += size
+                break
+        else:
+            place += 1
+    assert "".join(c for c, _, _ in found) == raw.decode("utf-8", "ignore")
+    return found
+
+
+def decompose(char, lower, strip):
+    text = char.lower() if lower else char
+    return unicodedata.normalize("NFD", text) if lower and strip else text
+
+
+def stretch(found, lower, strip):
+    """Lets characters end behind the dropped accents that follow them."""
+    result = []
+    for char, start, end in found:
+        text = decompose(char, lower, strip)
+        dropped = lower and strip and all(map(characters.is_accent, text))
+        if dropped and result:
+            base = next(
+                (r for r in reversed(result) if r[3]), None
+            )  # what is removed or dropped is no base
+            if base:
+                base[2] = end
+        kept = not dropped and not characters.is_removed(char)
+        result.append([char, start, end, kept])
+    return [tuple(r[:3]) for r in result]
+
+
+def parts_of(found):
+    """Characters between white space and ideographs, cleaned."""
+    part = []
+    for char, start, end in found:
+        if characters.is_removed(char):
+            continue
+        if char.isspace() or characters.is_cjk(char):
+            yield part
+            part = []
+            if characters.is_cjk(char):
+                yield [(char, start, end)]
+        else:
+            part.append((char, start, end))
+    yield part
+
+
+def normalized(part, lower, strip):
+    """(character, start, end) after lower-casing and decomposition."""
+    text = "".join(char for char, _, _ in part)
+    lowered = text.lower() if lower else text
+    place, result = 0, []
+    for char, start, end in part:
+        size = len(char.lower()) if lower else 1
+        piece = lowered[place : place + size]
+        place += size
+        if lower and strip:
+            piece = unicodedata.normalize("NFD", piece)
+        result += [(one, start, end) for one in piece]
+    assert place == len(lowered)
+    if not (lower and strip):
+        return result
+    for is_mark, run in itertools.groupby(
+        list(enumerate(result)), lambda r: unicodedata.combining(r[1][0]) > 0
+    ):
+        run = list(run)
+        if is_mark:
+            first = run[0][0]
+            moved = sorted(
+                (r[1] for r in run), key=lambda r: unicodedata.combining(r[0])
+            )
+            result[first : first + len(moved)] = moved
+    whole = "".join(char for char, _, _ in result)
+    assert whole == unicodedata.normalize("NFD", lowered)
+    return [r for r in result if not characters.is_accent(r[0])]
+
+
+def reference(tokenizer, raw, lower, strip):
+    found = stretch(read_characters(raw), lower, strip)
+    tokens = []
+    for part in parts_of(found):
+        words, last = [], False
+        for one in normalized(part, lower, strip):
+            alone = characters.is_punctuation(one[0])
+            if alone or last or not words:
+                words.append([])
+            words[-1].append(one)
+            last = alone
+        for word in words:
+            tokens += pieces_of(tokenizer, word)
+    return tokens
+
+
+def pieces_of(tokenizer, word):
+    text = "".join(char for char, _, _ in word)
+    pieces = tokenizer.wordpiece_tokenizer.split_word(text)
+    place = 0
+    for piece in pieces:
+        size = len(piece) - 2 if place else len(piece)
+        own = word if piece == "[UNK]" else word[place : place + size]
+        place += size
+        yield (
+            tokenizer.vocab[piece],
+            min(start for _, start, _ in own),
+            max(end for _, _, end in own),
+        )
+
+
+def found_in(graph, raws):
+    parts = [part.to_list() for part in graph.encode_with_offsets(raws)]
+    return [list(zip(*row, strict=True)) for row in zip(*parts, strict=True)]
+
+
+def check(pairs, raws):
+    for (graph, plain), (lower, strip) in zip(pairs, SETTINGS, strict=True):
+        wanted = [reference(plain, raw, lower, strip) for raw in raws]
+        for raw, tokens in zip(raws, wanted, strict=True):
+            assert [number for number, _, _ in tokens] == plain.encode(raw)
+        assert found_in(graph, raws) == wanted
+
+
+@hypothesis.given(raws=st.lists(TEXTS, min_size=1, max_size=6))
+def test_offsets_are_those_of_a_plain_computation(raws, pairs):
+    check(pairs, raws)
+
+
+@pytest.mark.heavy
+@hypothesis.settings(max_examples=3000, deadline=None)
+@hypothesis.given(raws=st.lists(TEXTS, min_size=1, max_size=6))
+def test_offsets_of_many_strings(raws, pairs):
+    check(pairs, raws)
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("ab c", ["ab", "c"]),
+        ("abcab", ["ab", "c", "ab"]),
+        ("É, é!", ["É", ",", "é", "!"]),
+        # An accent belongs to its letter, a removed character to nothing ...
+        ("ae\u0301 b\u200b", ["a", "e\u0301", "b"]),
+        # ... unless others of its token stand around it.
+        ("a\u200bb", ["a\u200bb"]),
+        ("a\u200bc", ["a", "c"]),
+        ("\u0301a \u0301 b", ["a", "b"]),
+        # One character, several tokens.
+        ("가", ["가", "가"]),
+        ("\u226e", ["\u226e"]),
+        ("zzz☃ b", ["zzz☃", "b"]),
+        ("中\u0301文", ["中\u0301", "文"]),
+        ("a" * 201 + " b", ["a" * 201, "b"]),
+        ("", []),
+    ],
+)
+def test_what_a_reader_sees_of_each_token(text, spans, pairs):
+    raw = text.encode()
+    [tokens] = found_in(pairs[0][0], [raw])
+    assert [raw[start:end].decode() for _, start, end in tokens] == spans
+
+
+def test_letters_whose_small_form_takes_other_bytes(pairs):
+    letters = [
+        char
+        for char in map(chr, range(0x10000))
+        if not 0xD800 <= ord(char) < 0xE000
+        and len(char.encode()) != len(char.lower().encode())
+    ]
+    assert "\u023e" in letters
+    check(pairs, [f"{char} {char}b ab".encode() for char in letters])
+
+
+def test_strings_of_a_batch_keep_to_themselves(pairs):
+    raws = [
+        text.encode() for text in ("é", "\u0301a", "", "中…", "\u0301", "b")
+    ]
+    check(pairs, raws)
+    alone = [found_in(pairs[0][0], [raw])[0] for raw in raws]
+    assert found_in(pairs[0][0], raws) == alone

@@ -1,0 +1,397 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF001 (look-alike letters are the point here)
+"""The tokenizer in a graph gives what the one in Python gives."""
+
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+
+import hypothesis
+import pytest
+import tensorflow as tf
+from hypothesis import strategies as st
+
+from configure.errors import UserError
+from electra_tf.text.basic import BasicTokenizer
+from electra_tf.text.graph_normalization import GraphNormalizer
+from electra_tf.text.graph_plain_text import plain_characters
+from electra_tf.text.graph_tokenization import GraphTokenizer
+from electra_tf.text.tokenization import FullTokenizer
+
+SETTINGS = {
+    "lower_strip": (True, True),
+    "lower_nostrip": (True, False),
+    "cased": (False, True),
+    "cased_nostrip": (False, False),
+}
+# Letters that take part in some rule, alone or with a neighbour.
+TELLING = (
+    "aAbB19.,'#[]_$ \t\n\r\x0b\x1c\x7f\x85\xad\xa0ÉéßŒœªºµ½²ſİıŒǅΣσςΐΆ'ʼΣΣ"
+    "ȷЙйїيآका়়ّড়ক়ึไำກຳ가각힣각ㄱあパｶﾞ中文豈﨎㍿ﬁ™…―“”’‘؟।၊‿"
+    "\u0300\u0301\u0308\u0323\u0327\u034f\u0345\u05b0\u0651\u0c4d\u1b44\u302e"
+    "\u302f\u20dd\ufe0f\u200b\u200d\u2028\u2029\u3000\ufeff\ufffd\ufffe\ue000"
+    "\u1fef\u037e\u0387\u2126\u212a\u212b\u226e\u1e9e\u1e9b\u0130\u0149\u01f0"
+    "\U0001d165\U0001d15e\U0001d16d\U00020000\U0002f800\U000e0100\U0001f600"
+    "\U0001f1e9\U00010400\U0010ffff\0\x01"
+)
+STRINGS = st.one_of(
+    st.text(max_size=30),
+    st.text(st.sampled_from(TELLING), max_size=20),
+    st.text(st.characters(categories=["L", "M"]), max_size=12),
+    st.text(st.characters(categories=["M", "Lm", "Sk", "Lu"]), max_size=12),
+).map(lambda text: text.encode())
+NOT_ALWAYS_UTF8 = st.one_of(
+    STRINGS,
+    st.binary(max_size=12),
+    st.lists(
+        st.sampled_from(
+            [bytes([b]) for b in b"\xc0\xc2\xe0\xed\xef\xf0\xf4\xf5\x80\xa0 a"]
+            + ["é".encode(), "中".encode(), b"\xf0\x9f\x98", b"\xed\xa0\x80"]
+        ),
+        max_size=8,
+    ).map(b"".join),
+)
+
+
+@pytest.fixture(scope="module")
+def rich_vocab(tmp_path_factory):
+    """A vocabulary in which many letters have a piece of their own.
+
+    With it different words seldom get the same ids.
+    """
+    numbers = {*range(0x21, 0x500), *range(0x500, 0x20000, 61)}
+    letters = {
+        part
+        for char in TELLING + "".join(map(chr, sorted(numbers)))
+        for form in (char, char.lower())
+        for part in form + unicodedata.normalize("NFD", form)
+        if unicodedata.category(part)[0] in "LNSPM"
+    }
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ab", "##ab"]
+    tokens += sorted(letters)
+    tokens += [f"##{letter}" for letter in sorted(letters)]
+    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
+    path.write_bytes("".join(f"{token}\n" for token in tokens).encode())
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def rich_pairs(rich_vocab):
+    return {
+        name: (
+            GraphTokenizer(rich_vocab, *setting),
+            FullTokenizer(rich_vocab, *setting),
+        )
+        for name, setting in SETTINGS.items()
+        if name != "cased_nostrip"  # the same as "cased"
+    }
+
+
+@pytest.fixture(scope="module")
+def tiny_pair(tiny_vocab):
+    return GraphTokenizer(tiny_vocab), FullTokenizer(tiny_vocab)
+
+
+def as_bytes(text):
+    return text if isinstance(text, bytes) else text.encode()
+
+
+def differing(pair, texts):
+    """Those that do not get the ids which Python gives them."""
+    graph, plain = pair
+    got = graph.encode([as_bytes(text) for text in texts]).to_list()
+    assert len(got) == len(texts)
+    return [
+        text
+        for text, ids in zip(texts, got, strict=True)
+        if ids != plain.encode(text)
+    ]
+
+
+@pytest.fixture(scope="module")
+def golden_pairs(golden_dir):
+    vocab_file = str(golden_dir / "vocab.txt")
+    return {
+        name: (
+            GraphTokenizer(vocab_file, *setting),
+            FullTokenizer(vocab_file, *setting),
+        )
+        for name, setting in SETTINGS.items()
+    }
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_every_recorded_string_gets_the_ids_that_python_gives(
+    setting, golden_dir, golden_pairs
+):
+    recorded = json.loads((golden_dir / "tokenization_dev.json").read_text())
+    texts = [
+        example["text"].encode("utf-8", "surrogatepass")
+        for example in recorded["examples"]
+    ]
+    assert len(texts) == 1571
+    assert differing(golden_pairs[setting], texts) == []
+    # Each alone, too: a batch must not lend a string its neighbours' way.
+    for text in texts[::40]:
+        assert differing(golden_pairs[setting], [text]) == []
+
+
+def test_recorded_ids(golden_dir, golden_pairs):
+    if unicodedata.unidata_version != "14.0.0":
+        pytest.skip("recorded with Unicode 14.0; other tests cover others")
+    recorded = json.loads((golden_dir / "tokenization_dev.json").read_text())
+    examples = recorded["examples"]
+    graph, _ = golden_pairs["lower_strip"]
+    texts = [e["text"].encode("utf-8", "surrogatepass") for e in examples]
+    wanted = [example["lower_strip_ids"] for example in examples]
+    assert graph.encode(texts).to_list() == wanted
+
+
+def split(normalizer, texts):
+    words = normalizer.split(normalizer.decode(tf.constant(texts)))
+    return tf.RaggedTensor.from_row_splits(
+        words.values, words.string_splits
+    ).to_list()
+
+
+@pytest.mark.parametrize("setting", [(True, True), (True, False), (False, 0)])
+def test_words_around_every_character(setting):
+    graph, plain = GraphNormalizer(*setting), BasicTokenizer(*setting)
+    chars = [
+        chr(number)
+        for number in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(number)) not in ("Cn", "Co", "Cs")
+        and not "\u4e02" < chr(number) < "\u9ff0"  # one like the other
+        and not "\uac22" < chr(number) < "\ud7a0"
+        and not "\U00020002" < chr(number) < "\U0002a6d0"
+        and not "\U0002a702" < chr(number) < "\U0002b730"
+        and not "\U0002b822" < chr(number) < "\U0002ebd0"
+    ]
+    chars += ["\U000a0000", "\ue000", "\U0010ffff", "\u0378"]
+    texts = [f"a{char}Σ {char}AΣ{char}" for char in chars]
+    got = split(graph, [text.encode() for text in texts])
+    wanted = [[w.encode() for w in plain.tokenize(text)] for text in texts]
+    assert len(texts) > 40_000
+    assert got == wanted
+
+
+def test_every_usual_character_by_itself_in_a_word(rich_pairs):
+    # One unusual character makes a whole string take the slow way.
+    letters = [chr(number) for number in range(0x250)]
+    letters += [chr(number) for number in range(0x2000, 0x2100)]
+    letters += list(TELLING)
+    for pair in rich_pairs.values():
+        assert differing(pair, [f"x{letter}y" for letter in letters]) == []
+
+
+@pytest.mark.parametrize("setting", [(True, True), (True, False), (False, 0)])
+def test_plain_strings_may_hold_every_character_that_comes_out_right(
+    setting, tmp_path
+):
+    codes = plain_characters(*map(bool, setting))
+    assert codes.size > 30_000
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "b", "##b"]
+    plain = BasicTokenizer(*setting)
+    texts = [f"b{chr(code)}b" for code in codes[::3]]
+    words = {word: None for text in texts for word in plain.tokenize(text)}
+    path = tmp_path / "vocab.txt"
+    path.write_bytes("\n".join([*tokens, *words]).encode())
+    pair = (
+        GraphTokenizer(str(path), *setting),
+        FullTokenizer(str(path), *setting),
+    )
+    assert differing(pair, texts) == []
+    assert pair[0]._plain.accepts(texts).numpy().all()
+
+
+@pytest.mark.parametrize("setting", ["lower_strip", "lower_nostrip", "cased"])
+@hypothesis.given(texts=st.lists(NOT_ALWAYS_UTF8, min_size=1, max_size=8))
+def test_strings_over_all_of_unicode(setting, texts, rich_pairs):
+    assert differing(rich_pairs[setting], texts) == []
+
+
+@pytest.mark.heavy
+def test_twenty_thousand_strings(rich_pairs):
+    texts = []
+
+    @hypothesis.settings(max_examples=20_000, deadline=None, database=None)
+    @hypothesis.given(STRINGS | NOT_ALWAYS_UTF8)
+    def draw(text):
+        texts.append(text)
+
+    draw()
+    assert len(texts) >= 20_000
+    for pair in rich_pairs.values():
+        for start in range(0, len(texts), 1000):
+            assert differing(pair, texts[start : start + 1000]) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("setting", ["lower_strip", "lower_nostrip", "cased"])
+def test_every_line_of_the_corpus(setting, reference_dir, golden_pairs):
+    pair = golden_pairs[setting]
+    files = sorted((reference_dir / "data" / "pretrain_corpus").iterdir())
+    assert files
+    n_lines = 0
+    for file in files:
+        lines = file.read_bytes().split(b"\n")
+        n_lines += len(lines)
+        for start in range(0, len(lines), 2000):
+            assert differing(pair, lines[start : start + 2000]) == []
+    assert n_lines > 300_000
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "中", "가", "\U00010400", "ß"])
+def test_words_of_more_than_200_characters_are_unknown(letter, rich_pairs):
+    for pair in rich_pairs.values():
+        texts = [
+            f"x {letter * number}, y" for number in (99, 100, 101, 199, 200)
+        ]
+        texts += [f"{letter * 201}", f"b{letter * 201}.", letter * 5000]
+        assert differing(pair, texts) == []
+    graph, _ = rich_pairs["lower_strip"]
+    if letter in "aß":
+        ids = graph.encode([f"a {letter * 201} b"]).to_list()[0]
+        assert ids[1:-1] == [graph.unk_id]
+
+
+def test_usual_text_takes_the_fast_way(tiny_pair):
+    graph, _ = tiny_pair
+    texts = [
+        "Plain words, and a line\nof 2 “quotes” – don’t worry.",
+        "Éric naïvely paid 30 € in São Paulo. " * 50,
+        "Быстрая лиса, 敏捷的棕色狐狸。",
+        "dots …",
+        "ΟΔΟΣ",
+        "가",
+        "a\x01",
+        "e\u0301",
+        b"\xff",
+        "x" * 201,
+        "",
+    ]
+    plain = graph._plain.accepts([as_bytes(text) for text in texts])
+    assert plain.numpy().tolist() == [True] * 3 + [False] * 7 + [True]
+
+
+def test_a_batch_may_be_empty_and_strings_too(tiny_pair):
+    graph, _ = tiny_pair
+    assert graph.encode(tf.constant([], tf.string)).to_list() == []
+    assert graph.encode(["", " ", "\u200b", b"\xff"]).to_list() == [[]] * 4
+    mixed = ["", "the", "", "ΟΔΟΣ the…", "", " of"]
+    assert differing(tiny_pair, mixed) == []
+    for part in graph.encode_with_offsets(tf.constant([], tf.string)):
+        assert part.to_list() == []
+
+
+def test_huge_strings(tiny_pair):
+    texts = ["the of, " * 100_000, "the ΟΔΟΣ e\u0301… " * 30_000, "a" * 500_000]
+    assert differing(tiny_pair, texts) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["a", "", "##b", "", " ", "##", "###", "##b"],
+        ["a", "a", "##b", "b", "a"],
+        ["a b", "##b c", "a\tb", "ab", "##\u200bb", "a\u0085b"],
+        ["a.", "##.", ".", "a.b", "[a]", "##a]", "#", "#a", "[UNK]b"],
+        ["##a", "b"],
+        ["x" * 300, "x" * 201, "x" * 200, "##" + "x" * 200, "a"],
+        ["A", "É", "e\u0301", "ﬁ", "\u0301", "##\u0301"],
+        ["\0", "a\0", "\ufffd", "\ue000", "##\ue000", "\ue000\ue000", "a"],
+        ["中", "##中", "中文", "a中", "##a"],
+        [],
+    ],
+)
+def test_odd_vocabularies(lines, write_vocab):
+    specials = ["[PAD]", "[CLS]", "[UNK]", "[SEP]", "[MASK]"]
+    path = write_vocab(*lines, *specials)
+    texts = ["a", "ab", "abb", "b", "a b", "a.b", "##b", "#", "##", "# b", "#a"]
+    texts += ["[UNK]", "[UNK]b", "[a]", "中文", "a中文b", "É e\u0301 ﬁ", "A"]
+    texts += ["x" * 200, "x" * 201, "x" * 400, "\0 a\0", "\ue000", "a\ue000"]
+    texts += [text + " …" for text in texts]
+    # "[UNK]" stands a chance only where it stays in capitals.
+    for lower in {True, "A" not in lines and "[UNK]b" not in lines}:
+        pair = GraphTokenizer(path, lower), FullTokenizer(path, lower)
+        assert differing(pair, texts) == []
+
+
+def test_special_tokens_and_tokens_of_ids(tiny_pair):
+    graph, plain = tiny_pair
+    specials = [graph.pad_id, graph.unk_id, graph.cls_id, graph.sep_id]
+    specials.append(graph.mask_id)
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    assert plain.convert_ids_to_tokens(specials) == tokens
+    found = graph.id_to_token([[*specials, -1], [200, 7, 8, 9, 10, 10**6]])
+    assert found.numpy()[0].tolist() == [t.encode() for t in tokens] + [
+        b"[UNK]"
+    ]
+    assert found.numpy()[1, 0] == found.numpy()[1, -1] == b"[UNK]"
+    assert found.numpy()[1, 1] == plain.inv_vocab[7].encode()
+
+
+def test_a_vocabulary_without_special_tokens_is_refused(write_vocab):
+    path = write_vocab("a", "[UNK]", "[CLS]", "[SEP]")
+    with pytest.raises(UserError, match=r"lacks \[PAD\], \[MASK\]"):
+        GraphTokenizer(path)
+
+
+def test_a_token_that_no_graph_can_hold_is_refused(write_vocab):
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    path = write_vocab(*specials, "ก" * 100)
+    with pytest.raises(UserError, match="takes 300 bytes"):
+        GraphTokenizer(path)
+
+
+def test_inside_a_function_and_a_dataset(tiny_pair):
+    graph, plain = tiny_pair
+    texts = ["The of", "ΟΔΟΣ", "and in…"]
+
+    @tf.function
+    def lengths(strings):
+        return graph.encode(strings).row_lengths()
+
+    wanted = [len(plain.encode(text)) for text in texts]
+    assert lengths(tf.constant(texts)).numpy().tolist() == wanted
+    dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2)
+    batches = [ids.to_list() for ids in dataset.map(graph.encode)]
+    assert [ids for batch in batches for ids in batch] == [
+        plain.encode(text) for text in texts
+    ]
+
+
+def test_reloaded_where_only_tensorflow_is(tiny_pair, tmp_path):
+    graph, plain = tiny_pair
+    tf.saved_model.save(graph, str(tmp_path / "model"))
+    texts = ["The of, and", "ΟΔΟΣ É ½ …", "", b"the \xff of", "a" * 300]
+    script = """
+import json, sys
+import tensorflow as tf
+import tensorflow_text
+model = tf.saved_model.load(sys.argv[1])
+texts = [bytes.fromhex(text) for text in json.load(sys.stdin)]
+ids, starts, ends = model.encode_with_offsets(tf.constant(texts, tf.string))
+assert model.encode(tf.constant(texts)).to_list() == ids.to_list()
+tokens = model.id_to_token(ids.values).numpy()
+assert not any(name.startswith("electra") for name in sys.modules)
+print(json.dumps([ids.to_list(), starts.to_list(), ends.to_list(),
+                  [token.decode() for token in tokens]]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "model")],
+        input=json.dumps([as_bytes(text).hex() for text in texts]),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+    )
+    assert done.returncode == 0, done.stderr
+    *found, tokens = json.loads(done.stdout.strip().split("\n")[-1])
+    here = graph.encode_with_offsets([as_bytes(text) for text in texts])
+    assert found == [part.to_list() for part in here]
+    assert found[0] == [plain.encode(text) for text in texts]
+    assert tokens == [t for text in texts for t in plain.tokenize(text)]
