@@ -13,6 +13,8 @@ from electra_tf.training import best, checkpointing
 from electra_tf.training.run_directory import remove_run
 
 VOCAB_FILE = electra_config.VOCAB_FILE
+# Labels that a task found in its data, copied from beside the records.
+LABEL_SUFFIXES = ("_labels.json", "_label_mapping.json")
 # A trained model stays what it is when these change.
 FREE_HPARAMS = frozenset(
     {
@@ -122,7 +124,10 @@ def remove(path: str) -> bool:
     """
     if not tf.io.gfile.exists(path):
         return False
-    remove_run(path, "fine-tuning", names=(VOCAB_FILE,))
+    labels = [
+        n for n in tf.io.gfile.listdir(path) if n.endswith(LABEL_SUFFIXES)
+    ]
+    remove_run(path, "fine-tuning", names=(VOCAB_FILE, *labels))
     return True
 
 

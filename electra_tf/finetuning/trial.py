@@ -202,13 +202,18 @@ class Trial:
             self._console.line("Starting from random weights")
 
     def _write_settings(self) -> None:
-        """Writes what the model is, and the vocabulary, beside it."""
+        """Writes what the model is, vocabulary and labels, beside it."""
         directories.make(self._directory)
         config = self._config
         checkpointing.write_config(self._directory, config.to_json())
         electra_config.write_electra_config(self._directory, config.as_dict())
         vocab = os.path.join(self._directory, directories.VOCAB_FILE)
         tf.io.gfile.copy(config.vocab_file, vocab, overwrite=True)
+        for task in self._tasks:
+            kept = task.labels_path()
+            if kept is not None and tf.io.gfile.exists(kept):
+                own = os.path.join(self._directory, os.path.basename(kept))
+                tf.io.gfile.copy(kept, own, overwrite=True)
 
     def _open_logs(self) -> None:
         step = self.global_step

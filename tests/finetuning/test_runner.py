@@ -409,6 +409,21 @@ def test_several_tasks_are_learned_at_once(
     assert [line.split(":")[0] for line in text.splitlines()] == ["cola", "sst"]
 
 
+def test_labels_found_in_data_lie_beside_the_model_and_go_with_it(
+    finetuning_config, write_task, tmp_path
+):
+    words = [("the", "DT", "B-NP"), ("and", "CC", "O"), ("of", "IN", "B-PP")]
+    rows = "".join(" ".join(word) + "\n" for word in words) + "\n"
+    for split in ("train", "dev"):
+        write_task("chunk", f"{split}.txt", rows * 8)
+    _run(finetuning_config("chunk", num_train_epochs=1.0))
+    model = tmp_path / "models/tiny/finetuning_models/chunk_model_1"
+    beside = json.loads((model / "chunk_label_mapping.json").read_text())
+    assert list(beside) == ["O", "S-NP", "S-PP"]
+    _run(finetuning_config("chunk", num_train_epochs=2.0, overwrite=True))
+    assert (model / "chunk_label_mapping.json").exists()
+
+
 def test_nothing_of_others_is_deleted(config_of, tmp_path):
     directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
     directory.mkdir(parents=True)
