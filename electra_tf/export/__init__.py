@@ -15,5 +15,5 @@ exported modules have in common). Heads: `task_module` (base), `text_heads`,
 `pretrained_heads`, `encoder` (TF Hub's text-encoder convention), `modules`
 (which head makes which module). Writing: `versions` (the folder),
 `saved_model`, `lite`, `onnx_file`, `conversions` (what those change). The
-card: `card_facts`, `model_card`, `card_check`.
+card: `card_facts`, `run_facts`, `model_card`, `card_check`.
 """

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.export import card_facts, model_card
+from electra_tf.export import card_facts, model_card, run_facts
 from electra_tf.export.saved_model import EXTRA, write_text
 from electra_tf.export.signatures import ServingModule
 
@@ -23,7 +23,7 @@ TOLERANCE = 1e-4
 
 def write_card(
     folder: str,
-    loaded: card_facts.Loaded,
+    loaded: run_facts.Loaded,
     module: ServingModule,
 ) -> dict[str, Any]:
     """Writes MODEL_CARD.md and, in `assets.extra/`, the facts behind it.
@@ -38,7 +38,7 @@ def write_card(
     """
     facts = {
         "measured": card_facts.measured(folder),
-        "recorded": card_facts.recorded(loaded, module),
+        "recorded": run_facts.recorded(loaded, module),
     }
     # As they will be read back: no tuples, no NumPy.
     text = json.dumps(facts, indent=1, ensure_ascii=False)

@@ -51,7 +51,7 @@ def render(facts: Mapping[str, Any]) -> str:
     """Writes the card.
 
     Args:
-      facts: `measured` and `recorded`, see the functions of `card_facts`.
+      facts: `measured` (`card_facts`) and `recorded` (`run_facts`).
 
     Returns:
       The text of MODEL_CARD.md.
@@ -149,7 +149,7 @@ def _training_lines(recorded: Mapping[str, Any]) -> list[str]:
     lines.append(f"updates: {'not recorded' if step is None else step}")
     given = recorded["hparams_set"]
     lines += [
-        f"set by hand: `{name}` = `{json.dumps(value)}`"
+        f"not the default: `{name}` = `{json.dumps(value)}`"
         for name, value in given.items()
         if name not in recorded["training"]
     ]
@@ -216,10 +216,11 @@ def _limits(
 
 def _probes(measured: Mapping[str, Any]) -> str:
     probes = measured["probes"]
+    # Strings and short rows; long rows of numbers tell a reader nothing.
     shown = [
         name
         for name, rows in probes.items()
-        if all(len(row) <= 4 for row in rows)
+        if all(len(row) <= 4 or isinstance(row[0], str) for row in rows)
     ] or list(probes)[:2]
     rows = (
         (

@@ -151,6 +151,6 @@ def test_flags_are_explained_and_a_mistake_costs_a_line(tmp_path):
         done = subprocess.run(
             [*command, *words], capture_output=True, text=True, check=False
         )
-        lines = [n for n in done.stderr.splitlines() if "error:" in n]
+        lines = [n for n in done.stderr.splitlines() if n.startswith("error:")]
         assert done.returncode == code and len(lines) == 1
         assert text in lines[0] and "Traceback" not in done.stderr
