@@ -244,7 +244,10 @@ def run(arguments):
     from electra_tf.export.saved_model import export
     from electra_tf.prediction.loading import load_finetuned
 
-    loaded = load_finetuned(arguments.model)
+    settings = {}
+    if arguments.threshold is not None:
+        settings["qa_na_threshold"] = arguments.threshold
+    loaded = load_finetuned(arguments.model, **settings)
     index = loaded.task_index(arguments.task)
     task = loaded.tasks[index]
     questions, contexts = read_questions(task, arguments.dev, arguments.limit)
@@ -298,6 +301,9 @@ def main():
     parser.add_argument("--dev", required=True, help="a SQuAD file")
     parser.add_argument("--task", help="where the model learned several")
     parser.add_argument("--limit", type=int, help="questions to ask")
+    parser.add_argument(
+        "--threshold", type=float, help="null odds, not the model's"
+    )
     parser.add_argument("--batch_size", type=int, default=16)
     parser.add_argument("--saved_model", help="export that is there already")
     parser.add_argument("--output", help="JSON file with all that differs")

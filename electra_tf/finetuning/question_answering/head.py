@@ -201,7 +201,7 @@ class QuestionAnsweringHead(ScopedLayer):
         """End logits [B, L] of the hidden layer's two shares."""
         from_start = tf.matmul(start_vectors, start_kernel)
         from_start = tf.nn.bias_add(from_start, self.qa_hidden.bias)
-        inner = gelu(from_tokens + from_start[:, None])  # [B, L, 512]
+        inner = gelu(from_tokens + tf.expand_dims(from_start, 1))  # [B, L, 512]
         return tf.squeeze(self.end(inner), -1)
 
     def _search_ends(
@@ -211,21 +211,22 @@ class QuestionAnsweringHead(ScopedLayer):
         start_kernel, token_kernel = tf.split(self.qa_hidden.kernel, 2)
         from_tokens = tf.einsum("blh,hu->blu", hidden, token_kernel)
 
-        def ends_of(start: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            vectors = tf.gather(hidden, start, batch_dims=1)
-            logits = self._end_logits_of(from_tokens, vectors, start_kernel)
-            log_probs = tf.nn.log_softmax(logits + mask)
-            return tuple(tf.nn.top_k(log_probs, self.beam_size))
-
-        log_probs, index = tf.map_fn(
-            ends_of,
-            tf.transpose(starts),  # [K, B]
-            fn_output_signature=(tf.float32, tf.int32),
-            parallel_iterations=1,  # one start's activations at a time
-        )
+        # One start's activations at a time: each waits for the one before. No
+        # loop, since those that collect tensors cannot become LiteRT's.
+        log_probs, index = [], []
+        for number in range(self.beam_size):
+            with tf.control_dependencies(log_probs[-1:]):
+                start = tf.identity(starts[:, number])
+                vectors = tf.gather(hidden, start, batch_dims=1)
+                logits = self._end_logits_of(from_tokens, vectors, start_kernel)
+                best = tf.math.top_k(
+                    tf.nn.log_softmax(logits + mask), self.beam_size
+                )
+            log_probs.append(best.values)
+            index.append(best.indices)
         return {
-            "end_top_log_probs": tf.transpose(log_probs, [1, 0, 2]),
-            "end_top_index": tf.transpose(index, [1, 0, 2]),
+            "end_top_log_probs": tf.stack(log_probs, 1),
+            "end_top_index": tf.stack(index, 1),
         }
 
     def _answerable_logit(
@@ -235,7 +236,7 @@ class QuestionAnsweringHead(ScopedLayer):
         vectors = hidden[:, 0]
         if self.answerable_hidden is not None:
             weights = tf.nn.softmax(start_logits)  # [B, L]
-            start = tf.reduce_sum(weights[:, :, None] * hidden, 1)
+            start = tf.reduce_sum(tf.expand_dims(weights, -1) * hidden, 1)
             vectors = self.answerable_hidden(tf.concat([vectors, start], -1))
         return tf.squeeze(self.answerable(vectors), -1)
 
