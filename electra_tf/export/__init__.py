@@ -11,7 +11,8 @@ May import: configure and every room below.
 
 Reading order: `packing` (ids to inputs, in the graph), `signatures` (what all
 exported modules have in common). Heads: `task_module` (base), `text_heads`,
-`tagging`, `question_answering` (each with the files of its name),
+`tagging`, `question_answering` (each with the files of its name, both on
+`window_batches`),
 `pretrained_heads`, `encoder` (TF Hub's text-encoder convention), `modules`
 (which head makes which module). Writing: `versions` (the folder),
 `saved_model`, `lite`, `onnx_file`, `conversions` (what those change). The

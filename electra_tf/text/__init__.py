@@ -15,6 +15,8 @@ May import: the standard library and `configure`. TensorFlow is imported only
 * `graph_tokenization.py` the same ids by graph operations, for SavedModels:
   `GraphTokenizer`; `graph_characters.py` its tables, `graph_normalization.py`
   text to words, `graph_wordpiece.py` words to pieces
+* `word_spans.py` words of running text with their places, for models that tag
+  words; `graph_word_spans.py` the same by graph operations
 * `vocab.py` reading, checking and hashing a vocabulary
 * `vocab_builder.py` learning one; `merging.py` the algorithm
 """
