@@ -96,6 +96,7 @@ class Arm:
             step=orbit.utils.create_global_step(),
             seed=0,
             strategy=strategy,
+            step_values=lambda features, outputs: {},
         )
         self._evaluator = scoring.Evaluator(
             self.config, self.model, self.tasks, preprocessor, strategy
@@ -111,7 +112,7 @@ class Arm:
         return steps * self.config.train_batch_size / seconds
 
     def evaluate(self):
-        """Evaluates the dev set; returns rows per second and the loss."""
+        """Evaluates the dev set; returns rows per second."""
         rows = 0
 
         def count(row):
