@@ -14,6 +14,7 @@ from configure.flags import (
     FrontDoorParser,
     add_flag,
     add_hparam_flags,
+    add_name_flags,
     checked_config,
     read_layers,
 )
@@ -39,25 +40,12 @@ def finetuning_parser(prog: str | None = None) -> FrontDoorParser:
         " --flag=false.",
     )
     main = parser.add_argument_group("Front door")
-    add_flag(
+    add_name_flags(
         main,
-        "data_dir",
-        metavar="DIR",
-        help="where data and models live; a task's files are read from"
+        "where data and models live; a task's files are read from"
         " DIR/finetuning_data/TASK",
-    )
-    add_flag(
-        main,
-        "model_name",
-        metavar="NAME",
-        help="the pre-trained model, DIR/models/NAME; results go there, too",
-    )
-    add_flag(
-        main,
-        "hparams",
-        metavar="JSON",
-        help="hyperparameters as a JSON object, or the path of a .json file"
-        " (the one written beside a fine-tuned model will do)",
+        "the pre-trained model, DIR/models/NAME; results go there, too",
+        "the one written beside a fine-tuned model will do",
     )
     add_flag(
         main,

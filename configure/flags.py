@@ -170,6 +170,28 @@ def parse_boolean(text: str) -> bool:
     raise argparse.ArgumentTypeError(f"expected true or false, got {text!r}")
 
 
+def add_name_flags(
+    group: Any, data_dir_help: str, model_name_help: str, hparams_help: str
+) -> None:
+    """Adds the flags that both front doors of training begin with.
+
+    Args:
+      group: what they are added to.
+      data_dir_help: of `--data-dir`.
+      model_name_help: of `--model-name`.
+      hparams_help: of `--hparams`: which file will do, too.
+    """
+    add_flag(group, "data_dir", metavar="DIR", help=data_dir_help)
+    add_flag(group, "model_name", metavar="NAME", help=model_name_help)
+    add_flag(
+        group,
+        "hparams",
+        metavar="JSON",
+        help="hyperparameters as a JSON object, or the path of a .json file"
+        f" ({hparams_help})",
+    )
+
+
 class GivenLayers(NamedTuple):
     """What a command line says of hparams.
 

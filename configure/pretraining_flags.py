@@ -11,6 +11,7 @@ from configure.flags import (
     FrontDoorParser,
     add_flag,
     add_hparam_flags,
+    add_name_flags,
     checked_config,
     read_layers,
 )
@@ -35,25 +36,12 @@ def pretraining_parser(prog: str | None = None) -> FrontDoorParser:
         " --flag, --noflag and --flag=false.",
     )
     main = parser.add_argument_group("Front door")
-    add_flag(
+    add_name_flags(
         main,
-        "data_dir",
-        metavar="DIR",
-        help="where data and models live; records are read from"
+        "where data and models live; records are read from"
         " DIR/pretrain_tfrecords, the vocabulary from DIR/vocab.txt",
-    )
-    add_flag(
-        main,
-        "model_name",
-        metavar="NAME",
-        help="the model's name; it is kept in DIR/models/NAME",
-    )
-    add_flag(
-        main,
-        "hparams",
-        metavar="JSON",
-        help="hyperparameters as a JSON object, or the path of a .json file"
-        " (the one written beside the checkpoints will do)",
+        "the model's name; it is kept in DIR/models/NAME",
+        "the one written beside the checkpoints will do",
     )
     add_flag(
         main,
