@@ -19,6 +19,7 @@ max_seq_length.
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 import tensorflow as tf
@@ -40,13 +41,13 @@ class TextModule(TaskModule):
         """Says whether there are pairs."""
         return {"pairs": self.has_pairs, "pooling": self.loaded.config.pooling}
 
+    @abc.abstractmethod
     def answer(self, outputs: tf.Tensor) -> Outputs:
         """Returns the named answers of what the head's dense layer gives.
 
         Args:
           outputs: float32 [B, units].
         """
-        raise NotImplementedError
 
     def compute(self, inputs: Inputs) -> Outputs:
         """From inputs [B, L] to the named answers."""

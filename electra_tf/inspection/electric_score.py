@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scores of texts in one pass: Electric's, and the two-tower cloze model's."""
 
+import abc
 from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
@@ -42,9 +43,9 @@ class _OnePassScorer(TextScorer):
             )
         return answers
 
+    @abc.abstractmethod
     def _outputs(self) -> dict[str, str]:
         """Names of the per-token outputs by method."""
-        raise NotImplementedError
 
 
 class ElectricScorer(_OnePassScorer):

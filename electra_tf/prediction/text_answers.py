@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes, numbers and label sets of texts and pairs."""
 
+import abc
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ _FIRST = ("text", "text_a", "sentence", "sentence1")
 _SECOND = ("text_pair", "text_b", "sentence2")
 
 
-class TextAnswerer:
+class TextAnswerer(abc.ABC):
     """Asks about texts or pairs of texts.
 
     An item is a text, a pair `("one", "two")`, or a mapping with `text` (or
@@ -70,9 +71,9 @@ class TextAnswerer:
         """See `Answerer.answers`."""
         return [self.answer(one.rows[0]) for one in asked]
 
+    @abc.abstractmethod
     def answer(self, outputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """Returns the answer to one question."""
-        raise NotImplementedError
 
 
 class ClassAnswerer(TextAnswerer):
