@@ -38,6 +38,7 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.generator_kind import GeneratorKind
 from electra_tf.export.packing import Inputs, pack
 from electra_tf.export.signatures import (
     Outputs,
@@ -49,7 +50,6 @@ from electra_tf.export.task_module import public_hparams
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
-from electra_tf.pretraining.generator import GeneratorKind
 
 PREPROCESSOR = "preprocessor"
 _RAGGED = tf.RaggedTensorSpec([None, None], tf.int32, 1, tf.int64)

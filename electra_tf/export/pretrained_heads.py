@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.generator_kind import GeneratorKind
 from electra_tf.export.packing import Inputs, cut, pack
 from electra_tf.export.signatures import (
     Outputs,
@@ -40,7 +41,6 @@ from electra_tf.export.task_module import public_hparams
 from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.prediction.loading import PretrainedModel
 from electra_tf.pretraining.electric import electric_scores
-from electra_tf.pretraining.generator import GeneratorKind
 
 MASK = "[MASK]"
 TOP_K = 10

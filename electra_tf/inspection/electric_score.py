@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.generator_kind import GeneratorKind
 from electra_tf.inspection.sentences import framed, padded
 from electra_tf.inspection.text_scoring import Answer, Row, TextScorer
 from electra_tf.pretraining import electric
-from electra_tf.pretraining.generator import GeneratorKind
 from electra_tf.pretraining.loading import PretrainedModel
 
 Outputs = Mapping[str, tf.Tensor]

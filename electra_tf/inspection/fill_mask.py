@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.generator_kind import GeneratorKind
 from electra_tf.inspection.sentences import (
     encode_with_masks,
     framed,
@@ -18,7 +19,6 @@ from electra_tf.inspection.sentences import (
     room_for_tokens,
 )
 from electra_tf.modeling.sequence_ops import gather_positions
-from electra_tf.pretraining.generator import GeneratorKind
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.text.vocab import MASK
 from electra_tf.text.wordpiece import JOINER

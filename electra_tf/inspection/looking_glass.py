@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.generator_kind import GeneratorKind
 from electra_tf.inspection.fill_mask import (
     Candidate,
     check_length,
@@ -42,7 +43,6 @@ from electra_tf.inspection.model_kind import (
 )
 from electra_tf.inspection.sentences import encode_with_masks, framed, padded
 from electra_tf.pretraining import electric, sampling
-from electra_tf.pretraining.generator import GeneratorKind
 from electra_tf.pretraining.loading import PretrainedModel
 
 

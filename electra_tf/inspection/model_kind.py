@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kind of model it is, in words, and what then does not apply."""
 
-from electra_tf.pretraining.generator import GeneratorKind
+from configure.generator_kind import GeneratorKind
 from electra_tf.pretraining.loading import PretrainedModel
 
 

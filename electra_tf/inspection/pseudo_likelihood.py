@@ -11,10 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.generator_kind import GeneratorKind
 from electra_tf.inspection.sentences import framed, padded
 from electra_tf.inspection.text_scoring import Answer, Row, TextScorer
 from electra_tf.modeling.sequence_ops import gather_positions
-from electra_tf.pretraining.generator import GeneratorKind
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.losses import softmax_cross_entropy
 

@@ -3,10 +3,10 @@
 """Which scorer: by name, or the best that a model offers."""
 
 from configure.errors import UserError
+from configure.generator_kind import GeneratorKind
 from electra_tf.inspection.electric_score import ClozeScorer, ElectricScorer
 from electra_tf.inspection.pseudo_likelihood import PseudoLikelihoodScorer
 from electra_tf.inspection.text_scoring import TextScorer
-from electra_tf.pretraining.generator import GeneratorKind
 from electra_tf.pretraining.loading import PretrainedModel
 
 METHODS = ("auto", "electric", "cloze", "masked_lm")

@@ -10,6 +10,7 @@ import numpy as np
 import tf_keras
 
 from configure.errors import UserError
+from configure.generator_kind import GeneratorKind
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.hparams_check import MODEL_HPARAMS, merged
 from electra_tf.checkpoints.measured import measure
@@ -17,7 +18,6 @@ from electra_tf.checkpoints.native import variables_by_name
 from electra_tf.checkpoints.restore import check_shapes
 from electra_tf.checkpoints.sizes import infer_hparams
 from electra_tf.checkpoints.weights import Selection, TensorSpec, Weights
-from electra_tf.pretraining.generator import GeneratorKind
 from electra_tf.pretraining.model import PretrainingModel
 
 # What a forward pass on text depends on besides the sizes.

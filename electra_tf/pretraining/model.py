@@ -9,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from configure.errors import UserError
+from configure.generator_kind import GeneratorKind, generator_kind
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder, EncoderOutput
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -17,11 +18,6 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.modeling.two_tower import TwoTowerClozeTransformer
 from electra_tf.pretraining import losses, masking, sampling
-from electra_tf.pretraining.generator import (
-    GeneratorKind,
-    generator_config,
-    generator_kind,
-)
 from electra_tf.text.vocab import check_vocab
 
 Features = Mapping[str, tf.Tensor]
@@ -107,7 +103,9 @@ class PretrainingModel(tf_keras.Model):
 
     def _build_small_generator(self, encoder: EncoderConfig, seed: int) -> None:
         config = self.config
-        sizes = generator_config(config, encoder)
+        sizes = encoder.scaled(
+            config.generator_hidden_size, config.generator_layers
+        )
 
         def embeddings(scope: str) -> Embeddings:
             if not config.untied_generator_embeddings:

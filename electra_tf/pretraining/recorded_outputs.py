@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.generator_kind import GeneratorKind
 from electra_tf.analysis.forward_difference import (
     ForwardCollector,
     ForwardDifference,
@@ -21,7 +22,6 @@ from electra_tf.pretraining.comparison import (
     network_layers,
 )
 from electra_tf.pretraining.comparison_models import LoadedModel
-from electra_tf.pretraining.generator import GeneratorKind
 from electra_tf.pretraining.recording import (
     DISCRIMINATOR_OUTPUTS,
     GENERATOR_OUTPUTS,

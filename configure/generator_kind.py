@@ -5,8 +5,6 @@
 import enum
 from typing import Any
 
-from electra_tf.modeling.encoder_config import EncoderConfig
-
 
 class GeneratorKind(enum.Enum):
     """How replacements are proposed."""
@@ -41,16 +39,3 @@ def generator_kind(config: Any) -> GeneratorKind:
     else:
         kind = GeneratorKind.FULL
     return kind
-
-
-def generator_config(config: Any, encoder: EncoderConfig) -> EncoderConfig:
-    """Returns the generator's sizes: fractions of the discriminator's.
-
-    Args:
-      config: a `PretrainingConfig`.
-      encoder: the discriminator's sizes.
-
-    Returns:
-      The scaled sizes.
-    """
-    return encoder.scaled(config.generator_hidden_size, config.generator_layers)
