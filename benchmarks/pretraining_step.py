@@ -1,0 +1,230 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A pre-training step: ours, tf-models-official's, transformers'.
+
+One step is the forward pass of generator and discriminator with sampling
+between them, backward, clipping by global norm, Adam with weight decay; with
+dropout 0.1, the same sizes and one and the same batch of full rows. The arms
+take turns. Measured besides: peak memory, the machine's matrix peak, the
+share of it that a step reaches.
+
+  python benchmarks/pretraining_step.py --python=peers/bin/python \
+      --model_size=small --batch=16 --length=128 --steps=5 --repeats=9 \
+      --output=runs/performance
+
+Further arms of ours with other hparams, of other checkouts (before and
+after), of the peer with other settings:
+
+  --variants='{"recompute": {"recompute_grad": true}}'
+  --checkouts='{"before": "../before"}'
+  --peer_variants='{"compiled": {"compile": true}}'
+
+Scaling over batch, length and width, with fitted exponents: --scaling.
+Time by kind of op of every arm of ours: --profile. The environment of
+transformers: benchmarks/requirements-transformers.txt.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.path.insert(0, ROOT)
+
+import comparing  # noqa: E402
+import pretraining_report  # noqa: E402
+import pretraining_work  # noqa: E402
+import workers  # noqa: E402
+
+SCRIPTS = {
+    "ours": "pretraining_ours.py",
+    "tfmodels": "pretraining_tfmodels.py",
+    "transformers": "pretraining_transformers.py",
+}
+
+
+def parse_args():
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+    def names(text):
+        return [name for name in text.split(",") if name]
+
+    def numbers(text):
+        return [int(name) for name in names(text)]
+
+    add = parser.add_argument
+    add("--arms", type=names, default=list(SCRIPTS), help="by commas")
+    add("--python", default=sys.executable, help="that has transformers")
+    add("--model_size", default="small", choices=("small", "base"))
+    add("--batch", type=int, default=16)
+    add("--length", type=int, default=128)
+    add("--steps", type=int, default=5, help="of each turn")
+    add("--repeats", type=int, default=7, help="turns of each arm")
+    add("--precision", default="float32", choices=("float32", "bf16"))
+    add("--threads", type=int, default=comparing.usable_cores())
+    add("--hparams", type=json.loads, default={}, help="JSON, of ours")
+    add("--variants", type=json.loads, default={}, help="JSON: name, hparams")
+    add("--checkouts", type=json.loads, default={}, help="JSON: name, path")
+    add("--peer_variants", type=json.loads, default={}, help="JSON")
+    add("--profile", action="store_true")
+    add("--scaling", action="store_true")
+    add("--batches", type=numbers, default=[8, 16, 32, 64, 128])
+    add("--lengths", type=numbers, default=[128, 256, 512])
+    add("--widths", type=numbers, default=[128, 256, 512, 768])
+    add("--output", default="", help="directory of JSON, Markdown, PNG")
+    args = parser.parse_args()
+    for name in args.arms:
+        if name not in SCRIPTS:
+            parser.error(f"unknown arm {name}; there are {', '.join(SCRIPTS)}")
+    return args
+
+
+def start_arms(args, work):
+    """The workers by name, in the order of their turns."""
+    shared = {
+        "work": work,
+        "precision": args.precision,
+        "threads": args.threads,
+        "root": ROOT,
+    }
+    planned = {}
+    for name in args.arms:
+        planned[name] = (name, {"hparams": args.hparams})
+    for name, hparams in args.variants.items():
+        both = {**args.hparams, **hparams}
+        planned[f"ours, {name}"] = ("ours", {"hparams": both})
+    for name, path in args.checkouts.items():
+        of = {"hparams": args.hparams, "root": os.path.abspath(path)}
+        planned[f"ours, {name}"] = ("ours", of)
+    for name, settings in args.peer_variants.items():
+        planned[f"transformers, {name}"] = ("transformers", settings)
+    arms = workers.Arms()
+    with_cores = {"OMP_NUM_THREADS": str(args.threads)}
+    try:
+        for name, (kind, own) in planned.items():
+            python = args.python if kind == "transformers" else sys.executable
+            script = os.path.join(HERE, SCRIPTS[kind])
+            arms[name] = workers.Worker(
+                name, python, script, {**shared, **own}, with_cores
+            )
+    except BaseException:
+        arms.__exit__()
+        raise
+    return arms
+
+
+def measure(args, work):
+    """Lets the arms take turns at one piece of work."""
+    with start_arms(args, work) as arms:
+        about = {name: arm.ask("describe") for name, arm in arms.items()}
+        # Traces and first allocations belong to the start, not to the steps.
+        first = {name: arm.ask("losses", steps=2) for name, arm in arms.items()}
+        start = {name: arm.ask("memory")["peak"] for name, arm in arms.items()}
+        before = matrix_rates(args, arms)
+        for arm in arms.values():
+            arm.ask("forget_peak")
+        seconds = comparing.take_turns(
+            arms, lambda arm: arm.ask("run", steps=args.steps), args.repeats
+        )
+        steps = {name: arm.ask("memory")["peak"] for name, arm in arms.items()}
+        last = {name: arm.ask("losses", steps=1) for name, arm in arms.items()}
+        after = matrix_rates(args, arms)
+        return {
+            "work": work,
+            "flops": work["flops"],
+            "about": about,
+            "losses": {name: [*first[name], *last[name]] for name in arms},
+            "seconds": seconds,
+            "memory": {
+                name: {
+                    "imported": about[name]["imported"],
+                    "start": start[name],
+                    "steps": steps[name],
+                }
+                for name in arms
+            },
+            "matrix_rates": {
+                name: {
+                    shape: max(rate, after[name][shape])
+                    for shape, rate in rates.items()
+                }
+                for name, rates in before.items()
+            },
+            "profile": profiles(args, arms),
+        }
+
+
+def matrix_rates(args, arms):
+    """Rates of matrix products, by library and shape."""
+    return {
+        name: arms[name].ask("matrix_rates", precision=args.precision)
+        for name in ("ours", "transformers")
+        if name in arms
+    }
+
+
+def profiles(args, arms):
+    """Time by kind of op of every arm of ours, where asked."""
+    if not args.profile:
+        return {}
+    return {
+        name: arm.ask("profile", steps=args.steps)
+        for name, arm in arms.items()
+        if name.startswith("ours")
+    }
+
+
+def scale(args):
+    """Measures along each axis; a point that fails is kept as its error."""
+    points = {
+        "batch": [(n, (args.model_size, n, args.length)) for n in args.batches],
+        "length": [(n, (args.model_size, args.batch, n)) for n in args.lengths],
+        "width": [
+            (n, (args.model_size, args.batch, args.length, n))
+            for n in args.widths
+        ],
+    }
+    found, known = {}, {}
+    for axis, places in points.items():
+        found[axis] = []
+        for value, place in places:
+            work = pretraining_work.describe(*place)
+            key = json.dumps({**work, "hparams": None}, sort_keys=True)
+            if key not in known:
+                print(f"{axis} {value} ...", flush=True)
+                try:
+                    known[key] = measure(args, work)
+                except workers.ArmError as error:
+                    known[key] = {"error": str(error)}
+            found[axis].append({"value": value, **known[key]})
+    return found
+
+
+def main():
+    """Measures and shows."""
+    args = parse_args()
+    title = (
+        f"{args.model_size}, batch {args.batch}, length {args.length},"
+        f" {args.precision}, {args.threads} threads"
+    )
+    result = {"arguments": vars(args)}
+    if args.scaling:
+        result["scaling"] = scale(args)
+        pretraining_report.write_scaling(args.output, title, result)
+        return
+    work = pretraining_work.describe(args.model_size, args.batch, args.length)
+    try:
+        result |= measure(args, work)
+    except workers.ArmError as error:
+        sys.exit(f"error: {error}")
+    pretraining_report.write_step(args.output, title, result)
+
+
+if __name__ == "__main__":
+    main()
