@@ -24,6 +24,7 @@ from typing import Any
 from configure.generator_kind import GeneratorKind, generator_kind
 from electra_tf.analysis import matrix_products
 from electra_tf.analysis.matrix_products import ForwardPass, Product
+from electra_tf.analysis.parameters import encoder_sizes, generator_sizes
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 # Adam with decay and clipping, a parameter: norm 2, clipping 1, moments 7,
@@ -218,12 +219,7 @@ def _counted(
 
 
 def _pretraining_parts(config: Any, batch: int) -> list[ForwardPass]:
-    sizes = EncoderConfig.for_size(
-        config.model_size,
-        config.vocab_size,
-        config.model_hparam_overrides,
-        config.debug,
-    )
+    sizes = encoder_sizes(config)
     width = config.embedding_size or sizes.hidden_size
     rows = batch * config.max_seq_length
     parts = _generator_parts(config, sizes, width, batch)
@@ -244,9 +240,7 @@ def _generator_parts(
     if kind is GeneratorKind.UNIFORM:
         return []
     if kind is not GeneratorKind.FULL:
-        sizes = sizes.scaled(
-            config.generator_hidden_size, config.generator_layers
-        )
+        sizes = generator_sizes(config, sizes)
         if config.untied_generator_embeddings:
             width = sizes.hidden_size
     names, scored, in_width = ["generator"], config.max_predictions_per_seq, 1
