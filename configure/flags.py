@@ -318,6 +318,9 @@ def run_front_door(
         # The libraries' own chatter; ours goes to standard output.
         logging.set_verbosity(logging.WARNING)
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        # There is one Keras here. Left to itself TensorFlow imports the other,
+        # and with it scikit-learn and scipy.stats: a second of every start.
+        os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
         try:
             return main(parsed)
         except UserError as e:

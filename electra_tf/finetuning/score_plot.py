@@ -2,22 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """A picture of the scores of each trial."""
 
+from __future__ import annotations
+
 import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from electra_tf.evaluation.trials import describe, main_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from electra_tf.finetuning.results import TrialRecord
 
 
-def draw_scores(records: Sequence["TrialRecord"], title: str) -> bytes:
+def draw_scores(records: Sequence[TrialRecord], title: str) -> bytes:
     """Draws the main figure of each task over the runs.
 
     Args:
@@ -27,6 +28,9 @@ def draw_scores(records: Sequence["TrialRecord"], title: str) -> bytes:
     Returns:
       A PNG file's contents.
     """
+    # After a trial: its first step need not wait for this.
+    from matplotlib.figure import Figure
+
     tasks = list(records[0].results) if records else []
     columns = min(3, max(1, len(tasks)))
     rows = max(1, -(-len(tasks) // columns))
@@ -42,7 +46,9 @@ def draw_scores(records: Sequence["TrialRecord"], title: str) -> bytes:
     return packed.getvalue()
 
 
-def _draw_task(axes: Axes, task: str, records: Sequence["TrialRecord"]) -> None:
+def _draw_task(axes: Axes, task: str, records: Sequence[TrialRecord]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     name = main_figure(list(records[0].results[task]))
     runs = np.array([record.trial for record in records])
     values = np.array([record.results[task][name] for record in records])

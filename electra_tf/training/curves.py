@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A picture of the run, drawn from the rows of its logs."""
 
+from __future__ import annotations
+
 import dataclasses
 import io
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CURVES_FILE = "curves.png"
 Rows = Sequence[dict[str, Any]]
@@ -57,6 +60,9 @@ def draw_curves(
     Returns:
       Path of the picture.
     """
+    # At the end of a run: its first step need not wait for this.
+    from matplotlib.figure import Figure
+
     panels = [p for p in panels if _has_data(p, train_rows, eval_rows)]
     columns = min(4, max(1, (len(panels) + 1) // 2))
     rows = max(1, -(-len(panels) // columns))
