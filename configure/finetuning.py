@@ -159,6 +159,8 @@ class FinetuningConfig(SavedConfig):
     group_eval_by_length: bool = True
     freeze_layers: int = 0  # lowest layers, with embeddings, that stay as is
     gradient_accumulation_steps: int = 1  # parts a batch is computed in
+    jit_compile: bool = False  # XLA makes one program of a step
+    threads: int = 0  # that share one operation; 0: TensorFlow's choice
     eval_every_n_steps: int = 0  # evaluate while training; 0: never
     keep_best: str | None = None  # metric whose best model is kept and scored
     # Evaluations without a better keep_best after which training stops; 0:

@@ -13,6 +13,7 @@ from configure.pretraining_checks import (
     LR_READ_ORDERS,
     MODEL_SIZES,
 )
+from configure.training_switches import check_switches
 
 if typing.TYPE_CHECKING:
     from configure.finetuning import FinetuningConfig
@@ -50,7 +51,6 @@ _AT_LEAST_ONE = (
     "max_answer_length",
     "beam_size",
     "num_tpu_cores",
-    "gradient_accumulation_steps",
     "log_every_n_steps",
 )
 _AT_LEAST_ZERO = (
@@ -236,12 +236,7 @@ def _check_lengths(config: "FinetuningConfig") -> None:
 
 def _check_training(config: "FinetuningConfig") -> None:
     """Refuses combinations of training settings that cannot work."""
-    parts = config.gradient_accumulation_steps
-    if config.train_batch_size % parts:
-        raise UserError(
-            f"hparam gradient_accumulation_steps: {parts} does not divide"
-            f" train_batch_size {config.train_batch_size}"
-        )
+    check_switches(config)
     for name in ("keep_best", "early_stopping_patience"):
         if getattr(config, name) and not config.eval_every_n_steps:
             raise UserError(

@@ -144,6 +144,9 @@ class PretrainingConfig(SavedConfig):
     # One of auto, one_device, mirrored, multi_worker, tpu.
     distribution_strategy: str = "auto"
     require_gpu: bool = False  # refuse to run without a GPU
+    gradient_accumulation_steps: int = 1  # parts a batch is computed in
+    jit_compile: bool = False  # XLA makes one program of a step
+    threads: int = 0  # that share one operation; 0: TensorFlow's choice
     overwrite: bool = False  # allow replacing an existing model_dir
     # Weights to start from: a checkpoint of the original, of BERT or of ours,
     # or a Hugging Face folder. Steps and warm-up start at 0.

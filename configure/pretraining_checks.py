@@ -9,6 +9,7 @@ from typing import Any
 
 from configure import hparams as hparam_rules
 from configure.errors import UserError
+from configure.training_switches import check_switches
 
 if typing.TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
@@ -143,6 +144,7 @@ def validate(config: "PretrainingConfig") -> None:
     _check_keep_best(config)
     _check_pattern(config)
     _check_milestones(config)
+    check_switches(config)
     positions = config.model_hparam_overrides.get(
         "max_position_embeddings", DEFAULT_MAX_POSITION_EMBEDDINGS
     )

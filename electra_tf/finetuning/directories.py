@@ -49,6 +49,7 @@ FREE_HPARAMS = frozenset(
         "save_checkpoints_steps",
         "strict_rows",
         "tfds_data_dir",
+        "threads",
         "tpu_job_name",
         "tpu_name",
         "tpu_zone",

@@ -56,6 +56,7 @@ def run(
     Differs: seeded, continues, never deletes without `overwrite`, statistics.
     """
     config.check_mode()
+    strategies.use_threads(config.threads)  # Before TensorFlow starts.
     return _Run(config, console or Console(), tasks).run()
 
 
@@ -242,12 +243,12 @@ def _strategy(config: FinetuningConfig) -> tf.distribute.Strategy:
             "distribution_strategy multi_worker: fine-tuning runs on one"
             " machine; use mirrored or auto."
         )
+    strategies.check_jit_compile(strategy, config.jit_compile)
     if config.do_train:
-        parts = config.gradient_accumulation_steps
-        strategies.check_batch_size(
+        strategies.check_parts(
             strategy,
-            "train_batch_size / gradient_accumulation_steps",
-            config.train_batch_size // parts,
+            config.train_batch_size,
+            config.gradient_accumulation_steps,
         )
     return strategy
 

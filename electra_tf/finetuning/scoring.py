@@ -75,6 +75,7 @@ class Evaluator(orbit.AbstractEvaluator):
             seed=config.seed,
             strategy=strategy,
             should_stop=should_stop,
+            jit_compile=config.jit_compile,
         )
 
     def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:

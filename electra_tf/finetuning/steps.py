@@ -12,60 +12,32 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.training.loop import EvalLoop, TrainLoop
+from electra_tf.training.loop import EvalLoop, TrainLoop, step_function
 
 Features = dict[str, tf.Tensor]
 Row = dict[str, np.ndarray]
 
 
 class FinetuningLoop(TrainLoop):
-    """A `TrainLoop` whose steps may be computed in several parts.
+    """A `TrainLoop` that is traced once for batches of any length.
 
     Args:
-      parts: equal parts of a batch whose gradients are added one after the
-        other, so that only one part's activations are in memory.
       element_spec: types of a batch; lengths may be None.
+      jit_compile: make one XLA program of a step, for each length.
       **arguments: those of `TrainLoop`.
     """
 
-    def __init__(self, *, parts: int, element_spec: Any, **arguments: Any):
-        super().__init__(**arguments)
-        self._parts = parts
-        self._run_step = tf.function(
-            self._distributed_step,
-            autograph=False,
-            input_signature=[element_spec],
+    def __init__(
+        self,
+        *,
+        element_spec: Any,
+        jit_compile: bool = False,
+        **arguments: Any,
+    ) -> None:
+        super().__init__(jit_compile=jit_compile, **arguments)
+        self._run_step = step_function(
+            self._distributed_step, jit_compile, [element_spec]
         )
-
-    def _gradients(
-        self, rows: Features, seed: tf.Tensor
-    ) -> tuple[list[Any], dict[str, tf.Tensor]]:
-        """Gradients and logged values of a replica's rows, part by part."""
-        if self._parts == 1:
-            return super()._gradients(rows, seed)
-        count = next(iter(rows.values())).shape[0] // self._parts
-        total: list[Any] = []
-        values: dict[str, tf.Tensor] = {}
-        for part in range(self._parts):
-            piece = {
-                name: value[part * count : (part + 1) * count]
-                for name, value in rows.items()
-            }
-            own = tf.random.experimental.stateless_fold_in(seed, part)
-            # Without the order the parts would run side by side.
-            before = tf.nest.flatten(total, expand_composites=True)
-            before = [tensor for tensor in before if tensor is not None]
-            with tf.control_dependencies(before):
-                piece = {n: tf.identity(v) for n, v in piece.items()}
-                gradients, found = super()._gradients(piece, own)
-            total = [
-                _added(a, b)
-                for a, b in zip(
-                    total or [None] * len(gradients), gradients, strict=True
-                )
-            ]
-            values = {n: v + values.get(n, 0.0) for n, v in found.items()}
-        return total, values
 
 
 class PredictLoop(EvalLoop):
@@ -128,10 +100,10 @@ class PredictLoop(EvalLoop):
                 )
                 for name, element in self._dataset.element_spec.items()
             }
-            self._traced = tf.function(
+            self._traced = step_function(
                 self._distributed_step,
-                autograph=False,
-                input_signature=[spec, tf.TensorSpec([], tf.int32)],
+                self._jit_compile,
+                [spec, tf.TensorSpec([], tf.int32)],
             )
         return self._traced(features, index)
 
@@ -166,16 +138,3 @@ class _Rows:
     def result(self) -> dict[str, float]:
         """Nothing: the rows have gone where they should."""
         return {}
-
-
-def _added(a: Any, b: Any) -> Any:
-    """Adds two gradients; rows of `IndexedSlices` stay unmerged."""
-    if a is None or b is None:
-        return b if a is None else a
-    if isinstance(a, tf.IndexedSlices) and isinstance(b, tf.IndexedSlices):
-        return tf.IndexedSlices(
-            tf.concat([a.values, b.values], 0),
-            tf.concat([a.indices, b.indices], 0),
-            a.dense_shape,
-        )
-    return tf.convert_to_tensor(a) + tf.convert_to_tensor(b)

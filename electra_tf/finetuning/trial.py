@@ -263,6 +263,7 @@ class Trial:
         config = self._config
         trainer = FinetuningLoop(
             parts=config.gradient_accumulation_steps,
+            jit_compile=config.jit_compile,
             element_spec=self._element_spec,
             compute=self._compute,
             variables=trained_variables(config, self.model),

@@ -107,6 +107,7 @@ def build_evaluator(
         strategy=strategy,
         outputs=metrics.metric_inputs,
         create_metrics=create_metrics,
+        jit_compile=config.jit_compile,
         **hooks,
     )
 

@@ -17,17 +17,22 @@ def replica_sum(value: tf.Tensor) -> tf.Tensor:
     return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
 
 
-def weighted_mean(losses: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+def weighted_mean(
+    losses: tf.Tensor, weights: tf.Tensor, total: tf.Tensor | None = None
+) -> tf.Tensor:
     """Returns sum(losses * weights) / (global sum(weights) + 1e-6).
 
     Args:
       losses: float32, any shape.
       weights: float32, same shape.
+      total: float32 scalar, the global sum where these are not all of the
+        weights: those of a part of the batch.
 
     Returns:
-      float32 scalar; this replica's share of the global mean.
+      float32 scalar; this replica's (and part's) share of the global mean.
     """
-    total = replica_sum(tf.reduce_sum(weights))
+    if total is None:
+        total = replica_sum(tf.reduce_sum(weights))
     return tf.reduce_sum(losses * weights) / (total + 1e-6)
 
 
@@ -49,7 +54,10 @@ def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
 
 
 def replaced_token_losses(
-    logits: tf.Tensor, is_fake_tokens: tf.Tensor, input_mask: tf.Tensor
+    logits: tf.Tensor,
+    is_fake_tokens: tf.Tensor,
+    input_mask: tf.Tensor,
+    total_weight: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the discriminator's loss over all real tokens.
 
@@ -57,6 +65,8 @@ def replaced_token_losses(
       logits: float32 [B, L].
       is_fake_tokens: int32 [B, L] labels.
       input_mask: int32 [B, L].
+      total_weight: float32 scalar, tokens of the whole batch where these are
+        a part of it.
 
     Returns:
       float32 scalar, the mean over the batch's tokens, and float32 [B], the
@@ -72,7 +82,7 @@ def replaced_token_losses(
     per_example = tf.reduce_sum(losses * weights, -1) / (
         1e-6 + tf.reduce_sum(weights, -1)
     )
-    return weighted_mean(losses, weights), per_example
+    return weighted_mean(losses, weights, total_weight), per_example
 
 
 def electric_correction(

@@ -139,6 +139,7 @@ class PretrainingModel(tf_keras.Model):
         sampled_token_ids: tf.Tensor | None = None,
         training: bool = False,
         seed: tf.Tensor | None = None,
+        weight_totals: Mapping[str, tf.Tensor] | None = None,
     ) -> Outputs:
         """Runs the whole of Figure 2 on a batch.
 
@@ -151,6 +152,8 @@ class PretrainingModel(tf_keras.Model):
           training: whether dropout applies.
           seed: int32 [2], such as the run's seed and the step; every draw of
             the call is a function of it. None means (config.seed, 0).
+          weight_totals: of the whole batch, from `prepare_parts`, where
+            `features` are a part of it.
 
         Returns:
           Tensors by name. Always: `mlm_logits` [B, N, V], `mlm_loss`,
@@ -184,7 +187,8 @@ class PretrainingModel(tf_keras.Model):
             "masked_lm_ids": masked_inputs["masked_lm_ids"],
             "masked_lm_weights": masked_inputs["masked_lm_weights"],
         }
-        outputs |= self._generate(features, masked_inputs, dropout)
+        totals = weight_totals or {}
+        outputs |= self._generate(features, masked_inputs, dropout, totals)
         generator_loss = outputs.get("cloze_loss", outputs["mlm_loss"])
         outputs["total_loss"] = self.config.gen_weight * generator_loss
         if self.discriminates:
@@ -199,11 +203,54 @@ class PretrainingModel(tf_keras.Model):
                 outputs,
                 tf.convert_to_tensor(sampled_token_ids),
                 dropout,
+                totals,
             )
             outputs["total_loss"] += (
                 self.config.disc_weight * outputs["disc_loss"]
             )
         return outputs
+
+    def prepare_parts(
+        self, features: Features, seed: tf.Tensor
+    ) -> tuple[dict[str, Features], dict[str, Features]]:
+        """Does what must be done for a batch before it is cut into parts.
+
+        Args:
+          features: int32 [B, L], as for `compute`.
+          seed: int32 [2], as for `compute`, whose masks it draws.
+
+        Returns:
+          Arguments of `compute` to be cut along with the features
+          (`masked_inputs`), and those for every part (`weight_totals`).
+        """
+        masked = masking.mask_inputs(
+            features, self.special, self.masking_rule, Randomness(seed)
+        )
+        totals = self.weight_totals(features, masked)
+        return {"masked_inputs": masked}, {"weight_totals": totals}
+
+    def weight_totals(self, features: Features, masked: Features) -> Features:
+        """Returns what the losses of a batch are divided by.
+
+        Args:
+          features: int32 [B, L], as for `compute`.
+          masked: what `mask_inputs` returns.
+
+        Returns:
+          float32 scalars, over all replicas, by the loss they divide: `mlm`,
+          `cloze` and `disc`.
+        """
+        weights = {
+            "mlm": masked["masked_lm_weights"],
+            "cloze": masking.candidates_mask(
+                features["input_ids"], features["input_mask"], self.special
+            ),
+            "disc": features["input_mask"],
+        }
+        return {
+            name: losses.replica_sum(tf.reduce_sum(tf.cast(w, tf.float32)))
+            for name, w in weights.items()
+        }
 
     def call(self, features: Features, training: bool = False) -> Outputs:
         """Keras's entry; see `compute`."""
@@ -214,6 +261,7 @@ class PretrainingModel(tf_keras.Model):
         features: Features,
         masked: Features,
         dropout: Randomness | None,
+        totals: Features,
     ) -> Outputs:
         """Predicts the chosen positions; returns the mlm_* and cloze_* part."""
         positions = masked["masked_lm_positions"]
@@ -224,7 +272,7 @@ class PretrainingModel(tf_keras.Model):
                 [shape[0], shape[1], self.encoder_config.vocab_size]
             )
         elif self.kind is GeneratorKind.TWO_TOWER:
-            outputs = self._cloze(features, dropout)
+            outputs = self._cloze(features, dropout, totals)
             logits = gather_positions(outputs["cloze_logits"], positions)
         else:
             encoded = self.generator(
@@ -239,10 +287,16 @@ class PretrainingModel(tf_keras.Model):
                 self.generator.embeddings.word_embeddings,
             )
         return outputs | _softmax_outputs(
-            "mlm", logits, masked["masked_lm_ids"], masked["masked_lm_weights"]
+            "mlm",
+            logits,
+            masked["masked_lm_ids"],
+            masked["masked_lm_weights"],
+            totals,
         )
 
-    def _cloze(self, features: Features, dropout: Randomness | None) -> Outputs:
+    def _cloze(
+        self, features: Features, dropout: Randomness | None, totals: Features
+    ) -> Outputs:
         """Predicts every token from its two-sided context."""
         context, ltr, rtl = self.generator(
             features["input_ids"],
@@ -258,7 +312,7 @@ class PretrainingModel(tf_keras.Model):
         )
         weights = tf.cast(weights, tf.float32)
         outputs = _softmax_outputs(
-            "cloze", logits, features["input_ids"], weights
+            "cloze", logits, features["input_ids"], weights, totals
         )
         outputs["cloze_weights"] = weights
         outputs["generator_layers"] = [ltr.all_layers, rtl.all_layers]
@@ -283,6 +337,7 @@ class PretrainingModel(tf_keras.Model):
         generated: Outputs,
         sampled_token_ids: tf.Tensor,
         dropout: Randomness | None,
+        totals: Features,
     ) -> Outputs:
         """Judges every token of the corrupted inputs."""
         positions = generated["masked_lm_positions"]
@@ -311,7 +366,10 @@ class PretrainingModel(tf_keras.Model):
                 self.config.mask_prob,
             )
         loss, per_example = losses.replaced_token_losses(
-            logits, corrupted.is_fake_tokens, features["input_mask"]
+            logits,
+            corrupted.is_fake_tokens,
+            features["input_mask"],
+            totals.get("disc"),
         )
         return {
             "sampled_tokids": sampled_token_ids,
@@ -339,13 +397,19 @@ def _check_vocab_fits(
 
 
 def _softmax_outputs(
-    prefix: str, logits: tf.Tensor, targets: tf.Tensor, weights: tf.Tensor
+    prefix: str,
+    logits: tf.Tensor,
+    targets: tf.Tensor,
+    weights: tf.Tensor,
+    totals: Features,
 ) -> Outputs:
     """Losses and predictions of a vocabulary softmax, under a name prefix."""
     per_token = losses.softmax_cross_entropy(logits, targets)
     return {
         f"{prefix}_logits": logits,
         f"{prefix}_per_token_loss": per_token,
-        f"{prefix}_loss": losses.weighted_mean(per_token, weights),
+        f"{prefix}_loss": losses.weighted_mean(
+            per_token, weights, totals.get(prefix)
+        ),
         f"{prefix}_preds": tf.argmax(logits, -1, output_type=tf.int32),
     }

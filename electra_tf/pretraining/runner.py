@@ -59,6 +59,7 @@ def run(
     `debug` does not delete the model directory unless `overwrite` is set.
     """
     config.check_mode()
+    strategies.use_threads(config.threads)  # Before TensorFlow starts.
     console = console or Console()
     check_records(config, training=config.do_train)
     if config.do_train and config.eval_every_n_steps:
@@ -72,9 +73,12 @@ def run(
         gcp_project=config.gcp_project,
         tpu_job_name=config.tpu_job_name,
     )
+    strategies.check_jit_compile(strategy, config.jit_compile)
     if config.do_train:
-        strategies.check_batch_size(
-            strategy, "train_batch_size", config.train_batch_size
+        strategies.check_parts(
+            strategy,
+            config.train_batch_size,
+            config.gradient_accumulation_steps,
         )
     report.print_start(console, config, strategy)
     if config.do_eval:
@@ -279,6 +283,9 @@ class _Training:
             strategy=self._strategy,
             step_values=report.step_values,
             should_stop=self._interruption.requested,
+            parts=config.gradient_accumulation_steps,
+            prepare=self._model.prepare_parts,
+            jit_compile=config.jit_compile,
         )
         evaluator = None
         if config.eval_every_n_steps:

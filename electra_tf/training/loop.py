@@ -13,6 +13,7 @@ import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.training import accumulation
 from electra_tf.training import strategy as strategies
 
 Features = dict[str, tf.Tensor]
@@ -20,6 +21,9 @@ Features = dict[str, tf.Tensor]
 Compute = Callable[..., dict[str, tf.Tensor]]
 # (features, outputs) -> scalars that add up over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
+# (features, seed) -> further arguments of `Compute` that a batch computed in
+# parts has in common: by row (tensors [B, ...]), and as they are.
+Prepare = Callable[[Features, tf.Tensor], tuple[dict[str, Any], dict[str, Any]]]
 
 MAX_CHUNK_STEPS = 100  # Bounds the batches kept for a non-finite dump.
 
@@ -69,12 +73,15 @@ class TrainLoop(orbit.AbstractTrainer):
         strategy: tf.distribute.Strategy,
         step_values: StepValues,
         should_stop: Callable[[], bool] = lambda: False,
+        parts: int = 1,
+        prepare: Prepare = lambda features, seed: ({}, {}),
+        jit_compile: bool = False,
     ) -> None:
         """Builds the loop.
 
         Args:
           compute: the objective; losses are sums whose denominators are global
-            (over all replicas).
+            (over all replicas, and over all parts).
           variables: the trainable variables.
           optimizer: has `update(gradients, step)`, which returns
             `learning_rate` and `grad_norm`.
@@ -84,6 +91,13 @@ class TrainLoop(orbit.AbstractTrainer):
           strategy: where the step runs.
           step_values: further scalars to log.
           should_stop: asked after each step.
+          parts: equal parts of a batch whose gradients are added one after
+            the other, so that only one part's activations are in memory.
+            Each draws from a seed of its own.
+          prepare: with several parts, called on the whole batch; what it
+            returns goes to `compute`: what all parts share, such as
+            denominators, and draws made for the batch as a whole.
+          jit_compile: make one XLA program of a step.
         """
         self._compute = compute
         self._variables = variables
@@ -94,11 +108,12 @@ class TrainLoop(orbit.AbstractTrainer):
         self._strategy = strategy
         self._step_values = step_values
         self._should_stop = should_stop
+        self._parts = parts
+        self._prepare = prepare
         self._names: list[str] = []
         self._pending: list[tuple[Features, tf.Tensor]] = []
         self._first_step = 0
-        # Nothing here branches on tensors; converting would only take time.
-        self._run_step = tf.function(self._distributed_step, autograph=False)
+        self._run_step = step_function(self._distributed_step, jit_compile)
 
     def train(self, num_steps: tf.Tensor) -> None:
         """Runs `num_steps` updates (int32 scalar); see `take_chunk`.
@@ -153,8 +168,25 @@ class TrainLoop(orbit.AbstractTrainer):
         self, rows: Features, seed: tf.Tensor
     ) -> tuple[list[Any], dict[str, tf.Tensor]]:
         """Gradients of a replica's rows, and the scalars to log of them."""
+        if self._parts == 1:
+            return self._gradients_of_part(rows, seed)
+        by_row, whole = self._prepare(rows, seed)
+
+        def part(index: tf.Tensor) -> tuple[list[Any], dict[str, tf.Tensor]]:
+            own = tf.random.experimental.stateless_fold_in(seed, index)
+            piece = {"rows": rows, "by_row": by_row}
+            piece = accumulation.rows_of_part(piece, index, self._parts)
+            return self._gradients_of_part(
+                piece["rows"], own, **piece["by_row"], **whole
+            )
+
+        return accumulation.sum_over_parts(part, self._parts, self._variables)
+
+    def _gradients_of_part(
+        self, rows: Features, seed: tf.Tensor, **prepared: Any
+    ) -> tuple[list[Any], dict[str, tf.Tensor]]:
         with tf.GradientTape() as tape:
-            outputs = self._compute(rows, seed=seed, training=True)
+            outputs = self._compute(rows, seed=seed, training=True, **prepared)
         gradients = tape.gradient(outputs["total_loss"], self._variables)
         values = {
             "total_loss": outputs["total_loss"],
@@ -177,6 +209,7 @@ class EvalLoop(orbit.AbstractEvaluator):
         create_metrics: Callable[[], Any],
         on_batch: Callable[[int, float], None] = lambda batches, loss: None,
         should_stop: Callable[[], bool] = lambda: False,
+        jit_compile: bool = False,
     ) -> None:
         """Builds the loop.
 
@@ -192,6 +225,7 @@ class EvalLoop(orbit.AbstractEvaluator):
             `result()`; a fresh one for every evaluation.
           on_batch: told the batches done and the last one's loss.
           should_stop: asked after each batch.
+          jit_compile: make one XLA program of a batch.
         """
         self._compute = compute
         self._create_dataset = create_dataset
@@ -201,8 +235,8 @@ class EvalLoop(orbit.AbstractEvaluator):
         self._create_metrics = create_metrics
         self._on_batch = on_batch
         self._should_stop = should_stop
-        # Nothing here branches on tensors; converting would only take time.
-        self._run_step = tf.function(self._distributed_step, autograph=False)
+        self._jit_compile = jit_compile
+        self._run_step = step_function(self._distributed_step, jit_compile)
 
     def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
         """Evaluates at most `num_steps` batches (int32; -1 means all).
@@ -265,6 +299,26 @@ class EvalLoop(orbit.AbstractEvaluator):
             features, seed=evaluation_seed(self._seed, index), training=False
         )
         return self._outputs(features, outputs), outputs["total_loss"]
+
+
+def step_function(
+    step: Callable[..., Any], jit_compile: bool, signature: Any = None
+) -> Callable[..., Any]:
+    """Makes a graph of a step.
+
+    Args:
+      step: the step; it must not branch on tensors.
+      jit_compile: make one XLA program of it, for each shape of its inputs.
+      signature: types of the inputs; by default the graph is made anew for
+        each shape.
+    """
+    return tf.function(
+        step,
+        autograph=False,  # Converting would only take time.
+        input_signature=signature,
+        # None leaves the choice to where it is called from (a TPU).
+        jit_compile=jit_compile or None,
+    )
 
 
 def training_seed(seed: int, step: tf.Tensor) -> tf.Tensor:

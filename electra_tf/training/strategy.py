@@ -63,6 +63,69 @@ def create_strategy(
     )
 
 
+def use_threads(threads: int) -> None:
+    """Sets how many threads share one operation on the CPU.
+
+    Args:
+      threads: their number; 0 leaves it to TensorFlow (all cores).
+
+    Raises:
+      UserError: TensorFlow has started with another number.
+    """
+    if not threads:
+        return
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+    except RuntimeError as error:
+        raise UserError(
+            f"threads is {threads}, but TensorFlow is running already, with"
+            f" {tf.config.threading.get_intra_op_parallelism_threads()} (0:"
+            " its own choice). Set it before anything else uses TensorFlow in"
+            " this process."
+        ) from error
+
+
+def check_parts(
+    strategy: tf.distribute.Strategy, batch_size: int, parts: int
+) -> None:
+    """Raises UserError unless replicas and parts can share a training batch.
+
+    Args:
+      strategy: has the replicas.
+      batch_size: `train_batch_size`.
+      parts: `gradient_accumulation_steps`.
+    """
+    if parts == 1:
+        check_batch_size(strategy, "train_batch_size", batch_size)
+    else:
+        check_batch_size(
+            strategy,
+            "train_batch_size / gradient_accumulation_steps",
+            batch_size // parts,
+        )
+
+
+def check_jit_compile(
+    strategy: tf.distribute.Strategy, jit_compile: bool
+) -> None:
+    """Raises UserError for an XLA program that would span several replicas.
+
+    Args:
+      strategy: has the replicas.
+      jit_compile: the hparam.
+    """
+    replicas = strategy.num_replicas_in_sync
+    # A TPU compiles everything by itself.
+    if isinstance(strategy, tf.distribute.TPUStrategy):
+        return
+    if jit_compile and replicas > 1:
+        raise UserError(
+            f"jit_compile: {replicas} replicas cannot add up their gradients"
+            " within one XLA program; leave jit_compile out, or use"
+            " --distribution_strategy=one_device."
+        )
+
+
 def describe(strategy: tf.distribute.Strategy) -> str:
     """One line: the strategy, its replicas and the devices TensorFlow sees."""
     devices = [

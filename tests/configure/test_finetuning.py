@@ -118,6 +118,8 @@ def test_task_names_are_read_as_people_write_them(given, expected):
         ({"keep_best": "mcc"}, "eval_every_n_steps"),
         ({"early_stopping_patience": 2}, "eval_every_n_steps"),
         ({"gradient_accumulation_steps": 3}, "does not divide"),
+        ({"gradient_accumulation_steps": 0}, "at least 1"),
+        ({"threads": -1}, "at least 0"),
         ({"allow_missing": "("}, "regular expression"),
         ({"task_names": ["squad"], "max_query_length": 600}, "no room"),
         ({"task_names": ["squad"], "beam_size": 600}, "positions"),

@@ -73,6 +73,9 @@ def test_names_and_defaults_are_the_originals(cases):
         "keep_every_n_steps",
         "keep_best",
         "export_at_end",
+        "gradient_accumulation_steps",
+        "jit_compile",
+        "threads",
     }
 
 

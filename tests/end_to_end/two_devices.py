@@ -1,6 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Trains with one device and with two, with fixed masks; prints the results.
+"""Trains with one device, with two, and with two in parts; prints the results.
+
+Masks are fixed.
 
 A program of its own: virtual devices must be made before TensorFlow starts.
 """
@@ -52,13 +54,17 @@ def batches(length, count):
         }
 
 
-def train(config, strategy):
+def train(config, strategy, parts=1):
     with strategies.creation_scope(strategy):
         model = build_model(config)
         optimizer = build_optimizer(config, model)
         step = orbit.utils.create_global_step()
 
-    def compute(features, seed, training):
+    def prepare(features, seed):
+        masked = fixed_inputs(features)
+        return {}, {"weight_totals": model.weight_totals(features, masked)}
+
+    def compute(features, seed, training, weight_totals=None):
         masked = fixed_inputs(features)
         return model.compute(
             features,
@@ -66,6 +72,7 @@ def train(config, strategy):
             sampled_token_ids=(masked["masked_lm_ids"] * 7) % 96 + 104,
             training=False,
             seed=seed,
+            weight_totals=weight_totals,
         )
 
     loop = TrainLoop(
@@ -77,6 +84,8 @@ def train(config, strategy):
         seed=0,
         strategy=strategy,
         step_values=report.step_values,
+        parts=parts,
+        prepare=prepare,
     )
     loop.train(tf.constant(STEPS))
     chunk = loop.take_chunk()
@@ -121,7 +130,8 @@ def main():
     mirrored = strategies.create_strategy("mirrored")
     assert mirrored.num_replicas_in_sync == 2
     two = train(config, mirrored)
-    print("RESULT" + json.dumps([one, two]))
+    divided = train(config, mirrored, parts=2)
+    print("RESULT" + json.dumps([one, two, divided]))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rows reach whoever asked, padding does not; parts add up."""
+"""Rows reach whoever asked, padding does not."""
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.finetuning.steps import PredictLoop, _added
+from electra_tf.finetuning.steps import PredictLoop
 
 
 def test_padding_rows_are_left_out_and_tasks_told_apart():
@@ -41,15 +41,3 @@ def test_padding_rows_are_left_out_and_tasks_told_apart():
         ("a", {"double": 8.0}),
     ]
     assert taken == expected * 2
-
-
-def test_rows_of_sparse_gradients_stay_unmerged():
-    sparse = tf.IndexedSlices(
-        tf.ones([2, 3]), tf.constant([0, 0]), tf.constant([4, 3])
-    )
-    total = _added(sparse, sparse)
-    assert total.values.shape == [4, 3]
-    np.testing.assert_array_equal(
-        _added(sparse, tf.ones([4, 3]))[:, 0], [3, 1, 1, 1]
-    )
-    assert _added(None, sparse) is sparse

@@ -1,10 +1,17 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+import os
+import pathlib
+import subprocess
+import sys
+
 import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.training import loop, strategy
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def test_one_device_without_gpus():
@@ -35,6 +42,50 @@ def test_batches_must_divide_among_replicas():
     strategy.check_batch_size(Three, "train_batch_size", 12)
     with pytest.raises(UserError, match="for example 9 or 12"):
         strategy.check_batch_size(Three, "train_batch_size", 10)
+
+
+def test_parts_must_divide_among_replicas():
+    class Two:
+        num_replicas_in_sync = 2
+
+    strategy.check_parts(Two, 12, 3)
+    with pytest.raises(UserError, match="gradient_accumulation_steps is 3"):
+        strategy.check_parts(Two, 12, 4)
+
+
+def test_one_program_for_several_replicas_is_refused():
+    class Two:
+        num_replicas_in_sync = 2
+
+    strategy.check_jit_compile(Two, False)
+    with pytest.raises(UserError, match="jit_compile: 2 replicas"):
+        strategy.check_jit_compile(Two, True)
+
+
+THREADS = """
+import sys, tensorflow as tf
+from electra_tf.training import strategy
+strategy.use_threads(int(sys.argv[1]))
+tf.constant(1.0) + 1.0
+print(tf.config.threading.get_intra_op_parallelism_threads())
+strategy.use_threads(0)
+strategy.use_threads(3)
+"""
+
+
+def test_threads_are_set_before_tensorflow_starts():
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS, "2"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout == "2\n"
+    assert "threads is 3, but TensorFlow is running already, with 2" in (
+        done.stderr
+    )
 
 
 def test_evaluation_never_draws_what_training_draws():

@@ -1,0 +1,112 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Switches for speed and memory leave the training what it is."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.pretraining import report, sampling
+from electra_tf.pretraining.build import build_model, build_optimizer
+from electra_tf.training.loop import TrainLoop
+
+NO_DROPOUT = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 32,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+OBJECTIVES = {
+    "electra": {},
+    "electric": {"electra_objective": False, "electric_objective": True},
+    "masked_lm": {"electra_objective": False},
+    # Leaves row-wise gradients of the embedding table.
+    "uniform_generator": {"uniform_generator": True},
+}
+
+
+def batches(count, size=8, length=16):
+    """Batches whose rows have very different numbers of tokens."""
+    rng = np.random.default_rng(0)
+    for _ in range(count):
+        ids = rng.integers(104, 200, [size, length])
+        lengths = rng.integers(3, length + 1, [size, 1])
+        mask = np.arange(length) < lengths
+        yield {
+            "input_ids": tf.constant(ids * mask, tf.int32),
+            "input_mask": tf.constant(mask, tf.int32),
+            "segment_ids": tf.zeros([size, length], tf.int32),
+        }
+
+
+def train(config, steps=3, **arguments):
+    """Trains; returns the logged values by name and the weights."""
+    model = build_model(config)
+    loop = TrainLoop(
+        compute=model.compute,
+        variables=model.trainable_variables,
+        optimizer=build_optimizer(config, model),
+        iterator=batches(steps, config.train_batch_size),
+        step=tf.Variable(0, dtype=tf.int64),
+        seed=config.seed,
+        strategy=tf.distribute.OneDeviceStrategy("/cpu:0"),
+        step_values=report.step_values,
+        parts=config.gradient_accumulation_steps,
+        prepare=model.prepare_parts,
+        jit_compile=config.jit_compile,
+        **arguments,
+    )
+    loop.train(tf.constant(steps))
+    chunk = loop.take_chunk()
+    values = dict(zip(chunk.names, chunk.values.T, strict=True))
+    return values, {v.name: v.numpy() for v in model.trainable_variables}
+
+
+@pytest.fixture
+def likeliest_samples(monkeypatch):
+    """Replacements that need no draw: each part draws its own."""
+    monkeypatch.setattr(
+        sampling,
+        "sample_from_softmax",
+        lambda logits, seed: tf.argmax(logits, -1, output_type=tf.int32),
+    )
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("parts", [2, 8])
+def test_a_batch_in_parts_gives_the_undivided_step(
+    tiny_config, likeliest_samples, objective, parts
+):
+    def run(parts):
+        return train(
+            tiny_config(
+                train_batch_size=8,
+                learning_rate=1e-2,
+                model_hparam_overrides=NO_DROPOUT,
+                gradient_accumulation_steps=parts,
+                **OBJECTIVES[objective],
+            )
+        )
+
+    (whole, weights), (divided, found) = run(1), run(parts)
+    assert divided.keys() == whole.keys()
+    for name, expected in whole.items():
+        np.testing.assert_allclose(divided[name], expected, rtol=1e-5)
+    for name, expected in weights.items():
+        np.testing.assert_allclose(
+            found[name], expected, atol=2e-6, err_msg=name
+        )
+
+
+def test_parts_draw_dropout_of_their_own(tiny_config):
+    config = tiny_config(train_batch_size=8, gradient_accumulation_steps=2)
+    values, _ = train(config)
+    assert np.isfinite(values["total_loss"]).all()
+    again, _ = train(config)
+    np.testing.assert_array_equal(values["total_loss"], again["total_loss"])
+    whole, _ = train(tiny_config(train_batch_size=8))
+    np.testing.assert_array_equal(values["tokens"], whole["tokens"])
+    assert (values["mlm_loss"] != whole["mlm_loss"]).all()
