@@ -15,7 +15,17 @@ The rooms, from the ground up. Imports only go down the stairs.
   6  pretraining    the paper: mask, generate, corrupt, judge
      commands       side doors: `python -m electra_tf.commands.<name>`
 
-Importing this package does not import TensorFlow.
+Importing this package does not import TensorFlow. It asks for TensorFlow's
+oneDNN kernels, which TensorFlow itself takes on newer x86 processors only; set
+TF_ENABLE_ONEDNN_OPTS=0 to do without.
 """
 
+import os
+import platform
+
 __version__ = "0.1.0"
+
+# TensorFlow reads this when it is imported. docs/performance.md has what it
+# brings.
+if platform.machine().lower() in ("x86_64", "amd64"):
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

@@ -51,17 +51,6 @@ def attention_bias(
     return (1.0 - visible) * MASKED_SCORE
 
 
-@tf.custom_gradient
-def _without_gradient(bias: tf.Tensor):
-    """Identity whose gradient is exactly zero.
-
-    A key bias adds the same number to all of a query's scores, which softmax
-    does not see: its true gradient is zero, and what summing in float32 gives
-    is rounding noise. Returning the true value is exact and saves the sum.
-    """
-    return tf.identity(bias), tf.zeros_like
-
-
 class SelfAttention(ScopedLayer):
     """Projects to queries, keys and values and mixes the values.
 
@@ -121,7 +110,10 @@ class SelfAttention(ScopedLayer):
         scale_query = math.frexp(scale)[0] == 0.5
         query = self.query(hidden)
         query = split_heads(query * scale if scale_query else query)
-        key = split_heads(self.key(hidden, _without_gradient))
+        # A key bias adds the same number to all of a query's scores, which
+        # softmax does not see: its true gradient is zero, and what summing in
+        # float32 gives is rounding noise.
+        key = split_heads(self.key(hidden, train_bias=False))
         value = split_heads(self.value(hidden))
         scores = tf.matmul(query, key, transpose_b=True)  # [B, A, L, L]
         if not scale_query:

@@ -5,6 +5,7 @@
 import contextlib
 import contextvars
 import math
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -101,23 +102,18 @@ class Dense(ScopedLayer):
         )
         self.bias = self.scoped_weight("bias", [units], "zeros")
 
-    def call(
-        self,
-        inputs: tf.Tensor,
-        on_bias: Callable[[tf.Tensor], tf.Tensor] = tf.convert_to_tensor,
-    ) -> tf.Tensor:
+    def call(self, inputs: tf.Tensor, train_bias: bool = True) -> tf.Tensor:
         """Applies the map.
 
         Args:
           inputs: float [..., in_width].
-          on_bias: applied to the bias first, to change its gradient.
+          train_bias: False gives the bias a gradient of exactly zero.
 
         Returns:
           float [..., units].
         """
         flat = tf.reshape(inputs, [-1, self.in_width])
-        bias = on_bias(self.bias)
-        flat = tf.nn.bias_add(tf.matmul(flat, self.kernel), bias)
+        flat = affine(flat, self.kernel, self.bias, train_bias)
         if self._activation is not None:
             flat = self._activation(flat)
         if inputs.shape.rank == 2:
@@ -133,6 +129,74 @@ class Dense(ScopedLayer):
             "activation": self.activation_name,
             "stddev": self.stddev,
         }
+
+
+def affine(
+    rows: tf.Tensor,
+    kernel: tf.Tensor | tf.Variable,
+    bias: tf.Tensor | tf.Variable,
+    train_bias: bool = True,
+) -> tf.Tensor:
+    """Returns rows @ kernel + bias, with a gradient made for CPUs.
+
+    Args:
+      rows: float [R, K].
+      kernel: float [K, U].
+      bias: float [U].
+      train_bias: False gives the bias a gradient of exactly zero.
+
+    Returns:
+      float [R, U].
+    """
+
+    @tf.custom_gradient
+    def product(rows: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor):
+        def gradient(upstream: tf.Tensor):
+            return (
+                tf.matmul(upstream, kernel, transpose_b=True),
+                _kernel_gradient(rows, upstream),
+                tf.raw_ops.BiasAddGrad(out_backprop=upstream)
+                if train_bias
+                else tf.zeros_like(bias),
+            )
+
+        return tf.nn.bias_add(tf.matmul(rows, kernel), bias), gradient
+
+    return product(
+        rows, tf.convert_to_tensor(kernel), tf.convert_to_tensor(bias)
+    )
+
+
+def _kernel_gradient(rows: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
+    """Returns rows^T @ upstream, [K, U].
+
+    oneDNN's product is half as fast when it reads a long operand of 512 or
+    more columns downwards. So the wider operand is turned first, and stands on
+    the left; where that is `upstream`, the product is turned back.
+    """
+    width, units = rows.shape[-1], upstream.shape[-1]
+    if max(width, units) < 512 or not _onednn():
+        return tf.matmul(rows, upstream, transpose_a=True)
+    if width >= units:
+        return tf.matmul(_turned(rows), upstream)
+    return tf.transpose(tf.matmul(_turned(upstream), rows))
+
+
+def _onednn() -> bool:
+    """Tells whether matrix products are oneDNN's, as `electra_tf` asks for."""
+    asked = os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "1"
+    return asked and not tf.config.list_physical_devices("GPU")
+
+
+def _turned(matrix: tf.Tensor) -> tf.Tensor:
+    """Transposes in memory, [R, C] to [C, R].
+
+    Of three axes, because a plain transpose is merged into the product after
+    it by TensorFlow's graph optimizer.
+    """
+    width = matrix.shape[-1]
+    pages = tf.transpose(tf.reshape(matrix, [1, -1, width]), [2, 0, 1])
+    return tf.reshape(pages, [width, -1])
 
 
 class LayerNorm(ScopedLayer):
