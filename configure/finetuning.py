@@ -161,6 +161,9 @@ class FinetuningConfig(SavedConfig):
     gradient_accumulation_steps: int = 1  # parts a batch is computed in
     jit_compile: bool = False  # XLA makes one program of a step
     threads: int = 0  # that share one operation; 0: TensorFlow's choice
+    # Training keeps only the inputs of transformer blocks and computes the
+    # rest again: less memory, more time, the same results.
+    recompute_grad: bool = False
     eval_every_n_steps: int = 0  # evaluate while training; 0: never
     keep_best: str | None = None  # metric whose best model is kept and scored
     # Evaluations without a better keep_best after which training stops; 0:

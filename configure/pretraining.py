@@ -147,6 +147,9 @@ class PretrainingConfig(SavedConfig):
     gradient_accumulation_steps: int = 1  # parts a batch is computed in
     jit_compile: bool = False  # XLA makes one program of a step
     threads: int = 0  # that share one operation; 0: TensorFlow's choice
+    # Training keeps only the inputs of transformer blocks and computes the
+    # rest again: less memory, more time, the same results.
+    recompute_grad: bool = False
     overwrite: bool = False  # allow replacing an existing model_dir
     # Weights to start from: a checkpoint of the original, of BERT or of ours,
     # or a Hugging Face folder. Steps and warm-up start at 0.

@@ -12,6 +12,8 @@ from electra_tf.checkpoints.restore import Coverage, assign
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
+from electra_tf.modeling.computation import Computation
+from electra_tf.modeling.encoder import set_computation
 from electra_tf.optimization.adam_weight_decay import (
     AdamWeightDecay,
     variable_name,
@@ -36,7 +38,9 @@ def build_model(
       config: the resolved hparams.
       tasks: what is learned.
     """
-    return FinetuningModel(config, tasks)
+    model = FinetuningModel(config, tasks)
+    set_computation(model, Computation(recompute=config.recompute_grad))
+    return model
 
 
 def load_weights(

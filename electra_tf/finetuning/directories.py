@@ -42,6 +42,7 @@ FREE_HPARAMS = frozenset(
         "predict_batch_size",
         "preprocessed_data_dir",
         "qa_na_threshold",
+        "recompute_grad",
         "require_gpu",
         "results_json",
         "results_pkl",

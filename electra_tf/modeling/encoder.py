@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from electra_tf.modeling.attention import SelfAttention, attention_bias
+from electra_tf.modeling.computation import Computation, recomputed
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
@@ -93,7 +94,8 @@ class EncoderOutput(NamedTuple):
 
     embedding_output: tf.Tensor  # [B, L, H], after the projection
     layers: tuple[tf.Tensor, ...]  # one [B, L, H] a block
-    attention_probs: tuple[tf.Tensor, ...]  # one [B, A, L, L] a block
+    # One [B, A, L, L] a block; none when training recomputes blocks.
+    attention_probs: tuple[tf.Tensor, ...]
 
     @property
     def sequence_output(self) -> tf.Tensor:
@@ -122,6 +124,9 @@ class Encoder(ScopedLayer):
       direction: None, "ltr" or "rtl"; see `attention_bias`.
       seed: seed of the run.
 
+    Attributes:
+      computation: how the blocks are computed; see `set_computation`.
+
     Source: google-research/electra, model/modeling.py, BertModel.
     """
 
@@ -137,6 +142,7 @@ class Encoder(ScopedLayer):
         self.config = config
         self.embeddings = embeddings
         self.direction = direction
+        self.computation = Computation()
         self.embeddings_project = None
         if embeddings.width != config.hidden_size:
             self.embeddings_project = Dense(
@@ -178,9 +184,12 @@ class Encoder(ScopedLayer):
         layers, attention_probs = [], []
         for i, block in enumerate(self.blocks):
             inner = randomness.within(f"layer_{i}") if randomness else None
-            hidden, probs = block(hidden, bias, inner)
+            if randomness is not None and self.computation.recompute:
+                hidden = _recomputed(block, hidden, bias, inner)
+            else:
+                hidden, probs = block(hidden, bias, inner)
+                attention_probs.append(probs)
             layers.append(hidden)
-            attention_probs.append(probs)
         return EncoderOutput(
             embedding_output, tuple(layers), tuple(attention_probs)
         )
@@ -192,3 +201,25 @@ class Encoder(ScopedLayer):
             "embeddings": self.embeddings,
             "direction": self.direction,
         }
+
+
+def _recomputed(
+    block: TransformerBlock,
+    hidden: tf.Tensor,
+    bias: tf.Tensor,
+    randomness: Randomness,
+) -> tf.Tensor:
+    """Runs a block that is computed again for its gradient."""
+    return recomputed(lambda tensor: block(tensor, bias, randomness)[0])(hidden)
+
+
+def set_computation(model: tf.Module, computation: Computation) -> None:
+    """Says how all encoders of a model compute.
+
+    Args:
+      model: holds `Encoder`s at any depth.
+      computation: from now on theirs; graphs made before keep the former.
+    """
+    for module in model.submodules:
+        if isinstance(module, Encoder):
+            module.computation = computation

@@ -4,6 +4,8 @@
 
 from typing import Any
 
+from electra_tf.modeling.computation import Computation
+from electra_tf.modeling.encoder import set_computation
 from electra_tf.optimization.adam_weight_decay import AdamWeightDecay
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
 from electra_tf.pretraining.model import PretrainingModel
@@ -18,7 +20,9 @@ def build_model(config: Any) -> PretrainingModel:
     Returns:
       The model, with every variable made.
     """
-    return PretrainingModel(config)
+    model = PretrainingModel(config)
+    set_computation(model, Computation(recompute=config.recompute_grad))
+    return model
 
 
 def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:

@@ -334,15 +334,19 @@ def test_an_unknown_figure_to_keep_is_named(config_of):
         _run(config)
 
 
-def test_accumulated_gradients_give_the_same_weights(
+def test_switches_that_save_memory_give_the_same_weights(
     config_of, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(
         "electra_tf.finetuning.classification.head.DROPOUT_RATE", 0.0
     )
     found = []
-    for parts in (1, 2):
-        config = config_of(gradient_accumulation_steps=parts, overwrite=True)
+    for switch in (
+        {},
+        {"gradient_accumulation_steps": 2},
+        {"recompute_grad": True},
+    ):
+        config = config_of(**switch, overwrite=True)
         overrides = {
             **config.model_hparam_overrides,
             "hidden_dropout_prob": 0.0,
@@ -354,6 +358,7 @@ def test_accumulated_gradients_give_the_same_weights(
         found.append(_weights(directory))
     for name, value in found[0].items():
         np.testing.assert_allclose(found[1][name], value, atol=1e-5)
+        np.testing.assert_allclose(found[2][name], value, atol=1e-5)
 
 
 def test_frozen_layers_stay_as_they_are(config_of, tmp_path):

@@ -42,6 +42,22 @@ def batches(count, size=8, length=16):
         }
 
 
+def first_gradients(config):
+    """Gradients of the first step, dense, by variable name."""
+    model = build_model(config)
+    batch = next(batches(1, config.train_batch_size))
+
+    @tf.function
+    def gradients():
+        with tf.GradientTape() as tape:
+            outputs = model.compute(batch, training=True)
+        found = tape.gradient(outputs["total_loss"], model.trainable_variables)
+        return [tf.convert_to_tensor(gradient) for gradient in found]
+
+    names = [variable.name for variable in model.trainable_variables]
+    return dict(zip(names, gradients(), strict=True))
+
+
 def train(config, steps=3, **arguments):
     """Trains; returns the logged values by name and the weights."""
     model = build_model(config)
@@ -110,3 +126,40 @@ def test_parts_draw_dropout_of_their_own(tiny_config):
     whole, _ = train(tiny_config(train_batch_size=8))
     np.testing.assert_array_equal(values["tokens"], whole["tokens"])
     assert (values["mlm_loss"] != whole["mlm_loss"]).all()
+
+
+@pytest.mark.parametrize("objective", ["electra", "electric"])
+def test_recomputed_blocks_give_the_same_gradients(tiny_config, objective):
+    """With dropout: the second computation draws the same again."""
+
+    def gradients(recompute):
+        config = tiny_config(
+            train_batch_size=8,
+            recompute_grad=recompute,
+            **OBJECTIVES[objective],
+        )
+        return first_gradients(config)
+
+    kept, again = gradients(False), gradients(True)
+    assert again.keys() == kept.keys()
+    for name, expected in kept.items():
+        np.testing.assert_allclose(
+            again[name], expected, rtol=1e-6, atol=1e-7, err_msg=name
+        )
+
+
+def test_recomputed_blocks_train_in_parts(tiny_config):
+    def run(recompute):
+        return train(
+            tiny_config(
+                train_batch_size=8,
+                gradient_accumulation_steps=2,
+                recompute_grad=recompute,
+            )
+        )
+
+    (kept, weights), (again, found) = run(False), run(True)
+    for name, expected in kept.items():
+        np.testing.assert_allclose(again[name], expected, rtol=1e-6)
+    for name, expected in weights.items():
+        np.testing.assert_allclose(found[name], expected, atol=1e-6)
