@@ -66,7 +66,7 @@ def pretraining_parser(prog: str | None = None) -> FrontDoorParser:
 
 
 def parse_pretraining_args(
-    argv: Sequence[str],
+    argv: Sequence[str], parser: FrontDoorParser | None = None
 ) -> tuple[PretrainingConfig, argparse.Namespace]:
     """Turns a command line into a config.
 
@@ -74,6 +74,7 @@ def parse_pretraining_args(
 
     Args:
       argv: the program's name, then its arguments, as absl passes them.
+      parser: of `pretraining_parser`, perhaps with more flags.
 
     Returns:
       The resolved config, and the parsed flags.
@@ -83,7 +84,7 @@ def parse_pretraining_args(
       SystemExit: a flag that does not exist or a missing one (status 2), or
         a request to print something (status 0).
     """
-    parser = pretraining_parser(os.path.basename(argv[0]))
+    parser = parser or pretraining_parser(os.path.basename(argv[0]))
     args = parser.parse_args(list(argv[1:]))
     given = read_layers(PretrainingConfig, args, parser)
     config = PretrainingConfig.from_layers(

@@ -135,7 +135,7 @@ def check_records(config: Any, training: bool) -> list[str]:
         by_folder.setdefault(os.path.dirname(path), []).append(path)
     for folder, paths in by_folder.items():
         manifest = load_manifest(folder)
-        listed = _listed_shards(manifest) if manifest else {}
+        listed = listed_shards(manifest) if manifest else {}
         known = [p for p in paths if os.path.basename(p) in listed]
         if manifest is not None and (known or not manifest["complete"]):
             warnings += _check_manifest(config, folder, manifest)
@@ -163,7 +163,8 @@ def _missing_shards(folder: str, listed: dict[str, dict]) -> list[str]:
     ]
 
 
-def _listed_shards(manifest: dict) -> dict[str, dict]:
+def listed_shards(manifest: dict) -> dict[str, dict]:
+    """Returns a manifest's entries of record files, by their names."""
     return {
         shard["name"]: shard
         for job in manifest["jobs"].values()

@@ -1,0 +1,140 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How much memory pre-training takes, estimated from the config.
+
+Weights, slots and gradients are exact. Activations are what the backward pass
+keeps, counted by tensor; what an update needs besides, and the program itself,
+are what was measured on a CPU. Measured peaks lie within a factor of 1.5 of the
+sum, mostly within 1.2.
+"""
+
+import dataclasses
+from typing import Any
+
+from configure.generator_kind import GeneratorKind, generator_kind
+from electra_tf.analysis.parameters import (
+    encoder_sizes,
+    generator_sizes,
+    pretraining_parameters,
+)
+from electra_tf.modeling.encoder_config import EncoderConfig
+
+MIB = 1 << 20
+_FLOAT = 4
+_PROGRAM = 760 * MIB  # Python, TensorFlow, the other libraries.
+_PROGRAM_PER_BLOCK = 30 * MIB  # The graph of a step, being optimized, too.
+
+# Copies of the weights' size that live while they are updated: clipped
+# gradients, next moments, direction.
+_UPDATE_COPIES = 4
+
+# Tensors of a block that wait for the backward pass, by kind of size.
+_HIDDEN_KEPT = 8  # q, k, v, mixed, two norms' inputs and outputs
+_INNER_KEPT = 3  # before and after the activation, its derivative
+_PAIRS_KEPT = 2.25  # probabilities before and after dropout, its mask
+_LOGITS_KEPT = 3  # logits, their gradient, the running sum for sampling
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryEstimate:
+    """Bytes that a training process holds at its peak, on one device.
+
+    Attributes:
+      weights: the variables.
+      slots: the optimizer's two moments of each.
+      gradients: one of each; with accumulation also their sum.
+      activations: what the forward pass keeps for the backward pass.
+      update: what the optimizer computes, after activations are gone.
+      program: interpreter, libraries and graph.
+    """
+
+    weights: int
+    slots: int
+    gradients: int
+    activations: int
+    update: int
+    program: int
+
+    @property
+    def total(self) -> int:
+        """What is held at once."""
+        lasting = self.weights + self.slots + self.gradients + self.program
+        return lasting + max(self.activations, self.update)
+
+
+def pretraining_memory(
+    config: Any, batch_size: int | None = None
+) -> MemoryEstimate:
+    """Estimates the peak of a training run.
+
+    Args:
+      config: a `PretrainingConfig`; `gradient_accumulation_steps` is heeded.
+      batch_size: B of one device; `train_batch_size` by default.
+
+    Returns:
+      The estimate, in float32.
+    """
+    parts = config.gradient_accumulation_steps
+    batch = -(-(batch_size or config.train_batch_size) // parts)
+    weights = _FLOAT * pretraining_parameters(config).total
+    return MemoryEstimate(
+        weights=weights,
+        slots=2 * weights,
+        gradients=weights * (2 if parts > 1 else 1),
+        activations=_activations(config, batch),
+        update=_UPDATE_COPIES * weights,
+        program=_PROGRAM + _PROGRAM_PER_BLOCK * _blocks(config),
+    )
+
+
+def checkpoint_bytes(config: Any) -> int:
+    """Size of one checkpoint on disk: weights, slots, position in the data.
+
+    Args:
+      config: a `PretrainingConfig`.
+    """
+    numbers = 3 * pretraining_parameters(config).total
+    # The position holds the examples that are being shuffled.
+    example = 3 * 8 * config.max_seq_length
+    return _FLOAT * numbers + example * config.shuffle_buffer_size
+
+
+def _encoders(config: Any) -> list[EncoderConfig]:
+    """The encoders that a step runs through, with repetitions."""
+    sizes = encoder_sizes(config)
+    found = []
+    if config.electra_objective or config.electric_objective:
+        found.append(sizes)
+    kind = generator_kind(config)
+    if kind is not GeneratorKind.UNIFORM:
+        towers = 2 if kind is GeneratorKind.TWO_TOWER else 1
+        found += [generator_sizes(config, sizes)] * towers
+    return found
+
+
+def _blocks(config: Any) -> int:
+    return sum(sizes.num_hidden_layers for sizes in _encoders(config))
+
+
+def _activations(config: Any, batch: int) -> int:
+    rows, length = batch * config.max_seq_length, config.max_seq_length
+    numbers = sum(
+        sizes.num_hidden_layers * rows * _kept_by_block(sizes, length)
+        for sizes in _encoders(config)
+    )
+    kind, scored = generator_kind(config), config.max_predictions_per_seq
+    if kind is GeneratorKind.TWO_TOWER:
+        scored = length
+    if kind is not GeneratorKind.UNIFORM:
+        vocab_size = encoder_sizes(config).vocab_size
+        numbers += _LOGITS_KEPT * batch * scored * vocab_size
+    return round(_FLOAT * numbers)
+
+
+def _kept_by_block(sizes: EncoderConfig, length: int) -> float:
+    """Numbers that a block keeps for each token."""
+    return (
+        _HIDDEN_KEPT * sizes.hidden_size
+        + _INNER_KEPT * sizes.intermediate_size
+        + _PAIRS_KEPT * sizes.num_attention_heads * length
+    )
