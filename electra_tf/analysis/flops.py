@@ -12,7 +12,7 @@ Differs, so that the result is what is computed here:
   - a backward pass is twice its forward pass, not equal to it. This alone
     makes a step 3 / 2 of the original's count;
   - looking up an embedding is not a product with a one-hot matrix, which is
-    a third of the original's count of the small model;
+    40% of the original's count of the small model;
   - the softmax's share of positions is max_predictions_per_seq / L, and the
     generator's heads and layers are the config's;
   - sequence lengths, vocabulary and sizes come from the config.

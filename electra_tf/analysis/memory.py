@@ -44,7 +44,7 @@ class MemoryEstimate:
       slots: the optimizer's two moments of each.
       gradients: one of each; with accumulation also their sum.
       activations: what the forward pass keeps for the backward pass.
-      update: what the optimizer computes, after activations are gone.
+      update: what the optimizer computes on the way.
       program: interpreter, libraries and graph.
     """
 
@@ -57,9 +57,8 @@ class MemoryEstimate:
 
     @property
     def total(self) -> int:
-        """What is held at once."""
-        lasting = self.weights + self.slots + self.gradients + self.program
-        return lasting + max(self.activations, self.update)
+        """All of it; what activations leave is not used again at once."""
+        return sum(dataclasses.astuple(self))
 
 
 def pretraining_memory(

@@ -146,13 +146,16 @@ def _measured_lines(plan: Plan, measured: dict[str, Any]) -> list[str]:
     memory = f"; peak memory {peak / 2**30:.1f} GiB" if peak else ""
     rate = measured["matmul_flops_per_second"] / 1e9
     rate = measured["matmul_flops_per_second"] / 1e9
+    # What an update takes does not grow with the batch.
+    smaller = measured["batch_size"] < plan.step.examples
+    bound = ", which is an upper bound" * smaller
     return [
         f"Measured on {measured['cores']} core(s): {len(seconds)} steps of"
         f" {measured['batch_size']} examples, {batches}{vocabulary}:",
         f"  {duration(min(seconds))} to {duration(max(seconds))} each, first"
         f" step {duration(measured['first_step_seconds'])},",
         f"  {rate:,.0f} GFLOP/s in matrix products{memory}.",
-        f"  The time is scaled to {plan.step.examples} examples a step.",
+        f"  The time is scaled to {plan.step.examples} examples a step{bound}.",
     ]
 
 

@@ -4,7 +4,7 @@
 
 In: batches of token ids and a resolved configuration. Out: masked inputs,
 generator, corrupted inputs, discriminator, losses, metrics, and the run that
-trains them. May import configure, text, data, modeling, optimization,
-checkpoints and training. Reading order: masking, generator, sampling, losses,
-model, metrics, build, runner.
+trains them; or, before it, what it will take. May import configure, text, data,
+modeling, optimization, checkpoints, analysis and training. Reading order:
+masking, sampling, losses, model, metrics, build, runner; plan, timing.
 """

@@ -177,7 +177,7 @@ def make_plan(config: PretrainingConfig) -> Plan:
         parameters=parameters,
         step=pretraining_step_flops(config, parameters=parameters.total),
         memory=pretraining_memory(config),
-        machine_memory=_machine_memory("SC_PHYS_PAGES"),
+        machine_memory=_machine_memory(),
         records=_look_at_records(config),
         disk=_disk(config),
     )
@@ -194,7 +194,7 @@ def measured_batch_size(config: PretrainingConfig) -> int:
       that fits in memory and takes seconds, not minutes, on a CPU.
     """
     batch = config.train_batch_size // config.gradient_accumulation_steps
-    free = _machine_memory("SC_AVPHYS_PAGES") or math.inf
+    free = _free_memory()
     plain = dataclasses.replace(config, gradient_accumulation_steps=1)
     while batch > 1 and (
         pretraining_memory(plain, batch).total > _MEMORY_SHARE * free
@@ -274,29 +274,36 @@ def _free(path: str) -> int | None:
     return shutil.disk_usage(path).free
 
 
-def _machine_memory(pages: str) -> int | None:
+def _machine_memory() -> int | None:
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf(pages)
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return None
 
 
+def _free_memory() -> float:
+    """Bytes that can be had without swapping; all there are, if not known."""
+    try:
+        with open("/proc/meminfo") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return float(int(line.split()[1]) << 10)
+    except OSError:
+        pass
+    return float(_machine_memory() or math.inf)
+
+
 def _memory_warning(plan: Plan) -> str:
-    config, have = plan.config, plan.machine_memory / 2**30
-    batch = config.train_batch_size
-    fits = max(1, batch)
-    while fits > 1 and (
-        pretraining_memory(
-            dataclasses.replace(config, gradient_accumulation_steps=1), fits
-        ).total
-        > plan.machine_memory
-    ):
-        fits //= 2
+    config, have = plan.config, plan.machine_memory
+    batch, parts = config.train_batch_size, config.gradient_accumulation_steps
     text = (
         f"{plan.memory.total / 2**30:.1f} GiB of memory are needed at"
-        f" train_batch_size {batch}, and this machine has {have:.1f}; of an"
-        " accelerator, compare its own"
+        f" train_batch_size {batch}, and this machine has {have / 2**30:.1f};"
+        " of an accelerator, compare its own"
     )
-    if batch % fits == 0 and batch // fits > config.gradient_accumulation_steps:
-        text += f". --gradient_accumulation_steps={batch // fits} would fit"
+    while batch % (2 * parts) == 0:
+        parts *= 2
+        split = dataclasses.replace(config, gradient_accumulation_steps=parts)
+        if pretraining_memory(split).total <= have:
+            return f"{text}. --gradient_accumulation_steps={parts} would fit"
     return text

@@ -69,12 +69,13 @@ def _row(label: str, text: str) -> str:
 
 def _objective(config: Any) -> str:
     if config.electric_objective:
-        return "Electric"
-    if not config.electra_objective:
-        return "masked language model"
-    return (
-        f"ELECTRA, {generator_kind(config).value.replace('_', '-')} generator"
-    )
+        name = "Electric"
+    elif config.electra_objective:
+        name = "ELECTRA"
+    else:
+        return f"masked language model, model_size {config.model_size}"
+    kind = generator_kind(config).value.replace("_", "-")
+    return f"{name}, model_size {config.model_size}, {kind} generator"
 
 
 def _millions(count: int) -> str:
@@ -115,13 +116,13 @@ def _flop_lines(plan: Plan) -> list[str]:
         f"{part.name} {100 * part.total / step.total:.1f}%"
         for part in step.parts
     )
+    shares += f"; {100 * step.matmul / step.total:.1f}% in matrix products"
     return [
         _row(
             "Operations a step",
             f"{step.total:.3e}; {step.total_per_token:.3g} a wordpiece",
         ),
-        _row("", f"{100 * step.matmul / step.total:.1f}% in matrix products:"),
-        *(_row("", line) for line in textwrap.wrap(shares, 56)),
+        *(_row("", line) for line in textwrap.wrap(shares, 58)),
         _row(
             "  in all",
             f"{plan.flops:.3e} = {plan.petaflop_days:.3g} petaflop/s-days",
@@ -163,7 +164,7 @@ def _space_lines(plan: Plan) -> list[str]:
         ),
         _row(
             "",
-            f"activations {_bytes(memory.activations)} or update"
+            f"activations {_bytes(memory.activations)}, update"
             f" {_bytes(memory.update)}, program {_bytes(memory.program)}",
         ),
         _row(

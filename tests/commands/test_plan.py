@@ -63,6 +63,7 @@ def write_records(directory, count=50):
 
 def test_the_screen_says_what_the_run_takes(screen):
     text = screen()
+    assert text.startswith("tiny: ELECTRA, model_size small, small generator")
     assert "100 steps of 4 examples of 16 wordpieces" in text
     assert "Wordpieces a step     64; 6.400e+03 in all" in text
     assert "no records at" in text
