@@ -147,6 +147,9 @@ class PretrainingConfig(SavedConfig):
     gradient_accumulation_steps: int = 1  # parts a batch is computed in
     jit_compile: bool = False  # XLA makes one program of a step
     threads: int = 0  # that share one operation; 0: TensorFlow's choice
+    # bf16 or fp16: transformer blocks compute in half precision; weights,
+    # norms, softmaxes and losses stay float32. Empty: all in float32.
+    mixed_precision: str = ""
     # Training keeps only the inputs of transformer blocks and computes the
     # rest again: less memory, more time, the same results.
     recompute_grad: bool = False

@@ -6,6 +6,8 @@ from typing import Any
 
 from configure.errors import UserError
 
+MIXED_PRECISIONS = ("", "bf16", "fp16")  # "": all in float32
+
 
 def check_switches(config: Any) -> None:
     """Raises for switches that cannot work.
@@ -30,4 +32,9 @@ def check_switches(config: Any) -> None:
     if config.threads < 0:
         raise UserError(
             f"hparam threads: must be at least 0, got {config.threads}"
+        )
+    if config.mixed_precision not in MIXED_PRECISIONS:
+        raise UserError(
+            "hparam mixed_precision: must be bf16, fp16 or empty (float32),"
+            f" got {config.mixed_precision!r}"
         )

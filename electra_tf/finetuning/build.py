@@ -24,6 +24,7 @@ from electra_tf.optimization.layerwise import (
     rate_table,
 )
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
+from electra_tf.training.loss_scale import LossScale
 
 # Variables that the starting weights may lack.
 HEADS = "^task_specific/"
@@ -39,7 +40,7 @@ def build_model(
       tasks: what is learned.
     """
     model = FinetuningModel(config, tasks)
-    set_computation(model, Computation(recompute=config.recompute_grad))
+    set_computation(model, Computation.of(config))
     return model
 
 
@@ -121,6 +122,15 @@ def build_optimizer(
             map(variable_name, variables), *_layerwise_arguments(config, model)
         ),
     )
+
+
+def build_loss_scale(config: FinetuningConfig) -> LossScale | None:
+    """Returns the scaling of the loss that float16 needs, else None.
+
+    Args:
+      config: the resolved hparams.
+    """
+    return LossScale() if config.mixed_precision == "fp16" else None
 
 
 def layer_rates(

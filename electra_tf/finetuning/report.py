@@ -11,6 +11,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.evaluation.trials import lower_is_better
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.optimization.layerwise import LayerRate
+from electra_tf.training import loss_scale
 from electra_tf.training import strategy as strategies
 from electra_tf.training.curves import Panel
 from electra_tf.training.interval import Interval
@@ -51,7 +52,7 @@ def log_row(interval: Interval) -> dict[str, float]:
         "loss": interval.mean("total_loss"),
         "loss_per_example": interval.sums["total_loss"]
         / max(interval.sums[EXAMPLES], 1.0),
-        "grad_norm": interval.mean("grad_norm"),
+        **loss_scale.log_values(interval),
         "learning_rate": interval.last["learning_rate"],
     }
 
@@ -63,6 +64,7 @@ def shown_items(row: dict[str, Any]) -> dict[str, str]:
         "per example": f"{row['loss_per_example']:.4f}",
         "grad norm": f"{row['grad_norm']:.2f}",
         "lr": f"{row['learning_rate']:.2e}",
+        **loss_scale.shown_items(row),
     }
     if row["tokens_per_second"] is not None:
         shown["tokens/s"] = f"{row['tokens_per_second']:,.0f}"

@@ -18,6 +18,7 @@ from electra_tf.checkpoints.restore import assign
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning import directories, report, scoring
 from electra_tf.finetuning.build import (
+    build_loss_scale,
     build_model,
     build_optimizer,
     layer_rates,
@@ -163,6 +164,7 @@ class Trial:
         config = self._config
         with strategies.creation_scope(self._strategy):
             self._optimizer = build_optimizer(config, self.model, num_steps)
+            self._loss_scale = build_loss_scale(config)
         with tf.device("/cpu:0"):
             dataset = batches(seed=config.seed)
             self._iterator = iter(dataset)
@@ -184,6 +186,7 @@ class Trial:
             step=self._step,
             position={"iterator": self._iterator, "interval": self._interval},
             keep=config.keep_checkpoint_max,
+            extras={"loss_scale": self._loss_scale} if self._loss_scale else {},
         )
 
     def _restore(self) -> None:
@@ -264,6 +267,7 @@ class Trial:
         trainer = FinetuningLoop(
             parts=config.gradient_accumulation_steps,
             jit_compile=config.jit_compile,
+            loss_scale=self._loss_scale,
             element_spec=self._element_spec,
             compute=self._compute,
             variables=trained_variables(config, self.model),

@@ -88,13 +88,13 @@ class SelfAttention(ScopedLayer):
         """Attends from every position to every visible position.
 
         Args:
-          hidden: float32 [B, L, H].
+          hidden: float32 or half precision [B, L, H].
           bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
           randomness: source of dropout, or None for none.
 
         Returns:
-          float32 [B, L, H] mixed values and float32 [B, A, L, L] attention
-          probabilities (after dropout).
+          [B, L, H] mixed values and [B, A, L, L] attention probabilities
+          (after dropout), of `hidden`'s dtype. The softmax is float32.
         """
         batch, length, width = static_or_dynamic_shape(hidden)
         heads, size = self.config.num_attention_heads, self.config.size_per_head
@@ -107,7 +107,8 @@ class SelfAttention(ScopedLayer):
         # A power of two (64 units a head) scales the query, L / D times fewer
         # elements, to the same bits. Other factors would round differently,
         # and Electric's rows without visible keys magnify that 1,000 times.
-        scale_query = math.frexp(scale)[0] == 0.5
+        # Half precision would overflow rather.
+        scale_query = math.frexp(scale)[0] == 0.5 or hidden.dtype.size < 4
         query = self.query(hidden)
         query = split_heads(query * scale if scale_query else query)
         # A key bias adds the same number to all of a query's scores, which
@@ -118,7 +119,8 @@ class SelfAttention(ScopedLayer):
         scores = tf.matmul(query, key, transpose_b=True)  # [B, A, L, L]
         if not scale_query:
             scores *= scale
-        probs = tf.nn.softmax(scores + bias)
+        probs = tf.nn.softmax(tf.cast(scores, bias.dtype) + bias)
+        probs = tf.cast(probs, hidden.dtype)
         seed = randomness.at("attention_probs") if randomness else None
         probs = dropout(probs, self.config.attention_probs_dropout_prob, seed)
         mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])

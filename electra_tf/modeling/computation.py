@@ -4,6 +4,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
@@ -12,9 +13,18 @@ import tensorflow as tf
 class Computation:
     """How an encoder's blocks are computed; the weights are float32 always."""
 
+    # Of the blocks' matrix products and of what is between them. Layer norms,
+    # softmaxes, embeddings and heads are float32 always.
+    dtype: str = "float32"
     # Activations inside blocks are computed again for the gradient instead of
     # kept from the forward pass: only each block's input is.
     recompute: bool = False
+
+    @classmethod
+    def of(cls, config: Any) -> "Computation":
+        """Reads the hparams `mixed_precision` and `recompute_grad`."""
+        dtype = {"": "float32", "bf16": "bfloat16", "fp16": "float16"}
+        return cls(dtype[config.mixed_precision], config.recompute_grad)
 
 
 def recomputed(

@@ -65,12 +65,13 @@ class TransformerBlock(ScopedLayer):
         """Runs the block.
 
         Args:
-          hidden: float32 [B, L, H].
+          hidden: float32 or half precision [B, L, H].
           bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
           randomness: source of dropout, or None for none.
 
         Returns:
-          float32 [B, L, H] outputs and [B, A, L, L] attention probabilities.
+          [B, L, H] outputs and [B, A, L, L] attention probabilities, of
+          `hidden`'s dtype.
         """
 
         def drop(tensor: tf.Tensor, site: str) -> tf.Tensor:
@@ -90,7 +91,11 @@ class TransformerBlock(ScopedLayer):
 
 
 class EncoderOutput(NamedTuple):
-    """What an encoder gives for a batch; all float32."""
+    """What an encoder gives for a batch.
+
+    All float32, except that `layers` and `attention_probs` have the dtype the
+    blocks compute in.
+    """
 
     embedding_output: tf.Tensor  # [B, L, H], after the projection
     layers: tuple[tf.Tensor, ...]  # one [B, L, H] a block
@@ -100,7 +105,8 @@ class EncoderOutput(NamedTuple):
     @property
     def sequence_output(self) -> tf.Tensor:
         """Output of the last block, [B, L, H]."""
-        return self.layers[-1] if self.layers else self.embedding_output
+        last = self.layers[-1] if self.layers else self.embedding_output
+        return tf.cast(last, tf.float32)
 
     @property
     def pooled_output(self) -> tf.Tensor:
@@ -110,7 +116,7 @@ class EncoderOutput(NamedTuple):
     @property
     def all_layers(self) -> tf.Tensor:
         """All blocks' outputs stacked, [layers, B, L, H]."""
-        return tf.stack(self.layers, 0)
+        return tf.cast(tf.stack(self.layers, 0), tf.float32)
 
 
 class Encoder(ScopedLayer):
@@ -182,6 +188,7 @@ class Encoder(ScopedLayer):
         embedding_output = hidden
         bias = attention_bias(input_mask, self.direction)
         layers, attention_probs = [], []
+        hidden = tf.cast(hidden, self.computation.dtype)
         for i, block in enumerate(self.blocks):
             inner = randomness.within(f"layer_{i}") if randomness else None
             if randomness is not None and self.computation.recompute:

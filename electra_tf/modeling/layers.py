@@ -32,7 +32,8 @@ class ScopedLayer(tf_keras.layers.Layer):
     """
 
     def __init__(self, scope: str, seed: int = 0) -> None:
-        super().__init__(name=scope.replace("/", "_"))
+        # Keras would turn half precision inputs back into float32.
+        super().__init__(name=scope.replace("/", "_"), autocast=False)
         self.scope = scope
         self.seed = seed
 
@@ -113,7 +114,8 @@ class Dense(ScopedLayer):
           float [..., units].
         """
         flat = tf.reshape(inputs, [-1, self.in_width])
-        flat = affine(flat, self.kernel, self.bias, train_bias)
+        kernel = tf.cast(self.kernel, flat.dtype)
+        flat = affine(flat, kernel, tf.cast(self.bias, flat.dtype), train_bias)
         if self._activation is not None:
             flat = self._activation(flat)
         if inputs.shape.rank == 2:
@@ -217,10 +219,11 @@ class LayerNorm(ScopedLayer):
         self.gamma = self.scoped_weight("LayerNorm/gamma", [width], "ones")
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Maps float [..., width] to float [..., width]."""
+        """Maps float [..., width] to the same; half precision in float32."""
         gamma = tf.convert_to_tensor(self.gamma)
         beta = tf.convert_to_tensor(self.beta)
-        return _layer_norm(inputs, gamma, beta)
+        normalized = _layer_norm(tf.cast(inputs, gamma.dtype), gamma, beta)
+        return tf.cast(normalized, inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

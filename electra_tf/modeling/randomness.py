@@ -68,13 +68,18 @@ def dropout(
 
     Differs: each element takes 16 random bits, half of what a float32 uniform
     takes, so the rate is rounded to a multiple of 1 / 65536 (0.1 becomes
-    0.100006); the rescaling uses the rounded rate, the mean stays exact.
+    0.100006); the rescaling uses the rounded rate, the mean stays exact. In
+    half precision the rate is the nearest one that the dtype can rescale by
+    exactly: 0.0986 for 0.1 in bfloat16.
     """
     if seed is None or not rate:
         return inputs
     threshold = round(rate * 65536)
     if not 0 <= threshold < 65536:
         raise ValueError(f"The dropout rate must be in [0, 1), not {rate}.")
+    if inputs.dtype.size < 4:
+        scale = inputs.dtype.as_numpy_dtype(65536.0 / (65536 - threshold))
+        threshold = 65536 - round(65536 / float(scale))
     shape = tf.shape(inputs)
     size = tf.reduce_prod(shape)
     bits = tf.random.stateless_uniform(

@@ -9,6 +9,7 @@ from electra_tf.modeling.encoder import set_computation
 from electra_tf.optimization.adam_weight_decay import AdamWeightDecay
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
 from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.training.loss_scale import LossScale
 
 
 def build_model(config: Any) -> PretrainingModel:
@@ -21,7 +22,7 @@ def build_model(config: Any) -> PretrainingModel:
       The model, with every variable made.
     """
     model = PretrainingModel(config)
-    set_computation(model, Computation(recompute=config.recompute_grad))
+    set_computation(model, Computation.of(config))
     return model
 
 
@@ -48,3 +49,12 @@ def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:
         config.weight_decay_rate,
         bias_correction=config.adam_bias_correction,
     )
+
+
+def build_loss_scale(config: Any) -> LossScale | None:
+    """Returns the scaling of the loss that float16 needs, else None.
+
+    Args:
+      config: the resolved hparams.
+    """
+    return LossScale() if config.mixed_precision == "fp16" else None

@@ -10,6 +10,7 @@ import tf_keras
 
 from configure.pretraining import PretrainingConfig
 from electra_tf.data.manifest import load_manifest
+from electra_tf.training import loss_scale
 from electra_tf.training import strategy as strategies
 from electra_tf.training.curves import Panel
 from electra_tf.training.interval import Interval
@@ -91,7 +92,7 @@ def log_row(interval: Interval) -> dict[str, float]:
         row["replaced_share"] = (
             interval.sums["replaced_tokens"] / interval.sums[TOKENS]
         )
-    row["grad_norm"] = interval.mean("grad_norm")
+    row |= loss_scale.log_values(interval)
     row["learning_rate"] = interval.last["learning_rate"]
     return row
 
@@ -104,6 +105,7 @@ def shown_items(row: dict[str, Any]) -> dict[str, str]:
         shown["replaced"] = f"{100 * row['replaced_share']:.1f}%"
     shown["grad norm"] = f"{row['grad_norm']:.2f}"
     shown["lr"] = f"{row['learning_rate']:.2e}"
+    shown |= loss_scale.shown_items(row)
     if row["tokens_per_second"] is not None:
         shown["tokens/s"] = f"{row['tokens_per_second']:,.0f}"
     return shown

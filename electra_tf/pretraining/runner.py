@@ -21,7 +21,11 @@ from electra_tf.pretraining import (
     parts_export,
     report,
 )
-from electra_tf.pretraining.build import build_model, build_optimizer
+from electra_tf.pretraining.build import (
+    build_loss_scale,
+    build_model,
+    build_optimizer,
+)
 from electra_tf.training import best, checkpointing, curves, summaries
 from electra_tf.training import strategy as strategies
 from electra_tf.training.interruption import Interruption
@@ -160,6 +164,7 @@ class _Training:
             self._model = build_model(config)
             self._optimizer = build_optimizer(config, self._model)
             self._step = orbit.utils.create_global_step()
+            self._loss_scale = build_loss_scale(config)
         report.print_model(self._console, self._model)
         dataset = build_dataset(config, config.train_batch_size, training=True)
         with tf.device("/cpu:0"):
@@ -176,6 +181,7 @@ class _Training:
             keep=self._config.keep_checkpoint_max,
             keep_every=self._config.keep_every_n_steps,
             write_directory=self._output,
+            extras={"loss_scale": self._loss_scale} if self._loss_scale else {},
         )
 
     def _restore(self) -> int:
@@ -286,6 +292,7 @@ class _Training:
             parts=config.gradient_accumulation_steps,
             prepare=self._model.prepare_parts,
             jit_compile=config.jit_compile,
+            loss_scale=self._loss_scale,
         )
         evaluator = None
         if config.eval_every_n_steps:

@@ -12,9 +12,10 @@ Knows nothing of generators, discriminators or tasks: what to log besides the
 loss is handed in by the room above.
 
 Files in reading order: `strategy` (where), `loop` (one step and a chunk of
-steps), `accumulation` (a batch in parts), `interval` (means between two log
-rows), `checkpointing` (save, resume), `best` (the best evaluation's
-checkpoint), `session` (the outer loop, on `orbit.Controller`), `progress`
-(console line), `summaries` (TensorBoard and JSON lines), `curves` (PNG),
-`results` (files of an evaluation), `run_directory` (what may be deleted).
+steps), `accumulation` (a batch in parts), `loss_scale` (for float16),
+`interval` (means between two log rows), `checkpointing` (save, resume), `best`
+(the best evaluation's checkpoint), `session` (the outer loop, on
+`orbit.Controller`), `progress` (console line), `summaries` (TensorBoard and
+JSON lines), `curves` (PNG), `results` (files of an evaluation),
+`run_directory` (what may be deleted).
 """

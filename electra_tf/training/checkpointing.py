@@ -33,6 +33,7 @@ class Checkpoints:
         keep: int | None,
         keep_every: int = 0,
         write_directory: str | None = None,
+        extras: dict[str, Any] | None = None,
     ) -> None:
         """Ties the objects of a run to a directory; reads and writes nothing.
 
@@ -47,6 +48,7 @@ class Checkpoints:
           keep_every: checkpoints at multiples of it stay beyond that; 0: none.
           write_directory: for workers other than the chief: where their copy
             goes.
+          extras: further state, restored only from checkpoints that have it.
         """
         self.directory = directory
         self._variables = model.variables
@@ -55,10 +57,14 @@ class Checkpoints:
         self._keep = keep
         self._keep_every = keep_every
         self._write_directory = write_directory or directory
-        state = native.checkpoint_state(model.variables, optimizer, step)
-        self._without_position = tf.train.Checkpoint(**state)
-        self._whole = tf.train.Checkpoint(**state, **position)
-        self._position_keys = tuple(position)
+        self._state = native.checkpoint_state(model.variables, optimizer, step)
+        self._position, self._extras = position, extras or {}
+        self._without_position = tf.train.Checkpoint(
+            **self._state, **self._extras
+        )
+        self._whole = tf.train.Checkpoint(
+            **self._state, **self._extras, **position
+        )
 
     @property
     def latest(self) -> str | None:
@@ -150,10 +156,12 @@ class Checkpoints:
                 " model_dir of its own."
             )
         stored = {key.split("/")[0] for key in weights.dropped}
-        with_position = with_position and stored.issuperset(self._position_keys)
-        chosen = self._whole if with_position else self._without_position
+        with_position = with_position and stored.issuperset(self._position)
+        wanted = {k: v for k, v in self._extras.items() if k in stored}
+        if with_position:
+            wanted |= self._position
         try:
-            status = chosen.read(path)
+            status = tf.train.Checkpoint(**self._state, **wanted).read(path)
             status.assert_existing_objects_matched()
         except (
             IndexError,  # TensorFlow's word for a cut data file

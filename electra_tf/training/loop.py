@@ -15,6 +15,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.training import accumulation
 from electra_tf.training import strategy as strategies
+from electra_tf.training.loss_scale import LossScale
 
 Features = dict[str, tf.Tensor]
 # (features, seed int32 [2], training) -> dict with scalar `total_loss`.
@@ -76,6 +77,7 @@ class TrainLoop(orbit.AbstractTrainer):
         parts: int = 1,
         prepare: Prepare = lambda features, seed: ({}, {}),
         jit_compile: bool = False,
+        loss_scale: LossScale | None = None,
     ) -> None:
         """Builds the loop.
 
@@ -98,6 +100,8 @@ class TrainLoop(orbit.AbstractTrainer):
             returns goes to `compute`: what all parts share, such as
             denominators, and draws made for the batch as a whole.
           jit_compile: make one XLA program of a step.
+          loss_scale: for gradients in float16; an update whose gradients
+            overflow is skipped, which counts as a step all the same.
         """
         self._compute = compute
         self._variables = variables
@@ -110,6 +114,7 @@ class TrainLoop(orbit.AbstractTrainer):
         self._should_stop = should_stop
         self._parts = parts
         self._prepare = prepare
+        self._loss_scale = loss_scale
         self._names: list[str] = []
         self._pending: list[tuple[Features, tf.Tensor]] = []
         self._first_step = 0
@@ -155,11 +160,15 @@ class TrainLoop(orbit.AbstractTrainer):
         seed = training_seed(self._seed, step)
         gradients, values = self._gradients(rows, seed)
         gradients = strategies.sum_over_replicas(gradients)
+        if self._loss_scale is not None:
+            gradients = self._loss_scale.unscaled(gradients)
         update = self._optimizer.update(gradients, step)
         summed = strategies.sum_over_replicas(list(values.values()))
         logged = dict(zip(values, summed, strict=True))
         logged["grad_norm"] = update["grad_norm"]
         logged["learning_rate"] = update["learning_rate"]
+        if self._loss_scale is not None:
+            logged |= self._loss_scale.update(update["grad_norm"])
         self._step.assign_add(1)
         self._names = list(logged)
         return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
@@ -187,7 +196,10 @@ class TrainLoop(orbit.AbstractTrainer):
     ) -> tuple[list[Any], dict[str, tf.Tensor]]:
         with tf.GradientTape() as tape:
             outputs = self._compute(rows, seed=seed, training=True, **prepared)
-        gradients = tape.gradient(outputs["total_loss"], self._variables)
+            loss = outputs["total_loss"]
+            if self._loss_scale is not None:
+                loss = self._loss_scale.scaled(loss)
+        gradients = tape.gradient(loss, self._variables)
         values = {
             "total_loss": outputs["total_loss"],
             **self._step_values(rows, outputs),

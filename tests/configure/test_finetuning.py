@@ -55,7 +55,9 @@ def test_extensions_are_off_by_default(cases):
     plain = create()
     original = set(cases[0]["config"]) | {"write_distill_outputs"}
     extensions = set(plain.as_dict()) - original
-    on = {n for n in extensions if getattr(plain, n) not in (False, 0, None)}
+    on = {
+        n for n in extensions if getattr(plain, n) not in (False, 0, None, "")
+    }
     # The settings that say how the original's behaviour is reached, paths,
     # and the two that change time but no result.
     assert on == {
@@ -120,6 +122,7 @@ def test_task_names_are_read_as_people_write_them(given, expected):
         ({"gradient_accumulation_steps": 3}, "does not divide"),
         ({"gradient_accumulation_steps": 0}, "at least 1"),
         ({"threads": -1}, "at least 0"),
+        ({"mixed_precision": "fp8"}, "bf16, fp16 or empty"),
         ({"allow_missing": "("}, "regular expression"),
         ({"task_names": ["squad"], "max_query_length": 600}, "no room"),
         ({"task_names": ["squad"], "beam_size": 600}, "positions"),

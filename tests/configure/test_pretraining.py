@@ -75,6 +75,7 @@ def test_names_and_defaults_are_the_originals(cases):
         "export_at_end",
         "gradient_accumulation_steps",
         "jit_compile",
+        "mixed_precision",
         "recompute_grad",
         "threads",
     }

@@ -63,6 +63,14 @@ def untimed(path):
     [
         pytest.param({}, id="electra"),
         pytest.param(
+            {
+                "mixed_precision": "fp16",
+                "gradient_accumulation_steps": 2,
+                "recompute_grad": True,
+            },
+            id="switches",
+        ),
+        pytest.param(
             {"electric_objective": True, "electra_objective": False},
             id="electric",
             marks=pytest.mark.slow,

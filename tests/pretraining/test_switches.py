@@ -7,7 +7,11 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.pretraining import report, sampling
-from electra_tf.pretraining.build import build_model, build_optimizer
+from electra_tf.pretraining.build import (
+    build_loss_scale,
+    build_model,
+    build_optimizer,
+)
 from electra_tf.training.loop import TrainLoop
 
 NO_DROPOUT = {
@@ -73,6 +77,7 @@ def train(config, steps=3, **arguments):
         parts=config.gradient_accumulation_steps,
         prepare=model.prepare_parts,
         jit_compile=config.jit_compile,
+        loss_scale=build_loss_scale(config),
         **arguments,
     )
     loop.train(tf.constant(steps))
@@ -163,3 +168,74 @@ def test_recomputed_blocks_train_in_parts(tiny_config):
         np.testing.assert_allclose(again[name], expected, rtol=1e-6)
     for name, expected in weights.items():
         np.testing.assert_allclose(found[name], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_trains_as_float32_does(
+    tiny_config, likeliest_samples, precision
+):
+    def run(precision):
+        return train(
+            tiny_config(
+                train_batch_size=8,
+                learning_rate=1e-3,
+                model_hparam_overrides={**NO_DROPOUT, "hidden_size": 32},
+                mixed_precision=precision,
+            ),
+            steps=20,
+        )
+
+    (plain, weights), (half, found) = run(""), run(precision)
+    for name in ("total_loss", "mlm_loss", "disc_loss"):
+        assert not np.array_equal(half[name], plain[name])
+        np.testing.assert_allclose(half[name], plain[name], rtol=0.03)
+    assert plain["mlm_loss"][-1] < plain["mlm_loss"][0] - 0.1  # It learns.
+    assert np.isfinite(half["grad_norm"]).all()
+    np.testing.assert_allclose(half["grad_norm"], plain["grad_norm"], rtol=0.2)
+    for name, value in found.items():
+        assert value.dtype == np.float32
+        np.testing.assert_allclose(value, weights[name], atol=0.01)
+    if precision == "fp16":
+        assert half["skipped_updates"][-1] == half["skipped"].sum()
+    else:
+        assert "loss_scale" not in half
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_what_must_be_float32_is(tiny_config, precision):
+    model = build_model(tiny_config(mixed_precision=precision))
+    outputs = model.compute(next(batches(1)), training=True)
+    dtype = {"bf16": tf.bfloat16, "fp16": tf.float16}[precision]
+    half = {n for n, v in outputs.items() if tf.as_dtype(v.dtype) == dtype}
+    assert not half  # Logits, losses, probabilities.
+    encoded = model.discriminator(
+        *(
+            next(batches(1))[n]
+            for n in ("input_ids", "input_mask", "segment_ids")
+        )
+    )
+    assert encoded.layers[0].dtype == dtype  # It does compute in it.
+    assert encoded.sequence_output.dtype == tf.float32
+    assert {v.dtype for v in model.variables} == {tf.float32}
+
+
+def test_evaluation_of_a_half_precision_model_recomputes_nothing(tiny_config):
+    config = tiny_config(mixed_precision="bf16", recompute_grad=True)
+    model = build_model(config)
+    outputs = model.compute(next(batches(1)), training=False)
+    assert np.isfinite(outputs["total_loss"])
+
+
+def test_half_precision_recomputes_to_the_same(tiny_config):
+    def gradients(recompute):
+        return first_gradients(
+            tiny_config(mixed_precision="bf16", recompute_grad=recompute)
+        )
+
+    kept, again = gradients(False), gradients(True)
+    for name, expected in kept.items():
+        assert np.isfinite(expected).all()
+        assert expected.dtype == tf.float32
+        np.testing.assert_allclose(
+            again[name], expected, rtol=1e-6, atol=1e-7, err_msg=name
+        )

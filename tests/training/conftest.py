@@ -99,6 +99,7 @@ def start_run(tmp_path):
         nan_at=None,
         stop_at=None,
         stop_in_evaluation=False,
+        extras=None,
     ):
         directory = str(tmp_path / "run")
         tf.io.gfile.makedirs(directory)
@@ -114,6 +115,7 @@ def start_run(tmp_path):
             step=step,
             position={"iterator": iterator, "interval": interval},
             keep=keep,
+            extras=extras,
         )
         if checkpoints.latest:
             checkpoints.restore(checkpoints.latest)

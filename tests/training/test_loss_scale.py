@@ -1,0 +1,134 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The factor of the loss follows the gradients, and changes no result."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.training import loss_scale
+from electra_tf.training.interval import Interval
+from electra_tf.training.loop import TrainLoop
+from electra_tf.training.loss_scale import LossScale
+
+
+def test_overflow_halves_and_good_steps_double():
+    scaling = LossScale(initial=8.0, growth_steps=3)
+    norms = [1.0, 2.0, float("inf"), 1.0, 1.0, 1.0, 1.0, float("nan")]
+    logged = [scaling.update(tf.constant(norm)) for norm in norms]
+    scales = [float(values["loss_scale"]) for values in logged]
+    assert scales == [8, 8, 8, 4, 4, 4, 8, 8]
+    assert float(scaling.scale) == 4
+    assert int(scaling.skipped_updates) == 2
+    assert [float(v["skipped"]) for v in logged] == [0, 0, 1, 0, 0, 0, 0, 1]
+    # A skipped update has no norm, which is no reason to stop.
+    assert [float(v["grad_norm"]) for v in logged] == [1, 2, 0, 1, 1, 1, 1, 0]
+
+
+def test_at_the_lowest_factor_trouble_is_not_hidden():
+    scaling = LossScale(initial=1.0)
+    logged = scaling.update(tf.constant(float("inf")))
+    assert np.isinf(logged["grad_norm"])
+    assert float(scaling.scale) == 1.0
+
+
+def test_the_factor_itself_stays_finite():
+    scaling = LossScale(initial=2.0**127, growth_steps=1)
+    scaling.update(tf.constant(1.0))
+    assert float(scaling.scale) == 2.0**127
+
+
+def test_scaled_and_unscaled_is_what_it_was():
+    scaling = LossScale()
+    sparse = tf.IndexedSlices(tf.constant([[0.1]]), [0], [3, 1])
+    dense = tf.constant([0.3, -7e-9])
+    found = scaling.unscaled([scaling.scaled(dense), None, sparse])
+    np.testing.assert_array_equal(found[0], dense)
+    assert found[1] is None
+    np.testing.assert_array_equal(
+        scaling.scaled(found[2].values), sparse.values
+    )
+
+
+class Steps:
+    """Plain gradient descent that leaves weights alone when told to."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def update(self, gradients, step):
+        norm = tf.linalg.global_norm(gradients)
+        rate = tf.where(tf.math.is_finite(norm), 0.1, 0.0)
+        change = tf.math.multiply_no_nan(gradients[0], rate)
+        self.weights.assign_sub(change)
+        return {"learning_rate": rate, "grad_norm": norm}
+
+
+def descend(scaling, dtype, steps):
+    weights = tf.Variable([3.0, -2.0])
+
+    def compute(features, seed, training):
+        half = tf.cast(weights, dtype)
+        return {"total_loss": tf.reduce_sum(tf.cast(half * half, tf.float32))}
+
+    batch = {"x": tf.zeros([1])}
+    loop = TrainLoop(
+        compute=compute,
+        variables=[weights],
+        optimizer=Steps(weights),
+        iterator=iter([batch] * steps),
+        step=tf.Variable(0, dtype=tf.int64),
+        seed=0,
+        strategy=tf.distribute.get_strategy(),
+        step_values=lambda features, outputs: {},
+        loss_scale=scaling,
+    )
+    loop.train(tf.constant(steps))
+    chunk = loop.take_chunk()
+    return weights.numpy(), dict(zip(chunk.names, chunk.values.T, strict=True))
+
+
+def test_scaling_changes_no_bit_of_float32_training():
+    plain, _ = descend(None, tf.float32, 5)
+    scaled, values = descend(LossScale(), tf.float32, 5)
+    np.testing.assert_array_equal(scaled, plain)
+    assert not values["skipped"].any()
+
+
+def test_an_overflow_skips_the_update_and_training_goes_on():
+    scaling = LossScale(initial=2.0**16)  # float16 ends below 65,504.
+    weights, values = descend(scaling, tf.float16, 4)
+    skipped = values["skipped"].tolist()
+    assert skipped[0] == 1 and skipped[-1] == 0
+    assert values["skipped_updates"][-1] == sum(skipped)
+    made = 4 - int(sum(skipped))
+    np.testing.assert_allclose(weights, [3 * 0.8**made, -2 * 0.8**made], 1e-3)
+    assert np.isfinite(values["grad_norm"]).all()
+
+
+def test_rows_say_how_often_updates_were_skipped():
+    interval = Interval()
+    names = ["grad_norm", "loss_scale", "skipped", "skipped_updates"]
+    interval.add(names, np.array([0.0, 8.0, 1.0, 5.0]))
+    interval.add(names, np.array([3.0, 4.0, 0.0, 5.0]))
+    row = loss_scale.log_values(interval)
+    assert row == {"grad_norm": 3.0, "loss_scale": 4.0, "skipped_updates": 5.0}
+    assert loss_scale.shown_items(row) == {"skipped": "5"}
+    plain = Interval()
+    plain.add(["grad_norm"], np.array([2.0]))
+    assert loss_scale.log_values(plain) == {"grad_norm": 2.0}
+    assert loss_scale.shown_items({"grad_norm": 2.0}) == {}
+
+
+@pytest.mark.parametrize("had_it", [False, True])
+def test_a_checkpoint_without_the_factor_is_continued(start_run, had_it):
+    """The factor comes from checkpoints that have it, else it is fresh."""
+    first = start_run(
+        total=4, extras={"loss_scale": LossScale()} if had_it else {}
+    )
+    first.session.run()
+    scaling = LossScale()
+    scaling.scale.assign(2.0)
+    second = start_run(total=4, extras={"loss_scale": scaling})
+    assert int(second.step.numpy()) == 4
+    assert float(scaling.scale) == (2.0**15 if had_it else 2.0)
