@@ -21,6 +21,7 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 
 MIB = 1 << 20
 _FLOAT = 4
+_HALF = 0.5  # Of what is kept in half precision.
 _PROGRAM = 760 * MIB  # Python, TensorFlow, the other libraries.
 _PROGRAM_PER_BLOCK = 30 * MIB  # The graph of a step, being optimized, too.
 
@@ -67,11 +68,13 @@ def pretraining_memory(
     """Estimates the peak of a training run.
 
     Args:
-      config: a `PretrainingConfig`; `gradient_accumulation_steps` is heeded.
+      config: a `PretrainingConfig`; of the switches,
+        `gradient_accumulation_steps`, `recompute_grad` and `mixed_precision`
+        count (the latter by halving what blocks keep).
       batch_size: B of one device; `train_batch_size` by default.
 
     Returns:
-      The estimate, in float32.
+      The estimate.
     """
     parts = config.gradient_accumulation_steps
     batch = -(-(batch_size or config.train_batch_size) // parts)
@@ -117,10 +120,17 @@ def _blocks(config: Any) -> int:
 
 def _activations(config: Any, batch: int) -> int:
     rows, length = batch * config.max_seq_length, config.max_seq_length
-    numbers = sum(
-        sizes.num_hidden_layers * rows * _kept_by_block(sizes, length)
-        for sizes in _encoders(config)
-    )
+    encoders = _encoders(config)
+    blocks = [rows * _kept_by_block(sizes, length) for sizes in encoders]
+    layers = [sizes.num_hidden_layers for sizes in encoders]
+    if config.recompute_grad:
+        # Every block's input; and one block at a time is computed again.
+        inputs = [rows * sizes.hidden_size for sizes in encoders]
+        numbers = _dot(layers, inputs) + max(blocks, default=0)
+    else:
+        numbers = _dot(layers, blocks)
+    if config.mixed_precision:
+        numbers *= _HALF
     kind, scored = generator_kind(config), config.max_predictions_per_seq
     if kind is GeneratorKind.TWO_TOWER:
         scored = length
@@ -128,6 +138,10 @@ def _activations(config: Any, batch: int) -> int:
         vocab_size = encoder_sizes(config).vocab_size
         numbers += _LOGITS_KEPT * batch * scored * vocab_size
     return round(_FLOAT * numbers)
+
+
+def _dot(counts: list[int], numbers: list[float]) -> float:
+    return sum(c * n for c, n in zip(counts, numbers, strict=True))
 
 
 def _kept_by_block(sizes: EncoderConfig, length: int) -> float:

@@ -83,6 +83,14 @@ def test_activations_grow_with_the_batch_and_shrink_with_its_parts():
     assert parts.gradients == 2 * whole.gradients
 
 
+def test_recomputed_blocks_and_half_precision_keep_less():
+    whole = estimated("data", max_seq_length=512)
+    again = estimated("data", max_seq_length=512, recompute_grad=True)
+    half = estimated("data", max_seq_length=512, mixed_precision="bf16")
+    assert again.activations < whole.activations / 2
+    assert whole.activations / 2 < half.activations < whole.activations
+
+
 # Peaks of 21 November 2026, MiB: 2 cores, TensorFlow 2.20, random tokens.
 @pytest.mark.parametrize(
     ("settings", "peak"),
