@@ -3,12 +3,14 @@
 """Tables and plots of pretraining_step.py."""
 
 import os
+import re
 import statistics
 from typing import Any
 
 import comparing
 
 KINDS_SHOWN = 24
+_NAMED = re.compile(r"\s*[\w.]*(Error|code -?\d+)\b.*\S")
 
 
 def write_step(directory: str, title: str, result: dict[str, Any]) -> None:
@@ -84,9 +86,9 @@ def write_scaling(directory: str, title: str, result: dict[str, Any]) -> None:
                     labels,
                 )
         text += [
-            f"{axis} {point['value']} failed: {point['error'][-300:]}\n"
+            f"{axis} {point['value']}: {name} does not run: {_reason(error)}\n"
             for point in points
-            if "error" in point
+            for name, error in _failures(point).items()
         ]
     comparing.write_report(
         directory, os.path.basename(place), result, "\n".join(text)
@@ -129,7 +131,7 @@ def _arms_table(result):
                 spread.shown(3),
                 f"{batch / spread.median:.1f}",
                 _faster(result["seconds"], name),
-                f"{rate / 1e9:.0f}",
+                f"{rate / 1e9:.3g}",
                 f"{rate / peak:.2f}" if peak else "",
                 f"{max(found['start'], found['steps']):.0f}",
                 f"{above_imports(found):.0f}",
@@ -161,7 +163,15 @@ def _about(result):
             f"- {name}: {about['parameters']:,} parameters; losses at the"
             f" first two steps and the last: {losses}; {found}"
         )
+    for name, error in result["failed"].items():
+        lines.append(f"- {name} does not run: {_reason(error)}")
     return "\n".join(lines) + "\n"
+
+
+def _reason(error):
+    """The last line of a traceback that names an error."""
+    named = [line for line in error.splitlines() if _NAMED.match(line)]
+    return (named or error.splitlines())[-1].strip()
 
 
 def _rates_table(result):
@@ -169,12 +179,19 @@ def _rates_table(result):
     if not libraries:
         return ""
     names = {"ours": "TensorFlow", "transformers": "PyTorch"}
+    shapes = list(
+        dict.fromkeys(s for found in libraries.values() for s in found)
+    )
     rows = [
-        [shape, *(f"{libraries[arm][shape] / 1e9:.0f}" for arm in libraries)]
-        for shape in next(iter(libraries.values()))
+        [shape, *(_giga(found.get(shape)) for found in libraries.values())]
+        for shape in shapes
     ]
     header = ["matrix product (m x k x n), GFLOP/s"]
     return comparing.table([*header, *(names[arm] for arm in libraries)], rows)
+
+
+def _giga(rate):
+    return f"{rate / 1e9:.3g}" if rate else "too slow"
 
 
 def _profile_table(arm, kinds):
@@ -212,6 +229,10 @@ def _exponent(xs, ys):
         return f"{comparing.fit_power(xs, ys)[0]:.2f}"
     except ValueError:
         return "-"
+
+
+def _failures(point):
+    return {"a worker": point["error"]} if "error" in point else point["failed"]
 
 
 def _median_seconds(point, name):

@@ -85,47 +85,64 @@ def parse_args():
     return args
 
 
-def start_arms(args, work):
-    """The workers by name, in the order of their turns."""
+def planned_arms(args, work):
+    """(kind, spec) of each arm by name, in the order of their turns."""
     shared = {
         "work": work,
         "precision": args.precision,
         "threads": args.threads,
         "root": ROOT,
+        "hparams": args.hparams,
     }
-    planned = {}
-    for name in args.arms:
-        planned[name] = (name, {"hparams": args.hparams})
+    planned = {name: (name, shared) for name in args.arms}
     for name, hparams in args.variants.items():
-        both = {**args.hparams, **hparams}
-        planned[f"ours, {name}"] = ("ours", {"hparams": both})
+        own = {"hparams": {**args.hparams, **hparams}}
+        planned[f"ours, {name}"] = ("ours", {**shared, **own})
     for name, path in args.checkouts.items():
-        of = {"hparams": args.hparams, "root": os.path.abspath(path)}
-        planned[f"ours, {name}"] = ("ours", of)
-    for name, settings in args.peer_variants.items():
-        planned[f"transformers, {name}"] = ("transformers", settings)
-    arms = workers.Arms()
-    with_cores = {"OMP_NUM_THREADS": str(args.threads)}
-    try:
-        for name, (kind, own) in planned.items():
-            python = args.python if kind == "transformers" else sys.executable
-            script = os.path.join(HERE, SCRIPTS[kind])
+        own = {"root": os.path.abspath(path)}
+        planned[f"ours, {name}"] = ("ours", {**shared, **own})
+    for name, own in args.peer_variants.items():
+        planned[f"transformers, {name}"] = ("transformers", {**shared, **own})
+    return planned
+
+
+def start(args, work, arms):
+    """Starts every arm and lets it make its first two steps.
+
+    Args:
+      args: the command line.
+      work: see `pretraining_work.describe`.
+      arms: the workers that work are put there.
+
+    Returns:
+      By name: what the others say of themselves, with `losses` and the peak
+      `memory` so far; and the errors of those that do not work.
+    """
+    about, failed = {}, {}
+    for name, (kind, spec) in planned_arms(args, work).items():
+        try:
             arms[name] = workers.Worker(
-                name, python, script, {**shared, **own}, with_cores
+                name,
+                args.python if kind == "transformers" else sys.executable,
+                os.path.join(HERE, SCRIPTS[kind]),
+                spec,
+                {"OMP_NUM_THREADS": str(args.threads)},
             )
-    except BaseException:
-        arms.__exit__()
-        raise
-    return arms
+            about[name] = arms[name].ask("describe")
+            # Traces and first allocations belong to the start.
+            about[name]["losses"] = arms[name].ask("losses", steps=2)
+            about[name]["memory"] = arms[name].ask("memory")["peak"]
+        except workers.ArmError as error:
+            failed[name] = str(error)
+            if name in arms:
+                arms.pop(name).close()
+    return about, failed
 
 
 def measure(args, work):
     """Lets the arms take turns at one piece of work."""
-    with start_arms(args, work) as arms:
-        about = {name: arm.ask("describe") for name, arm in arms.items()}
-        # Traces and first allocations belong to the start, not to the steps.
-        first = {name: arm.ask("losses", steps=2) for name, arm in arms.items()}
-        start = {name: arm.ask("memory")["peak"] for name, arm in arms.items()}
+    with workers.Arms() as arms:
+        about, failed = start(args, work, arms)
         before = matrix_rates(args, arms)
         for arm in arms.values():
             arm.ask("forget_peak")
@@ -139,19 +156,22 @@ def measure(args, work):
             "work": work,
             "flops": work["flops"],
             "about": about,
-            "losses": {name: [*first[name], *last[name]] for name in arms},
+            "failed": failed,
+            "losses": {
+                name: [*about[name]["losses"], *last[name]] for name in arms
+            },
             "seconds": seconds,
             "memory": {
                 name: {
                     "imported": about[name]["imported"],
-                    "start": start[name],
+                    "start": about[name]["memory"],
                     "steps": steps[name],
                 }
                 for name in arms
             },
             "matrix_rates": {
                 name: {
-                    shape: max(rate, after[name][shape])
+                    shape: max(rate, after[name].get(shape, 0))
                     for shape, rate in rates.items()
                 }
                 for name, rates in before.items()

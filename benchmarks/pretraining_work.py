@@ -7,6 +7,8 @@ needs nothing but numpy.
 """
 
 import dataclasses
+import math
+import time
 from typing import Any
 
 CLS, SEP, MASK, FIRST_WORD = 101, 102, 103, 1000
@@ -120,38 +122,37 @@ def make_batch(work: dict[str, Any], seed: int = 0) -> dict[str, Any]:
 
 def timed_steps(step: Any, count: int) -> float:
     """Seconds of each of `count` steps, together, per step."""
-    import time
-
     started = time.perf_counter()
     step(count)
     return (time.perf_counter() - started) / count
 
 
 def best_rates(
-    multiply: Any, shapes: list[tuple[int, int, int]], trials: int = 5
+    multiply: Any, shapes: list[tuple[int, int, int]], seconds: float = 0.5
 ) -> dict[str, float]:
-    """Operations per second of matrix products, the best of some trials.
+    """Operations per second of matrix products, the best of some runs.
 
     Args:
       multiply: from (m, k, n) to a function that runs that product.
-      shapes: (m, k, n) of each product.
-      trials: of each; each runs for about a tenth of a second.
-    """
-    import time
+      shapes: (m, k, n) of each product. One that would take ten times
+        `seconds` at the best rate so far is left out.
+      seconds: that a shape is run for, twice at least.
 
-    found = {}
-    for m, k, n in shapes:
+    Returns:
+      The rates by shape.
+    """
+    found: dict[str, float] = {}
+    for m, k, n in sorted(shapes, key=math.prod):
+        operations = 2.0 * m * k * n
+        if found and operations / max(found.values()) > 10 * seconds:
+            continue
         run = multiply(m, k, n)
-        operations, best = 2.0 * m * k * n, float("inf")
         run()
-        started = time.perf_counter()
-        run()
-        once = time.perf_counter() - started
-        count = max(1, int(0.1 / max(once, 1e-6)))
-        for _ in range(trials):
+        best, runs, begun = math.inf, 0, time.perf_counter()
+        while runs < 2 or time.perf_counter() - begun < seconds:
             started = time.perf_counter()
-            for _ in range(count):
-                run()
-            best = min(best, (time.perf_counter() - started) / count)
+            run()
+            best = min(best, time.perf_counter() - started)
+            runs += 1
         found[f"{m}x{k}x{n}"] = operations / best
     return found
