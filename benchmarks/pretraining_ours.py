@@ -7,6 +7,7 @@ at every step, so that the input pipeline is out of the measurement as it is
 for the others, and it draws its masks itself.
 """
 
+import importlib
 import inspect
 import itertools
 import os
@@ -27,6 +28,8 @@ class Arm:
 
     def __init__(self, spec):
         sys.path.insert(0, spec["root"])
+        # As in the front doors: it has a say in how TensorFlow starts.
+        importlib.import_module("electra_tf")
         import orbit
         import tensorflow as tf
 
@@ -53,6 +56,8 @@ class Arm:
             )
             self._model = build.build_model(config)
         optimizer = build.build_optimizer(config, self._model)
+        make_scale = getattr(build, "build_loss_scale", lambda config: None)
+        self._loss_scale = make_scale(config)
         batch = pretraining_work.make_batch(self._work)
         names = ("input_ids", "input_mask", "segment_ids")
         features = {name: tf.constant(batch[name]) for name in names}
@@ -131,6 +136,7 @@ class Arm:
             "parts": getattr(config, "gradient_accumulation_steps", None),
             "prepare": getattr(self._model, "prepare_parts", None),
             "jit_compile": getattr(config, "jit_compile", None),
+            "loss_scale": self._loss_scale,
         }
         taken = inspect.signature(loop).parameters
         return {

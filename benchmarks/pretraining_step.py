@@ -17,7 +17,9 @@ after), of the peer with other settings:
 
   --variants='{"recompute": {"recompute_grad": true}}'
   --checkouts='{"before": "../before"}'
-  --peer_variants='{"compiled": {"compile": true}}'
+  --peer_variants='{"compiled": {"compile": true},
+      "inverse": {"sampling": "inverse"}, "oneDNN": {"arm": "tfmodels",
+      "environment": {"TF_ENABLE_ONEDNN_OPTS": "1"}}}'
 
 Scaling over batch, length and width, with fitted exponents: --scaling.
 Time by kind of op of every arm of ours: --profile. The environment of
@@ -102,7 +104,8 @@ def planned_arms(args, work):
         own = {"root": os.path.abspath(path)}
         planned[f"ours, {name}"] = ("ours", {**shared, **own})
     for name, own in args.peer_variants.items():
-        planned[f"transformers, {name}"] = ("transformers", {**shared, **own})
+        kind = own.get("arm", "transformers")
+        planned[f"{kind}, {name}"] = (kind, {**shared, **own})
     return planned
 
 
@@ -126,7 +129,10 @@ def start(args, work, arms):
                 args.python if kind == "transformers" else sys.executable,
                 os.path.join(HERE, SCRIPTS[kind]),
                 spec,
-                {"OMP_NUM_THREADS": str(args.threads)},
+                {
+                    "OMP_NUM_THREADS": str(args.threads),
+                    **spec.get("environment", {}),
+                },
             )
             about[name] = arms[name].ask("describe")
             # Traces and first allocations belong to the start.

@@ -25,6 +25,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 SPEC_VARIABLE = "ELECTRA_TF_BENCHMARK_ARM"
+# As this program was given it: importing electra_tf sets variables for
+# TensorFlow, which the peers must not inherit.
+_ENVIRONMENT = dict(os.environ)
 
 
 class ArmError(RuntimeError):
@@ -65,7 +68,7 @@ class Worker:
             text=True,
             env={
                 "TF_CPP_MIN_LOG_LEVEL": "2",
-                **os.environ,
+                **_ENVIRONMENT,
                 **(environment or {}),
                 SPEC_VARIABLE: json.dumps(dict(spec)),
             },

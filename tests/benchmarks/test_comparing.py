@@ -23,6 +23,9 @@ class Arm:
     def double(self, times):
         return self.size * 2**times
 
+    def variable(self, name):
+        return os.environ.get(name)
+
     def die(self):
         os.write(2, b"out of memory")
         os._exit(3)
@@ -76,3 +79,17 @@ def test_a_worker_answers_and_says_why_it_failed(tmp_path):
             arm.ask("die")
     with pytest.raises(workers.ArmError, match="negative"):
         workers.Worker("a", sys.executable, str(script), {"size": -1})
+
+
+def test_what_we_set_for_ourselves_does_not_reach_a_worker(
+    tmp_path, monkeypatch
+):
+    script = tmp_path / "arm.py"
+    script.write_text(ARM, encoding="utf-8")
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "ours")
+    with workers.Arms() as arms:
+        arm = arms["a"] = workers.Worker(
+            "a", sys.executable, str(script), {"size": 3}, {"GIVEN": "yes"}
+        )
+        assert arm.ask("variable", name="TF_ENABLE_ONEDNN_OPTS") != "ours"
+        assert arm.ask("variable", name="GIVEN") == "yes"
