@@ -136,6 +136,11 @@ def versions(*packages: str) -> dict[str, str]:
     return found
 
 
+def short(value: float) -> str:
+    """Three digits, or all those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
@@ -183,7 +188,7 @@ def draw_bars(
         axes.barh(row, median, color=f"C{row % 10}", alpha=0.6)
         axes.plot(runs, [row] * len(runs), "k.", markersize=4)
         axes.annotate(
-            f" {median:.3g}", (max(median, *runs, 0), row), va="center"
+            f" {short(median)}", (max(median, *runs, 0), row), va="center"
         )
     axes.set_yticks(range(len(values)), list(values))
     axes.invert_yaxis()

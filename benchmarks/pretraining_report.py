@@ -215,7 +215,7 @@ def _scaling_table(axis, unit, series, exponents):
     rows = []
     for value in values:
         cells = [
-            f"{ys[xs.index(value)]:.3g}" if value in xs else ""
+            comparing.short(ys[xs.index(value)]) if value in xs else ""
             for xs, ys in series.values()
         ]
         rows.append([value, *cells])
