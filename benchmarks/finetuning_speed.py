@@ -5,18 +5,25 @@
 The same model, data and order of batches; the arms take turns. In training
 both see the same batches, padded to their longest row or to max_seq_length;
 in evaluation the bucketed arm also regroups rows by length. Printed: examples
-per second of each arm, and the median of the ratios of runs that followed
-each other.
+(questions make several windows, which are what is counted) per second of each
+arm, and the median of the ratios of runs that followed each other.
 
   python benchmarks/finetuning_speed.py --task=sst --max_seq_length=128 \
       --data_dir=runs --vocab_file=../shared/data/vocab/vocab.txt \
-      --repeats=5 --json=sst.json
+      --repeats=5 --output=runs/performance
+
+Evaluation alone, of as many questions as there is time for, spread evenly
+over the paragraphs of the file:
+
+  python benchmarks/finetuning_speed.py --task=squad --max_seq_length=512 \
+      --data_dir=runs --vocab_file=../shared/data/vocab/vocab.txt \
+      --questions=600 --only=evaluate --repeats=3 --output=runs/performance
 """
 
 import argparse
 import json
 import os
-import platform
+import shutil
 import statistics
 import sys
 import tempfile
@@ -26,7 +33,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, ROOT)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import comparing  # noqa: E402
+
 ARMS = ("fixed", "buckets")
+PARTS = ("train", "evaluate")
 
 
 def parse_args():
@@ -44,7 +54,18 @@ def parse_args():
     parser.add_argument(
         "--steps", type=int, default=30, help="of training, in each repeat"
     )
-    parser.add_argument("--json", default="")
+    parser.add_argument("--eval_batch_size", type=int, default=32)
+    parser.add_argument("--only", choices=PARTS, help="default: both")
+    parser.add_argument(
+        "--questions",
+        type=int,
+        default=0,
+        help="of a SQuAD file's, at most; 0: all",
+    )
+    parser.add_argument("--json", default="", help="file to write")
+    parser.add_argument(
+        "--output", default="", help="directory of JSON, Markdown, PNG"
+    )
     return parser.parse_args()
 
 
@@ -54,25 +75,25 @@ class Arm:
     Args:
       args: the command line.
       buckets: whether batches are as long as their longest row.
+      data_dir: holds finetuning_data.
       cache: directory of the records.
     """
 
-    def __init__(self, args, buckets, cache):
-        import orbit
+    def __init__(self, args, buckets, data_dir, cache):
         import tensorflow as tf
 
         from configure.finetuning import FinetuningConfig
         from electra_tf.finetuning import build, registry, scoring
         from electra_tf.finetuning.preprocessing import Preprocessor
-        from electra_tf.finetuning.steps import FinetuningLoop
 
         self.config = FinetuningConfig.create(
             "benchmark",
-            args.data_dir,
+            data_dir,
             model_size=args.model_size,
             task_names=[args.task],
             vocab_file=args.vocab_file,
             init_checkpoint=None,
+            eval_batch_size=args.eval_batch_size,
             max_seq_length=args.max_seq_length,
             length_buckets=buckets,
             preprocessed_data_dir=cache,
@@ -80,10 +101,22 @@ class Arm:
         )
         self.tasks = registry.get_tasks(self.config)
         preprocessor = Preprocessor(self.config, self.tasks)
-        batches, num_steps = preprocessor.prepare_train()
         self.model = build.build_model(self.config, self.tasks)
-        dataset = batches(seed=0)
         strategy = tf.distribute.get_strategy()
+        self._evaluator = scoring.Evaluator(
+            self.config, self.model, self.tasks, preprocessor, strategy
+        )
+        if args.only != "evaluate":
+            self._make_training(preprocessor, strategy)
+
+    def _make_training(self, preprocessor, strategy):
+        import orbit
+
+        from electra_tf.finetuning import build, scoring
+        from electra_tf.finetuning.steps import FinetuningLoop
+
+        batches, num_steps = preprocessor.prepare_train()
+        dataset = batches(seed=0)
         self._train = FinetuningLoop(
             parts=1,
             element_spec=dataset.element_spec,
@@ -97,9 +130,6 @@ class Arm:
             seed=0,
             strategy=strategy,
             step_values=lambda features, outputs: {},
-        )
-        self._evaluator = scoring.Evaluator(
-            self.config, self.model, self.tasks, preprocessor, strategy
         )
 
     def train(self, steps):
@@ -126,22 +156,52 @@ class Arm:
 
 
 def measure(args):
-    """Lets the arms take turns."""
-    with tempfile.TemporaryDirectory() as cache:
-        arms = {name: Arm(args, name == "buckets", cache) for name in ARMS}
-        found = {
-            what: {name: [] for name in ARMS} for what in ("train", "evaluate")
+    """Lets the arms take turns; examples per second by part and arm."""
+    turns = {
+        "train": lambda arm: arm.train(args.steps),
+        "evaluate": lambda arm: arm.evaluate(),
+    }
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        data_dir = args.data_dir
+        if args.questions:
+            data_dir = fewer_questions(args, folder)
+        arms = {
+            name: Arm(args, name == "buckets", data_dir, folder)
+            for name in ARMS
         }
-        for arm in arms.values():
-            arm.train(3)
-            arm.evaluate()
-        for _ in range(args.repeats):
-            for name, arm in arms.items():
-                found["train"][name].append(arm.train(args.steps))
-        for _ in range(args.repeats):
-            for name, arm in arms.items():
-                found["evaluate"][name].append(arm.evaluate())
+        for part in [args.only] if args.only else PARTS:
+            found[part] = comparing.take_turns(arms, turns[part], args.repeats)
     return found
+
+
+def fewer_questions(args, folder):
+    """Makes a data directory whose SQuAD files have fewer questions."""
+    inner = os.path.join("finetuning_data", args.task)
+    os.makedirs(os.path.join(folder, inner))
+    for name in ("train.json", "dev.json"):
+        source = os.path.join(args.data_dir, inner, name)
+        with open(source, encoding="utf-8") as file:
+            content = json.load(file)
+        paragraphs = [
+            paragraph
+            for article in content["data"]
+            for paragraph in article["paragraphs"]
+        ]
+        total = sum(len(paragraph["qas"]) for paragraph in paragraphs)
+        wanted, taken = min(args.questions, total), 0
+        for number, paragraph in enumerate(paragraphs, start=1):
+            # Spread evenly; what one has too few of, the next ones give.
+            share = wanted * number // len(paragraphs) - taken
+            paragraph["qas"] = paragraph["qas"][:share]
+            taken += len(paragraph["qas"])
+        with open(
+            os.path.join(folder, inner, name), "w", encoding="utf-8"
+        ) as file:
+            json.dump(content, file)
+    vocab = os.path.join(folder, "vocab.txt")
+    shutil.copyfile(args.vocab_file, vocab)
+    return folder
 
 
 def main():
@@ -150,22 +210,29 @@ def main():
     found = measure(args)
     result = {
         "arguments": vars(args),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "load_average": os.getloadavg(),
+        "machine": comparing.machine(),
+        "versions": comparing.versions("tensorflow", "tf_keras"),
         "examples_per_second": found,
         "ratios": {},
     }
-    print(f"{args.task}, {args.model_size}, length {args.max_seq_length}")
-    for what, rates in found.items():
-        pairs = zip(rates["buckets"], rates["fixed"], strict=True)
-        ratios = [ours / fixed for ours, fixed in pairs]
-        result["ratios"][what] = statistics.median(ratios)
-        medians = {name: statistics.median(rates[name]) for name in ARMS}
-        print(
-            f"{what:9} fixed {medians['fixed']:8.1f}/s, buckets"
-            f" {medians['buckets']:8.1f}/s: {result['ratios'][what]:.2f}x"
-            f" ({min(ratios):.2f} to {max(ratios):.2f})"
+    title = f"{args.task}, {args.model_size}, length {args.max_seq_length}"
+    rows = []
+    for part, rates in found.items():
+        # Of rates: above is ours.
+        ratio = comparing.ratios(rates["buckets"], rates["fixed"])
+        result["ratios"][part] = ratio.median
+        medians = [statistics.median(rates[name]) for name in ARMS]
+        rows.append(
+            [part, *(f"{rate:.1f}" for rate in medians), ratio.shown(2, "x")]
         )
+    header = ["", *(f"{name}, rows/s" for name in ARMS), "buckets are faster"]
+    text = f"{title}: {args.repeats} turns\n\n{comparing.table(header, rows)}"
+    name = f"finetuning_speed_{args.task}_{args.max_seq_length}"
+    comparing.write_report(args.output, name, result, text)
+    if args.output:
+        for part, rates in found.items():
+            path = os.path.join(args.output, f"{name}_{part}.png")
+            comparing.draw_bars(path, f"{part}: {title}", "rows/s", rates)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
