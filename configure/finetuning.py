@@ -159,7 +159,8 @@ class FinetuningConfig(SavedConfig):
     group_eval_by_length: bool = True
     freeze_layers: int = 0  # lowest layers, with embeddings, that stay as is
     gradient_accumulation_steps: int = 1  # parts a batch is computed in
-    jit_compile: bool = False  # XLA makes one program of a step
+    # XLA makes one program of a step; on CPUs slower, and other draws.
+    jit_compile: bool = False
     threads: int = 0  # that share one operation; 0: TensorFlow's choice
     # bf16 or fp16: transformer blocks compute in half precision; weights,
     # norms, softmaxes and losses stay float32. Empty: all in float32.

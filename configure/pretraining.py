@@ -145,7 +145,8 @@ class PretrainingConfig(SavedConfig):
     distribution_strategy: str = "auto"
     require_gpu: bool = False  # refuse to run without a GPU
     gradient_accumulation_steps: int = 1  # parts a batch is computed in
-    jit_compile: bool = False  # XLA makes one program of a step
+    # XLA makes one program of a step; on CPUs slower, and other draws.
+    jit_compile: bool = False
     threads: int = 0  # that share one operation; 0: TensorFlow's choice
     # bf16 or fp16: transformer blocks compute in half precision; weights,
     # norms, softmaxes and losses stay float32. Empty: all in float32.

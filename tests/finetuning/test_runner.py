@@ -16,6 +16,8 @@ from configure.errors import UserError
 from electra_tf.checkpoints import native
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.steps import FinetuningLoop
+from electra_tf.training import summaries
+from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.progress import Console
 
 WORDS = ["the", "of", "and", "in", "to"]
@@ -359,6 +361,40 @@ def test_switches_that_save_memory_give_the_same_weights(
     for name, value in found[0].items():
         np.testing.assert_allclose(found[1][name], value, atol=1e-5)
         np.testing.assert_allclose(found[2][name], value, atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_leaves_a_float32_model(
+    config_of, tmp_path, precision, monkeypatch
+):
+    # The usual first factor is too large for gradients as steep as here.
+    monkeypatch.setattr(
+        "electra_tf.finetuning.build.LossScale", lambda: LossScale(256.0)
+    )
+    _run(config_of(num_train_epochs=1))
+    directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
+    plain = _weights(directory)
+    _run(
+        config_of(num_train_epochs=1, mixed_precision=precision, overwrite=True)
+    )
+    found = _weights(directory)
+    assert found.keys() == plain.keys()
+    for name, value in plain.items():
+        assert found[name].dtype == value.dtype
+        np.testing.assert_allclose(found[name], value, atol=2e-3, err_msg=name)
+    rows = summaries.read_rows(str(directory / "train_log.jsonl"))
+    scaled = {"loss_scale": 256.0, "skipped_updates": 0.0}
+    assert {k: v for k, v in rows[-1].items() if k in scaled} == (
+        scaled if precision == "fp16" else {}
+    )
+
+
+@pytest.mark.slow
+def test_xla_programs_train_and_predict(config_of):
+    result, _ = _run(
+        config_of(num_train_epochs=1, max_seq_length=16, jit_compile=True)
+    )
+    assert np.isfinite(result["trials"][0]["results"]["sst"]["loss"])
 
 
 def test_frozen_layers_stay_as_they_are(config_of, tmp_path):

@@ -224,3 +224,29 @@ def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
 def test_training_and_evaluating_at_once_is_refused(start):
     with pytest.raises(UserError):
         start(do_eval=True)
+
+
+@pytest.mark.slow
+def test_xla_programs_train_and_evaluate_with_all_switches(start):
+    """Other draws than without it, since XLA samples in its own way."""
+    small = {"train_batch_size": 2, "eval_batch_size": 2, "num_train_steps": 2}
+    result, _ = start(
+        jit_compile=True,
+        gradient_accumulation_steps=2,
+        recompute_grad=True,
+        mixed_precision="bf16",
+        eval_every_n_steps=2,
+        num_eval_steps=1,
+        **small,
+    )
+    assert result["global_step"] == 2
+    assert np.isfinite(result["train_loss"])
+    assert np.isfinite(result["loss"])
+
+
+def test_updates_that_overflow_are_shown(start, tmp_path):
+    result, _ = start(mixed_precision="fp16", log_every_n_steps=1)
+    row = read_rows(str(tmp_path / "model" / "train_log.jsonl"))[-1]
+    assert row["loss_scale"] == result["train_loss_scale"]
+    assert row["skipped_updates"] == 0
+    assert np.isfinite(row["grad_norm"])
