@@ -189,7 +189,9 @@ def fewer_questions(args, folder):
             for paragraph in article["paragraphs"]
         ]
         total = sum(len(paragraph["qas"]) for paragraph in paragraphs)
-        wanted, taken = min(args.questions, total), 0
+        wanted, taken = args.questions, 0
+        if wanted >= total:
+            paragraphs = []  # All of them.
         for number, paragraph in enumerate(paragraphs, start=1):
             # Spread evenly; what one has too few of, the next ones give.
             share = wanted * number // len(paragraphs) - taken

@@ -1,75 +1,196 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizer throughput, one process, beside the peers that are installed.
+"""Tokenizer throughput on one core, beside the peers.
 
 Every repeat makes each tokenizer anew (so that ours starts with an empty memo)
 and goes once through the lines, a thousand at a time: each tokenizer in turn
 does the same thousand, so that what else the machine does meets all alike. Time
-is that of the processor, in this process alone. Reading files and making
-tokenizers is not timed. At the end tokens and ids of every line are compared.
+is that of the processor, of all threads of the tokenizer's process. Reading
+files and making tokenizers is not timed. Hugging Face's `tokenizers` is asked
+line by line, by batches, and by batches without offsets, none in parallel;
+tensorflow-text by batches. At the end the ids of every line are compared.
 
-  python benchmarks/tokenization.py --vocab-file ../shared/golden/vocab.txt \
-      --corpus-dir ../shared/data/pretrain_corpus --output results.json
+  python benchmarks/tokenization.py --python=peers/bin/python --repeats=5 \
+      --corpus-dir=../shared/data/pretrain_corpus \
+      --vocab-file=../shared/data/vocab/vocab.txt --output=runs/performance
+
+--python is an interpreter that has `tokenizers`, where this one has not
+(benchmarks/requirements-transformers.txt).
 """
 
 import argparse
-import json
 import os
-import platform
 import random
 import statistics
 import sys
 import time
-from collections.abc import Callable
+import zlib
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.path.insert(0, ROOT)
 
-from electra_tf.text.tokenization import FullTokenizer
+import comparing  # noqa: E402
+import workers  # noqa: E402
 
-BASELINE = "tf-models tokenize"
+CHUNK = 1000
+OURS = "ours encode"
+# Nothing in parallel: one core is what is compared.
+ONE_CORE = {
+    "TOKENIZERS_PARALLELISM": "false",
+    "RAYON_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+}
 
 
-def ours_tokenize(vocab_file: str) -> Callable:
-    return FullTokenizer(vocab_file).tokenize
+def ours_tokenize(vocab_file):
+    from electra_tf.text.tokenization import FullTokenizer
+
+    tokenize = FullTokenizer(vocab_file).tokenize
+    return lambda lines: [tokenize(line) for line in lines]
 
 
-def ours_encode(vocab_file: str) -> Callable:
-    return FullTokenizer(vocab_file).encode
+def ours_encode(vocab_file):
+    from electra_tf.text.tokenization import FullTokenizer
+
+    encode = FullTokenizer(vocab_file).encode
+    return lambda lines: [encode(line) for line in lines]
 
 
-def tf_models_tokenize(vocab_file: str) -> Callable:
+def tf_models_tokenize(vocab_file):
     from official.nlp.tools import tokenization
 
-    return tokenization.FullTokenizer(vocab_file).tokenize
+    tokenize = tokenization.FullTokenizer(vocab_file).tokenize
+    return lambda lines: [tokenize(line) for line in lines]
 
 
-def tf_models_encode(vocab_file: str) -> Callable:
+def tf_models_encode(vocab_file):
     from official.nlp.tools import tokenization
 
     tokenizer = tokenization.FullTokenizer(vocab_file)
-    return lambda line: tokenizer.convert_tokens_to_ids(
-        tokenizer.tokenize(line)
+    return lambda lines: [
+        tokenizer.convert_tokens_to_ids(tokenizer.tokenize(line))
+        for line in lines
+    ]
+
+
+def tensorflow_text_encode(vocab_file):
+    import tensorflow as tf
+    import tensorflow_text
+
+    with open(vocab_file, encoding="utf-8") as file:
+        words = file.read().splitlines()
+    tokenizer = tensorflow_text.FastBertTokenizer(
+        words, token_out_type=tf.int32, lower_case_nfd_strip_accents=True
     )
 
+    def encode(lines):
+        return tokenizer.tokenize(tf.constant(lines)).merge_dims(1, -1)
 
-def hf_tokenizers_encode(vocab_file: str) -> Callable:
+    return encode
+
+
+def _hf_tokenizer(vocab_file):
     import tokenizers
 
-    tokenizer = tokenizers.BertWordPieceTokenizer(vocab_file)
-    return lambda line: tokenizer.encode(line, add_special_tokens=False).ids
+    return tokenizers.BertWordPieceTokenizer(vocab_file)
+
+
+def tokenizers_encode(vocab_file):
+    encode = _hf_tokenizer(vocab_file).encode
+    return lambda lines: [
+        encode(line, add_special_tokens=False).ids for line in lines
+    ]
+
+
+def tokenizers_encode_batch(vocab_file):
+    encode = _hf_tokenizer(vocab_file).encode_batch
+    return lambda lines: [
+        found.ids for found in encode(lines, add_special_tokens=False)
+    ]
+
+
+def tokenizers_encode_batch_fast(vocab_file):
+    encode = _hf_tokenizer(vocab_file)._tokenizer.encode_batch_fast
+    return lambda lines: [
+        found.ids for found in encode(lines, add_special_tokens=False)
+    ]
 
 
 CONTESTANTS = {
     "ours tokenize": ours_tokenize,
-    "ours encode": ours_encode,
-    BASELINE: tf_models_tokenize,
+    OURS: ours_encode,
+    "tf-models tokenize": tf_models_tokenize,
     "tf-models encode": tf_models_encode,
-    "tokenizers encode": hf_tokenizers_encode,
+    "tensorflow-text encode": tensorflow_text_encode,
+    "tokenizers encode": tokenizers_encode,
+    "tokenizers encode_batch": tokenizers_encode_batch,
+    "tokenizers encode_batch_fast": tokenizers_encode_batch_fast,
 }
 
 
-def read_lines(folder: str, max_lines: int) -> list[str]:
+class Arm:
+    """The tokenizers that one interpreter has.
+
+    Args:
+      spec: `corpus_dir`, `max_lines`, `vocab_file`, `names`.
+    """
+
+    def __init__(self, spec):
+        self._vocab_file = spec["vocab_file"]
+        self._lines = read_lines(spec["corpus_dir"], spec["max_lines"])
+        self._names, self._left_out = [], {}
+        for name in spec["names"]:
+            try:
+                CONTESTANTS[name](self._vocab_file)
+                self._names.append(name)
+            except ImportError as error:
+                self._left_out[name] = str(error)
+        self._made = {}
+
+    def describe(self):
+        """Names of what is there, versions, size of the corpus."""
+        return {
+            "names": self._names,
+            "left_out": self._left_out,
+            "versions": comparing.versions(
+                "tf-models-official", "tensorflow-text", "tokenizers"
+            ),
+            "lines": len(self._lines),
+            "bytes": sum(len(line.encode()) + 1 for line in self._lines),
+        }
+
+    def make(self):
+        """Makes all tokenizers anew."""
+        self._made = {
+            name: CONTESTANTS[name](self._vocab_file) for name in self._names
+        }
+
+    def chunk(self, name, start):
+        """Seconds of the processor for the lines from `start` on."""
+        lines = self._lines[start : start + CHUNK]
+        started = time.process_time()
+        self._made[name](lines)
+        return time.process_time() - started
+
+    def digests(self, name):
+        """A number for each line, made of its ids or tokens."""
+        found = []
+        for start in range(0, len(self._lines), CHUNK):
+            ids = self._made[name](self._lines[start : start + CHUNK])
+            ids = ids.to_list() if hasattr(ids, "to_list") else ids
+            found += [zlib.crc32(repr(line).encode()) for line in ids]
+        return found
+
+    def show(self, name, number):
+        """A line, and what a tokenizer makes of it."""
+        line = self._lines[number]
+        found = self._made[name]([line])
+        found = found.to_list() if hasattr(found, "to_list") else found
+        return [line, found[0]]
+
+
+def read_lines(folder, max_lines):
     """All lines, or a sample spread evenly over the corpus."""
     lines = []
     for name in sorted(os.listdir(folder)):
@@ -81,116 +202,158 @@ def read_lines(folder: str, max_lines: int) -> list[str]:
     return lines
 
 
-def seconds_for(tokenize: Callable, lines: list[str]) -> float:
-    started = time.process_time()
-    for line in lines:
-        tokenize(line)
-    return time.process_time() - started
-
-
-def one_pass(
-    names: list[str], vocab_file: str, lines: list[str]
-) -> dict[str, float]:
-    tokenizers = {name: CONTESTANTS[name](vocab_file) for name in names}
-    seconds = dict.fromkeys(names, 0.0)
-    for start in range(0, len(lines), 1000):
-        chunk = lines[start : start + 1000]
-        for name, tokenize in tokenizers.items():
-            seconds[name] += seconds_for(tokenize, chunk)
-    return seconds
-
-
-def count_differences(
-    lines: list[str], one: Callable, other: Callable
-) -> dict[str, object]:
-    different = [line for line in lines if one(line) != other(line)]
-    return {
-        "lines": len(lines),
-        "different": len(different),
-        "examples": different[:5],
-    }
-
-
-def installed(vocab_file: str) -> list[str]:
-    names = []
-    for name, make in CONTESTANTS.items():
-        try:
-            make(vocab_file)
-            names.append(name)
-        except ImportError as error:
-            print(f"left out: {name} ({error})", file=sys.stderr)
-    return names
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--corpus-dir", required=True)
-    parser.add_argument("--vocab-file", required=True)
-    parser.add_argument("--output", help="JSON file to write")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument(
-        "--max-lines", type=int, default=0, help="0: the whole corpus"
+def parse_args():
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    args = parser.parse_args()
-    lines = read_lines(args.corpus_dir, args.max_lines)
-    size = sum(len(line.encode()) + 1 for line in lines)
-    names = installed(args.vocab_file)
-    times: dict[str, list[float]] = {name: [] for name in names}
-    for repeat in range(args.repeats):
-        for name, seconds in one_pass(names, args.vocab_file, lines).items():
-            times[name].append(seconds)
-            print(f"{repeat}: {name}: {seconds:.2f} s", flush=True)
-    result = {
-        "lines": len(lines),
-        "bytes": size,
-        "repeats": args.repeats,
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "load_average": os.getloadavg()[0],
-        "seconds": times,
-        "median_seconds": {n: statistics.median(t) for n, t in times.items()},
+    add = parser.add_argument
+    add("--corpus-dir", required=True)
+    add("--vocab-file", required=True)
+    add("--python", default="", help="interpreter that has tokenizers")
+    add("--repeats", type=int, default=3)
+    add("--max-lines", type=int, default=0, help="0: the whole corpus")
+    add("--output", default="", help="directory of JSON, Markdown, PNG")
+    return parser.parse_args()
+
+
+def start_arms(args):
+    """A worker for each interpreter."""
+    spec = {
+        "corpus_dir": args.corpus_dir,
+        "vocab_file": args.vocab_file,
+        "max_lines": args.max_lines,
     }
-    medians = result["median_seconds"]
-    if BASELINE in medians:
-        add_comparison(result, lines, args.vocab_file)
-    print_table(medians, size)
-    if args.output:
-        with open(args.output, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=2)
-            file.write("\n")
+    theirs = [name for name in CONTESTANTS if name.startswith("tokenizers")]
+    here = [n for n in CONTESTANTS if not args.python or n not in theirs]
+    planned = {sys.executable: here}
+    if args.python:
+        planned[args.python] = theirs
+    arms = workers.Arms()
+    for number, (python, names) in enumerate(planned.items()):
+        arms[f"interpreter {number}"] = workers.Worker(
+            python,
+            python,
+            os.path.abspath(__file__),
+            {**spec, "names": names},
+            ONE_CORE,
+        )
+    return arms
 
 
-def add_comparison(result: dict, lines: list[str], vocab_file: str) -> None:
-    ours, peer = ours_tokenize(vocab_file), tf_models_tokenize(vocab_file)
-    result["tokens_equal"] = count_differences(lines, ours, peer)
-    ours, peer = ours_encode(vocab_file), tf_models_encode(vocab_file)
-    result["ids_equal"] = count_differences(lines, ours, peer)
-    times = result["seconds"]
+def measure(args):
+    """Lets the tokenizers take turns at every thousand lines."""
+    with start_arms(args) as arms:
+        about = {name: arm.ask("describe") for name, arm in arms.items()}
+        for found in about.values():
+            for name, error in found["left_out"].items():
+                print(f"left out: {name} ({error})", file=sys.stderr)
+        place = {
+            name: arms[arm]
+            for arm, found in about.items()
+            for name in found["names"]
+        }
+        place = {name: place[name] for name in CONTESTANTS if name in place}
+        count = next(iter(about.values()))["lines"]
+        times = {name: [] for name in place}
+        for _ in range(args.repeats):
+            for arm in arms.values():
+                arm.ask("make")
+            seconds = dict.fromkeys(place, 0.0)
+            for start in range(0, count, CHUNK):
+                for name, arm in place.items():
+                    seconds[name] += arm.ask("chunk", name=name, start=start)
+            for name, spent in seconds.items():
+                times[name].append(spent)
+        return {
+            "about": about,
+            "seconds": times,
+            "different": compare(place),
+        }
+
+
+def compare(place):
+    """Lines that a peer makes other ids (or tokens) of than we do."""
+    found = {}
     for way in ("tokenize", "encode"):
-        ratios = [
-            theirs / own
-            for theirs, own in zip(
-                times[f"tf-models {way}"], times[f"ours {way}"], strict=True
-            )
-        ]
-        result[f"{way}_times_as_fast"] = statistics.median(ratios)
-        print(
-            f"{way}: {statistics.median(ratios):.1f} times as fast as"
-            f" tf-models (repeats: {min(ratios):.1f} to {max(ratios):.1f})"
-        )
-    for kind in ("tokens", "ids"):
-        compared = result[f"{kind}_equal"]
-        print(
-            f"{kind}: {compared['different']} of {compared['lines']} lines"
-            " differ from tf-models'"
-        )
+        ours = f"ours {way}"
+        mine = place[ours].ask("digests", name=ours)
+        for name, arm in place.items():
+            if name == ours or f" {way}" not in name:
+                continue
+            theirs = arm.ask("digests", name=name)
+            other = [
+                i
+                for i, pair in enumerate(zip(mine, theirs, strict=True))
+                if pair[0] != pair[1]
+            ]
+            found[name] = {
+                "lines": len(other),
+                "examples": [
+                    {
+                        "ours": place[ours].ask("show", name=ours, number=i),
+                        "theirs": arm.ask("show", name=name, number=i)[1],
+                    }
+                    for i in other[:5]
+                ],
+            }
+    return found
 
 
-def print_table(medians: dict[str, float], size: int) -> None:
-    print(f"\n{'median of one pass':<22}{'seconds':>9}{'MB/s':>8}")
-    for name, seconds in medians.items():
-        print(f"{name:<22}{seconds:>9.2f}{size / seconds / 1e6:>8.2f}")
+def report(args, result):
+    """Shows the table; writes the files where asked."""
+    about = next(iter(result["about"].values()))
+    times, rows = result["seconds"], []
+    result["ours_times_as_fast"] = {}
+    for name, seconds in times.items():
+        way = "ours tokenize" if name.endswith("tokenize") else OURS
+        faster = different = ""
+        if not name.startswith("ours"):
+            spread = comparing.ratios(seconds, times[way])
+            result["ours_times_as_fast"][name] = spread
+            faster = spread.shown(2, "x")
+            different = f"{result['different'][name]['lines']:,}"
+        rate = about["bytes"] / statistics.median(seconds) / 1e6
+        rows.append(
+            [
+                name,
+                comparing.Spread.of(seconds).shown(2),
+                f"{rate:.2f}",
+                faster,
+                different,
+            ]
+        )
+    title = f"Tokenizers, {about['bytes'] / 1e6:.1f} MB, one core"
+    header = [
+        "",
+        "processor seconds",
+        "MB/s",
+        "ours is faster",
+        f"of {about['lines']:,} lines, otherwise",
+    ]
+    text = (
+        f"{title}: medians of {args.repeats} passes (lowest to highest).\n\n"
+        f"{comparing.table(header, rows)}"
+    )
+    comparing.write_report(args.output, "tokenization", result, text)
+    if args.output:
+        path = os.path.join(args.output, "tokenization.png")
+        comparing.draw_bars(path, title, "processor seconds", times)
+
+
+def main():
+    """Measures and shows."""
+    args = parse_args()
+    try:
+        result = measure(args)
+    except workers.ArmError as error:
+        sys.exit(f"error: {error}")
+    report(args, {"arguments": vars(args), **result})
 
 
 if __name__ == "__main__":
-    main()
+    if workers.is_worker():
+        workers.serve(Arm)
+    else:
+        main()
