@@ -145,9 +145,9 @@ class PretrainingConfig(SavedConfig):
     distribution_strategy: str = "auto"
     require_gpu: bool = False  # refuse to run without a GPU
     gradient_accumulation_steps: int = 1  # parts a batch is computed in
-    # XLA makes one program of a step; on CPUs slower, and other draws.
+    # XLA makes one program of a step: other draws, and slower on CPUs.
     jit_compile: bool = False
-    threads: int = 0  # that share one operation; 0: TensorFlow's choice
+    threads: int = 0  # CPU threads of an operation; 0: TensorFlow's choice
     # bf16 or fp16: transformer blocks compute in half precision; weights,
     # norms, softmaxes and losses stay float32. Empty: all in float32.
     mixed_precision: str = ""

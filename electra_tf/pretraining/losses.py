@@ -25,8 +25,8 @@ def weighted_mean(
     Args:
       losses: float32, any shape.
       weights: float32, same shape.
-      total: float32 scalar, the global sum where these are not all of the
-        weights: those of a part of the batch.
+      total: float32 scalar, the global sum where `weights` are those of a
+        part of the batch.
 
     Returns:
       float32 scalar; this replica's (and part's) share of the global mean.
