@@ -215,11 +215,22 @@ def draw_lines(
         axes.set_yscale("log")
         ticks = sorted({x for xs, _ in series.values() for x in xs})
         axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+        # Ranges within a power of ten have labels at minor ticks only.
+        axes.yaxis.set_major_formatter(lambda value, _: short(value))
+        axes.yaxis.set_minor_formatter(_minor_label(axes))
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
     _save(pyplot, figure, axes, title, path)
+
+
+def _minor_label(axes):
+    def label(value, _):
+        low, high = axes.get_ylim()
+        return short(value) if high < 10 * low else ""
+
+    return label
 
 
 def _pyplot():

@@ -80,7 +80,7 @@ def write_scaling(directory: str, title: str, result: dict[str, Any]) -> None:
                 }
                 comparing.draw_lines(
                     f"{place}_{axis}_{what}.png",
-                    f"{unit} over {axis} (fitted exponent), from {title}",
+                    f"From {title}\n(fitted exponents over {axis})",
                     axis,
                     unit,
                     labels,
