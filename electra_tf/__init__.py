@@ -16,8 +16,9 @@ The rooms, from the ground up. Imports only go down the stairs.
      commands       side doors: `python -m electra_tf.commands.<name>`
 
 Importing this package does not import TensorFlow. It asks for TensorFlow's
-oneDNN kernels, which TensorFlow itself takes on newer x86 processors only; set
-TF_ENABLE_ONEDNN_OPTS=0 to do without.
+oneDNN kernels, which TensorFlow itself takes on newer x86 processors only, and
+for its pooled memory on CPUs; set TF_ENABLE_ONEDNN_OPTS=0 or
+TF_CPU_ALLOCATOR_USE_BFC=false to do without.
 """
 
 import os
@@ -25,7 +26,11 @@ import platform
 
 __version__ = "0.1.0"
 
-# TensorFlow reads this when it is imported. docs/performance.md has what it
-# brings.
+# TensorFlow reads these when it is imported. docs/performance.md has what they
+# bring.
 if platform.machine().lower() in ("x86_64", "amd64"):
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+# Else every tensor of a step is taken from the system and given back: page
+# faults, and memory in pieces. The limit (in MB) only lifts a default of 64 GB.
+os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
+os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", "4000000")

@@ -80,6 +80,10 @@ def dropout(
     if inputs.dtype.size < 4:
         scale = inputs.dtype.as_numpy_dtype(65536.0 / (65536 - threshold))
         threshold = 65536 - round(65536 / float(scale))
+    # Not before the inputs: all masks of a step would be drawn at its start
+    # and fetched from memory again when they are used.
+    with tf.control_dependencies([inputs]):
+        seed = tf.identity(seed)
     shape = tf.shape(inputs)
     size = tf.reduce_prod(shape)
     bits = tf.random.stateless_uniform(

@@ -126,13 +126,21 @@ class AdamWeightDecay(tf.Module):
         scale = tf.where(finite, scale, 0.0)
         rate = self.schedule(step)
         applied_rate = tf.where(finite, rate, 0.0)
+        # One after the other in two lanes, none before the norm is known: else
+        # products of slots and weights are made at the beginning of a step,
+        # are kept to its end, and leave the cache between two operations.
+        done: list[tf.Tensor] = [norm, norm]
         for names in self._groups(gradients):
             variables = [self._named[name][0] for name in names]
-            clipped = [
-                _scaled(gradients[self._named[name][1]], scale)
-                for name in names
-            ]
-            self._update_group(names, variables, clipped, applied_rate, step)
+            with tf.control_dependencies(done[:1]):
+                clipped = [
+                    _scaled(gradients[self._named[name][1]], scale)
+                    for name in names
+                ]
+                change = self._update_group(
+                    names, variables, clipped, applied_rate, step
+                )
+            done = [done[1], change]
         return {"learning_rate": rate, "grad_norm": norm}
 
     def _groups(self, gradients: Sequence[Gradient]) -> list[list[str]]:
@@ -157,7 +165,7 @@ class AdamWeightDecay(tf.Module):
         gradients: Sequence[tf.Tensor],
         rate: tf.Tensor,
         step: tf.Tensor,
-    ) -> None:
+    ) -> tf.Tensor:
         """Updates variables of one rate and one decay, as if joined."""
         m, v = ([slots[n] for n in names] for slots in (self.m, self.v))
         gradient = _joined(gradients)
@@ -180,6 +188,7 @@ class AdamWeightDecay(tf.Module):
         parts = _parts(variables, change)
         for variable, part in zip(variables, parts, strict=True):
             variable.assign_sub(part)
+        return change
 
 
 def _joined(tensors: Sequence[tf.Tensor | tf.Variable]) -> tf.Tensor:
