@@ -6,7 +6,8 @@ The routes take turns: the pure-Python one (plain_example_builder.py), ours
 with one process, ours with two, and ours with draws by document. Wall time and
 processor time of whole programs, start-up included; on a busy machine the
 processor time is the steadier one. The examples of the first two routes are
-compared one by one.
+compared one by one. Memory is the resident peak of the largest process of a
+route; with --megabytes and --copies it shows whether it grows with the corpus.
 
   python benchmarks/dataset_building.py --repeats=3 --json=result.json
 """
@@ -15,6 +16,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -49,19 +51,25 @@ def _subset(corpus_dir, megabytes, copies, target):
 
 
 def _run(command):
-    started, before = time.perf_counter(), os.times()
-    subprocess.run(
+    """Wall seconds, processor seconds, MB of the largest process."""
+    started = time.perf_counter()
+    program = subprocess.Popen(
         [sys.executable, *command],
-        check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": ROOT, "TF_CPP_MIN_LOG_LEVEL": "3"},
     )
-    wall, after = time.perf_counter() - started, os.times()
-    cpu = (after.children_user + after.children_system) - (
-        before.children_user + before.children_system
+    # wait4 tells of this program and the workers it waited for, and of no
+    # program measured before it.
+    _, status, usage = os.wait4(program.pid, 0)
+    program.returncode = os.waitstatus_to_exitcode(status)
+    if program.returncode:
+        raise subprocess.CalledProcessError(program.returncode, command)
+    return (
+        time.perf_counter() - started,
+        usage.ru_utime + usage.ru_stime,
+        usage.ru_maxrss / 1000,
     )
-    return wall, cpu
 
 
 def _same_examples(first, second):
@@ -137,15 +145,20 @@ def _measure(args, folder, corpus):
     }
     seconds = {name: [] for name in routes}
     processor = {name: [] for name in routes}
+    megabytes = {name: 0.0 for name in routes}
     same = None
     for repeat in range(args.repeats):
         for name, command in routes.items():
             if name == "plain" and repeat >= args.plain_repeats:
                 continue
             output = os.path.join(folder, f"{name} {repeat}")
-            wall, cpu = _run([*command, f"--output_dir={output}"])
+            wall, cpu, peak = _run([*command, f"--output_dir={output}"])
             seconds[name].append(wall)
             processor[name].append(cpu)
+            megabytes[name] = max(megabytes[name], peak)
+            compared = repeat == 0 and name in ("plain", "one process")
+            if not compared:  # a large corpus makes several times its size
+                shutil.rmtree(output)
         if same is None and args.plain_repeats:
             same = _same_examples(
                 os.path.join(folder, "plain 0"),
@@ -167,6 +180,7 @@ def _measure(args, folder, corpus):
             name: statistics.median(s) for name, s in processor.items()
         },
         "medians": medians,
+        "peak_megabytes": {name: megabytes[name] for name in seconds},
         "same_examples": same,
         "num_shards": args.num_shards,
         "speedup_one_process": speedup("plain", "one process"),
@@ -179,12 +193,17 @@ def _measure(args, folder, corpus):
 
 def _show(result):
     print(f"{result['corpus_megabytes']} MB, {result['machine']}")
-    print(f"{'route':32}{'median s':>10}{'MB/s':>8}{'cpu s':>8}   runs")
+    print(
+        f"{'route':32}{'median s':>10}{'MB/s':>8}{'cpu s':>8}{'MB':>7}   runs"
+    )
     for name, median in result["medians"].items():
         rate = result["corpus_megabytes"] / median
         runs = " ".join(f"{s:.1f}" for s in result["seconds"][name])
         cpu = result["processor_seconds"][name]
-        print(f"{name:32}{median:10.2f}{rate:8.2f}{cpu:8.2f}   {runs}")
+        peak = result["peak_megabytes"][name]
+        print(
+            f"{name:32}{median:10.2f}{rate:8.2f}{cpu:8.2f}{peak:7.0f}   {runs}"
+        )
     print(f"same examples as the plain route: {result['same_examples']}")
     for name in (
         "speedup_one_process",

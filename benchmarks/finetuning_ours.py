@@ -6,16 +6,15 @@ Those that run_finetuning.py uses, given batches from memory: padded to a
 multiple of 16, in evaluation rows of similar length together.
 """
 
-import importlib
 import itertools
-import sys
 import tempfile
 
 import finetuning_work
+import tensorflow_arm
 import workers
 
 
-class Arm:
+class Arm(tensorflow_arm.TensorFlowArm):
     """A classifier in training.
 
     Args:
@@ -24,22 +23,14 @@ class Arm:
     """
 
     def __init__(self, spec):
-        sys.path.insert(0, spec["root"])
-        # As in the front doors: it has a say in how TensorFlow starts.
-        importlib.import_module("electra_tf")
-        import tensorflow as tf
+        tensorflow_arm.import_checkout(spec["root"])
 
         from configure.finetuning import FinetuningConfig
         from electra_tf.finetuning import build, registry
 
-        threads = spec["threads"]
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(threads)
-        self.imported = workers.process_memory()["now"]
+        super().__init__(spec["threads"])
         self._work = spec["work"]
-        hparams = {**self._work["hparams"], **spec["hparams"]}
-        if spec["precision"] != "float32":
-            hparams.setdefault("mixed_precision", spec["precision"])
+        hparams = tensorflow_arm.our_hparams(spec)
         with tempfile.TemporaryDirectory() as folder:
             self._config = FinetuningConfig.create(
                 "benchmark", folder, vocab_file=spec["vocab_file"], **hparams
@@ -48,17 +39,6 @@ class Arm:
             self._model = build.build_model(self._config, self._tasks)
         self._rows = 0
         self._make_loops()
-
-    def describe(self):
-        """Parameters, versions, memory after the imports."""
-        import comparing
-
-        weights = self._model.trainable_variables
-        return {
-            "parameters": sum(v.shape.num_elements() for v in weights),
-            "versions": comparing.versions("tensorflow", "tf_keras"),
-            "imported": self.imported,
-        }
 
     def train(self, steps):
         """Trains; returns seconds per step."""
@@ -85,10 +65,6 @@ class Arm:
             lambda: self._predict.predict(self._dev, take)
         )
         return {"seconds": seconds / self._rows, "rows": self._rows}
-
-    def forget_peak(self):
-        """Begins the peak of memory anew."""
-        workers.forget_peak()
 
     def _make_loops(self):
         import orbit

@@ -22,8 +22,6 @@ Further arms, as in pretraining_step.py:
 The environment of transformers: benchmarks/requirements-transformers.txt.
 """
 
-import argparse
-import json
 import os
 import statistics
 import sys
@@ -35,6 +33,7 @@ sys.path.insert(0, ROOT)
 
 import comparing  # noqa: E402
 import finetuning_work  # noqa: E402
+import step_arms  # noqa: E402
 import workers  # noqa: E402
 
 SCRIPTS = {
@@ -47,70 +46,27 @@ UNITS = {"train": "seconds per step", "evaluate": "seconds per row"}
 
 def parse_args():
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-    def names(text):
-        return [name for name in text.split(",") if name]
-
     default = os.path.join(os.path.dirname(ROOT), "shared")
     data = os.environ.get("ELECTRA_TF_REFERENCE", default)
     data = os.path.join(data, "data")
+    parser = step_arms.parser(__doc__, SCRIPTS, batch=32)
     add = parser.add_argument
-    add("--arms", type=names, default=list(SCRIPTS), help="by commas")
-    add("--python", default=sys.executable, help="that has transformers")
     add("--rows", default="full", choices=("full", "sst"))
     add("--data_dir", default=data, help="holds finetuning_data/sst")
     add("--vocab_file", default=os.path.join(data, "vocab", "vocab.txt"))
-    add("--model_size", default="small", choices=("small", "base"))
-    add("--batch", type=int, default=32)
-    add("--length", type=int, default=128)
-    add("--steps", type=int, default=5, help="of each turn")
     add("--eval_batches", type=int, default=27, help="of each turn")
-    add("--repeats", type=int, default=7, help="turns of each arm")
-    add("--precision", default="float32", choices=("float32", "bf16"))
-    add("--threads", type=int, default=comparing.usable_cores())
-    add("--hparams", type=json.loads, default={}, help="JSON, of ours")
-    add("--variants", type=json.loads, default={}, help="JSON: name, hparams")
-    add("--checkouts", type=json.loads, default={}, help="JSON: name, path")
-    add("--peer_variants", type=json.loads, default={}, help="JSON")
-    add("--output", default="", help="directory of JSON, Markdown, PNG")
-    args = parser.parse_args()
-    for name in args.arms:
-        if name not in SCRIPTS:
-            parser.error(f"unknown arm {name}; there are {', '.join(SCRIPTS)}")
-    return args
+    return step_arms.parse(parser, SCRIPTS)
 
 
 def start_arms(args, work):
     """The workers by name, in the order of their turns."""
-    shared = {
-        "work": work,
-        "precision": args.precision,
-        "threads": args.threads,
-        "root": ROOT,
-        "vocab_file": os.path.abspath(args.vocab_file),
-        "hparams": args.hparams,
-    }
-    planned = {name: (name, {}) for name in args.arms}
-    for name, hparams in args.variants.items():
-        both = {**args.hparams, **hparams}
-        planned[f"ours, {name}"] = ("ours", {"hparams": both})
-    for name, path in args.checkouts.items():
-        planned[f"ours, {name}"] = ("ours", {"root": os.path.abspath(path)})
-    for name, settings in args.peer_variants.items():
-        planned[f"transformers, {name}"] = ("transformers", settings)
+    planned = step_arms.planned(
+        args, work=work, vocab_file=os.path.abspath(args.vocab_file)
+    )
     arms = workers.Arms()
-    with_cores = {"OMP_NUM_THREADS": str(args.threads)}
     try:
-        for name, (kind, own) in planned.items():
-            python = args.python if kind == "transformers" else sys.executable
-            script = os.path.join(HERE, SCRIPTS[kind])
-            arms[name] = workers.Worker(
-                name, python, script, {**shared, **own}, with_cores
-            )
+        for name, (kind, spec) in planned.items():
+            arms[name] = step_arms.start(args, SCRIPTS, name, kind, spec)
     except BaseException:
         arms.__exit__()
         raise

@@ -9,37 +9,34 @@ with clipping. Its input has one length: rows are padded to it.
 import itertools
 
 import finetuning_work
+import tensorflow_arm
 import workers
 
 
-class Arm:
+class Arm(tensorflow_arm.TensorFlowArm):
     """A classifier in training.
 
     Args:
       spec: `work`, `precision`, `threads`.
     """
 
+    PACKAGES = ("tf-models-official", "tensorflow", "tf_keras")
+
     def __init__(self, spec):
         import tensorflow as tf
-        import tf_keras
         from official.nlp import optimization
-        from official.nlp.configs import encoders
         from official.nlp.data import sentence_prediction_dataloader as loader
         from official.nlp.tasks import sentence_prediction
 
-        threads = spec["threads"]
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(threads)
-        self.imported = workers.process_memory()["now"]
-        if spec["precision"] == "bf16":
-            tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
+        super().__init__(spec["threads"])
+        tensorflow_arm.use_keras_precision(spec["precision"])
         self._work = spec["work"]
         task = sentence_prediction.SentencePredictionTask(
             sentence_prediction.SentencePredictionConfig(
                 model=sentence_prediction.ModelConfig(
                     num_classes=finetuning_work.LABELS,
-                    encoder=encoders.EncoderConfig(
-                        type="bert", bert=self._sizes(encoders)
+                    encoder=tensorflow_arm.tfmodels_encoder(
+                        self._work["encoder"], self._work["embedding_size"]
                     ),
                 ),
                 train_data=loader.SentencePredictionDataConfig(),
@@ -62,19 +59,6 @@ class Arm:
         self._train = itertools.cycle(self._batches("train"))
         self._dev = self._batches("dev")
 
-    def describe(self):
-        """Parameters, versions, memory after the imports."""
-        import comparing
-
-        weights = self._model.trainable_variables
-        return {
-            "parameters": sum(v.shape.num_elements() for v in weights),
-            "versions": comparing.versions(
-                "tf-models-official", "tensorflow", "tf_keras"
-            ),
-            "imported": self.imported,
-        }
-
     def train(self, steps):
         """Trains; returns seconds per step."""
         return finetuning_work.timed(lambda: self.losses(steps)) / steps
@@ -94,25 +78,6 @@ class Arm:
 
         seconds = finetuning_work.timed(run)
         return {"seconds": seconds / len(read), "rows": len(read)}
-
-    def forget_peak(self):
-        """Begins the peak of memory anew."""
-        workers.forget_peak()
-
-    def _sizes(self, encoders):
-        sizes = self._work["encoder"]
-        return encoders.BertEncoderConfig(
-            vocab_size=sizes["vocab_size"],
-            hidden_size=sizes["hidden_size"],
-            num_layers=sizes["num_hidden_layers"],
-            num_attention_heads=sizes["num_attention_heads"],
-            intermediate_size=sizes["intermediate_size"],
-            dropout_rate=sizes["hidden_dropout_prob"],
-            attention_dropout_rate=sizes["attention_probs_dropout_prob"],
-            max_position_embeddings=sizes["max_position_embeddings"],
-            type_vocab_size=sizes["type_vocab_size"],
-            embedding_size=self._work["embedding_size"],
-        )
 
     def _batches(self, split):
         import tensorflow as tf

@@ -84,10 +84,6 @@ class Arm:
         seconds = finetuning_work.timed(run)
         return {"seconds": seconds / len(read), "rows": len(read)}
 
-    def forget_peak(self):
-        """Begins the peak of memory anew."""
-        workers.forget_peak()
-
     def _step(self):
         import torch
 

@@ -7,18 +7,16 @@ at every step, so that the input pipeline is out of the measurement as it is
 for the others, and it draws its masks itself.
 """
 
-import importlib
-import inspect
 import itertools
 import os
-import sys
 import tempfile
 
 import pretraining_work
+import tensorflow_arm
 import workers
 
 
-class Arm:
+class Arm(tensorflow_arm.TensorFlowArm):
     """A model in training.
 
     Args:
@@ -27,24 +25,17 @@ class Arm:
     """
 
     def __init__(self, spec):
-        sys.path.insert(0, spec["root"])
-        # As in the front doors: it has a say in how TensorFlow starts.
-        importlib.import_module("electra_tf")
+        tensorflow_arm.import_checkout(spec["root"])
         import orbit
         import tensorflow as tf
 
         from configure.pretraining import PretrainingConfig
-        from electra_tf.pretraining import build, report
-        from electra_tf.training.loop import TrainLoop
+        from electra_tf.pretraining import build
+        from electra_tf.training.loss_scale import LossScale
 
-        threads = spec["hparams"].get("threads") or spec["threads"]
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(threads)
-        self.imported = workers.process_memory()["now"]
+        super().__init__(spec["hparams"].get("threads") or spec["threads"])
         self._work = spec["work"]
-        hparams = {**self._work["hparams"], **spec["hparams"]}
-        if spec["precision"] != "float32":
-            hparams.setdefault("mixed_precision", spec["precision"])
+        hparams = tensorflow_arm.our_hparams(spec)
         with tempfile.TemporaryDirectory() as folder:
             config = PretrainingConfig.create(
                 "benchmark",
@@ -56,33 +47,18 @@ class Arm:
             )
             self._model = build.build_model(config)
         optimizer = build.build_optimizer(config, self._model)
-        make_scale = getattr(build, "build_loss_scale", lambda config: None)
-        self._loss_scale = make_scale(config)
         batch = pretraining_work.make_batch(self._work)
         names = ("input_ids", "input_mask", "segment_ids")
         features = {name: tf.constant(batch[name]) for name in names}
-        given = dict(
-            compute=self._model.compute,
-            variables=self._model.trainable_variables,
-            optimizer=optimizer,
-            iterator=itertools.repeat(features),
-            step=orbit.utils.create_global_step(),
-            seed=config.seed,
-            strategy=tf.distribute.get_strategy(),
-            step_values=report.step_values,
+        self._loop = build.build_train_loop(
+            config,
+            self._model,
+            optimizer,
+            itertools.repeat(features),
+            orbit.utils.create_global_step(),
+            tf.distribute.get_strategy(),
+            loss_scale=LossScale.of(config.mixed_precision),
         )
-        self._loop = TrainLoop(**given, **self._switches(TrainLoop, config))
-
-    def describe(self):
-        """Parameters, versions, memory after the imports."""
-        import comparing
-
-        weights = self._model.trainable_variables
-        return {
-            "parameters": sum(v.shape.num_elements() for v in weights),
-            "versions": comparing.versions("tensorflow", "tf_keras", "numpy"),
-            "imported": self.imported,
-        }
 
     def run(self, steps):
         """Trains; returns seconds per step."""
@@ -95,10 +71,6 @@ class Arm:
         self._loop.train(tf.constant(steps))
         chunk = self._loop.take_chunk()
         return chunk.values[:, chunk.names.index("total_loss")].tolist()
-
-    def forget_peak(self):
-        """Begins the peak of memory anew."""
-        workers.forget_peak()
 
     def matrix_rates(self, precision):
         """Operations per second of TensorFlow's matrix products."""
@@ -129,21 +101,6 @@ class Arm:
 
         self._loop.train(tf.constant(steps))
         self._loop.take_chunk()
-
-    def _switches(self, loop, config):
-        """What this checkout's runner hands to the loop besides."""
-        known = {
-            "parts": getattr(config, "gradient_accumulation_steps", None),
-            "prepare": getattr(self._model, "prepare_parts", None),
-            "jit_compile": getattr(config, "jit_compile", None),
-            "loss_scale": self._loss_scale,
-        }
-        taken = inspect.signature(loop).parameters
-        return {
-            name: value
-            for name, value in known.items()
-            if name in taken and value is not None
-        }
 
 
 def _write_vocab(folder, size):

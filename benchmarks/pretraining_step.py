@@ -26,7 +26,6 @@ Time by kind of op of every arm of ours: --profile. The environment of
 transformers: benchmarks/requirements-transformers.txt.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -38,6 +37,7 @@ sys.path.insert(0, ROOT)
 import comparing  # noqa: E402
 import pretraining_report  # noqa: E402
 import pretraining_work  # noqa: E402
+import step_arms  # noqa: E402
 import workers  # noqa: E402
 
 SCRIPTS = {
@@ -49,64 +49,18 @@ SCRIPTS = {
 
 def parse_args():
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-    def names(text):
-        return [name for name in text.split(",") if name]
 
     def numbers(text):
-        return [int(name) for name in names(text)]
+        return [int(name) for name in step_arms.names(text)]
 
+    parser = step_arms.parser(__doc__, SCRIPTS, batch=16)
     add = parser.add_argument
-    add("--arms", type=names, default=list(SCRIPTS), help="by commas")
-    add("--python", default=sys.executable, help="that has transformers")
-    add("--model_size", default="small", choices=("small", "base"))
-    add("--batch", type=int, default=16)
-    add("--length", type=int, default=128)
-    add("--steps", type=int, default=5, help="of each turn")
-    add("--repeats", type=int, default=7, help="turns of each arm")
-    add("--precision", default="float32", choices=("float32", "bf16"))
-    add("--threads", type=int, default=comparing.usable_cores())
-    add("--hparams", type=json.loads, default={}, help="JSON, of ours")
-    add("--variants", type=json.loads, default={}, help="JSON: name, hparams")
-    add("--checkouts", type=json.loads, default={}, help="JSON: name, path")
-    add("--peer_variants", type=json.loads, default={}, help="JSON")
     add("--profile", action="store_true")
     add("--scaling", action="store_true")
     add("--batches", type=numbers, default=[8, 16, 32, 64, 128])
     add("--lengths", type=numbers, default=[128, 256, 512])
     add("--widths", type=numbers, default=[128, 256, 512, 768])
-    add("--output", default="", help="directory of JSON, Markdown, PNG")
-    args = parser.parse_args()
-    for name in args.arms:
-        if name not in SCRIPTS:
-            parser.error(f"unknown arm {name}; there are {', '.join(SCRIPTS)}")
-    return args
-
-
-def planned_arms(args, work):
-    """(kind, spec) of each arm by name, in the order of their turns."""
-    shared = {
-        "work": work,
-        "precision": args.precision,
-        "threads": args.threads,
-        "root": ROOT,
-        "hparams": args.hparams,
-    }
-    planned = {name: (name, shared) for name in args.arms}
-    for name, hparams in args.variants.items():
-        own = {"hparams": {**args.hparams, **hparams}}
-        planned[f"ours, {name}"] = ("ours", {**shared, **own})
-    for name, path in args.checkouts.items():
-        own = {"root": os.path.abspath(path)}
-        planned[f"ours, {name}"] = ("ours", {**shared, **own})
-    for name, own in args.peer_variants.items():
-        kind = own.get("arm", "transformers")
-        planned[f"{kind}, {name}"] = (kind, {**shared, **own})
-    return planned
+    return step_arms.parse(parser, SCRIPTS)
 
 
 def start(args, work, arms):
@@ -122,18 +76,9 @@ def start(args, work, arms):
       `memory` so far; and the errors of those that do not work.
     """
     about, failed = {}, {}
-    for name, (kind, spec) in planned_arms(args, work).items():
+    for name, (kind, spec) in step_arms.planned(args, work=work).items():
         try:
-            arms[name] = workers.Worker(
-                name,
-                args.python if kind == "transformers" else sys.executable,
-                os.path.join(HERE, SCRIPTS[kind]),
-                spec,
-                {
-                    "OMP_NUM_THREADS": str(args.threads),
-                    **spec.get("environment", {}),
-                },
-            )
+            arms[name] = step_arms.start(args, SCRIPTS, name, kind, spec)
             about[name] = arms[name].ask("describe")
             # Traces and first allocations belong to the start.
             about[name]["losses"] = arms[name].ask("losses", steps=2)

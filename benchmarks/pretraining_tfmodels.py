@@ -8,29 +8,27 @@ only the means that its losses insist on are kept, not the accuracies.
 """
 
 import pretraining_work
+import tensorflow_arm
 import workers
 
 
-class Arm:
+class Arm(tensorflow_arm.TensorFlowArm):
     """A model in training.
 
     Args:
       spec: `work`, `precision`, `threads`.
     """
 
+    PACKAGES = ("tf-models-official", "tensorflow", "tf_keras")
+
     def __init__(self, spec):
         import tensorflow as tf
-        import tf_keras
         from official.nlp import optimization
         from official.nlp.data import pretrain_dataloader
         from official.nlp.tasks import electra_task
 
-        threads = spec["threads"]
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(threads)
-        self.imported = workers.process_memory()["now"]
-        if spec["precision"] == "bf16":
-            tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
+        super().__init__(spec["threads"])
+        tensorflow_arm.use_keras_precision(spec["precision"])
         work = spec["work"]
         task = electra_task.ElectraPretrainTask(
             electra_task.ElectraPretrainConfig(
@@ -66,17 +64,8 @@ class Arm:
 
     def describe(self):
         """Parameters, versions, memory after the imports."""
-        import comparing
-
         self._step(self._inputs)  # Variables are made at the first call.
-        weights = self._model.trainable_variables
-        return {
-            "parameters": sum(v.shape.num_elements() for v in weights),
-            "versions": comparing.versions(
-                "tf-models-official", "tensorflow", "tf_keras"
-            ),
-            "imported": self.imported,
-        }
+        return super().describe()
 
     def run(self, steps):
         """Trains; returns seconds per step."""
@@ -87,30 +76,13 @@ class Arm:
         found = [self._step(self._inputs) for _ in range(steps)]
         return [float(loss) for loss in found]
 
-    def forget_peak(self):
-        """Begins the peak of memory anew."""
-        workers.forget_peak()
-
 
 def _model_config(work):
-    from official.nlp.configs import electra, encoders
+    from official.nlp.configs import electra
 
     def encoder(role):
-        sizes = work[role]
-        return encoders.EncoderConfig(
-            type="bert",
-            bert=encoders.BertEncoderConfig(
-                vocab_size=sizes["vocab_size"],
-                hidden_size=sizes["hidden_size"],
-                num_layers=sizes["num_hidden_layers"],
-                num_attention_heads=sizes["num_attention_heads"],
-                intermediate_size=sizes["intermediate_size"],
-                dropout_rate=sizes["hidden_dropout_prob"],
-                attention_dropout_rate=sizes["attention_probs_dropout_prob"],
-                max_position_embeddings=sizes["max_position_embeddings"],
-                type_vocab_size=sizes["type_vocab_size"],
-                embedding_size=work["embedding_size"],
-            ),
+        return tensorflow_arm.tfmodels_encoder(
+            work[role], work["embedding_size"]
         )
 
     return electra.ElectraPretrainerConfig(

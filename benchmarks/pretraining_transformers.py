@@ -85,10 +85,6 @@ class Arm:
         """Trains; returns the total loss of each step."""
         return [float(loss) for loss in [self._step() for _ in range(steps)]]
 
-    def forget_peak(self):
-        """Begins the peak of memory anew."""
-        workers.forget_peak()
-
     def matrix_rates(self, precision):
         """Operations per second of PyTorch's matrix products."""
         import torch

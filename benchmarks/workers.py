@@ -131,7 +131,8 @@ def serve(make: Callable[[dict[str, Any]], Any]) -> None:
 
     Args:
       make: from the spec to an object, whose public methods take keyword
-        arguments and return what JSON can hold. `memory` is answered here.
+        arguments and return what JSON can hold. `memory` and `forget_peak`
+        are answered here.
     """
     # What libraries print must not get between the answers.
     channel = os.fdopen(os.dup(1), "w")
@@ -152,6 +153,8 @@ def serve(make: Callable[[dict[str, Any]], Any]) -> None:
         try:
             if request["method"] == "memory":
                 value = process_memory()
+            elif request["method"] == "forget_peak":
+                value = forget_peak()
             else:
                 value = getattr(arm, request["method"])(**request["arguments"])
             reply({"value": value})

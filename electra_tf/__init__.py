@@ -13,6 +13,12 @@ The rooms, from the ground up. Imports only go down the stairs.
   4  analysis       counting, not training
   5  training       one loop for every objective
   6  pretraining    the paper: mask, generate, corrupt, judge
+  6  evaluation     scores of predictions, the official ones among them
+  7  finetuning     tasks, trials, statistics
+  8  prediction     texts -> answers, with a trained model
+  8  inspection     where a discriminator sees replaced tokens
+  9  export         SavedModels that take raw text, LiteRT, ONNX
+ 10  serving        a small server of them
      commands       side doors: `python -m electra_tf.commands.<name>`
 
 Importing this package does not import TensorFlow. It asks for TensorFlow's

@@ -21,7 +21,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.export.packing import Inputs
 from electra_tf.export.signatures import Outputs, ServingModule
-from electra_tf.modeling.layers import gelu_of_converters
+from electra_tf.modeling.layers import inference
 
 KINDS = ("float", "dynamic")
 FOLDER = "lite"
@@ -60,7 +60,7 @@ def write_lite(
     """
     if not kinds:
         return
-    with gelu_of_converters():
+    with inference():
         concrete = numeric_function(module).get_concrete_function()
     tf.io.gfile.makedirs(os.path.join(folder, FOLDER))
     for kind in kinds:

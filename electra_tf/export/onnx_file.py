@@ -18,7 +18,7 @@ from configure.errors import UserError
 from electra_tf.export.lite import numeric_function
 from electra_tf.export.packing import Inputs
 from electra_tf.export.signatures import ServingModule
-from electra_tf.modeling.layers import gelu_of_converters
+from electra_tf.modeling.layers import inference
 
 FOLDER = "onnx"
 OPSET = 17
@@ -54,7 +54,7 @@ def write_onnx(module: ServingModule, folder: str) -> None:
 
     path = os.path.join(folder, FOLDER, "model.onnx")
     tf.io.gfile.makedirs(os.path.dirname(path))
-    with gelu_of_converters():
+    with inference():
         # tf2onnx wants to name the inputs itself.
         numeric = numeric_function(module).python_function
         function = tf.function(numeric, autograph=False)

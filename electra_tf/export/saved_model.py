@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from electra_tf.export import versions
 from electra_tf.export.signatures import ServingModule
+from electra_tf.modeling.layers import inference
 
 EXTRA = "assets.extra"
 CONFIG_FILE = "config.json"
@@ -48,7 +49,9 @@ def export(
       UserError: the version is there already, or cannot be written.
     """
     with versions.writing(output_dir, version, overwrite) as (folder, final):
-        save(module.root(), folder, module.signatures())
+        root = module.root()  # What can be trained is traced here.
+        with inference():
+            save(root, folder, module.signatures())
         for name, part in module.parts().items():
             save(part, os.path.join(folder, name))
         write_extras(module, folder)

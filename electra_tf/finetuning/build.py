@@ -24,7 +24,6 @@ from electra_tf.optimization.layerwise import (
     rate_table,
 )
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
-from electra_tf.training.loss_scale import LossScale
 
 # Variables that the starting weights may lack.
 HEADS = "^task_specific/"
@@ -122,15 +121,6 @@ def build_optimizer(
             map(variable_name, variables), *_layerwise_arguments(config, model)
         ),
     )
-
-
-def build_loss_scale(config: FinetuningConfig) -> LossScale | None:
-    """Returns the scaling of the loss that float16 needs, else None.
-
-    Args:
-      config: the resolved hparams.
-    """
-    return LossScale() if config.mixed_precision == "fp16" else None
 
 
 def layer_rates(

@@ -18,7 +18,6 @@ from electra_tf.checkpoints.restore import assign
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning import directories, report, scoring
 from electra_tf.finetuning.build import (
-    build_loss_scale,
     build_model,
     build_optimizer,
     layer_rates,
@@ -35,6 +34,7 @@ from electra_tf.training import strategy as strategies
 from electra_tf.training.interruption import Interruption
 from electra_tf.training.interval import Interval
 from electra_tf.training.loop import TrainingInterruptedError
+from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.progress import Console
 from electra_tf.training.session import (
     Reporting,
@@ -164,7 +164,7 @@ class Trial:
         config = self._config
         with strategies.creation_scope(self._strategy):
             self._optimizer = build_optimizer(config, self.model, num_steps)
-            self._loss_scale = build_loss_scale(config)
+            self._loss_scale = LossScale.of(config.mixed_precision)
         with tf.device("/cpu:0"):
             dataset = batches(seed=config.seed)
             self._iterator = iter(dataset)

@@ -11,6 +11,7 @@ from configure.errors import UserError
 from configure.generator_kind import GeneratorKind
 from electra_tf.inspection.sentences import framed, padded
 from electra_tf.inspection.text_scoring import Answer, Row, TextScorer
+from electra_tf.modeling.layers import inference
 from electra_tf.pretraining import electric
 from electra_tf.pretraining.loading import PretrainedModel
 
@@ -139,12 +140,13 @@ def _in_graph(
     def compute(
         input_ids: tf.Tensor, input_mask: tf.Tensor, segment_ids: tf.Tensor
     ) -> Outputs:
-        return function(
-            {
-                "input_ids": input_ids,
-                "input_mask": input_mask,
-                "segment_ids": segment_ids,
-            }
-        )
+        with inference():
+            return function(
+                {
+                    "input_ids": input_ids,
+                    "input_mask": input_mask,
+                    "segment_ids": segment_ids,
+                }
+            )
 
     return compute

@@ -18,6 +18,7 @@ from electra_tf.inspection.sentences import (
     padded,
     room_for_tokens,
 )
+from electra_tf.modeling.layers import inference
 from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.text.vocab import MASK
@@ -234,7 +235,8 @@ def _top_candidates(model: Any, top_k: int) -> Any:
             "input_mask": input_mask,
             "segment_ids": segment_ids,
         }
-        logits = generator_logits(model, features, positions)
+        with inference():
+            logits = generator_logits(model, features, positions)
         top = tf.math.top_k(tf.nn.softmax(logits), top_k)
         return top.values, top.indices
 

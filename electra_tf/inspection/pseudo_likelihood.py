@@ -14,6 +14,7 @@ from configure.errors import UserError
 from configure.generator_kind import GeneratorKind
 from electra_tf.inspection.sentences import framed, padded
 from electra_tf.inspection.text_scoring import Answer, Row, TextScorer
+from electra_tf.modeling.layers import inference
 from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.losses import softmax_cross_entropy
@@ -82,11 +83,12 @@ def _masked_log_probs(model):
         positions: tf.Tensor,
         targets: tf.Tensor,
     ) -> tf.Tensor:
-        encoded = model.generator(input_ids, input_mask, segment_ids)
-        logits = model.masked_lm_head(
-            gather_positions(encoded.sequence_output, positions),
-            model.generator.embeddings.word_embeddings,
-        )
+        with inference():
+            encoded = model.generator(input_ids, input_mask, segment_ids)
+            logits = model.masked_lm_head(
+                gather_positions(encoded.sequence_output, positions),
+                model.generator.embeddings.word_embeddings,
+            )
         return -softmax_cross_entropy(logits, targets)
 
     return compute

@@ -3,6 +3,7 @@
 """Multi-head self-attention and its masks."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -119,13 +120,48 @@ class SelfAttention(ScopedLayer):
         scores = tf.matmul(query, key, transpose_b=True)  # [B, A, L, L]
         if not scale_query:
             scores *= scale
-        probs = tf.nn.softmax(tf.cast(scores, bias.dtype) + bias)
-        probs = tf.cast(probs, hidden.dtype)
         seed = randomness.at("attention_probs") if randomness else None
-        probs = dropout(probs, self.config.attention_probs_dropout_prob, seed)
+        rate = self.config.attention_probs_dropout_prob
+        probs = _attention_probs(scores, bias, rate, seed)
         mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])
         return tf.reshape(mixed, [batch, length, width]), probs
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {"config": self.config}
+
+
+def _attention_probs(
+    scores: tf.Tensor, bias: tf.Tensor, rate: float, seed: tf.Tensor | None
+) -> tf.Tensor:
+    """Softmax of `scores` + `bias` over the last axis, then dropout.
+
+    Without dropout, TensorFlow's own softmax and its gradient. Else, with p the
+    softmax, d what dropout makes of it and u the gradient of d, the
+    gradient of the scores is u d - p sum(u d): the mask need not be kept.
+    """
+
+    def softmax(scores: tf.Tensor) -> tf.Tensor:
+        wide = tf.nn.softmax(tf.cast(scores, bias.dtype) + bias)
+        return tf.cast(wide, scores.dtype)
+
+    if seed is None or not rate:
+        return softmax(scores)
+
+    @tf.custom_gradient
+    def dropped_softmax(scores: tf.Tensor) -> tuple[tf.Tensor, Callable]:
+        probs = softmax(scores)
+        dropped = dropout(probs, rate, seed)
+
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            upstream, mixed = (
+                tf.cast(tensor, bias.dtype) for tensor in (upstream, dropped)
+            )
+            weighted = upstream * mixed
+            total = tf.reduce_sum(weighted, -1, keepdims=True)
+            change = weighted - tf.cast(probs, bias.dtype) * total
+            return tf.cast(change, scores.dtype)
+
+        return dropped, gradient
+
+    return dropped_softmax(scores)

@@ -3,10 +3,7 @@
 """How encoders compute, as opposed to what: what is kept, in which dtype."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
-
-import tensorflow as tf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,18 +22,3 @@ class Computation:
         """Reads the hparams `mixed_precision` and `recompute_grad`."""
         dtype = {"": "float32", "bf16": "bfloat16", "fp16": "float16"}
         return cls(dtype[config.mixed_precision], config.recompute_grad)
-
-
-def recomputed(
-    block: Callable[[tf.Tensor], tf.Tensor],
-) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Keeps only the input of a block for its gradient.
-
-    Args:
-      block: a function of a float tensor that draws nothing but from fixed
-        seeds, so that the second computation repeats the first.
-
-    Returns:
-      The same function.
-    """
-    return tf.recompute_grad(block)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from electra_tf.modeling.attention import SelfAttention, attention_bias
-from electra_tf.modeling.computation import Computation, recomputed
+from electra_tf.modeling.computation import Computation
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
@@ -216,8 +216,12 @@ def _recomputed(
     bias: tf.Tensor,
     randomness: Randomness,
 ) -> tf.Tensor:
-    """Runs a block that is computed again for its gradient."""
-    return recomputed(lambda tensor: block(tensor, bias, randomness)[0])(hidden)
+    """Runs a block of which only the input is kept for its gradient.
+
+    The second computation repeats the first, as all draws of a block come from
+    seeds that `randomness` fixes.
+    """
+    return tf.recompute_grad(lambda x: block(x, bias, randomness)[0])(hidden)
 
 
 def set_computation(model: tf.Module, computation: Computation) -> None:

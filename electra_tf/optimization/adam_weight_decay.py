@@ -71,7 +71,6 @@ class AdamWeightDecay(tf.Module):
         learning_rate_multipliers: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__(name="adam_weight_decay")
-        self._targets = list(variables)
         self.schedule = schedule
         self.weight_decay_rate = weight_decay_rate
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
@@ -82,7 +81,7 @@ class AdamWeightDecay(tf.Module):
         self.v: dict[str, tf.Variable] = {}
         # Name -> variable and its place among the gradients.
         self._named: dict[str, tuple[tf.Variable, int]] = {}
-        for index, variable in enumerate(self._targets):
+        for index, variable in enumerate(variables):
             name = variable_name(variable)
             if name in self.m:
                 raise ValueError(f"Two variables are named {name}.")
@@ -114,9 +113,9 @@ class AdamWeightDecay(tf.Module):
         Raises:
           ValueError: if the number of gradients is not that of the variables.
         """
-        if len(gradients) != len(self._targets):
+        if len(gradients) != len(self._named):
             raise ValueError(
-                f"{len(gradients)} gradients for {len(self._targets)} variables"
+                f"{len(gradients)} gradients for {len(self._named)} variables"
             )
         norm = tf.linalg.global_norm([g for g in gradients if g is not None])
         finite = tf.math.is_finite(norm)

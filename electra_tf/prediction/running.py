@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
+from electra_tf.modeling.layers import inference
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 Row = Mapping[str, Any]
@@ -42,7 +43,8 @@ class PackedFunction:
         @tf.function(input_signature=[packed], autograph=False)
         def run(features: tf.Tensor) -> dict[str, tf.Tensor]:
             parts = tf.unstack(features, len(self.names))
-            return compute(dict(zip(self.names, parts, strict=True)))
+            with inference():
+                return compute(dict(zip(self.names, parts, strict=True)))
 
         self._run = run.get_concrete_function()
 

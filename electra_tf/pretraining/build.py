@@ -1,14 +1,19 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From a configuration to the model and the optimizer of a run."""
+"""From a configuration to the model, the optimizer and the loop of a run."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import tensorflow as tf
 
 from electra_tf.modeling.computation import Computation
 from electra_tf.modeling.encoder import set_computation
 from electra_tf.optimization.adam_weight_decay import AdamWeightDecay
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
+from electra_tf.pretraining import report
 from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.training.loop import TrainLoop
 from electra_tf.training.loss_scale import LossScale
 
 
@@ -51,10 +56,40 @@ def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:
     )
 
 
-def build_loss_scale(config: Any) -> LossScale | None:
-    """Returns the scaling of the loss that float16 needs, else None.
+def build_train_loop(
+    config: Any,
+    model: PretrainingModel,
+    optimizer: AdamWeightDecay,
+    iterator: Iterator[Any],
+    step: tf.Variable,
+    strategy: tf.distribute.Strategy,
+    loss_scale: LossScale | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> TrainLoop:
+    """Returns the loop that updates a model, one batch a step.
 
     Args:
-      config: the resolved hparams.
+      config: a `PretrainingConfig`.
+      model: what is trained.
+      optimizer: of its variables.
+      iterator: batches of features, `int32 [B, L]` each.
+      step: int64 scalar, the global step.
+      strategy: where the replicas are.
+      loss_scale: of float16 training.
+      should_stop: asked between steps.
     """
-    return LossScale() if config.mixed_precision == "fp16" else None
+    return TrainLoop(
+        compute=model.compute,
+        variables=model.trainable_variables,
+        optimizer=optimizer,
+        iterator=iterator,
+        step=step,
+        seed=config.seed,
+        strategy=strategy,
+        step_values=report.step_values,
+        should_stop=should_stop,
+        parts=config.gradient_accumulation_steps,
+        prepare=model.prepare_parts,
+        jit_compile=config.jit_compile,
+        loss_scale=loss_scale,
+    )

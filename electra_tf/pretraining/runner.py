@@ -22,15 +22,15 @@ from electra_tf.pretraining import (
     report,
 )
 from electra_tf.pretraining.build import (
-    build_loss_scale,
     build_model,
     build_optimizer,
+    build_train_loop,
 )
 from electra_tf.training import best, checkpointing, curves, summaries
 from electra_tf.training import strategy as strategies
 from electra_tf.training.interruption import Interruption
 from electra_tf.training.interval import Interval
-from electra_tf.training.loop import TrainLoop
+from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.progress import Console
 from electra_tf.training.session import (
     Reporting,
@@ -164,7 +164,7 @@ class _Training:
             self._model = build_model(config)
             self._optimizer = build_optimizer(config, self._model)
             self._step = orbit.utils.create_global_step()
-            self._loss_scale = build_loss_scale(config)
+            self._loss_scale = LossScale.of(config.mixed_precision)
         report.print_model(self._console, self._model)
         dataset = build_dataset(config, config.train_batch_size, training=True)
         with tf.device("/cpu:0"):
@@ -279,20 +279,15 @@ class _Training:
 
     def _session(self) -> TrainingSession:
         config = self._config
-        trainer = TrainLoop(
-            compute=self._model.compute,
-            variables=self._model.trainable_variables,
-            optimizer=self._optimizer,
-            iterator=self._iterator,
-            step=self._step,
-            seed=config.seed,
-            strategy=self._strategy,
-            step_values=report.step_values,
-            should_stop=self._interruption.requested,
-            parts=config.gradient_accumulation_steps,
-            prepare=self._model.prepare_parts,
-            jit_compile=config.jit_compile,
+        trainer = build_train_loop(
+            config,
+            self._model,
+            self._optimizer,
+            self._iterator,
+            self._step,
+            self._strategy,
             loss_scale=self._loss_scale,
+            should_stop=self._interruption.requested,
         )
         evaluator = None
         if config.eval_every_n_steps:

@@ -16,10 +16,13 @@ import tensorflow as tf
 from configure.pretraining import PretrainingConfig
 from electra_tf.analysis.parameters import encoder_sizes
 from electra_tf.data.input_pipeline import build_dataset
-from electra_tf.pretraining import report
-from electra_tf.pretraining.build import build_model, build_optimizer
+from electra_tf.pretraining.build import (
+    build_model,
+    build_optimizer,
+    build_train_loop,
+)
 from electra_tf.training import strategy as strategies
-from electra_tf.training.loop import TrainLoop
+from electra_tf.training.loss_scale import LossScale
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _WARM_UP = 2  # The first step makes the graph; the second fills memory.
@@ -98,22 +101,15 @@ def measure_steps(
             model = build_model(config)
             optimizer = build_optimizer(config, model)
             step = orbit.utils.create_global_step()
+            loss_scale = LossScale.of(config.mixed_precision)
     if real_batches:
         with tf.device("/cpu:0"):
             batches = iter(build_dataset(config, batch_size, training=True))
     else:
         vocab_size = model.encoder_config.vocab_size
         batches = _random_batches(config, vocab_size)
-    loop = TrainLoop(
-        compute=model.compute,
-        variables=model.trainable_variables,
-        optimizer=optimizer,
-        iterator=batches,
-        step=step,
-        seed=config.seed,
-        strategy=strategy,
-        step_values=report.step_values,
-        jit_compile=config.jit_compile,
+    loop = build_train_loop(
+        config, model, optimizer, batches, step, strategy, loss_scale
     )
     times = []
     for _ in range(_WARM_UP + steps):

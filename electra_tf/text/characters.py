@@ -13,6 +13,7 @@ met, because filling them for all of Unicode would delay every start by a good
 part of a second.
 """
 
+import abc
 import unicodedata
 
 # Inclusive ranges of the code points that become words of their own. These are
@@ -135,7 +136,7 @@ def is_accent(char: str) -> bool:
     return unicodedata.category(char) == "Mn"
 
 
-class _Table(dict):
+class _Table(dict, abc.ABC):
     """A `str.translate` table whose rows are worked out when first wanted.
 
     It never holds more rows than Unicode has code points.
@@ -146,8 +147,9 @@ class _Table(dict):
         self[code_point] = row
         return row
 
+    @abc.abstractmethod
     def _row(self, char: str) -> str | int | None:
-        raise NotImplementedError
+        """What a character becomes; None deletes it."""
 
 
 class CleaningTable(_Table):

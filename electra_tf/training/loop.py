@@ -13,6 +13,7 @@ import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.modeling.layers import inference
 from electra_tf.training import accumulation
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loss_scale import LossScale
@@ -307,9 +308,12 @@ class EvalLoop(orbit.AbstractEvaluator):
         # A last batch that the replicas cannot share is run whole by each.
         if not _rows(features) % self._strategy.num_replicas_in_sync:
             features = strategies.replica_rows(features)
-        outputs = self._compute(
-            features, seed=evaluation_seed(self._seed, index), training=False
-        )
+        with inference():
+            outputs = self._compute(
+                features,
+                seed=evaluation_seed(self._seed, index),
+                training=False,
+            )
         return self._outputs(features, outputs), outputs["total_loss"]
 
 

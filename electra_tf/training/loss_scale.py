@@ -50,6 +50,11 @@ class LossScale(tf.Module):
         self.good_steps = variable(0, tf.int64)
         self.skipped_updates = variable(0, tf.int64)
 
+    @classmethod
+    def of(cls, mixed_precision: str) -> "LossScale | None":
+        """Returns what a precision needs: a scale for "fp16", else None."""
+        return cls() if mixed_precision == "fp16" else None
+
     def scaled(self, loss: tf.Tensor) -> tf.Tensor:
         """Multiplies a loss (float32 scalar)."""
         return loss * self.scale

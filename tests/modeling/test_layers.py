@@ -86,10 +86,39 @@ def test_gelu_and_its_gradient_equal_the_plain_formula():
         np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-14)
 
 
-def test_gelu_keeps_its_tail_where_the_plain_formula_cancels():
-    # 0.5 x erfc(-x / sqrt 2) at x = -8, which 1 + erf rounds to 0.
-    actual = float(gelu(tf.constant(-8.0)))
-    np.testing.assert_allclose(actual, -4.0 * math.erfc(8 / math.sqrt(2)), 1e-5)
+def test_gelu_in_float32_is_as_exact_as_its_rounding():
+    inputs = tf.constant(np.linspace(-12, 12, 4001), tf.float32)
+    actual = value_and_gradients(gelu, [inputs], tf.ones(4001))
+    inputs = tf.cast(inputs, tf.float64)
+    ones = tf.ones(4001, tf.float64)
+    expected = value_and_gradients(plain_gelu, [inputs], ones)
+    scale = np.maximum(np.abs(inputs), 1.0)
+    for found, wanted in zip(actual, expected, strict=True):
+        assert np.max(np.abs(found.numpy() - wanted) / scale) < 3e-7
+
+
+def traced_block(config, randomize):
+    """The operations of a block's graph, and its outputs."""
+    block = randomize(TransformerBlock("e/encoder/layer_0", config))
+    hidden = np.random.RandomState(0).randn(2, 5, 16).astype(np.float32)
+    bias = tf.zeros([2, 1, 1, 5])
+    graph = tf.function(
+        lambda hidden: block(hidden, bias)[0], autograph=False
+    ).get_concrete_function(tf.TensorSpec([2, 5, 16]))
+    kinds = {operation.type for operation in graph.graph.get_operations()}
+    return kinds, graph(tf.constant(hidden)).numpy()
+
+
+def test_within_inference_layers_bring_no_gradients_of_their_own(
+    small_config, randomize
+):
+    kinds, outputs = traced_block(small_config(), randomize)
+    assert "IdentityN" in kinds
+    with layers.inference():
+        bare_kinds, bare_outputs = traced_block(small_config(), randomize)
+    assert "IdentityN" not in bare_kinds
+    np.testing.assert_allclose(bare_outputs, outputs, rtol=1e-5, atol=1e-6)
+    assert "IdentityN" in traced_block(small_config(), randomize)[0]
 
 
 @pytest.mark.parametrize("size", [30.0, 1e4, 1e18, 1e30])

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.pretraining import report, sampling
+from electra_tf.pretraining import sampling
 from electra_tf.pretraining.build import (
-    build_loss_scale,
     build_model,
     build_optimizer,
+    build_train_loop,
 )
-from electra_tf.training.loop import TrainLoop
+from electra_tf.training.loss_scale import LossScale
 
 NO_DROPOUT = {
     "hidden_size": 16,
@@ -65,19 +65,14 @@ def first_gradients(config):
 def train(config, steps=3, **arguments):
     """Trains; returns the logged values by name and the weights."""
     model = build_model(config)
-    loop = TrainLoop(
-        compute=model.compute,
-        variables=model.trainable_variables,
-        optimizer=build_optimizer(config, model),
-        iterator=batches(steps, config.train_batch_size),
-        step=tf.Variable(0, dtype=tf.int64),
-        seed=config.seed,
-        strategy=tf.distribute.OneDeviceStrategy("/cpu:0"),
-        step_values=report.step_values,
-        parts=config.gradient_accumulation_steps,
-        prepare=model.prepare_parts,
-        jit_compile=config.jit_compile,
-        loss_scale=build_loss_scale(config),
+    loop = build_train_loop(
+        config,
+        model,
+        build_optimizer(config, model),
+        batches(steps, config.train_batch_size),
+        tf.Variable(0, dtype=tf.int64),
+        tf.distribute.OneDeviceStrategy("/cpu:0"),
+        loss_scale=LossScale.of(config.mixed_precision),
         **arguments,
     )
     loop.train(tf.constant(steps))
