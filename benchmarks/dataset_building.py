@@ -6,8 +6,10 @@ The routes take turns: the pure-Python one (plain_example_builder.py), ours
 with one process, ours with two, and ours with draws by document. Wall time and
 processor time of whole programs, start-up included; on a busy machine the
 processor time is the steadier one. The examples of the first two routes are
-compared one by one. Memory is the resident peak of the largest process of a
-route; with --megabytes and --copies it shows whether it grows with the corpus.
+compared one by one. What two cores can be worth on the machine is shown by two
+whole builds that run beside each other and share nothing. Memory is the
+resident peak of the largest process of a route; with --megabytes and --copies
+it shows whether it grows with the corpus.
 
   python benchmarks/dataset_building.py --repeats=3 --json=result.json
 """
@@ -50,26 +52,35 @@ def _subset(corpus_dir, megabytes, copies, target):
     return total
 
 
-def _run(command):
-    """Wall seconds, processor seconds, MB of the largest process."""
+def _run(*commands):
+    """Wall seconds, processor seconds, MB of the largest process.
+
+    Args:
+      *commands: programs that run beside each other.
+    """
     started = time.perf_counter()
-    program = subprocess.Popen(
-        [sys.executable, *command],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": ROOT, "TF_CPP_MIN_LOG_LEVEL": "3"},
-    )
-    # wait4 tells of this program and the workers it waited for, and of no
-    # program measured before it.
-    _, status, usage = os.wait4(program.pid, 0)
-    program.returncode = os.waitstatus_to_exitcode(status)
-    if program.returncode:
-        raise subprocess.CalledProcessError(program.returncode, command)
-    return (
-        time.perf_counter() - started,
-        usage.ru_utime + usage.ru_stime,
-        usage.ru_maxrss / 1000,
-    )
+    programs = [
+        subprocess.Popen(
+            [sys.executable, *command],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": ROOT, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        )
+        for command in commands
+    ]
+    processor = largest = 0
+    for program in programs:
+        # wait4 tells of this program and the workers it waited for, and of no
+        # program measured before it.
+        _, status, usage = os.wait4(program.pid, 0)
+        program.returncode = os.waitstatus_to_exitcode(status)
+        if program.returncode:
+            raise subprocess.CalledProcessError(
+                program.returncode, program.args
+            )
+        processor += usage.ru_utime + usage.ru_stime
+        largest = max(largest, usage.ru_maxrss / 1000)
+    return time.perf_counter() - started, processor, largest
 
 
 def _same_examples(first, second):
@@ -140,6 +151,7 @@ def _measure(args, folder, corpus):
         "plain": plain,
         "one process": ours,
         "two processes": [*ours, *two],
+        "two builds at once": ours,
         "one process, document draws": [*ours, "--draws=document"],
         "two processes, document draws": [*ours, *two, "--draws=document"],
     }
@@ -152,13 +164,19 @@ def _measure(args, folder, corpus):
             if name == "plain" and repeat >= args.plain_repeats:
                 continue
             output = os.path.join(folder, f"{name} {repeat}")
-            wall, cpu, peak = _run([*command, f"--output_dir={output}"])
+            outputs = [output]
+            if name == "two builds at once":
+                outputs.append(f"{output} again")
+            wall, cpu, peak = _run(
+                *([*command, f"--output_dir={path}"] for path in outputs)
+            )
             seconds[name].append(wall)
             processor[name].append(cpu)
             megabytes[name] = max(megabytes[name], peak)
             compared = repeat == 0 and name in ("plain", "one process")
             if not compared:  # a large corpus makes several times its size
-                shutil.rmtree(output)
+                for path in outputs:
+                    shutil.rmtree(path)
         if same is None and args.plain_repeats:
             same = _same_examples(
                 os.path.join(folder, "plain 0"),
@@ -174,6 +192,7 @@ def _measure(args, folder, corpus):
         ratios = [one / other for one, other in pairs]
         return statistics.median(ratios) if ratios else None
 
+    at_once = speedup("one process", "two builds at once")
     return {
         "seconds": seconds,
         "processor_seconds": {
@@ -188,6 +207,7 @@ def _measure(args, folder, corpus):
         "speedup_two_over_one_document": speedup(
             "one process, document draws", "two processes, document draws"
         ),
+        "speedup_of_two_separate_builds": at_once and 2 * at_once,
     }
 
 
@@ -209,6 +229,7 @@ def _show(result):
         "speedup_one_process",
         "speedup_two_over_one",
         "speedup_two_over_one_document",
+        "speedup_of_two_separate_builds",
     ):
         if result[name]:
             print(f"{name}: {result[name]:.2f}x")
