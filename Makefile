@@ -36,8 +36,10 @@ demo: $(READY)
 pretrain-reference: $(READY)
 	@$(PY) -m electra_tf.commands.pretrain_reference
 
+# One process for each core, of at most eight; each takes up to 3 GB. An idle
+# one takes tests over from the end of another's part.
 test: lint
-	@$(PY) -m pytest
+	@$(PY) -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
 lint: $(READY)
 	@.venv/bin/ruff check .

@@ -33,6 +33,7 @@ ROOT = os.path.dirname(HERE)
 sys.path.insert(0, ROOT)
 
 import comparing  # noqa: E402
+import prediction_folder  # noqa: E402
 import workers  # noqa: E402
 
 PEER = "transformers"
@@ -89,7 +90,7 @@ def start_arms(args, paths):
     planned = {}
 
     def plan(suffix, root=ROOT, environment=None):
-        for kind in ("predictor", "served"):
+        for kind in ("predictor", *prediction_folder.SERVED):
             own = {**spec, "kind": kind, "root": root}
             planned[kind + suffix] = (
                 sys.executable,

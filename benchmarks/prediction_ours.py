@@ -1,10 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Arms of prediction.py: our predictor, and the exported SavedModel."""
+"""Arms of prediction.py: our predictor, and the exported SavedModels."""
 
-import sys
+import importlib
 import time
 
+import tensorflow_arm
 import workers
 
 
@@ -12,20 +13,25 @@ class Arm:
     """A loaded classifier.
 
     Args:
-      spec: `root`, `kind` (predictor or served), `paths`, `threads`.
+      spec: `root`, `kind` (predictor, or an export), `paths`, `threads`.
     """
 
     def __init__(self, spec):
-        sys.path.insert(0, spec["root"])
         started = time.perf_counter()
+        if spec["kind"] == "predictor":
+            tensorflow_arm.import_checkout(spec["root"])
+            # Before TensorFlow, as in users' programs: it says which kernels.
+            importlib.import_module("electra_tf.prediction")
         import tensorflow as tf
 
         if spec["threads"]:
             tf.config.threading.set_intra_op_parallelism_threads(
                 spec["threads"]
             )
-        makers = {"predictor": self._predictor, "served": self._served}
-        self._ask = makers[spec["kind"]](spec["paths"])
+        if spec["kind"] == "predictor":
+            self._ask = self._predictor(spec["paths"]["run"])
+        else:
+            self._ask = self._served(spec["paths"][spec["kind"]])
         self._ask(["loaded"])
         self._start = time.perf_counter() - started
 
@@ -54,10 +60,10 @@ class Arm:
         """Probabilities of the classes, a list for each text."""
         return [list(map(float, row)) for row in self._ask(texts)]
 
-    def _predictor(self, paths):
+    def _predictor(self, run):
         from electra_tf.prediction.predictor import Predictor
 
-        predictor = Predictor.from_pretrained(paths["run"])
+        predictor = Predictor.from_pretrained(run)
 
         def ask(texts):
             # A single text as a user gives it.
@@ -68,11 +74,11 @@ class Arm:
 
         return ask
 
-    def _served(self, paths):
+    def _served(self, folder):
         import tensorflow as tf
         import tensorflow_text  # noqa: F401
 
-        loaded = tf.saved_model.load(paths["served"])
+        loaded = tf.saved_model.load(folder)
         function = loaded.signatures["serve_text"]
 
         def ask(texts):

@@ -24,13 +24,29 @@ from typing import Any
 
 import tensorflow as tf
 
+from electra_tf.export.length_groups import compute_by_length
 from electra_tf.export.packing import Inputs, pack
 from electra_tf.export.signatures import Outputs, Signatures
 from electra_tf.export.task_module import TaskModule
+from electra_tf.finetuning.task import Task
+from electra_tf.prediction.loading import FinetunedModel
 
 
 class TextModule(TaskModule):
-    """One answer per text or pair; a subclass gives `answer`."""
+    """One answer per text or pair; a subclass gives `answer`.
+
+    Args:
+      loaded: the model.
+      task: one of its tasks.
+      rows_at_once: `serve_text` computes so many rows of similar length
+        together; 0: a whole batch, padded to its longest text.
+    """
+
+    def __init__(
+        self, loaded: FinetunedModel, task: Task, rows_at_once: int = 0
+    ) -> None:
+        self.rows_at_once = rows_at_once
+        super().__init__(loaded, task)
 
     @property
     def has_pairs(self) -> bool:
@@ -38,8 +54,12 @@ class TextModule(TaskModule):
         return "text_b" in self.task.spec.columns
 
     def extra_config(self) -> dict[str, Any]:
-        """Says whether there are pairs."""
-        return {"pairs": self.has_pairs, "pooling": self.loaded.config.pooling}
+        """Says whether there are pairs, and how batches are computed."""
+        return {
+            "pairs": self.has_pairs,
+            "pooling": self.loaded.config.pooling,
+            "rows_at_once": self.rows_at_once,
+        }
 
     @abc.abstractmethod
     def answer(self, outputs: tf.Tensor) -> Outputs:
@@ -51,10 +71,12 @@ class TextModule(TaskModule):
 
     def compute(self, inputs: Inputs) -> Outputs:
         """From inputs [B, L] to the named answers."""
+        return self.answer(self._head_output(inputs))
+
+    def _head_output(self, inputs: Inputs) -> tf.Tensor:
+        """From inputs [B, L] to float32 [B, units]."""
         encoded = self.encode(inputs)
-        return self.answer(
-            self.head.sentence_output(encoded, inputs._asdict(), False, None)
-        )
+        return self.head.sentence_output(encoded, inputs._asdict(), False, None)
 
     def compute_text(
         self, text: tf.Tensor, text_pair: tf.Tensor | None = None
@@ -69,7 +91,13 @@ class TextModule(TaskModule):
             tokenizer.cls_id,
             tokenizer.sep_id,
         )
-        return {**self.compute(inputs), "truncated": truncated}
+        if self.rows_at_once:
+            outputs = compute_by_length(
+                self._head_output, inputs, self.head.units, self.rows_at_once
+            )
+        else:
+            outputs = self._head_output(inputs)
+        return {**self.answer(outputs), "truncated": truncated}
 
     def signatures(self) -> Signatures:
         """See the base class."""

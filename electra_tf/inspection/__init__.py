@@ -8,3 +8,7 @@ tokens for `[MASK]` (`fill_mask`), scores of texts (`electric_score`,
 `pseudo_likelihood`) and n-best lists in a new order (`reranking`).
 May import: `electra_tf.finetuning` and below.
 """
+
+from electra_tf import leave_kernels_to_tensorflow
+
+leave_kernels_to_tensorflow()

@@ -11,3 +11,7 @@ models: `asking` (what can be asked), `text_answers`, `tag_answers`,
 `question_answers`, `running` (rows -> outputs in batches), `predictor`. Any
 encoder: `embedding`. Files: `reading`, `writing`, `vector_files`, `progress`.
 """
+
+from electra_tf import leave_kernels_to_tensorflow
+
+leave_kernels_to_tensorflow()

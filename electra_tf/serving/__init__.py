@@ -12,3 +12,7 @@ Reading order: `served_model` (folder -> functions and their specs),
 (requests computed together), `application` (the routes), `server` (start and
 stop), `page/` (what a browser gets).
 """
+
+from electra_tf import leave_kernels_to_tensorflow
+
+leave_kernels_to_tensorflow()
