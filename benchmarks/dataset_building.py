@@ -119,6 +119,9 @@ def main():
         type=int,
         help="default: as many as repeats; 0: leave the plain route out",
     )
+    parser.add_argument(
+        "--routes", default="", help="only these, by commas; default: all"
+    )
     parser.add_argument("--num_shards", type=int, default=1000)
     parser.add_argument("--json", default="")
     args = parser.parse_args()
@@ -155,6 +158,11 @@ def _measure(args, folder, corpus):
         "one process, document draws": [*ours, "--draws=document"],
         "two processes, document draws": [*ours, *two, "--draws=document"],
     }
+    chosen = [name.strip() for name in args.routes.split(",") if name]
+    for name in chosen:
+        if name not in routes:
+            sys.exit(f"error: no route {name!r}; there are {list(routes)}")
+    routes = {n: c for n, c in routes.items() if not chosen or n in chosen}
     seconds = {name: [] for name in routes}
     processor = {name: [] for name in routes}
     megabytes = {name: 0.0 for name in routes}
@@ -177,7 +185,7 @@ def _measure(args, folder, corpus):
             if not compared:  # a large corpus makes several times its size
                 for path in outputs:
                     shutil.rmtree(path)
-        if same is None and args.plain_repeats:
+        if same is None and args.plain_repeats and not chosen:
             same = _same_examples(
                 os.path.join(folder, "plain 0"),
                 os.path.join(folder, "one process 0"),
@@ -188,7 +196,7 @@ def _measure(args, folder, corpus):
 
     def speedup(slow, fast):
         """The median of the ratios of runs that followed each other."""
-        pairs = zip(seconds.get(slow, []), seconds[fast], strict=False)
+        pairs = zip(seconds.get(slow, []), seconds.get(fast, []), strict=False)
         ratios = [one / other for one, other in pairs]
         return statistics.median(ratios) if ratios else None
 
