@@ -5,7 +5,7 @@
 Weights, slots and gradients are exact. Activations are what the backward pass
 keeps, counted by tensor; what an update needs besides, and the program itself,
 are what was measured on a CPU. Measured peaks lie within a factor of 1.5 of the
-sum, mostly within 1.2.
+sum, mostly within 1.1.
 """
 
 import dataclasses
@@ -22,18 +22,18 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 MIB = 1 << 20
 _FLOAT = 4
 _HALF = 0.5  # Of what is kept in half precision.
-_PROGRAM = 760 * MIB  # Python, TensorFlow, the other libraries.
-_PROGRAM_PER_BLOCK = 30 * MIB  # The graph of a step, being optimized, too.
+_PROGRAM = 700 * MIB  # Python, TensorFlow, the other libraries.
+_PROGRAM_PER_BLOCK = 27 * MIB  # The graph of a step, being optimized, too.
 
-# Copies of the weights' size that live while they are updated: clipped
-# gradients, next moments, direction.
-_UPDATE_COPIES = 4
+# Of the weights' size, what lives while they are updated (clipped gradients,
+# next moments, direction): two variables are updated at a time.
+_UPDATE_COPIES = 0.5
 
 # Tensors of a block that wait for the backward pass, by kind of size.
-_HIDDEN_KEPT = 8  # q, k, v, mixed, two norms' inputs and outputs
-_INNER_KEPT = 3  # before and after the activation, its derivative
-_PAIRS_KEPT = 2.25  # probabilities before and after dropout, its mask
-_LOGITS_KEPT = 3  # logits, their gradient, the running sum for sampling
+_HIDDEN_KEPT = 7  # q, k, v, mixed, two norms' outputs, dropout's masks
+_INNER_KEPT = 2  # after the activation, its derivative
+_PAIRS_KEPT = 1.75  # probabilities before and after dropout
+_LOGITS_KEPT = 2.5  # logits, their gradient, the running sum for sampling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +84,7 @@ def pretraining_memory(
         slots=2 * weights,
         gradients=weights * (2 if parts > 1 else 1),
         activations=_activations(config, batch),
-        update=_UPDATE_COPIES * weights,
+        update=round(_UPDATE_COPIES * weights),
         program=_PROGRAM + _PROGRAM_PER_BLOCK * _blocks(config),
     )
 

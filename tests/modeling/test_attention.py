@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.modeling import attention as attention_module
 from electra_tf.modeling.attention import SelfAttention, attention_bias
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.randomness import Randomness, dropout
 
 MASK = tf.constant([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
 NAMES = [f"{part}/{kind}" for part in ("query", "key", "value")
@@ -151,3 +152,36 @@ def test_dropout_of_probabilities_needs_a_source_and_a_rate(
     np.testing.assert_array_equal(
         still(hidden, bias, source)[1], still(hidden, bias)[1]
     )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(tf.float32, 1e-6), (tf.bfloat16, 0.02)]
+)
+def test_gradients_through_dropout_equal_autodiff_with_the_same_mask(
+    dtype, tolerance
+):
+    random = np.random.RandomState(7)
+    scores = tf.constant(random.randn(2, 3, 5, 5) * 2, dtype)
+    upstream = tf.constant(random.randn(2, 3, 5, 5), dtype)
+    bias, seed = attention_bias(MASK), tf.constant([3, 4])
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        dropped = attention_module._attention_probs(scores, bias, 0.4, seed)
+    actual = tape.gradient(dropped, scores, upstream)
+
+    # What dropout makes of ones is the mask, rescaled.
+    mask = tf.cast(dropout(tf.ones_like(scores), 0.4, seed), tf.float64)
+    exact = tf.cast(scores, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(exact)
+        probs = tf.nn.softmax(exact + tf.cast(bias, tf.float64))
+        expected_dropped = probs * mask
+    expected = tape.gradient(
+        expected_dropped, exact, tf.cast(upstream, tf.float64)
+    )
+    assert 0.2 < np.mean(mask == 0) < 0.6
+    assert dropped.dtype == actual.dtype == dtype
+    for found, wanted in ((dropped, expected_dropped), (actual, expected)):
+        np.testing.assert_allclose(
+            tf.cast(found, tf.float64), wanted, atol=tolerance
+        )
