@@ -368,9 +368,8 @@ def test_half_precision_leaves_a_float32_model(
     config_of, tmp_path, precision, monkeypatch
 ):
     # The usual first factor is too large for gradients as steep as here.
-    monkeypatch.setattr(
-        "electra_tf.finetuning.build.LossScale", lambda: LossScale(256.0)
-    )
+    scales = {"fp16": LossScale(256.0)}
+    monkeypatch.setattr(LossScale, "of", scales.get)
     _run(config_of(num_train_epochs=1))
     directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
     plain = _weights(directory)
