@@ -120,7 +120,7 @@ def main():
         help="default: as many as repeats; 0: leave the plain route out",
     )
     parser.add_argument(
-        "--routes", default="", help="only these, by commas; default: all"
+        "--routes", nargs="*", default=[], help="only these; default: all"
     )
     parser.add_argument("--num_shards", type=int, default=1000)
     parser.add_argument("--json", default="")
@@ -158,7 +158,7 @@ def _measure(args, folder, corpus):
         "one process, document draws": [*ours, "--draws=document"],
         "two processes, document draws": [*ours, *two, "--draws=document"],
     }
-    chosen = [name.strip() for name in args.routes.split(",") if name]
+    chosen = args.routes
     for name in chosen:
         if name not in routes:
             sys.exit(f"error: no route {name!r}; there are {list(routes)}")
