@@ -289,9 +289,12 @@ def _lines_until(file, start: int, end: int) -> Iterable[bytes]:
     if start:
         file.seek(start)
     position = start
-    while position < end and (raw := file.readline()):
-        position += len(raw)
-        yield raw
+    if position < end:
+        for raw in file:
+            position += len(raw)
+            yield raw
+            if position >= end:
+                break
 
 
 def _read_jsonl(

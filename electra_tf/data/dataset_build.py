@@ -29,9 +29,9 @@ from electra_tf.data.manifest import (
 )
 from electra_tf.text.vocab import check_vocab, vocab_hash
 
-# With draws=document the jobs may be smaller than a worker's share: a build
-# that is interrupted then loses less.
-_JOBS_PER_PROCESS = 4
+# With draws=document the jobs may be smaller than a worker's share: the workers
+# then end together, and a build that is interrupted loses less.
+_JOBS_PER_PROCESS = 8
 _PIECES_PER_JOB = 4
 _SMALLEST_PIECE = 1 << 16
 

@@ -112,8 +112,11 @@ def load_manifest(directory: str) -> dict[str, Any] | None:
 def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
     """Writes the manifest under a temporary name, then renames it."""
     temporary = os.path.join(directory, TEMPORARY_PREFIX + MANIFEST_NAME)
+    # Laid out for people only at the end: that takes ten times as long, and
+    # an unfinished one is written after each job.
+    indent = 1 if manifest["complete"] else None
     with storage.open_file(temporary, "wb") as file:
-        file.write(json.dumps(manifest, indent=1).encode() + b"\n")
+        file.write(json.dumps(manifest, indent=indent).encode() + b"\n")
     storage.rename(temporary, os.path.join(directory, MANIFEST_NAME))
 
 

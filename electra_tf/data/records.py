@@ -23,25 +23,41 @@ _HEADER_SIZE = _LENGTH.size + _CRC.size
 
 
 def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    if value < 0x80:
+        return bytes((value,))
+    return bytes((value & 0x7F | 0x80,)) + _varint(value >> 7)
+
+
+@functools.lru_cache(maxsize=1)
+def _varints(count: int) -> list[bytes]:
+    """Those of 0 to `count` - 1; the jobs of a worker share them."""
+    return list(map(_varint, range(count)))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _field_head(number: int, size: int) -> bytes:
+    """What stands before the payload of a length-delimited field."""
+    return _varint(number << 3 | 2) + _varint(size)
 
 
 def _field(number: int, payload: bytes) -> bytes:
     """A length-delimited protocol-buffer field."""
-    return _varint(number << 3 | 2) + _varint(len(payload)) + payload
+    return _field_head(number, len(payload)) + payload
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _feature_head(name: str, size: int) -> bytes:
+    """What stands before the values in `_feature_entry`."""
+    head = b""
+    for number in (1, 3, 2):  # int64_list.value, feature.int64_list, value
+        head = _field_head(number, len(head) + size) + head
+    head = _field(1, name.encode()) + head
+    return _field_head(1, len(head) + size) + head
 
 
 def _feature_entry(name: str, packed: bytes) -> bytes:
     """One entry of tf.train.Features.feature holding packed int64 values."""
-    int64_list = _field(1, packed)
-    feature = _field(3, int64_list)
-    entry = _field(1, name.encode()) + _field(2, feature)
-    return _field(1, entry)
+    return _feature_head(name, len(packed)) + packed
 
 
 class ExampleEncoder:
@@ -67,7 +83,7 @@ class ExampleEncoder:
           vocab_size: ids are below this.
         """
         self._max_length = max_length
-        self._varints = [_varint(i) for i in range(vocab_size)]
+        self._varints = _varints(vocab_size)
         self._cls = _varint(cls_id)
         self._sep = _varint(sep_id)
         self._masks = [

@@ -89,16 +89,21 @@ class ShardSet:
 
 
 def _allow_open_files(count: int) -> None:
-    """Raises the soft limit on open files where the system has one."""
+    """Makes room for open files where the system has a limit on them."""
     try:
+        import fcntl
         import resource
     except ImportError:  # Windows
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count + _SPARE_FILES
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        if hard != resource.RLIM_INFINITY:
-            wanted = min(wanted, hard)
-        # Where the system refuses, opening the files will say so itself.
-        with contextlib.suppress(ValueError, OSError):
+    # Where the system refuses, opening the files will say so itself.
+    with contextlib.suppress(ValueError, OSError):
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            if hard != resource.RLIM_INFINITY:
+                wanted = min(wanted, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        # A process that has threads (NumPy's, say) waits some 30 ms each time
+        # Linux doubles its table of files; one high number makes it grow once.
+        with open(os.devnull, "rb") as file:
+            os.close(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, wanted - 1))

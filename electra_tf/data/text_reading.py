@@ -72,7 +72,8 @@ def read_pieces(
         blank lines are left out and the text is one document.
       report: told about undecodable bytes and bytes read.
       prefix: put before the position of each document.
-      count_units: whether the bytes are units of the source's size.
+      count_units: whether the bytes are units of the source's size; the
+        report is then told of them at the end of each document.
 
     Yields:
       Pieces in order. Nothing for a text without any line.
@@ -93,11 +94,13 @@ def read_pieces(
                 yield Piece(document, lines, False)
                 lines = []
         elif document and blanks_separate_docs:
+            if count_units:
+                report.units_read = position - start
             yield Piece(document, lines, True)
             document, lines = "", []
         position += len(raw)
-        if count_units:
-            report.units_read += len(raw)
+    if count_units:
+        report.units_read = position - start
     if document:
         yield Piece(document, lines, True)
 

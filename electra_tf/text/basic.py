@@ -8,6 +8,11 @@ import unicodedata
 from electra_tf.text import characters
 
 _SPLITTING_CONTROLS = re.compile(f"[{characters.SPLITTING_CONTROLS}]")
+# The commonest marks, as they stand in the text and set apart. Those of the
+# second kind are among the characters that lower-casing looks past to see
+# whether a sigma ends its word, so they are set apart only where no sigma is.
+_MARKS = tuple((mark, f" {mark} ") for mark in ',"-;?!()')
+_MARKS_IN_ASCII = (*_MARKS, *((mark, f" {mark} ") for mark in ".':"))
 # In cleaned ASCII without spaces, what is not alphanumeric is punctuation.
 _ASCII_PIECES = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")
 
@@ -35,12 +40,14 @@ def as_text(text: str | bytes) -> str:
 
 
 def split_raw_words(text: str) -> list[str]:
-    """Splits text at white space, leaving all other work to each word.
+    """Splits text at white space and around the commonest marks.
 
-    Every later step looks at one word at a time, so splitting first changes
-    nothing as long as it happens where the original would split: at the
-    characters `str.split` knows, except the few controls that the original
-    deletes before it splits.
+    All other work is left to each word. Every later step looks at one word at
+    a time, so splitting first changes nothing as long as it happens where the
+    original would split: at the characters `str.split` knows, except the few
+    controls that the original deletes before it splits; and on both sides of
+    punctuation, which is always a token of its own ("end," and "end." both
+    hold the word "end", which need then be worked out only once).
 
     Args:
       text: any string.
@@ -51,6 +58,8 @@ def split_raw_words(text: str) -> list[str]:
     # Most lines are printable throughout, hence hold none of those controls.
     if not text.isprintable():
         text = _SPLITTING_CONTROLS.sub("", text)
+    for mark, set_apart in _MARKS_IN_ASCII if text.isascii() else _MARKS:
+        text = text.replace(mark, set_apart)
     return text.split()
 
 

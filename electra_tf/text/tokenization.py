@@ -4,8 +4,8 @@
 
 What a word becomes depends on that word alone, so the answer is remembered:
 in running text nearly every word has been met before. Text is split at white
-space, and each raw word is looked up; only a word not met before is cleaned,
-lower-cased and split.
+space and around the commonest marks, and each raw word is looked up; only a
+word not met before is cleaned, lower-cased and split.
 """
 
 import itertools
@@ -62,7 +62,7 @@ class FullTokenizer:
         self.inv_vocab = invert_vocab(self.vocab)
         self.basic_tokenizer = BasicTokenizer(do_lower_case, strip_accents)
         self.wordpiece_tokenizer = WordpieceTokenizer(self.vocab)
-        # Two floors: "end," and "end." are different raw words that share the
+        # Two floors: "end/" and "end…" are different raw words that share the
         # work of splitting "end" into pieces.
         self._tokens_of_token = _Memo(self._tokenize_token)
         self._ids_of_token = _Memo(self._encode_token)
@@ -78,7 +78,7 @@ class FullTokenizer:
         Returns:
           The wordpieces in order.
         """
-        words = split_raw_words(as_text(text))
+        words = self._raw_words(text)
         return _chain(map(self._tokens_of_word.__getitem__, words))
 
     def encode(self, text: str | bytes) -> list[int]:
@@ -93,7 +93,7 @@ class FullTokenizer:
         Raises:
           UserError: a word is unknown and the vocabulary has no [UNK].
         """
-        words = split_raw_words(as_text(text))
+        words = self._raw_words(text)
         return _chain(map(self._ids_of_word.__getitem__, words))
 
     def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
@@ -124,20 +124,35 @@ class FullTokenizer:
         """
         return convert_ids_to_tokens(self.inv_vocab, ids)
 
+    def _raw_words(self, text: str | bytes) -> list[str]:
+        text = as_text(text)
+        # "End" and "end" are one word then. Elsewhere lower-casing has to wait
+        # until the text is clean (see `BasicTokenizer`).
+        if self.basic_tokenizer.do_lower_case and text.isascii():
+            text = text.lower()
+        return split_raw_words(text)
+
     def _tokenize_word(self, word: str) -> tuple[str, ...]:
         tokens = self.basic_tokenizer.split_word(word)
-        return _gather(self._tokens_of_token, tokens)
+        if len(tokens) == 1:  # the usual case
+            return self._tokenize_token(tokens[0])
+        return tuple(_chain(map(self._tokens_of_token.__getitem__, tokens)))
 
     def _encode_word(self, word: str) -> tuple[int, ...]:
         tokens = self.basic_tokenizer.split_word(word)
-        return _gather(self._ids_of_token, tokens)
+        if len(tokens) == 1:
+            return self._encode_token(tokens[0])
+        return tuple(_chain(map(self._ids_of_token.__getitem__, tokens)))
 
     def _tokenize_token(self, token: str) -> tuple[str, ...]:
         return tuple(self.wordpiece_tokenizer.split_word(token))
 
     def _encode_token(self, token: str) -> tuple[int, ...]:
         pieces = self.wordpiece_tokenizer.split_word(token)
-        return tuple(self.convert_tokens_to_ids(pieces))
+        try:
+            return tuple(map(self.vocab.__getitem__, pieces))
+        except KeyError:  # which this names
+            return tuple(self.convert_tokens_to_ids(pieces))
 
 
 def convert_tokens_to_ids(
@@ -226,12 +241,6 @@ class _Memo(dict):
     def __reduce__(self) -> tuple:
         # A copy sent to another process starts empty.
         return _Memo, (self._compute,)
-
-
-def _gather(memo: _Memo, tokens: list[str]) -> tuple:
-    if len(tokens) == 1:  # the usual case; it also shares one tuple
-        return memo[tokens[0]]
-    return tuple(_chain(map(memo.__getitem__, tokens)))
 
 
 def _chain(parts: Iterable[Iterable[_Value]]) -> list[_Value]:

@@ -22,7 +22,7 @@ SETTINGS = [(True, True), (True, False), (False, True), (False, False)]
 # skipped around them, marks that change order, what lower-casing lengthens,
 # what splits, joins or vanishes, and both sides of each class.
 TRICKY = (
-    "aAbBzZ09 \t\n\r.,:;'’·-_#$^`~[]"
+    "aAbBzZ09 \t\n\r.,:;'’·-_\"?!()#$^`~[]"
     "ΣσςΑαΌİıIiẞßſKÅǅÿŸ"
     "\u0300\u0301\u0307\u0308\u0323\u0327\u0345\u05b0\u093c\u20dd\u1734"
     "\x00\x01\x0b\x0c\x1c\x1d\x1e\x1f\x7f\x85\xa0\xad\ufeff\ufffd\ufffe"
