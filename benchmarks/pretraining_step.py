@@ -94,13 +94,17 @@ def measure(args, work):
     """Lets the arms take turns at one piece of work."""
     with workers.Arms() as arms:
         about, failed = start(args, work, arms)
-        before = matrix_rates(args, arms)
-        for arm in arms.values():
+        # Memory before the matrix products, whose large operands would stay in
+        # TensorFlow's pool and be counted as the steps'.
+        steps = {}
+        for name, arm in arms.items():
             arm.ask("forget_peak")
+            arm.ask("run", steps=args.steps)
+            steps[name] = arm.ask("memory")["peak"]
+        before = matrix_rates(args, arms)
         seconds = comparing.take_turns(
             arms, lambda arm: arm.ask("run", steps=args.steps), args.repeats
         )
-        steps = {name: arm.ask("memory")["peak"] for name, arm in arms.items()}
         last = {name: arm.ask("losses", steps=1) for name, arm in arms.items()}
         after = matrix_rates(args, arms)
         return {
