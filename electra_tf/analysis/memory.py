@@ -23,7 +23,7 @@ MIB = 1 << 20
 _FLOAT = 4
 _HALF = 0.5  # Of what is kept in half precision.
 _PROGRAM = 700 * MIB  # Python, TensorFlow, the other libraries.
-_PROGRAM_PER_BLOCK = 27 * MIB  # The graph of a step, being optimized, too.
+_PROGRAM_PER_BLOCK = 19 * MIB  # The graph of a step, being optimized, too.
 
 # Of the weights' size, what lives while they are updated (clipped gradients,
 # next moments, direction): two variables are updated at a time.

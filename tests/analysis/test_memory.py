@@ -96,19 +96,19 @@ def test_recomputed_blocks_and_half_precision_keep_less():
 @pytest.mark.parametrize(
     ("settings", "peak"),
     [
-        ({"train_batch_size": 16}, 2186),
-        ({"train_batch_size": 32}, 2833),
-        ({"train_batch_size": 128}, 6625),
-        ({"train_batch_size": 8, "max_seq_length": 512}, 3615),
+        ({"train_batch_size": 16}, 1997),
+        ({"train_batch_size": 32}, 2634),
+        ({"train_batch_size": 128}, 6368),
+        ({"train_batch_size": 8, "max_seq_length": 512}, 3367),
         (
             {
                 "train_batch_size": 8,
                 "max_seq_length": 512,
                 "recompute_grad": True,
             },
-            1964,
+            1925,
         ),
-        ({"preset": "base", "train_batch_size": 16}, 5341),
+        ({"preset": "base", "train_batch_size": 16}, 4920),
     ],
     ids=str,
 )
