@@ -4,14 +4,15 @@
 
 Each arm holds generator and discriminator of the same sizes and takes its turn
 at writing them to a folder and reading them back into a model; optimizer slots
-are not among them. Files are in the system's cache, so what is measured is the
-software and not the disk. Per megabyte on disk, too, since transformers has the
-embeddings in both of its folders.
+are not among them. Files are read from the system's cache. Per megabyte on
+disk, too, since transformers has the embeddings in both of its folders; and it
+makes its models anew when it reads, where the others fill those they have.
 
   python benchmarks/checkpoint_speed.py --python=peers/bin/python \
       --model_size=base --repeats=5 --output=runs/performance
 """
 
+import argparse
 import os
 import sys
 import tempfile
@@ -35,6 +36,21 @@ KINDS = {
 }
 
 
+def parse_args():
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--python", default=sys.executable, help="that has transformers")
+    add("--model_size", default="base", choices=("small", "base"))
+    add("--repeats", type=int, default=5, help="turns of each arm")
+    add("--threads", type=int, default=comparing.usable_cores())
+    add("--output", default="", help="directory of JSON, Markdown, PNG")
+    return parser.parse_args()
+
+
 def measure(args, work):
     """Lets the arms take turns; writes and reads by name of the arm."""
     with workers.Arms() as arms, tempfile.TemporaryDirectory() as folder:
@@ -42,7 +58,7 @@ def measure(args, work):
             spec = {
                 "kind": kind,
                 "work": work,
-                "precision": args.precision,
+                "precision": "float32",
                 "threads": args.threads,
                 "root": ROOT,
                 "hparams": {},
@@ -54,6 +70,7 @@ def measure(args, work):
         def turn(arm):
             place = os.path.join(folder, arm.name)
             os.makedirs(place, exist_ok=True)
+            os.sync()  # What others wrote must not be on its way to the disk.
             return arm.ask("turn", folder=place)
 
         return about, comparing.take_turns(arms, turn, args.repeats)
@@ -61,10 +78,8 @@ def measure(args, work):
 
 def main():
     """Measures and shows."""
-    args = step_arms.parse(
-        step_arms.parser(__doc__, dict.fromkeys(KINDS), batch=1), KINDS
-    )
-    work = pretraining_work.describe(args.model_size, args.batch, args.length)
+    args = parse_args()
+    work = pretraining_work.describe(args.model_size, batch=1, length=128)
     about, turns = measure(args, work)
     lines = []
     for name, found in turns.items():

@@ -11,9 +11,9 @@ whole builds that run beside each other and share nothing. Memory is the
 resident peak of the largest process of a route; with --megabytes and --copies
 it shows whether it grows with the corpus.
 
-All records stay until the end (three times the corpus for each run): ext4 looks
-at every file deleted in the last minutes before it makes a new one, and a
-thousand new files would take a second instead of 20 ms.
+The files of records stay until the end, emptied: ext4 looks at every file
+deleted in the last minutes before it makes a new one, and a thousand new files
+would take a second instead of 20 ms.
 
   python benchmarks/dataset_building.py --repeats=3 --json=result.json
 """
@@ -84,6 +84,12 @@ def _run(*commands):
         processor += usage.ru_utime + usage.ru_stime
         largest = max(largest, usage.ru_maxrss / 1000)
     return time.perf_counter() - started, processor, largest
+
+
+def _empty(folder):
+    for name in os.listdir(folder):
+        os.truncate(os.path.join(folder, name), 0)
+    os.sync()  # What is on its way to the disk must not meet the next run.
 
 
 def _same_examples(first, second):
@@ -184,6 +190,9 @@ def _measure(args, folder, corpus):
             seconds[name].append(wall)
             processor[name].append(cpu)
             megabytes[name] = max(megabytes[name], peak)
+            if repeat or name not in ("plain", "one process"):
+                for path in outputs:  # the others are compared
+                    _empty(path)
         if same is None and args.plain_repeats and not chosen:
             same = _same_examples(
                 os.path.join(folder, "plain 0"),

@@ -60,7 +60,7 @@ def build_records(options: BuildOptions, say: Say = print) -> dict[str, Any]:
     _check_options(options)
     vocab = check_vocab(options.vocab_file)
     listing = corpora.list_sources(options.corpus)
-    num_jobs = _num_jobs(options)
+    num_jobs = _num_jobs(options, listing.sources)
     wanted = new_manifest(
         _settings(options),
         {"hash": vocab_hash(options.vocab_file), "size": len(vocab)},
@@ -152,10 +152,15 @@ def _settings(options: BuildOptions) -> dict[str, Any]:
     return settings
 
 
-def _num_jobs(options: BuildOptions) -> int:
+def _num_jobs(options: BuildOptions, sources: list[corpora.Source]) -> int:
     if options.draws == "stream":
         return options.num_processes
-    return min(options.num_shards, options.num_processes * _JOBS_PER_PROCESS)
+    wanted = options.num_processes * _JOBS_PER_PROCESS
+    if options.corpus.corpus_format != "tfds":
+        # A job without text would write empty shards.
+        pieces = sum(-(-source.size // _SMALLEST_PIECE) for source in sources)
+        wanted = min(wanted, max(options.num_processes, pieces))
+    return min(options.num_shards, wanted)
 
 
 def plan_jobs(

@@ -13,6 +13,7 @@ from electra_tf.data.records import frame_records
 # Checksums are computed for this many records in step.
 _RECORDS_PER_BLOCK = 1024
 _SPARE_FILES = 128
+_MANY_FILES = 64  # What Linux has room for at first.
 
 
 class ShardSet:
@@ -105,5 +106,6 @@ def _allow_open_files(count: int) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         # A process that has threads (NumPy's, say) waits some 30 ms each time
         # Linux doubles its table of files; one high number makes it grow once.
-        with open(os.devnull, "rb") as file:
-            os.close(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, wanted - 1))
+        if count >= _MANY_FILES:
+            with open(os.devnull, "rb") as file:
+                os.close(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, wanted - 1))

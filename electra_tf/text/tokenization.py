@@ -25,8 +25,8 @@ __all__ = [
     "convert_tokens_to_ids",
 ]
 
-# Entries per memo. A full one takes some 25 MB, and a process which only
-# encodes fills two. Twice as many entries were hardly faster on 36 MB of prose.
+# Entries per memo. A full one takes some 25 MB; a process which only encodes
+# fills the one of words. Twice as many were hardly faster on 36 MB of prose.
 MEMO_ENTRIES = 2**17
 # Longer words are rare and mostly unique: they would only fill the memo.
 MEMO_WORD_LENGTH = 64
@@ -151,7 +151,7 @@ class FullTokenizer:
         pieces = self.wordpiece_tokenizer.split_word(token)
         try:
             return tuple(map(self.vocab.__getitem__, pieces))
-        except KeyError:  # which this names
+        except KeyError:  # convert_tokens_to_ids says which token it is.
             return tuple(self.convert_tokens_to_ids(pieces))
 
 
