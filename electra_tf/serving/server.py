@@ -15,6 +15,8 @@ from electra_tf.serving.application import ModelServer
 
 # What is being computed when the server stops may take this long.
 SHUTDOWN_SECONDS = 30.0
+# Long enough for connections that were just taken to begin reading.
+_SETTLING_SECONDS = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -65,6 +67,10 @@ async def serve(
         ready(_address(runner))
         await stop.wait()
         server.is_stopping = True
+        # aiohttp reads no request of a connection that begins once it cleans
+        # up, and would wait SHUTDOWN_SECONDS for that connection's end.
+        await site.stop()
+        await asyncio.sleep(_SETTLING_SECONDS)
     finally:
         await runner.cleanup()
         for number in _SIGNALS:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command: it starts, says where, and stops when told, losing nothing."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -17,6 +18,9 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.commands import serve
+from electra_tf.serving.application import ModelServer
+from electra_tf.serving.server import SHUTDOWN_SECONDS
+from electra_tf.serving.server import serve as run_server
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -87,6 +91,30 @@ def test_a_signal_ends_it_after_what_is_in_has_been_answered(process, number):
         isinstance(e, ConnectionError | http.client.HTTPException) for e in lost
     )
     assert "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize("turns", range(7))
+def test_a_connection_taken_as_it_stops_does_not_hold_it_up(toy_model, turns):
+    async def run():
+        stop, address = asyncio.Event(), asyncio.Queue()
+        running = asyncio.create_task(
+            run_server(
+                ModelServer(toy_model),
+                "127.0.0.1",
+                0,
+                address.put_nowait,
+                stop,
+            )
+        )
+        port = int((await address.get()).rpartition(":")[2])
+        # The system takes it at once; the server, some turns of its loop later.
+        with socket.create_connection(("127.0.0.1", port)):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            stop.set()
+            await asyncio.wait_for(running, SHUTDOWN_SECONDS / 2)
+
+    asyncio.run(run())
 
 
 def test_it_listens_on_this_machine_only():
