@@ -55,23 +55,23 @@ def _ours(spec, kind):
     import pretraining_ours
 
     arm = pretraining_ours.Arm(spec)
-    model = arm._model
-    from electra_tf.checkpoints import native, tf1, tf1_writer
+    variables = arm._model.trainable_variables
+    from electra_tf.checkpoints import native, tf1_writer
     from electra_tf.checkpoints.formats import open_weights
     from electra_tf.checkpoints.huggingface_writer import write_huggingface
     from electra_tf.checkpoints.restore import assign
     from electra_tf.checkpoints.weights import ModelWeights
 
-    weights = ModelWeights(
-        native.variables_by_name(model.trainable_variables), 0, "model"
-    )
+    weights = ModelWeights(native.variables_by_name(variables), 0, "model")
+
+    def prefix_in(folder):
+        return os.path.join(folder, "model.ckpt-0")
 
     def save(folder):
-        prefix = os.path.join(folder, "model.ckpt-0")
         if kind == "tf1":
-            tf1_writer.write_tf1(weights, prefix, overwrite=True)
+            tf1_writer.write_tf1(weights, prefix_in(folder), overwrite=True)
         elif kind == "native":
-            native.write_native(weights, prefix, overwrite=True)
+            native.write_native(weights, prefix_in(folder), overwrite=True)
         else:
             write_huggingface(
                 weights,
@@ -82,19 +82,14 @@ def _ours(spec, kind):
             )
 
     def load(folder):
-        if kind == "huggingface":
-            report = assign(
-                open_weights(folder),
-                model.trainable_variables,
-                missing_is_fine=True,
-            )
-            # All but what transformers has no place for.
-            assert len(report.loaded) > len(report.missing)
-        elif kind == "native":
-            prefix = os.path.join(folder, "model.ckpt-0")
-            assign(open_weights(prefix), model.trainable_variables)
-        else:
-            tf1.restore(model, os.path.join(folder, "model.ckpt-0"))
+        is_folder = kind == "huggingface"
+        report = assign(
+            open_weights(folder if is_folder else prefix_in(folder)),
+            variables,
+            missing_is_fine=is_folder,
+        )
+        # All but what transformers has no place for.
+        assert len(report.loaded) > len(report.missing)
 
     return _Timed(arm, save, load)
 

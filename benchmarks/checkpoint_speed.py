@@ -26,7 +26,6 @@ import pretraining_work  # noqa: E402
 import step_arms  # noqa: E402
 import workers  # noqa: E402
 
-SCRIPT = "checkpoint_arms.py"
 KINDS = {
     "ours, TF1": "tf1",
     "ours, native": "native",
@@ -34,6 +33,7 @@ KINDS = {
     "tf-models, tf.train.Checkpoint": "tfmodels",
     "transformers": "transformers",
 }
+SCRIPTS = dict.fromkeys(KINDS.values(), "checkpoint_arms.py")
 
 
 def parse_args():
@@ -63,8 +63,7 @@ def measure(args, work):
                 "root": ROOT,
                 "hparams": {},
             }
-            scripts = dict.fromkeys(KINDS.values(), SCRIPT)
-            arms[name] = step_arms.start(args, scripts, name, kind, spec)
+            arms[name] = step_arms.start(args, SCRIPTS, name, kind, spec)
         about = {name: arm.ask("describe") for name, arm in arms.items()}
 
         def turn(arm):

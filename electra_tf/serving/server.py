@@ -18,6 +18,8 @@ SHUTDOWN_SECONDS = 30.0
 # Long enough for connections that were just taken to begin reading.
 _SETTLING_SECONDS = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# What a loop raises on Windows and outside the main thread: no signals then.
+_NO_SIGNALS = (NotImplementedError, RuntimeError, ValueError)
 
 
 async def serve(
@@ -45,8 +47,7 @@ async def serve(
     stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
-        # Not on Windows, and only in the main thread.
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+        with contextlib.suppress(*_NO_SIGNALS):
             loop.add_signal_handler(number, stop.set)
     runner = web.AppRunner(
         server.application,
@@ -74,9 +75,7 @@ async def serve(
     finally:
         await runner.cleanup()
         for number in _SIGNALS:
-            with contextlib.suppress(
-                NotImplementedError, RuntimeError, ValueError
-            ):
+            with contextlib.suppress(*_NO_SIGNALS):
                 loop.remove_signal_handler(number)
 
 

@@ -134,15 +134,11 @@ class FullTokenizer:
 
     def _tokenize_word(self, word: str) -> tuple[str, ...]:
         tokens = self.basic_tokenizer.split_word(word)
-        if len(tokens) == 1:  # the usual case
-            return self._tokenize_token(tokens[0])
-        return tuple(_chain(map(self._tokens_of_token.__getitem__, tokens)))
+        return _gather(self._tokens_of_token, tokens)
 
     def _encode_word(self, word: str) -> tuple[int, ...]:
         tokens = self.basic_tokenizer.split_word(word)
-        if len(tokens) == 1:
-            return self._encode_token(tokens[0])
-        return tuple(_chain(map(self._ids_of_token.__getitem__, tokens)))
+        return _gather(self._ids_of_token, tokens)
 
     def _tokenize_token(self, token: str) -> tuple[str, ...]:
         return tuple(self.wordpiece_tokenizer.split_word(token))
@@ -226,10 +222,10 @@ class _Memo(dict):
 
     def __init__(self, compute: Callable[[str], Iterable]):
         super().__init__()
-        self._compute = compute
+        self.compute = compute
 
     def __missing__(self, word: str) -> Iterable:
-        value = self._compute(word)
+        value = self.compute(word)
         if len(word) <= MEMO_WORD_LENGTH:
             # Forgetting everything at once costs nothing on each hit, and the
             # frequent words are back within a few lines.
@@ -240,7 +236,13 @@ class _Memo(dict):
 
     def __reduce__(self) -> tuple:
         # A copy sent to another process starts empty.
-        return _Memo, (self._compute,)
+        return _Memo, (self.compute,)
+
+
+def _gather(memo: _Memo, tokens: list[str]) -> tuple:
+    if len(tokens) == 1:  # the usual case; the memo of words remembers it
+        return memo.compute(tokens[0])
+    return tuple(_chain(map(memo.__getitem__, tokens)))
 
 
 def _chain(parts: Iterable[Iterable[_Value]]) -> list[_Value]:
