@@ -383,7 +383,7 @@ def add_hparam_flags(
                 continue
             added.add(name)
             text = _hparam_help(note, types[name], defaults[name])
-            if types[name] is bool:
+            if types[name] in (bool, bool | None):
                 boolean_argument(group, name, argparse.SUPPRESS, text)
             else:
                 metavar = hparams.type_name(types[name]).split()[0].upper()

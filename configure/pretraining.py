@@ -152,8 +152,9 @@ class PretrainingConfig(SavedConfig):
     # norms, softmaxes and losses stay float32. Empty: all in float32.
     mixed_precision: str = ""
     # Training keeps only the inputs of transformer blocks and computes the
-    # rest again: less memory, more time, the same results.
-    recompute_grad: bool = False
+    # rest again: less memory, more time, the same results. Null: where it
+    # would not fit in the machine's memory otherwise (never on accelerators).
+    recompute_grad: bool | None = None
     overwrite: bool = False  # allow replacing an existing model_dir
     # Weights to start from: a checkpoint of the original, of BERT or of ours,
     # or a Hugging Face folder. Steps and warm-up start at 0.

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory pre-training takes, estimated from the config.
+"""How much memory training takes, estimated from the config.
 
 Weights, slots and gradients are exact. Activations are what the backward pass
 keeps, counted by tensor; what an update needs besides, and the program itself,
@@ -24,6 +24,10 @@ _FLOAT = 4
 _HALF = 0.5  # Of what is kept in half precision.
 _PROGRAM = 700 * MIB  # Python, TensorFlow, the other libraries.
 _PROGRAM_PER_BLOCK = 19 * MIB  # The graph of a step, being optimized, too.
+
+# Of a machine's memory, what an estimate may take before blocks are computed
+# again: it may be too low, and other programs need theirs.
+_SHARE_TO_KEEP = 0.75
 
 # Of the weights' size, what lives while they are updated (clipped gradients,
 # next moments, direction): two variables are updated at a time.
@@ -70,24 +74,57 @@ def pretraining_memory(
 
     Args:
       config: a `PretrainingConfig`; of the switches,
-        `gradient_accumulation_steps`, `recompute_grad` and `mixed_precision`
-        count (the latter by halving what blocks keep).
+        `gradient_accumulation_steps`, `recompute_grad` (null like false) and
+        `mixed_precision` count (the latter by halving what blocks keep).
       batch_size: B of one device; `train_batch_size` by default.
 
     Returns:
       The estimate.
     """
-    parts = config.gradient_accumulation_steps
-    batch = -(-(batch_size or config.train_batch_size) // parts)
-    weights = _FLOAT * pretraining_parameters(config).total
-    return MemoryEstimate(
-        weights=weights,
-        slots=2 * weights,
-        gradients=weights * (2 if parts > 1 else 1),
-        activations=_activations(config, batch),
-        update=round(_UPDATE_COPIES * weights),
-        program=_PROGRAM + _PROGRAM_PER_BLOCK * _blocks(config),
-    )
+    batch = _batch_at_once(config, batch_size)
+    encoders = _encoders(config)
+    numbers = _kept_by_encoders(config, encoders, batch)
+    kind, scored = generator_kind(config), config.max_predictions_per_seq
+    if kind is GeneratorKind.TWO_TOWER:
+        scored = config.max_seq_length
+    if kind is not GeneratorKind.UNIFORM:
+        vocab_size = encoder_sizes(config).vocab_size
+        numbers += _LOGITS_KEPT * batch * scored * vocab_size
+    parameters = pretraining_parameters(config).total
+    return _estimate(config, encoders, parameters, numbers)
+
+
+def finetuning_memory(
+    config: Any,
+    sizes: EncoderConfig,
+    parameters: int,
+    batch_size: int | None = None,
+) -> MemoryEstimate:
+    """Estimates the peak of fine-tuning; what heads keep is not in it.
+
+    Args:
+      config: a `FinetuningConfig`; its switches count as in
+        `pretraining_memory`, and rows are reckoned `max_seq_length` long.
+      sizes: of the encoder.
+      parameters: how many numbers the model has, its heads with them.
+      batch_size: B of one device; `train_batch_size` by default.
+
+    Returns:
+      The estimate.
+    """
+    batch = _batch_at_once(config, batch_size)
+    numbers = _kept_by_encoders(config, [sizes], batch)
+    return _estimate(config, [sizes], parameters, numbers)
+
+
+def keeps_too_much(estimate: MemoryEstimate, machine: int | None) -> bool:
+    """Says whether activations should be computed again, not kept.
+
+    Args:
+      estimate: of keeping them.
+      machine: bytes of the machine; None, if unknown, is enough.
+    """
+    return machine is not None and estimate.total > _SHARE_TO_KEEP * machine
 
 
 def checkpoint_bytes(config: Any) -> int:
@@ -115,13 +152,33 @@ def _encoders(config: Any) -> list[EncoderConfig]:
     return found
 
 
-def _blocks(config: Any) -> int:
-    return sum(sizes.num_hidden_layers for sizes in _encoders(config))
+def _batch_at_once(config: Any, batch_size: int | None) -> int:
+    parts = config.gradient_accumulation_steps
+    return -(-(batch_size or config.train_batch_size) // parts)
 
 
-def _activations(config: Any, batch: int) -> int:
+def _estimate(
+    config: Any, encoders: list[EncoderConfig], parameters: int, kept: float
+) -> MemoryEstimate:
+    """The estimate of a model that keeps so many numbers of a batch."""
+    weights = _FLOAT * parameters
+    sums = 2 if config.gradient_accumulation_steps > 1 else 1
+    blocks = sum(sizes.num_hidden_layers for sizes in encoders)
+    return MemoryEstimate(
+        weights=weights,
+        slots=2 * weights,
+        gradients=sums * weights,
+        activations=round(_FLOAT * kept),
+        update=round(_UPDATE_COPIES * weights),
+        program=_PROGRAM + _PROGRAM_PER_BLOCK * blocks,
+    )
+
+
+def _kept_by_encoders(
+    config: Any, encoders: list[EncoderConfig], batch: int
+) -> float:
+    """Numbers that the blocks keep of a batch for the backward pass."""
     rows, length = batch * config.max_seq_length, config.max_seq_length
-    encoders = _encoders(config)
     blocks = [rows * _kept_by_block(sizes, length) for sizes in encoders]
     layers = [sizes.num_hidden_layers for sizes in encoders]
     if config.recompute_grad:
@@ -130,15 +187,7 @@ def _activations(config: Any, batch: int) -> int:
         numbers = _dot(layers, inputs) + max(blocks, default=0)
     else:
         numbers = _dot(layers, blocks)
-    if config.mixed_precision:
-        numbers *= _HALF
-    kind, scored = generator_kind(config), config.max_predictions_per_seq
-    if kind is GeneratorKind.TWO_TOWER:
-        scored = length
-    if kind is not GeneratorKind.UNIFORM:
-        vocab_size = encoder_sizes(config).vocab_size
-        numbers += _LOGITS_KEPT * batch * scored * vocab_size
-    return round(_FLOAT * numbers)
+    return numbers * _HALF if config.mixed_precision else numbers
 
 
 def _dot(counts: list[int], numbers: list[float]) -> float:

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from electra_tf.analysis.memory import finetuning_memory
 from electra_tf.checkpoints.restore import Coverage, assign
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.model import FinetuningModel
@@ -24,6 +25,7 @@ from electra_tf.optimization.layerwise import (
     rate_table,
 )
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
+from electra_tf.training.recomputation import recomputes, rows_of_a_device
 
 # Variables that the starting weights may lack.
 HEADS = "^task_specific/"
@@ -39,7 +41,13 @@ def build_model(
       tasks: what is learned.
     """
     model = FinetuningModel(config, tasks)
-    set_computation(model, Computation.of(config))
+    kept = finetuning_memory(
+        config,
+        model.encoder_config,
+        sum(v.shape.num_elements() for v in model.variables),
+        rows_of_a_device(config.train_batch_size),
+    )
+    set_computation(model, Computation.of(config, recomputes(config, kept)))
     return model
 
 

@@ -18,7 +18,12 @@ class Computation:
     recompute: bool = False
 
     @classmethod
-    def of(cls, config: Any) -> "Computation":
-        """Reads the hparams `mixed_precision` and `recompute_grad`."""
+    def of(cls, config: Any, recompute: bool) -> "Computation":
+        """Reads the hparam `mixed_precision`.
+
+        Args:
+          config: a config of pre-training or fine-tuning.
+          recompute: as the attribute; see `training.recomputation`.
+        """
         dtype = {"": "float32", "bf16": "bfloat16", "fp16": "float16"}
-        return cls(dtype[config.mixed_precision], config.recompute_grad)
+        return cls(dtype[config.mixed_precision], recompute)

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from electra_tf.analysis.memory import pretraining_memory
 from electra_tf.modeling.computation import Computation
 from electra_tf.modeling.encoder import set_computation
 from electra_tf.optimization.adam_weight_decay import AdamWeightDecay
@@ -15,6 +16,7 @@ from electra_tf.pretraining import report
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.loop import TrainLoop
 from electra_tf.training.loss_scale import LossScale
+from electra_tf.training.recomputation import recomputes, rows_of_a_device
 
 
 def build_model(config: Any) -> PretrainingModel:
@@ -27,7 +29,9 @@ def build_model(config: Any) -> PretrainingModel:
       The model, with every variable made.
     """
     model = PretrainingModel(config)
-    set_computation(model, Computation.of(config))
+    rows = rows_of_a_device(config.train_batch_size)
+    kept = pretraining_memory(config, rows)
+    set_computation(model, Computation.of(config, recomputes(config, kept)))
     return model
 
 

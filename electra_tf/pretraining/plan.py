@@ -17,9 +17,11 @@ from configure.errors import UserError
 from configure.generator_kind import generator_kind
 from configure.pretraining import PretrainingConfig
 from electra_tf.analysis.flops import FlopCount, pretraining_step_flops
+from electra_tf.analysis.machine import free_memory, machine_memory
 from electra_tf.analysis.memory import (
     MemoryEstimate,
     checkpoint_bytes,
+    keeps_too_much,
     pretraining_memory,
 )
 from electra_tf.analysis.parameters import (
@@ -84,7 +86,8 @@ class Plan:
     """Everything that is known of a run beforehand.
 
     Attributes:
-      config: the run's.
+      config: the run's; `recompute_grad` is decided, if it will be switched on
+        for want of memory.
       parameters: numbers learned.
       step: operations of a step, the optimizer's with them.
       memory: bytes at the peak, on one device.
@@ -171,13 +174,17 @@ def make_plan(config: PretrainingConfig) -> Plan:
         raise UserError(
             "do_train is false: only training is planned; leave it out"
         )
-    parameters = pretraining_parameters(config)
+    parameters, machine = pretraining_parameters(config), machine_memory()
+    memory = pretraining_memory(config)
+    if config.recompute_grad is None and keeps_too_much(memory, machine):
+        config = dataclasses.replace(config, recompute_grad=True)
+        memory = pretraining_memory(config)
     return Plan(
         config=config,
         parameters=parameters,
         step=pretraining_step_flops(config, parameters=parameters.total),
-        memory=pretraining_memory(config),
-        machine_memory=_machine_memory(),
+        memory=memory,
+        machine_memory=machine,
         records=_look_at_records(config),
         disk=_disk(config),
     )
@@ -194,7 +201,7 @@ def measured_batch_size(config: PretrainingConfig) -> int:
       that fits in memory and takes seconds, not minutes, on a CPU.
     """
     batch = config.train_batch_size // config.gradient_accumulation_steps
-    free = _free_memory()
+    free = free_memory() or math.inf
     plain = dataclasses.replace(config, gradient_accumulation_steps=1)
     while batch > 1 and (
         pretraining_memory(plain, batch).total > _MEMORY_SHARE * free
@@ -232,6 +239,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         "records": records.count._asdict() if records.count else None,
         "records_problem": records.problem or None,
         "epochs": plan.epochs,
+        "recompute_grad": bool(plan.config.recompute_grad),
         "memory_bytes": {**dataclasses.asdict(memory), "total": memory.total},
         "machine_memory_bytes": plan.machine_memory,
         "checkpoints": dataclasses.asdict(plan.disk),
@@ -272,25 +280,6 @@ def _free(path: str) -> int | None:
     while not os.path.exists(path):
         path = os.path.dirname(path)
     return shutil.disk_usage(path).free
-
-
-def _machine_memory() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-def _free_memory() -> float:
-    """Bytes that can be had without swapping; all there are, if not known."""
-    try:
-        with open("/proc/meminfo") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return float(int(line.split()[1]) << 10)
-    except OSError:
-        pass
-    return float(_machine_memory() or math.inf)
 
 
 def _memory_warning(plan: Plan) -> str:

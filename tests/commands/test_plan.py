@@ -11,6 +11,7 @@ import pytest
 
 from electra_tf.commands import plan
 from electra_tf.data.records import ExampleEncoder, frame_records
+from electra_tf.pretraining import plan as planning
 
 TINY = {
     "hidden_size": 16,
@@ -119,6 +120,25 @@ def test_what_does_not_fit_in_memory_is_warned_of(screen):
     text = screen("--train_batch_size=67108864")
     assert "GiB of memory are needed at train_batch_size 67108864" in text
     assert "--gradient_accumulation_steps=" in text
+
+
+def test_blocks_are_computed_again_where_keeping_them_takes_too_much(
+    screen, monkeypatch
+):
+    again = "activations inside blocks are computed again, not kept"
+    flags = ("--train_batch_size=65536", "--max_seq_length=32")
+    monkeypatch.setattr(planning, "machine_memory", lambda: 1 << 50)
+    assert again not in screen(*flags)
+    kept = json.loads(screen("--json", *flags))
+    need = kept["memory_bytes"]["total"]
+    monkeypatch.setattr(planning, "machine_memory", lambda: need)
+    assert again in screen(*flags)
+    found = json.loads(screen("--json", *flags))
+    assert found["recompute_grad"] and not kept["recompute_grad"]
+    assert found["memory_bytes"]["total"] < need
+    assert not any("GiB of memory" in text for text in found["warnings"])
+    assert again not in screen(*flags, "--recompute_grad=false")
+    assert again not in screen(*flags, "--no-recompute-grad")
 
 
 def test_checkpoints_that_are_kept_are_counted(screen):

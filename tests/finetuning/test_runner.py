@@ -16,7 +16,7 @@ from configure.errors import UserError
 from electra_tf.checkpoints import native
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.steps import FinetuningLoop
-from electra_tf.training import summaries
+from electra_tf.training import recomputation, summaries
 from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.progress import Console
 
@@ -361,6 +361,23 @@ def test_switches_that_save_memory_give_the_same_weights(
     for name, value in found[0].items():
         np.testing.assert_allclose(found[1][name], value, atol=1e-5)
         np.testing.assert_allclose(found[2][name], value, atol=1e-5)
+
+
+def test_a_small_machine_recomputes_and_gets_the_same_weights(
+    config_of, tmp_path, monkeypatch
+):
+    directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
+    _run(config_of(recompute_grad=True))
+    asked = _weights(directory)
+    monkeypatch.setattr(recomputation, "machine_memory", lambda: 1 << 20)
+    said = []
+    monkeypatch.setattr(
+        recomputation.logging, "warning", lambda text, *_: said.append(text)
+    )
+    _run(config_of(overwrite=True))
+    assert len(said) == 1 and "computed again" in said[0]
+    for name, value in _weights(directory).items():
+        np.testing.assert_array_equal(value, asked[name])
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
