@@ -4,6 +4,7 @@
 
 import collections
 import dataclasses
+import functools
 import hashlib
 import random
 from collections.abc import Callable
@@ -103,6 +104,10 @@ def _digest(purpose: str, seed: int, name: str, position: str) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")
 
 
+# What it has worked out already serves the next job of the process, too.
+_encoder = functools.lru_cache(maxsize=1)(ExampleEncoder)
+
+
 class _Channel:
     """Builder and shards of one split: training or held out."""
 
@@ -134,7 +139,7 @@ class ExampleWriter:
         self._job = job
         self._tokenizer = tokenizer
         vocab = tokenizer.vocab
-        self._encoder = ExampleEncoder(
+        self._encoder = _encoder(
             options.max_seq_length,
             vocab[CLS],
             vocab[SEP],
@@ -164,7 +169,7 @@ class ExampleWriter:
 
     @property
     def num_examples(self) -> int:
-        """Training examples so far, but for a block not yet written."""
+        """Training examples so far."""
         return self._training.shards.num_records
 
     def write(self, source: corpora.Source, on_piece: Callable = int) -> None:

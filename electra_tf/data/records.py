@@ -9,9 +9,9 @@ bytes against `tf.train.Example` and `tf.io.TFRecordWriter`.
 
 import functools
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-import numpy as np
+import google_crc32c
 
 from electra_tf.data import storage
 
@@ -26,12 +26,6 @@ def _varint(value: int) -> bytes:
     if value < 0x80:
         return bytes((value,))
     return bytes((value & 0x7F | 0x80,)) + _varint(value >> 7)
-
-
-@functools.lru_cache(maxsize=1)
-def _varints(count: int) -> list[bytes]:
-    """Those of 0 to `count` - 1; the jobs of a worker share them."""
-    return list(map(_varint, range(count)))
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -83,7 +77,7 @@ class ExampleEncoder:
           vocab_size: ids are below this.
         """
         self._max_length = max_length
-        self._varints = _varints(vocab_size)
+        self._varints = list(map(_varint, range(vocab_size)))
         self._cls = _varint(cls_id)
         self._sep = _varint(sep_id)
         self._masks = [
@@ -125,82 +119,28 @@ class ExampleEncoder:
         return _feature_entry("segment_ids", packed)
 
 
-def _byte_table() -> np.ndarray:
-    """CRC-32C (Castagnoli, reflected) of each single byte, uint32 [256]."""
-    table = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        odd = (table & 1).astype(bool)
-        table >>= 1
-        table[odd] ^= np.uint32(0x82F63B78)
-    return table
-
-
-@functools.cache
-def _word_tables() -> tuple[np.ndarray, np.ndarray]:
-    """Effect of the low and the high half of a 32-bit word, uint32 [65536]."""
-    byte = _byte_table()
-    tables = [byte]
-    for _ in range(3):  # One more zero byte behind.
-        tables.append(byte[tables[-1] & 0xFF] ^ (tables[-1] >> 8))
-    half = np.arange(65536)
-    low = tables[3][half & 0xFF] ^ tables[2][half >> 8]
-    high = tables[1][half & 0xFF] ^ tables[0][half >> 8]
-    return low, high
-
-
-def masked_crcs(payloads: Sequence[bytes]) -> np.ndarray:
-    """Masked CRC-32C of many byte strings at once.
-
-    Works through all of them in step, four bytes at a time: zeros in front of
-    a string leave a zero CRC unchanged, so shorter ones are right-aligned,
-    and the usual start value is applied to their first four bytes.
-
-    Args:
-      payloads: strings of at least four bytes each.
-
-    Returns:
-      uint32 [len(payloads)], masked as TFRecord wants it.
-    """
-    low, high = _word_tables()
-    width = max(map(len, payloads))
-    width += -width % 4
-    text = b"".join([p.rjust(width, b"\0") for p in payloads])
-    matrix = np.frombuffer(bytearray(text), np.uint8).reshape(-1, width)
-    starts = width - np.fromiter(map(len, payloads), np.int64)
-    rows = np.arange(len(payloads))[:, None]
-    matrix[rows, starts[:, None] + np.arange(4)] ^= 0xFF
-    words = np.ascontiguousarray(matrix.view("<u4").T)
-    crc = np.zeros(len(payloads), np.uint32)
-    for word in words:
-        crc ^= word
-        crc = low[crc & 0xFFFF] ^ high[crc >> 16]
-    crc ^= np.uint32(0xFFFFFFFF)
-    rotated = (crc >> np.uint32(15)) | (crc << np.uint32(17))
-    return rotated + np.uint32(0xA282EAD8)
+def _masked_crc(text: bytes) -> int:
+    """CRC-32C (Castagnoli), turned and shifted as TFRecord wants it."""
+    crc = google_crc32c.value(text)
+    return (crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF
 
 
 @functools.lru_cache(maxsize=4096)
 def _header(length: int) -> bytes:
     prefix = _LENGTH.pack(length)
-    return prefix + _CRC.pack(int(masked_crcs([prefix])[0]))
+    return prefix + _CRC.pack(_masked_crc(prefix))
 
 
-def frame_records(payloads: Sequence[bytes]) -> list[bytes]:
-    """Wraps serialized examples as TFRecord records.
+def frame_record(payload: bytes) -> bytes:
+    """Wraps a serialized example as a TFRecord record.
 
     Args:
-      payloads: serialized examples.
+      payload: the serialized example.
 
     Returns:
-      For each: length, its CRC, the payload, its CRC.
+      Length, its CRC, the payload, its CRC.
     """
-    if not payloads:
-        return []
-    crcs = masked_crcs(payloads)
-    return [
-        _header(len(payload)) + payload + _CRC.pack(crc)
-        for payload, crc in zip(payloads, crcs.tolist(), strict=True)
-    ]
+    return _header(len(payload)) + payload + _CRC.pack(_masked_crc(payload))
 
 
 class BrokenRecordError(ValueError):
@@ -238,7 +178,7 @@ def read_records(path: str, check_crc: bool = True) -> Iterator[bytes]:
                 )
             payload = body[:length]
             if check_crc and (
-                masked_crcs([payload])[0] != _CRC.unpack(body[length:])[0]
+                _masked_crc(payload) != _CRC.unpack(body[length:])[0]
             ):
                 raise BrokenRecordError(f"{where} has a damaged payload")
             yield payload

@@ -8,10 +8,8 @@ from typing import Any
 
 from electra_tf.data import storage
 from electra_tf.data.manifest import TEMPORARY_PREFIX, shard_name
-from electra_tf.data.records import frame_records
+from electra_tf.data.records import frame_record
 
-# Checksums are computed for this many records in step.
-_RECORDS_PER_BLOCK = 1024
 _SPARE_FILES = 128
 _MANY_FILES = 64  # What Linux has room for at first.
 
@@ -38,7 +36,6 @@ class ShardSet:
         self._directory = directory
         self._names = [shard_name(prefix, i, count) for i in indices]
         self._sizes = [0] * len(indices)
-        self._pending: list[bytes] = []
         if not storage.is_remote(directory):
             _allow_open_files(len(indices))
         self._files = [
@@ -48,13 +45,14 @@ class ShardSet:
 
     def write(self, payload: bytes) -> None:
         """Adds a record."""
-        self._pending.append(payload)
-        if len(self._pending) >= _RECORDS_PER_BLOCK:
-            self._write_pending()
+        record = frame_record(payload)
+        number = self.num_records % len(self._files)
+        self._files[number].write(record)
+        self._sizes[number] += len(record)
+        self.num_records += 1
 
     def close(self) -> None:
-        """Writes what is waiting and closes the files."""
-        self._write_pending()
+        """Closes the files."""
         for file in self._files:
             file.close()
 
@@ -78,16 +76,6 @@ class ShardSet:
     def _temporary(self, name: str) -> str:
         return os.path.join(self._directory, TEMPORARY_PREFIX + name)
 
-    def _write_pending(self) -> None:
-        files, sizes, count = self._files, self._sizes, len(self._files)
-        number = self.num_records
-        for framed in frame_records(self._pending):
-            files[number % count].write(framed)
-            sizes[number % count] += len(framed)
-            number += 1
-        self.num_records = number
-        self._pending = []
-
 
 def _allow_open_files(count: int) -> None:
     """Makes room for open files where the system has a limit on them."""
@@ -104,8 +92,9 @@ def _allow_open_files(count: int) -> None:
             if hard != resource.RLIM_INFINITY:
                 wanted = min(wanted, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        # A process that has threads (NumPy's, say) waits some 30 ms each time
-        # Linux doubles its table of files; one high number makes it grow once.
+        # A process with threads (a worker has one) waits some 30 ms each
+        # time Linux doubles its table of files; one high number makes it grow
+        # once.
         if count >= _MANY_FILES:
             with open(os.devnull, "rb") as file:
                 os.close(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, wanted - 1))

@@ -45,12 +45,6 @@ class _Progress:
         )
 
 
-def _tokenizer(options: BuildOptions) -> FullTokenizer:
-    return FullTokenizer(
-        options.vocab_file, options.do_lower_case, options.strip_accents
-    )
-
-
 def run_jobs(
     options: BuildOptions, jobs: list[Job], on_done: OnDone, say: Say
 ) -> None:
@@ -66,17 +60,21 @@ def run_jobs(
       UserError: of a worker, or because one was killed. Jobs that were
         reported as done stay done.
     """
+    tokenizer = FullTokenizer(
+        options.vocab_file, options.do_lower_case, options.strip_accents
+    )
     num_workers = min(options.num_processes, len(jobs))
     if num_workers > 1:
-        _run_on_workers(options, jobs, num_workers, on_done, say)
+        _run_on_workers(options, tokenizer, jobs, num_workers, on_done, say)
         return
-    tokenizer = _tokenizer(options)
     for job in jobs:
         report = run_job(options, job, tokenizer, _Progress(job, say))
         on_done(job, report)
 
 
-def _run_on_workers(options, jobs, num_workers, on_done, say) -> None:
+def _run_on_workers(
+    options, tokenizer, jobs, num_workers, on_done, say
+) -> None:
     context = multiprocessing.get_context(_start_method())
     waiting = context.SimpleQueue()
     messages = context.Queue()
@@ -86,7 +84,9 @@ def _run_on_workers(options, jobs, num_workers, on_done, say) -> None:
         waiting.put(None)
     workers = [
         context.Process(
-            target=_work, args=(options, waiting, messages), daemon=True
+            target=_work,
+            args=(options, tokenizer, waiting, messages),
+            daemon=True,
         )
         for _ in range(num_workers)
     ]
@@ -135,10 +135,11 @@ def _next_message(messages, workers) -> tuple:
                     ) from None
 
 
-def _work(options: BuildOptions, waiting, messages) -> None:
+def _work(
+    options: BuildOptions, tokenizer: FullTokenizer, waiting, messages
+) -> None:
     """What a worker process does."""
     try:
-        tokenizer = _tokenizer(options)
         while (job := waiting.get()) is not None:
             progress = _Progress(job, lambda line: messages.put(("say", line)))
             report = run_job(options, job, tokenizer, progress)

@@ -66,8 +66,13 @@ class FullTokenizer:
         # work of splitting "end" into pieces.
         self._tokens_of_token = _Memo(self._tokenize_token)
         self._ids_of_token = _Memo(self._encode_token)
-        self._tokens_of_word = _Memo(self._tokenize_word)
-        self._ids_of_word = _Memo(self._encode_word)
+        whole = self._whole_words()
+        self._tokens_of_word = _Memo(
+            self._tokenize_word, {word: (word,) for word in whole}
+        )
+        self._ids_of_word = _Memo(
+            self._encode_word, {word: (self.vocab[word],) for word in whole}
+        )
 
     def tokenize(self, text: str | bytes) -> list[str]:
         """Splits text into wordpieces.
@@ -131,6 +136,19 @@ class FullTokenizer:
         if self.basic_tokenizer.do_lower_case and text.isascii():
             text = text.lower()
         return split_raw_words(text)
+
+    def _whole_words(self) -> list[str]:
+        """Plain words of the vocabulary: each stays as it is."""
+        lower = self.basic_tokenizer.do_lower_case
+        words = [
+            word
+            for word in self.vocab
+            if word.isascii()
+            and word.isalnum()
+            and len(word) <= MEMO_WORD_LENGTH
+            and not (lower and word != word.lower())
+        ]
+        return words[:MEMO_ENTRIES]
 
     def _tokenize_word(self, word: str) -> tuple[str, ...]:
         tokens = self.basic_tokenizer.split_word(word)
@@ -220,8 +238,12 @@ def convert_ids_to_tokens(
 class _Memo(dict):
     """Remembers what a function returned for each word, within bounds."""
 
-    def __init__(self, compute: Callable[[str], Iterable]):
-        super().__init__()
+    def __init__(
+        self,
+        compute: Callable[[str], Iterable],
+        known: Mapping[str, Iterable] | None = None,
+    ):
+        super().__init__(known or {})
         self.compute = compute
 
     def __missing__(self, word: str) -> Iterable:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from electra_tf.commands import plan
-from electra_tf.data.records import ExampleEncoder, frame_records
+from electra_tf.data.records import ExampleEncoder, frame_record
 from electra_tf.pretraining import plan as planning
 
 TINY = {
@@ -59,7 +59,7 @@ def write_records(directory, count=50):
     encoder = ExampleEncoder(16, cls_id=2, sep_id=3, vocab_size=200)
     payloads = [encoder.encode([*range(10, 20)], [])] * count
     path = directory / "pretrain_data.tfrecord-0-of-1"
-    path.write_bytes(b"".join(frame_records(payloads)))
+    path.write_bytes(b"".join(map(frame_record, payloads)))
 
 
 def test_the_screen_says_what_the_run_takes(screen):

@@ -156,7 +156,7 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
         return real(self, *args)
 
     # In this process, so that the patches reach the workers' work.
-    def in_line(options, jobs, num_workers, on_done, say):
+    def in_line(options, tokenizer, jobs, num_workers, on_done, say):
         single = dataclasses.replace(options, num_processes=1)
         worker_pool.run_jobs(single, jobs, on_done, say)
 

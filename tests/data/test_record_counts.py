@@ -9,7 +9,7 @@ import pytest
 from configure.errors import UserError
 from electra_tf.data import record_counts
 from electra_tf.data.manifest import new_manifest, save_manifest
-from electra_tf.data.records import frame_records
+from electra_tf.data.records import frame_record
 
 
 def config(directory):
@@ -19,7 +19,7 @@ def config(directory):
 
 def write(directory, number, payloads):
     path = directory / f"pretrain_data.tfrecord-{number}-of-9"
-    path.write_bytes(b"".join(frame_records(payloads)))
+    path.write_bytes(b"".join(map(frame_record, payloads)))
 
 
 def test_records_are_counted_by_their_lengths(tmp_path):

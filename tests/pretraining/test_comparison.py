@@ -9,7 +9,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.checkpoints.weights import MemoryWeights
-from electra_tf.data.records import ExampleEncoder, frame_records
+from electra_tf.data.records import ExampleEncoder, frame_record
 from electra_tf.pretraining import checkpoint_comparison as comparison
 from electra_tf.pretraining.comparison_text import (
     features_from_lines,
@@ -223,7 +223,7 @@ def test_records_serve_instead_of_text(tmp_path, weights, request_of):
     encoder = ExampleEncoder(12, 101, 102, 200)
     payloads = [encoder.encode([110 + i, 120, 130], [140]) for i in range(5)]
     path = tmp_path / "pretrain_data.tfrecord-0"
-    path.write_bytes(b"".join(frame_records(payloads)))
+    path.write_bytes(b"".join(map(frame_record, payloads)))
     request = request_of(records=f"{tmp_path}/*")
     found = compare(weights(), weights(), request)
     assert found.inputs["examples"] == 5 and found.inputs["length"] == 12

@@ -245,7 +245,27 @@ def test_memo_keeps_no_long_words(tiny_vocab):
         tokenizer.encode("a" * length)
         tokenizer.tokenize("a" * length)
     kept = {word for memo in memos(tokenizer) for word in memo}
-    assert kept == {"a" * 64}
+    assert kept - set(tokenizer.vocab) == {"a" * 64}
+
+
+@pytest.mark.parametrize("do_lower_case", [True, False])
+def test_words_known_from_the_start_are_what_they_would_be_worked_out_as(
+    tmp_path, do_lower_case
+):
+    path = tmp_path / "vocab.txt"
+    tricky = ["end", "End", "##end", "x1", "don't", "naïve", "中", "…", "½"]
+    tricky += ["b" * 64, "b" * 65, "c" * 201, "two words", "7", ".", "ｗ"]
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    path.write_text("\n".join(specials + tricky) + "\n")
+    tokenizer = FullTokenizer(str(path), do_lower_case)
+    whole = {"end", "x1", "7", "b" * 64}
+    if not do_lower_case:
+        whole.add("End")
+    for memo in memos(tokenizer):
+        assert set(memo) in (set(), whole)
+        for word, value in memo.items():
+            assert value == memo.compute(word)
+    assert any(memos(tokenizer))
 
 
 def test_pickled_copy_works_and_starts_with_an_empty_memo(tiny_vocab):
