@@ -14,7 +14,7 @@ class TrialLogs:
 
     Args:
       directory: the trial's.
-      step: where it continues; later rows are removed.
+      step: where it continues; later rows no longer count.
       title: above the picture.
     """
 
@@ -26,7 +26,8 @@ class TrialLogs:
             for name in (summaries.TRAIN_LOG, summaries.EVAL_LOG)
         )
         self._train_board, self._evaluation_board = (
-            summaries.TensorBoard(directory, name) for name in ("train", "eval")
+            summaries.TensorBoard(directory, name, step)
+            for name in ("train", "eval")
         )
 
     @property

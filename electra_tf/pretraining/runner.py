@@ -266,8 +266,8 @@ class _Training:
         self._eval_log = summaries.JsonLines(
             os.path.join(path, summaries.EVAL_LOG), step
         )
-        self._train_board = summaries.TensorBoard(path, "train")
-        self._eval_board = summaries.TensorBoard(path, "eval")
+        self._train_board = summaries.TensorBoard(path, "train", step)
+        self._eval_board = summaries.TensorBoard(path, "eval", step)
         self._collapse = metrics.CollapseWatch(
             self._config.collapse_patience, self._eval_log.rows
         )

@@ -5,6 +5,7 @@
 import json
 import math
 import os
+import time
 from typing import Any
 
 import tensorflow as tf
@@ -45,13 +46,22 @@ class JsonLines:
 
 
 class TensorBoard:
-    """Scalars for TensorBoard, in `tensorboard/<name>` of the run."""
+    """Scalars for TensorBoard, in `tensorboard/<name>` of the run.
 
-    def __init__(self, directory: str, name: str) -> None:
-        """Opens a writer; nothing is written before the first row."""
+    Event files only grow: what a stopped run wrote past `resume_step` stays in
+    them, and TensorBoard is told to leave it out.
+    """
+
+    def __init__(self, directory: str, name: str, resume_step: int) -> None:
+        """Opens a writer for a run that continues from `resume_step`."""
         self._writer = tf.summary.create_file_writer(
             os.path.join(directory, TENSORBOARD_DIR, name)
         )
+        # Twice: the first start that TensorBoard meets is a run's beginning
+        # and drops nothing; runs of earlier versions have none.
+        for _ in range(2):
+            self._write_start(resume_step + 1)
+        self._writer.flush()
 
     def write(self, step: int, values: dict[str, Any]) -> None:
         """Writes the numbers among `values` under their names."""
@@ -60,6 +70,17 @@ class TensorBoard:
                 if isinstance(value, int | float):
                     tf.summary.scalar(name, float(value), step=step)
         self._writer.flush()
+
+    def _write_start(self, step: int) -> None:
+        """Makes TensorBoard drop what it has read from `step` on."""
+        start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
+        event = tf.compat.v1.Event(
+            wall_time=time.time(), step=step, session_log=start
+        )
+        # tf.summary has no public function for events that are not summaries.
+        tf.raw_ops.ImportEvent(
+            writer=self._writer._resource, event=event.SerializeToString()
+        )
 
 
 def read_rows(path: str) -> list[dict[str, Any]]:

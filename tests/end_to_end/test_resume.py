@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
-from electra_tf.training.summaries import TIMING_FIELDS, read_rows
+from electra_tf.training.summaries import TIMING_FIELDS, TRAIN_LOG, read_rows
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -56,6 +56,15 @@ def untimed(path):
         {k: v for k, v in row.items() if k not in TIMING_FIELDS}
         for row in read_rows(str(path))
     ]
+
+
+def shown_steps(path, tag):
+    """The steps that TensorBoard shows, in its own order."""
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.plugin_event_accumulator"
+    )
+    reader = accumulator.EventAccumulator(str(path)).Reload()
+    return [event.step for event in reader.Tensors(tag)]
 
 
 @pytest.mark.parametrize(
@@ -113,3 +122,6 @@ def test_killed_and_continued_equals_uninterrupted(
         assert rows
         assert untimed(tmp_path / "killed" / log) == rows
     assert [r["step"] for r in rows] == [5, 10, 15, 20]
+    assert shown_steps(
+        tmp_path / "killed" / "tensorboard" / "train", "learning_rate"
+    ) == [r["step"] for r in read_rows(str(tmp_path / "killed" / TRAIN_LOG))]
