@@ -76,9 +76,14 @@ def _add_input_flags(parser: flags.FrontDoorParser) -> None:
     for name, metavar, text in texts:
         flags.add_flag(inputs, name, metavar=metavar, help=text)
     numbers = (
-        ("max_seq_length", 128, "wordpieces per example"),
-        ("num_examples", 32, "examples"),
-        ("seed", 0, "of masked positions and replacements"),
+        (
+            "max_seq_length",
+            None,
+            "wordpieces per example (default: 128, or what the models have"
+            " positions for)",
+        ),
+        ("num_examples", 32, "examples (default: 32)"),
+        ("seed", 0, "of masked positions and replacements (default: 0)"),
     )
     for name, default, text in numbers:
         flags.add_flag(
@@ -87,7 +92,7 @@ def _add_input_flags(parser: flags.FrontDoorParser) -> None:
             type=int,
             default=default,
             metavar="N",
-            help=f"{text} (default: {default})",
+            help=text,
         )
     flags.add_flag(
         parser.add_argument_group("results"),
@@ -119,7 +124,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     if not 0 <= args.tolerance < math.inf:
         parser.error(f"--tolerance is {args.tolerance}; expected 0 or more")
     for name, least in (("max_seq_length", 5), ("num_examples", 1)):
-        if getattr(args, name) < least:
+        value = getattr(args, name)
+        if value is not None and value < least:
             parser.error(f"--{name} must be at least {least}")
     try:
         re.compile(args.allow_missing or "")

@@ -40,6 +40,7 @@ from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocab import load_vocab, vocab_hash
 
 ALL_OUTPUTS = "outputs"
+DEFAULT_LENGTH = 128
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Request:
       records: glob patterns of pre-training records, or None.
       vocab_file: path, or None for the one beside a checkpoint.
       hparams: what the checkpoints do not state; wins over what they do.
-      length: wordpieces per example of the text.
+      length: wordpieces per example of the text; None for `DEFAULT_LENGTH`,
+        or fewer where a position table is shorter.
       count: number of examples.
       seed: of all draws.
     """
@@ -60,7 +62,7 @@ class Request:
     records: str | None = None
     vocab_file: str | None = None
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    length: int = 128
+    length: int | None = None
     count: int = 32
     seed: int = 0
 
@@ -98,7 +100,8 @@ def compare_on_text(
       What was found.
 
     Raises:
-      UserError: if the vocabulary, the text or the hparams cannot be used.
+      UserError: if the vocabulary, the text or the hparams cannot be used, or
+        a position table is shorter than the length asked for.
     """
     try:
         hparams = _both_hparams(a, b, request.hparams)
@@ -113,7 +116,8 @@ def compare_on_text(
     outcome = Outcome(notes=_assumptions([a, b], request.hparams))
     vocab_file = _vocab_file(request, a, b)
     rows = min(measure(w.shapes).max_position_embeddings for w in (a, b))
-    length = min(request.length, rows)
+    length, cut = _length(request, rows)
+    outcome.notes += cut
     configs = [model_config(h, vocab_file, length) for h in hparams]
     features = _features(request, configs[0], rows)
     try:
@@ -184,6 +188,22 @@ def _both_hparams(
         if headless[i] and not headless[other] and is_masked_lm(found[other]):
             found[i] = as_masked_lm(found[i])
     return found
+
+
+def _length(request: Request, rows: int) -> tuple[int, list[str]]:
+    """Wordpieces per example, and what there is to say about them."""
+    length = request.length or DEFAULT_LENGTH
+    if length <= rows or request.records:  # Records bring their own length.
+        return min(length, rows), []
+    if request.length:
+        raise UserError(
+            f"--max_seq_length is {length}, but the models have {rows}"
+            f" positions; give {rows} or less."
+        )
+    return rows, [
+        f"Examples are of {rows} wordpieces, not {length}: the models have"
+        " no more positions"
+    ]
 
 
 def _features(

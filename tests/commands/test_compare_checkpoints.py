@@ -159,6 +159,25 @@ def test_a_text_of_ones_own(compare, tmp_path):
     assert status == 2 and "line 1 is not in UTF-8" in message
 
 
+def test_examples_are_not_shortened_in_silence(compare, edited):
+    def edit(values):
+        name = "electra/embeddings/position_embeddings"
+        values[name] = values[name][:64]
+
+    short = edited(edit)
+    arguments = (short, short, VOCAB, "--num_examples=1")
+    status, text, found = compare(*arguments)
+    note = "Examples are of 64 wordpieces, not 128"
+    assert status == 0 and note in text
+    assert any(note in said for said in found["notes"])
+    assert found["outputs"]["inputs"]["length"] == 64
+    status, text, found = compare(*arguments, "--max_seq_length=64")
+    assert status == 0 and "Examples are" not in text
+    status, text, _ = compare(*arguments, "--max_seq_length=65")
+    assert status == 2 and "--max_seq_length is 65" in text
+    assert "64 positions" in text
+
+
 def test_recorded_outputs_kept_in_the_repository(compare, tmp_path):
     status, text, found = compare(CHECKPOINT, "--expect", RECORDING, VOCAB)
     assert status == 0, text
@@ -253,6 +272,7 @@ def test_mistakes_have_status_two(compare, tmp_path, arguments, message):
         (["A", "B", "--text=t", "--records=r"], "not both"),
         (["A", "B", "--tolerance=-1"], "--tolerance"),
         (["A", "B", "--allow_missing=("], "regular expression"),
+        (["A", "B", "--max_seq_length=4"], "--max_seq_length must be"),
         (["A", "B", "--tollerance=1"], "--tolerance"),
     ],
 )
