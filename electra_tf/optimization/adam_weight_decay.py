@@ -184,9 +184,7 @@ class AdamWeightDecay(tf.Module):
         if self.weight_decay_rate > 0 and uses_weight_decay(names[0]):
             direction += self.weight_decay_rate * _joined(variables)
         change = rate * direction
-        parts = _parts(variables, change)
-        for variable, part in zip(variables, parts, strict=True):
-            variable.assign_sub(part)
+        _assign_parts(variables, change, subtract=True)
         return change
 
 
@@ -197,19 +195,18 @@ def _joined(tensors: Sequence[tf.Tensor | tf.Variable]) -> tf.Tensor:
     return tf.concat([tf.convert_to_tensor(t) for t in tensors], 0)
 
 
-def _parts(
-    variables: Sequence[tf.Variable], joined: tf.Tensor
-) -> Sequence[tf.Tensor]:
-    """Undoes `_joined`."""
-    if len(variables) == 1:
-        return [joined]
-    return tf.split(joined, [v.shape[0] for v in variables])
-
-
-def _assign_parts(variables: Sequence[tf.Variable], joined: tf.Tensor) -> None:
-    parts = _parts(variables, joined)
+def _assign_parts(
+    variables: Sequence[tf.Variable], joined: tf.Tensor, subtract: bool = False
+) -> None:
+    """Undoes `_joined`; each variable takes its part, or is less by it."""
+    parts = [joined]
+    if len(variables) > 1:
+        parts = tf.split(joined, [v.shape[0] for v in variables])
     for variable, part in zip(variables, parts, strict=True):
-        variable.assign(part)
+        if subtract:
+            variable.assign_sub(part)
+        else:
+            variable.assign(part)
 
 
 def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
