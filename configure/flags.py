@@ -170,6 +170,12 @@ def parse_boolean(text: str) -> bool:
     raise argparse.ArgumentTypeError(f"expected true or false, got {text!r}")
 
 
+def _parse_boolean_or_none(text: str) -> bool | None:
+    if text.strip().lower() in hparams.NONE_WORDS:
+        return None
+    return parse_boolean(text)
+
+
 def add_name_flags(
     group: Any, data_dir_help: str, model_name_help: str, hparams_help: str
 ) -> None:
@@ -384,7 +390,9 @@ def add_hparam_flags(
             added.add(name)
             text = _hparam_help(note, types[name], defaults[name])
             if types[name] in (bool, bool | None):
-                boolean_argument(group, name, argparse.SUPPRESS, text)
+                flag = boolean_argument(group, name, argparse.SUPPRESS, text)
+                if types[name] is not bool:
+                    flag.type = _parse_boolean_or_none
             else:
                 metavar = hparams.type_name(types[name]).split()[0].upper()
                 add_flag(
