@@ -3,14 +3,20 @@
 """Checkpoints by shape: random values that nobody has to keep."""
 
 import json
+import pathlib
 import zlib
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
+from configure.errors import UserError
+from electra_tf.checkpoints import huggingface
+from electra_tf.checkpoints.huggingface_names import Part, part_pairs
 from electra_tf.checkpoints.weights import (
     SLOT_SUFFIXES,
     STEP_NAME,
+    MemoryWeights,
     TensorSpec,
     Weights,
 )
@@ -118,3 +124,117 @@ def pytest_generate_tests(metafunc):
     if "pretrain_name" in metafunc.fixturenames:
         names = [name for name in CONFIGS if name.startswith("pretrain/")]
         metafunc.parametrize("pretrain_name", names)
+
+
+# --- Hugging Face folders ----------------------------------------------------
+
+SIZES = {
+    "vocab_size": 210,
+    "type_vocab_size": 2,
+    "max_position_embeddings": 12,
+    "embedding_size": 4,
+    "hidden_size": 6,
+    "intermediate_size": 24,
+    "number of labels": 3,
+}
+
+
+class HuggingFaceFolder(type(pathlib.Path())):
+    """A path whose model can be written, read and spoilt."""
+
+    def write(self, values, **options):
+        huggingface.write_huggingface(
+            MemoryWeights(values), str(self), **options
+        )
+
+    def write_refused(self, values, **options):
+        """What is said instead of writing; nothing is left behind."""
+        with pytest.raises(UserError) as caught:
+            self.write(values, **options)
+        assert not self.exists()
+        return str(caught.value)
+
+    def weights(self):
+        return huggingface.open_huggingface(str(self))
+
+    def refused(self):
+        """What is said instead of opening."""
+        with pytest.raises(UserError) as caught:
+            self.weights()
+        return str(caught.value)
+
+    def tensors(self):
+        return load_file(self / "model.safetensors")
+
+    def store(self, values):
+        save_file(values, self / "model.safetensors", {"format": "pt"})
+
+    def set_config(self, **values):
+        path = self / "config.json"
+        config = {**json.loads(path.read_text()), **values}
+        path.write_text(json.dumps(config))
+
+
+def random_arrays(part, seed=0, **sizes):
+    sizes = {**SIZES, **sizes}
+    random = np.random.RandomState(seed)
+    projected = sizes["embedding_size"] != sizes["hidden_size"]
+    return {
+        name: random.randn(*pair.shape(sizes)).astype(np.float32)
+        for pair in part_pairs(part, 2, projected)
+        for name in pair.ours
+    }
+
+
+def assert_holds(read, values):
+    assert set(read.specs) == set(values)
+    for name, value in values.items():
+        assert read.read(name).dtype == np.float32
+        np.testing.assert_array_equal(read.read(name), value, name)
+
+
+@pytest.fixture(scope="session")
+def hf_folder():
+    return HuggingFaceFolder
+
+
+@pytest.fixture(scope="session")
+def arrays():
+    """A factory of a part's variables; two layers, the sizes may be given."""
+    return random_arrays
+
+
+@pytest.fixture(scope="session")
+def assert_values():
+    """Asserts that weights are these, all of them and in float32."""
+    return assert_holds
+
+
+@pytest.fixture(scope="session")
+def discriminator():
+    """The variables of a discriminator."""
+    return random_arrays(Part("ElectraForPreTraining"))
+
+
+@pytest.fixture(scope="session")
+def whole(discriminator):
+    """The variables of a generator and a discriminator."""
+    part = Part("ElectraForMaskedLM", "generator", "electra")
+    narrow = {"hidden_size": 5, "intermediate_size": 20}
+    return {**random_arrays(part, seed=1, **narrow), **discriminator}
+
+
+@pytest.fixture
+def one(tmp_path, discriminator):
+    """A Hugging Face folder of a discriminator."""
+    folder = HuggingFaceFolder(tmp_path / "one")
+    folder.write(discriminator, part="discriminator")
+    return folder
+
+
+@pytest.fixture
+def both(tmp_path, whole):
+    """A Hugging Face folder of a generator and a discriminator."""
+    folder = HuggingFaceFolder(tmp_path / "both")
+    folder.write(whole)
+    return folder
