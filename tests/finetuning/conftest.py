@@ -2,7 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the fine-tuning room's tests."""
 
+import io
+
+import numpy as np
 import pytest
+
+WORDS = ["the", "of", "and", "in", "to"]
 
 
 @pytest.fixture
@@ -66,3 +71,79 @@ def make_task(finetuning_config):
         return registry.get_tasks(config)[0]
 
     return make
+
+
+@pytest.fixture
+def sst(write_task):
+    """Thirty made-up rows of SST, ten to evaluate, a test set."""
+    random = np.random.RandomState(0)
+
+    def rows(count):
+        lines = ["sentence\tlabel"]
+        for i in range(count):
+            words = random.choice(WORDS, random.randint(2, 20))
+            lines.append(f"{' '.join(words)}\t{i % 2}")
+        return "\n".join(lines) + "\n"
+
+    write_task("sst", "train.tsv", rows(30))
+    write_task("sst", "dev.tsv", rows(10))
+    test = ["index\tsentence"] + [f"{i}\tthe {w}" for i, w in enumerate(WORDS)]
+    write_task("sst", "test.tsv", "\n".join(test) + "\n")
+
+
+@pytest.fixture
+def cola(write_task):
+    """Eight made-up rows of CoLA, to train and to evaluate."""
+    rows = "".join(f"a\t{i % 2}\tx\tthe {WORDS[i % 5]}\n" for i in range(8))
+    write_task("cola", "train.tsv", rows)
+    write_task("cola", "dev.tsv", rows)
+
+
+@pytest.fixture
+def config_of(finetuning_config, sst):
+    """A factory of configurations to run on the made-up rows of SST."""
+
+    def make(**hparams):
+        settings = {
+            "learning_rate": 1e-3,
+            "log_every_n_steps": 3,
+            "model_hparam_overrides": {
+                "hidden_size": 16,
+                "num_hidden_layers": 1,
+                "num_attention_heads": 2,
+                "intermediate_size": 32,
+                "max_position_embeddings": 64,
+            },
+            **hparams,
+        }
+        return finetuning_config("sst", **settings)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def run():
+    """Runs a configuration; returns the result and what was said."""
+    from electra_tf.finetuning import runner
+    from electra_tf.training.progress import Console
+
+    def call(config):
+        stream = io.StringIO()
+        result = runner.run(config, Console(stream))
+        return result, stream.getvalue()
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def weights_of():
+    """Reads a model folder's newest checkpoint: values by name."""
+    import tensorflow as tf
+
+    from electra_tf.checkpoints import native
+
+    def read(directory):
+        path = tf.train.latest_checkpoint(str(directory))
+        return dict(native.open_native(path))
+
+    return read

@@ -1,0 +1,115 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Memory, precision, XLA and freezing: what switches may and may not change."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from electra_tf.training import recomputation, summaries
+from electra_tf.training.loss_scale import LossScale
+
+
+def test_switches_that_save_memory_give_the_same_weights(
+    config_of, run, weights_of, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "electra_tf.finetuning.classification.head.DROPOUT_RATE", 0.0
+    )
+    found = []
+    for switch in (
+        {},
+        {"gradient_accumulation_steps": 2},
+        {"recompute_grad": True},
+    ):
+        config = config_of(**switch, overwrite=True)
+        overrides = {
+            **config.model_hparam_overrides,
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+        }
+        config = dataclasses.replace(config, model_hparam_overrides=overrides)
+        run(config)
+        directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
+        found.append(weights_of(directory))
+    for name, value in found[0].items():
+        np.testing.assert_allclose(found[1][name], value, atol=1e-5)
+        np.testing.assert_allclose(found[2][name], value, atol=1e-5)
+
+
+def test_a_small_machine_recomputes_and_gets_the_same_weights(
+    config_of, run, weights_of, tmp_path, monkeypatch
+):
+    directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
+    run(config_of(recompute_grad=True))
+    asked = weights_of(directory)
+    monkeypatch.setattr(recomputation, "machine_memory", lambda: 1 << 20)
+    said = []
+    monkeypatch.setattr(
+        recomputation.logging, "warning", lambda text, *_: said.append(text)
+    )
+    run(config_of(overwrite=True))
+    assert len(said) == 1 and "computed again" in said[0]
+    for name, value in weights_of(directory).items():
+        np.testing.assert_array_equal(value, asked[name])
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_leaves_a_float32_model(
+    config_of, run, weights_of, tmp_path, precision, monkeypatch
+):
+    # The usual first factor is too large for gradients as steep as here.
+    scales = {"fp16": LossScale(256.0)}
+    monkeypatch.setattr(LossScale, "of", scales.get)
+    run(config_of(num_train_epochs=1))
+    directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
+    plain = weights_of(directory)
+    run(
+        config_of(num_train_epochs=1, mixed_precision=precision, overwrite=True)
+    )
+    found = weights_of(directory)
+    assert found.keys() == plain.keys()
+    for name, value in plain.items():
+        assert found[name].dtype == value.dtype
+        np.testing.assert_allclose(found[name], value, atol=2e-3, err_msg=name)
+    rows = summaries.read_rows(str(directory / "train_log.jsonl"))
+    scaled = {"loss_scale": 256.0, "skipped_updates": 0.0}
+    assert {k: v for k, v in rows[-1].items() if k in scaled} == (
+        scaled if precision == "fp16" else {}
+    )
+
+
+@pytest.mark.slow
+def test_xla_programs_train_and_predict(config_of, run):
+    result, _ = run(
+        config_of(num_train_epochs=1, max_seq_length=16, jit_compile=True)
+    )
+    assert np.isfinite(result["trials"][0]["results"]["sst"]["loss"])
+
+
+def test_frozen_layers_stay_as_they_are(config_of, run, weights_of, tmp_path):
+    overrides = dict(config_of().model_hparam_overrides, num_hidden_layers=2)
+    trained = config_of(model_hparam_overrides=overrides)
+    run(trained)
+    path = tmp_path / "models/tiny/finetuning_models/sst_model_1"
+    config = config_of(
+        model_hparam_overrides=overrides,
+        init_checkpoint=str(path),
+        freeze_layers=1,
+        overwrite=True,
+        model_dir=str(tmp_path / "frozen"),
+    )
+    before = weights_of(path)
+    run(config)
+    after = weights_of(tmp_path / "frozen_1")
+    changed = {
+        name
+        for name in before
+        if name in after
+        and "adam" not in name
+        and not np.array_equal(before[name], after[name])
+    }
+    frozen = ("electra/embeddings", "electra/encoder/layer_0")
+    assert not any(name.startswith(frozen) for name in changed)
+    assert any(name.startswith("electra/encoder/layer_1") for name in changed)
