@@ -2,13 +2,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures every room's tests share."""
 
+import json
 import os
 import pathlib
+import shutil
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
+# Tasks from data alone: one of each kind, and the options that matter.
+TASKS = {
+    "reviews": {
+        "columns": {"text_a": "text", "label": "label"},
+        "labels": ["bad", "good", "so-so"],
+    },
+    "pairs": {
+        "columns": {"text_a": "one", "text_b": "two", "label": "label"},
+        "labels": ["no", "yes"],
+    },
+    "grade": {
+        "type": "regression",
+        "columns": {"text_a": "text", "label": "label"},
+        "range": [1, 7],
+    },
+    "topics": {
+        "type": "multilabel",
+        "columns": {"text_a": "text", "label": "label"},
+        "labels": ["art", "law", "war"],
+    },
+    "names": {
+        "type": "tagging",
+        "format": "conll",
+        "columns": {"word": 0, "tag": -1},
+        "labels": ["PER", "LOC"],
+    },
+    "kinds": {
+        "type": "tagging",
+        "tags": "words",
+        "format": "conll",
+        "columns": {"word": 0, "tag": -1},
+        "labels": ["noun", "verb", "other"],
+    },
+    "manuals": {"type": "question_answering", "version": "squad2"},
+    "facts": {"type": "question_answering", "version": "squad1"},
+}
 
 # Before TensorFlow is imported anywhere: tests need no accelerator, keep its
 # start-up chatter out of the output, and leave cores to their neighbours.
@@ -96,3 +134,95 @@ def tiny_config(tmp_path, tiny_vocab):
         )
 
     return make
+
+
+@pytest.fixture(scope="session")
+def finished_runs(tmp_path_factory, tiny_vocab):
+    """From a room's weights and settings to its `finetuned_folder`."""
+
+    def factory(draw, labels=None, **settings):
+        settings = {
+            "vocab_file": tiny_vocab,
+            "vocab_size": 200,
+            "embedding_size": 8,
+            "max_seq_length": 48,
+            "init_checkpoint": None,
+            "model_hparam_overrides": {
+                "hidden_size": 16,
+                "num_hidden_layers": 2,
+                "num_attention_heads": 2,
+                "intermediate_size": 32,
+                "max_position_embeddings": 64,
+            },
+            **settings,
+        }
+        made = {}
+
+        def make(name, fresh=False, **hparams):
+            key = (name, repr(hparams))
+            if key in made and not fresh:
+                return made[key]
+            directory = tmp_path_factory.mktemp(name)
+            task = {"name": name, **TASKS[name]}
+            if labels and name in labels:
+                task["labels"] = labels[name]
+            folder = _write_run(directory, task, draw, {**settings, **hparams})
+            if not fresh:  # The caller breaks those.
+                made[key] = folder
+            return folder
+
+        return make
+
+    return factory
+
+
+def _write_run(directory, task, draw, settings):
+    """Writes what a finished trial leaves; `draw` sets the weights."""
+    from configure.finetuning import FinetuningConfig
+    from electra_tf.checkpoints import native
+    from electra_tf.checkpoints.weights import ModelWeights
+    from electra_tf.finetuning.model import FinetuningModel
+    from electra_tf.finetuning.registry import get_tasks
+    from electra_tf.training import checkpointing
+
+    spec = directory / "task.json"
+    files = {"train": "train.txt", "dev": "dev.txt"}
+    spec.write_text(json.dumps({"files": files, **task}))
+    folder = str(directory / "models" / "m_1")
+    config = FinetuningConfig.create(
+        "tiny",
+        str(directory),
+        task_config=str(spec),
+        task_names=[task["name"]],
+        model_dir=folder,
+        **settings,
+    )
+    model = FinetuningModel(config, get_tasks(config))
+    draw(model.variables)
+    weights = ModelWeights(native.variables_by_name(model.variables), 7, folder)
+    native.write_native(weights, os.path.join(folder, "model.ckpt-7"))
+    checkpointing.write_config(folder, config.to_json())
+    shutil.copy(config.vocab_file, os.path.join(folder, "vocab.txt"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def finetuned_folder(finished_runs):
+    """A factory of trials' folders: `finetuned_folder("reviews")`."""
+
+    def draw(variables):
+        import tensorflow as tf
+
+        # Fresh weights are too small for texts to make a difference.
+        random = tf.random.Generator.from_seed(3)
+        for variable in variables:
+            if "kernel" in variable.name or "_embeddings" in variable.name:
+                variable.assign(random.normal(variable.shape, stddev=0.7))
+
+    return finished_runs(
+        draw,
+        max_query_length=12,
+        doc_stride=16,
+        beam_size=5,
+        fix_tagging_truncation=True,
+    )

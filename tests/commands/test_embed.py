@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `embed`: texts in, NumPy files out."""
 
-import importlib.util
 import json
-import pathlib
 
 import numpy as np
 import pytest
@@ -12,13 +10,6 @@ import pytest
 from configure.errors import UserError
 from electra_tf.commands import embed
 from electra_tf.prediction.embedding import Embedder
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-_CONFTEST = ROOT / "tests" / "prediction" / "conftest.py"
-_spec = importlib.util.spec_from_file_location("prediction_runs", _CONFTEST)
-_runs = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_runs)
-finetuned_folder = _runs.finetuned_folder
 
 
 def _run(*words):

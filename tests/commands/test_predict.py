@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `predict`: files in, answers out."""
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -15,11 +14,6 @@ from configure.errors import UserError
 from electra_tf.commands import predict
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-_CONFTEST = ROOT / "tests" / "prediction" / "conftest.py"
-_spec = importlib.util.spec_from_file_location("prediction_runs", _CONFTEST)
-_runs = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_runs)
-finetuned_folder = _runs.finetuned_folder
 
 
 @pytest.fixture

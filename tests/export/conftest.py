@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiny models with random weights, exported once and asked elsewhere."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -10,33 +9,6 @@ import sys
 
 import pytest
 
-TASKS = {
-    "reviews": {
-        "columns": {"text_a": "text", "label": "label"},
-        "labels": ["bad", "good", "Übermaß"],
-    },
-    "pairs": {
-        "columns": {"text_a": "one", "text_b": "two", "label": "label"},
-        "labels": ["no", "yes"],
-    },
-    "grade": {
-        "type": "regression",
-        "columns": {"text_a": "text", "label": "label"},
-        "range": [1, 7],
-    },
-    "topics": {
-        "type": "multilabel",
-        "columns": {"text_a": "text", "label": "label"},
-        "labels": ["art", "law", "war"],
-    },
-    "names": {
-        "type": "tagging",
-        "format": "conll",
-        "labels": ["PER", "LOC"],
-    },
-    "facts": {"type": "question_answering", "version": "squad1"},
-    "manuals": {"type": "question_answering", "version": "squad2"},
-}
 SIZES = {
     "hidden_size": 16,
     "num_hidden_layers": 2,
@@ -88,55 +60,11 @@ np.savez(answered, **answers)
 
 
 @pytest.fixture(scope="session")
-def finetuned_folder(tmp_path_factory, tiny_vocab):
+def finetuned_folder(finished_runs):
     """A factory of trials' folders: `finetuned_folder("reviews")`."""
-    made = {}
-
-    def make(name, **hparams):
-        key = (name, repr(hparams))
-        if key not in made:
-            directory = tmp_path_factory.mktemp(name)
-            made[key] = _write_run(directory, name, tiny_vocab, hparams)
-        return made[key]
-
-    return make
-
-
-def _write_run(directory, name, vocab, hparams):
-    """Writes what a finished trial leaves, with weights that say something."""
-    from configure.finetuning import FinetuningConfig
-    from electra_tf.checkpoints import native
-    from electra_tf.checkpoints.weights import ModelWeights
-    from electra_tf.finetuning.model import FinetuningModel
-    from electra_tf.finetuning.registry import get_tasks
-    from electra_tf.training import checkpointing
-
-    spec = directory / "task.json"
-    files = {"train": "train.csv", "dev": "dev.csv"}
-    spec.write_text(json.dumps({"name": name, "files": files, **TASKS[name]}))
-    settings = {
-        "vocab_file": vocab,
-        "vocab_size": 200,
-        "embedding_size": 8,
-        "max_seq_length": 48,
-        "init_checkpoint": None,
-        "model_hparam_overrides": SIZES,
-        "task_config": str(spec),
-        "task_names": [name],
-        "model_dir": str(directory / "models" / "m_1"),
-    }
-    config = FinetuningConfig.create(
-        "tiny", str(directory), **{**settings, **hparams}
-    )
-    model = FinetuningModel(config, get_tasks(config))
-    roughen(model.variables)
-    folder = config.model_dir
-    os.makedirs(folder, exist_ok=True)
-    checkpointing.write_config(folder, config.to_json())
-    shutil.copy(config.vocab_file, os.path.join(folder, "vocab.txt"))
-    weights = ModelWeights(native.variables_by_name(model.variables), 7, folder)
-    native.write_native(weights, os.path.join(folder, "model.ckpt-7"))
-    return folder
+    # Labels leave as bytes; not all of them are ASCII.
+    labels = {"reviews": ["bad", "good", "Übermaß"]}
+    return finished_runs(roughen, labels, model_hparam_overrides=SIZES)
 
 
 def roughen(variables):

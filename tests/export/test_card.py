@@ -22,8 +22,8 @@ def exported(finetuned_folder, tmp_path_factory):
     source = finetuned_folder("reviews", seed=11)
     data_dir = os.path.dirname(os.path.dirname(source))
     for split in ("train", "dev"):
-        with open(f"{data_dir}/{split}.csv", "w") as file:
-            file.write("text,label\nfine,good\n")
+        with open(f"{data_dir}/{split}.txt", "w") as file:
+            file.write("text\tlabel\nfine\tgood\n")
     loaded = load_finetuned(source)
     results = loaded.config.results_json
     os.makedirs(os.path.dirname(results), exist_ok=True)
@@ -66,7 +66,7 @@ def test_a_card_states_task_labels_data_metrics_and_limits(exported):
     count = sum(int(v.shape.num_elements()) for v in floats)
     assert f"- {count:,} parameters: 2 layers of 16, 2 heads" in text
     assert "- seed: 11" in text and "- updates: 7" in text
-    assert "| `train.csv` | train | 21 |" in text
+    assert "| `train.txt` | train | 21 |" in text
     assert "| accuracy | 87.5 |" in text and "| macro_f1 | 80.25 |" in text
     assert "| loss | not a number |" in text and "| x |" not in text
     assert "What is beyond 48 wordpieces is not read" in text
