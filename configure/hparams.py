@@ -308,7 +308,7 @@ def _json_hint(text: str) -> str:
 
 def explicit_hparams(
     given: Mapping[str, Any],
-    settle: Callable[..., dict[str, Any]],
+    create: Callable[..., Any],
     settled_origins: Collection[str],
 ) -> dict[str, Any]:
     """Undoes a config's `to_json`: keeps only what somebody asked for.
@@ -319,8 +319,7 @@ def explicit_hparams(
 
     Args:
       given: the contents of an hparams file, resolved or plain.
-      settle: gives all values from model_name, data_dir and hparams; need not
-        check that they go together, since some may be missing here.
+      create: makes a config from model_name, data_dir and hparams.
       settled_origins: origins of values that nobody asked for.
 
     Returns:
@@ -336,11 +335,11 @@ def explicit_hparams(
         for name, value in values.items()
         if name in names or origins.get(name) not in settled_origins
     }
-    settled = settle(
+    settled = create(
         asked.get("model_name", ""),
         asked.get("data_dir", ""),
         **{name: v for name, v in asked.items() if name not in names},
-    )
+    ).as_dict()
     missing = object()
     edited = {
         name: value

@@ -99,18 +99,6 @@ class SavedConfig:
         Raises:
           UserError: as `create`.
         """
-        draft = cls._draft(model_name, data_dir, layers, names_origin)
-        return cls(**draft.values, origins=draft.origins)
-
-    @classmethod
-    def _draft(
-        cls,
-        model_name: str,
-        data_dir: str,
-        layers: Iterable[tuple[str, Mapping[str, Any]]],
-        names_origin: str = "argument",
-    ) -> Draft:
-        """Puts layers together; whether they go together stays unchecked."""
         cleaned = [(origin, cls.clean_hparams(new)) for origin, new in layers]
         values = cls.default_hparams()
         draft = Draft(values, dict.fromkeys(values, "default"))
@@ -123,7 +111,7 @@ class SavedConfig:
         cls._derive(draft)
         for origin, given in cleaned:
             draft.update(given, origin)
-        return draft
+        return cls(**draft.values, origins=draft.origins)
 
     @classmethod
     def _begin(cls, draft: Draft, layers: Layers) -> None:
@@ -196,70 +184,8 @@ class SavedConfig:
           The hparams to apply, `model_name` and `data_dir` among them if
           given.
         """
-
-        def settle(model_name: str, data_dir: str, **asked: Any) -> dict:
-            layers = [("argument", asked)]
-            return cls._draft(model_name, data_dir, layers).values
-
-        return hparam_rules.explicit_hparams(given, settle, cls.settled_origins)
-
-    def stated_layers(self) -> Layers:
-        """Returns what somebody asked for, one value a layer.
-
-        Values that `dataclasses.replace` has set are among them, unless they
-        are what would have been there anyway. So is what was derived from a
-        value before that was replaced: the config says nothing else.
-
-        Returns:
-          Layers for `from_layers`, without `model_name` and `data_dir`.
-        """
-        given = {**self.as_dict(), "_origins": self.origins}
-        found: Layers = []
-        for name, value in self.explicit_hparams(given).items():
-            origin = self.origins.get(name, "argument")
-            if origin in self.settled_origins:
-                origin = "argument"
-            if name not in NAMES:
-                found.append((origin, {name: value}))
-        return found
-
-    def is_stated(self, name: str) -> bool:
-        """Tells whether somebody asked for a value.
-
-        Args:
-          name: of the hparam.
-        """
-        return any(name in layer for _, layer in self.stated_layers())
-
-    def with_defaults(
-        self: Config, defaults: Mapping[str, Any], origin: str
-    ) -> Config:
-        """Returns the config as if other values had been its defaults.
-
-        Args:
-          defaults: hparams by name; they win over stated ones, so leave those
-            out that are to stay.
-          origin: where they come from.
-
-        Returns:
-          A config with these values and what is derived from them. Every other
-          value is as it was, also one that `dataclasses.replace` has set.
-
-        Raises:
-          UserError: as `create`.
-        """
-        names = (self.model_name, self.data_dir)
-        layers = self.stated_layers()
-        before = self._draft(*names, layers)
-        after = self._draft(*names, [*layers, (origin, defaults)])
-        changed = {
-            name: value
-            for name, value in after.values.items()
-            if name in defaults or value != before.values[name]
-        }
-        origins = {name: after.origins[name] for name in changed}
-        return dataclasses.replace(
-            self, **changed, origins={**self.origins, **origins}
+        return hparam_rules.explicit_hparams(
+            given, cls.create, cls.settled_origins
         )
 
     @classmethod

@@ -14,7 +14,7 @@ from electra_tf.data import storage
 from electra_tf.evaluation import glue
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.classification.glue import GLUE_TASKS
-from electra_tf.finetuning.start import resolve_start
+from electra_tf.finetuning.start import is_stated, resolve_start
 from electra_tf.training.progress import Console
 
 _FORMAT = 1
@@ -78,9 +78,10 @@ def config_for(
       **more: hparams that win over the given ones.
     """
     layers = [
-        layer
-        for layer in config.stated_layers()
-        if "task_names" not in layer[1]
+        (config.origins.get(name, "argument"), {name: value})
+        for name, value in config.as_dict().items()
+        if is_stated(config, name)
+        and name not in ("task_names", "model_name", "data_dir")
     ]
     return FinetuningConfig.from_layers(
         config.model_name,
@@ -258,7 +259,7 @@ def _check(config: FinetuningConfig) -> None:
                 f" {', '.join(glue.TASKS)}); use run_finetuning.py for it."
             )
     for name in (*_PATHS, "task_config"):
-        if config.is_stated(name) and getattr(config, name):
+        if is_stated(config, name) and getattr(config, name):
             raise UserError(
                 f"hparam {name}: every GLUE task has its own; leave it out, or"
                 " use run_finetuning.py for the task."

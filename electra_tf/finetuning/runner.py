@@ -19,7 +19,7 @@ from electra_tf.finetuning.results import (
     TrialRecord,
     statistics_lines,
 )
-from electra_tf.finetuning.start import resolve_start
+from electra_tf.finetuning.start import is_stated, resolve_start
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import Trial
 from electra_tf.training import strategy as strategies
@@ -255,7 +255,7 @@ def _strategy(config: FinetuningConfig) -> tf.distribute.Strategy:
 
 def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     """Evaluation only: the trials' own models, unless one is given."""
-    if config.init_checkpoint and config.is_stated("init_checkpoint"):
+    if config.init_checkpoint and is_stated(config, "init_checkpoint"):
         return dataclasses.replace(config, num_trials=1)
     path = directories.trained_checkpoint(f"{config.model_dir}_1")
     if path is None:

@@ -17,6 +17,7 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.model import encoder_sizes
 from electra_tf.text.vocab import check_vocab
 
+_SETTLED_ORIGINS = ("default", "derived")
 _SIZE_HPARAMS = (
     "model_size",
     "embedding_size",
@@ -65,7 +66,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
         weights = _open(config)
         adopted = _sizes_of(config, weights)
         for name in _TOKENIZER_HPARAMS:
-            if name in weights.hparams and not config.is_stated(name):
+            if name in weights.hparams and not is_stated(config, name):
                 adopted[name] = weights.hparams[name]
     adopted |= _vocabulary(config, weights)
     now = config.as_dict()
@@ -75,8 +76,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
     ]
     notes += _tokenizer_notes(config, weights)
     notes += _guesses(config, weights)
-    # The joined overrides hold the given ones.
-    resolved = config.with_defaults(adopted, "checkpoint")
+    resolved = _with(config, adopted)
     _check_vocabulary(resolved)
     return Start(resolved, weights, tuple(notes))
 
@@ -91,12 +91,17 @@ def _open(config: FinetuningConfig) -> Weights:
         ) from error
 
 
+def is_stated(config: FinetuningConfig, name: str) -> bool:
+    """Whether somebody asked for a value, rather than a default."""
+    return config.origins.get(name, "argument") not in _SETTLED_ORIGINS
+
+
 def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
     """The size hparams that the weights fill in; refuses contradictions."""
     given = {
         name: getattr(config, name)
         for name in (*_SIZE_HPARAMS, "debug")
-        if config.is_stated(name)
+        if is_stated(config, name)
     }
     check_shapes(weights.shapes, given, "the given hparams")
     stored = dict(weights.hparams) or infer_hparams(weights.shapes)
@@ -148,7 +153,7 @@ def _vocabulary(
     config: FinetuningConfig, weights: Weights | None
 ) -> dict[str, str]:
     """The model's own vocabulary, where it has one and none is given."""
-    if config.is_stated("vocab_file"):
+    if is_stated(config, "vocab_file"):
         return {}
     own = os.path.join(config.pretrained_model_dir, "vocab.txt")
     if tf.io.gfile.exists(own):
@@ -168,7 +173,7 @@ def _tokenizer_notes(
         f"{name} = {getattr(config, name)}, as given, though the model was"
         f" pre-trained with {weights.hparams[name]}"
         for name in _TOKENIZER_HPARAMS
-        if config.is_stated(name)
+        if is_stated(config, name)
         and weights.hparams.get(name, getattr(config, name))
         != getattr(config, name)
     ]
@@ -195,3 +200,23 @@ def _check_vocabulary(config: FinetuningConfig) -> None:
             f" the model has {sizes.vocab_size}; use the vocabulary that it was"
             " pre-trained with."
         )
+
+
+def _with(
+    config: FinetuningConfig, adopted: dict[str, Any]
+) -> FinetuningConfig:
+    """The config as if the adopted values had been its defaults."""
+    if not adopted:
+        return config
+    layers: list[tuple[str, dict[str, Any]]] = []
+    for name, value in config.as_dict().items():
+        if is_stated(config, name) and name not in ("model_name", "data_dir"):
+            origin = config.origins.get(name, "argument")
+            layers.append((origin, {name: value}))
+    return FinetuningConfig.from_layers(
+        config.model_name,
+        config.data_dir,
+        # The joined overrides hold the given ones.
+        [*layers, ("checkpoint", adopted)],
+        config.origins.get("model_name", "argument"),
+    )

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All GLUE tasks in one command."""
 
-import dataclasses
 import json
 import math
 import zipfile
@@ -11,10 +10,8 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from configure.finetuning import FinetuningConfig
 from electra_tf.commands import glue_submission, run_glue
 from electra_tf.evaluation import glue
-from electra_tf.finetuning import glue_suite
 
 # Of the original's README: a median of many fine-tunings each.
 SMALL = {
@@ -61,13 +58,6 @@ def test_the_paper_s_average_is_that_of_the_paper():
     found = glue.average_scores(scores)["paper"]
     assert found["missing"] == []
     assert found["median"] == pytest.approx(81.1, abs=0.05)
-
-
-def test_every_task_gets_what_was_replaced():
-    config = FinetuningConfig.create("m", "d", task_names=["sst", "rte"])
-    config = dataclasses.replace(config, learning_rate=3e-4)
-    found = glue_suite.config_for(config, "rte")
-    assert found.learning_rate == 3e-4 and found.num_train_epochs == 10.0
 
 
 def test_a_task_with_two_figures_counts_their_mean_trial_by_trial():

@@ -140,24 +140,6 @@ def test_any_config_survives_a_round_trip(tmp_path):
     assert FinetuningConfig.from_json(str(path)) == config
 
 
-def test_replaced_values_are_stated_and_stay():
-    config = create(task_names=["rte"], gradient_accumulation_steps=2)
-    # What is stated is found without the rest: 3 does not divide 32.
-    config = dataclasses.replace(
-        config, train_batch_size=9, gradient_accumulation_steps=3
-    )
-    assert config.is_stated("train_batch_size")
-    assert not config.is_stated("num_train_epochs")
-    large = config.with_defaults({"model_size": "large"}, "checkpoint")
-    assert large.train_batch_size == 9 and large.learning_rate == 5e-5
-    assert large.num_train_epochs == 10.0
-    assert large.origins["model_size"] == "checkpoint"
-    assert large.origins["learning_rate"] == "derived"
-    slow = dataclasses.replace(config, learning_rate=1e-5)
-    large = slow.with_defaults({"model_size": "large"}, "checkpoint")
-    assert large.learning_rate == 1e-5 and large.layerwise_lr_decay == 0.9
-
-
 def test_a_saved_config_follows_a_new_task():
     saved = json.loads(create(task_names="rte", seed=4).to_json())
     given = finetuning.FinetuningConfig.explicit_hparams(saved)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes, casing and vocabulary are the pre-trained model's."""
 
-import dataclasses
 import shutil
 
 import pytest
@@ -63,35 +62,6 @@ def test_what_somebody_stated_stays_and_is_told(pretrained, tmp_path):
     start = resolve_start(_create(tmp_path, do_lower_case=True))
     assert start.config.do_lower_case is True
     assert any("pre-trained with False" in note for note in start.notes)
-
-
-def test_replaced_values_count_as_stated(pretrained, tmp_path):
-    config = dataclasses.replace(
-        _create(tmp_path),
-        seed=7,
-        learning_rate=3e-4,
-        model_dir="elsewhere",
-        strip_accents=False,
-    )
-    found = resolve_start(config).config
-    # The model's sizes were filled in, so this is another config.
-    assert found.vocab_size == 200
-    assert found.seed == 7 and found.learning_rate == 3e-4
-    assert found.model_dir == "elsewhere" and found.strip_accents is False
-    assert found.results_txt == config.results_txt
-
-
-def test_a_replaced_vocabulary_stays(pretrained, tmp_path, tiny_vocab):
-    config = dataclasses.replace(_create(tmp_path), vocab_file=tiny_vocab)
-    assert resolve_start(config).config.vocab_file == tiny_vocab
-
-
-def test_a_replaced_size_that_is_not_the_model_s_is_refused(
-    pretrained, tmp_path
-):
-    config = dataclasses.replace(_create(tmp_path), embedding_size=32)
-    with pytest.raises(UserError, match="embedding"):
-        resolve_start(config)
 
 
 def test_given_overrides_join_the_model_s(pretrained, tmp_path):
