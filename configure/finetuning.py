@@ -166,8 +166,9 @@ class FinetuningConfig(SavedConfig):
     # norms, softmaxes and losses stay float32. Empty: all in float32.
     mixed_precision: str = ""
     # Training keeps only the inputs of transformer blocks and computes the
-    # rest again: less memory, more time, the same results. Null: where it
-    # would not fit in the machine's memory otherwise (never on accelerators).
+    # rest again: less memory, more time, the same results but for the last
+    # digits. Null: where it would take too much of the machine's memory
+    # otherwise (never on accelerators).
     recompute_grad: bool | None = None
     eval_every_n_steps: int = 0  # evaluate while training; 0: never
     keep_best: str | None = None  # metric whose best model is kept and scored

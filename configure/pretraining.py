@@ -152,8 +152,9 @@ class PretrainingConfig(SavedConfig):
     # norms, softmaxes and losses stay float32. Empty: all in float32.
     mixed_precision: str = ""
     # Training keeps only the inputs of transformer blocks and computes the
-    # rest again: less memory, more time, the same results. Null: where it
-    # would not fit in the machine's memory otherwise (never on accelerators).
+    # rest again: less memory, more time, the same results but for the last
+    # digits. Null: where it would take too much of the machine's memory
+    # otherwise (never on accelerators).
     recompute_grad: bool | None = None
     overwrite: bool = False  # allow replacing an existing model_dir
     # Weights to start from: a checkpoint of the original, of BERT or of ours,

@@ -4,11 +4,8 @@
 
 import os
 
-# Where Linux says how much a container may take: in cgroups v2, in v1.
-_LIMITS = (
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-)
+_CGROUPS = "/sys/fs/cgroup"
+_OWN_CGROUPS = "/proc/self/cgroup"
 
 
 def machine_memory() -> int | None:
@@ -24,7 +21,11 @@ def machine_memory() -> int | None:
 
 
 def free_memory() -> int | None:
-    """Returns the bytes to be had without swapping, or `machine_memory`'s."""
+    """Returns the bytes that the machine has free, or `machine_memory`'s.
+
+    In a container at most its limit; what it has used of that already is not
+    taken off.
+    """
     whole = machine_memory()
     try:
         with open("/proc/meminfo") as file:
@@ -38,11 +39,37 @@ def free_memory() -> int | None:
 
 
 def _container_limits() -> list[int]:
+    """What Linux lets this process take: in cgroups v1 and v2, if limited."""
     found = []
-    for path in _LIMITS:
+    for path in _limit_files():
         try:
             with open(path) as file:
                 found.append(int(file.read()))
         except (OSError, ValueError):  # Not there, or "max".
             continue
     return found
+
+
+def _limit_files() -> list[str]:
+    """Files that hold a limit, of the process's groups and those above."""
+    groups = {"memory.max": "/", "memory/memory.limit_in_bytes": "/"}
+    try:
+        with open(_OWN_CGROUPS) as file:
+            for line in file:
+                _, kinds, group = line.rstrip("\n").split(":", 2)
+                if not kinds:  # v2
+                    groups["memory.max"] = group
+                elif "memory" in kinds.split(","):
+                    groups["memory/memory.limit_in_bytes"] = group
+    except (OSError, ValueError):
+        pass
+    files = []
+    for place, group in groups.items():
+        folder, name = os.path.split(place)
+        while True:
+            inner = os.path.join(_CGROUPS, folder, group.strip("/"), name)
+            files.append(inner)
+            if group.strip("/") == "":
+                break
+            group = os.path.dirname(group.rstrip("/"))
+    return files

@@ -105,7 +105,7 @@ def finetuning_memory(
     Args:
       config: a `FinetuningConfig`; its switches count as in
         `pretraining_memory`, and rows are reckoned `max_seq_length` long.
-      sizes: of the encoder.
+      sizes: of the encoder, with the layers that are trained.
       parameters: how many numbers the model has, its heads with them.
       batch_size: B of one device; `train_batch_size` by default.
 

@@ -121,6 +121,11 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("give --text or --records, not both")
     if args.expect and (args.text or args.records):
         parser.error("--expect brings its own inputs; leave --text, --records")
+    if args.max_seq_length and (args.expect or args.records):
+        parser.error(
+            "--expect and --records bring examples of their own length; leave"
+            " --max_seq_length"
+        )
     if not 0 <= args.tolerance < math.inf:
         parser.error(f"--tolerance is {args.tolerance}; expected 0 or more")
     for name, least in (("max_seq_length", 5), ("num_examples", 1)):

@@ -84,7 +84,7 @@ class ExampleEncoder:
             _feature_entry("input_mask", b"\1" * n + b"\0" * (max_length - n))
             for n in range(max_length + 1)
         ]
-        self._segments = functools.lru_cache(maxsize=1 << 16)(
+        self._segments = functools.lru_cache(maxsize=1 << 14)(
             self._encode_segment_ids
         )
 

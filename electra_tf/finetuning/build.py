@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a configuration and starting weights to model and optimizer."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -25,7 +26,7 @@ from electra_tf.optimization.layerwise import (
     rate_table,
 )
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
-from electra_tf.training.recomputation import recomputes, rows_of_a_device
+from electra_tf.training.recomputation import recomputes, rows_of_a_machine
 
 # Variables that the starting weights may lack.
 HEADS = "^task_specific/"
@@ -41,11 +42,13 @@ def build_model(
       tasks: what is learned.
     """
     model = FinetuningModel(config, tasks)
+    sizes = model.encoder_config
+    trained = max(0, sizes.num_hidden_layers - config.freeze_layers)
     kept = finetuning_memory(
         config,
-        model.encoder_config,
+        dataclasses.replace(sizes, num_hidden_layers=trained),
         sum(v.shape.num_elements() for v in model.variables),
-        rows_of_a_device(config.train_batch_size),
+        rows_of_a_machine(config.train_batch_size),
     )
     set_computation(model, Computation.of(config, recomputes(config, kept)))
     return model

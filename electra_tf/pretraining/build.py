@@ -16,7 +16,7 @@ from electra_tf.pretraining import report
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.loop import TrainLoop
 from electra_tf.training.loss_scale import LossScale
-from electra_tf.training.recomputation import recomputes, rows_of_a_device
+from electra_tf.training.recomputation import recomputes, rows_of_a_machine
 
 
 def build_model(config: Any) -> PretrainingModel:
@@ -29,7 +29,7 @@ def build_model(config: Any) -> PretrainingModel:
       The model, with every variable made.
     """
     model = PretrainingModel(config)
-    rows = rows_of_a_device(config.train_batch_size)
+    rows = rows_of_a_machine(config.train_batch_size)
     kept = pretraining_memory(config, rows)
     set_computation(model, Computation.of(config, recomputes(config, kept)))
     return model

@@ -86,11 +86,12 @@ class Plan:
     """Everything that is known of a run beforehand.
 
     Attributes:
-      config: the run's; `recompute_grad` is decided, if it will be switched on
-        for want of memory.
+      config: the run's.
       parameters: numbers learned.
       step: operations of a step, the optimizer's with them.
       memory: bytes at the peak, on one device.
+      recomputed: the same without an accelerator, if activations will be
+        computed again there for want of memory; else None.
       machine_memory: bytes of this machine; None where that is unknown.
       records: what there is to read.
       disk: what is written.
@@ -100,6 +101,7 @@ class Plan:
     parameters: ParameterCount
     step: FlopCount
     memory: MemoryEstimate
+    recomputed: MemoryEstimate | None
     machine_memory: int | None
     records: Records
     disk: Disk
@@ -142,7 +144,8 @@ class Plan:
         found = list(self.config.warnings()) + list(self.records.warnings)
         if self.records.count is not None and self.records.problem:
             found.append(f"training would stop: {self.records.problem}")
-        if self.machine_memory and self.memory.total > self.machine_memory:
+        needed = self.recomputed or self.memory
+        if self.machine_memory and needed.total > self.machine_memory:
             found.append(_memory_warning(self))
         if self.disk.free is not None and self.disk.needed > self.disk.free:
             found.append(
@@ -175,15 +178,15 @@ def make_plan(config: PretrainingConfig) -> Plan:
             "do_train is false: only training is planned; leave it out"
         )
     parameters, machine = pretraining_parameters(config), machine_memory()
-    memory = pretraining_memory(config)
+    memory, recomputed = pretraining_memory(config), None
     if config.recompute_grad is None and keeps_too_much(memory, machine):
-        config = dataclasses.replace(config, recompute_grad=True)
-        memory = pretraining_memory(config)
+        recomputed = pretraining_memory(_recomputing(config))
     return Plan(
         config=config,
         parameters=parameters,
         step=pretraining_step_flops(config, parameters=parameters.total),
         memory=memory,
+        recomputed=recomputed,
         machine_memory=machine,
         records=_look_at_records(config),
         disk=_disk(config),
@@ -239,8 +242,8 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         "records": records.count._asdict() if records.count else None,
         "records_problem": records.problem or None,
         "epochs": plan.epochs,
-        "recompute_grad": bool(plan.config.recompute_grad),
-        "memory_bytes": {**dataclasses.asdict(memory), "total": memory.total},
+        "memory_bytes": _bytes_of(memory),
+        "memory_bytes_recomputed": _bytes_of(plan.recomputed),
         "machine_memory_bytes": plan.machine_memory,
         "checkpoints": dataclasses.asdict(plan.disk),
         "warnings": plan.warnings(),
@@ -282,13 +285,27 @@ def _free(path: str) -> int | None:
     return shutil.disk_usage(path).free
 
 
+def _recomputing(config: PretrainingConfig) -> PretrainingConfig:
+    return dataclasses.replace(config, recompute_grad=True)
+
+
+def _bytes_of(memory: MemoryEstimate | None) -> dict[str, int] | None:
+    if memory is None:
+        return None
+    return {**dataclasses.asdict(memory), "total": memory.total}
+
+
 def _memory_warning(plan: Plan) -> str:
     config, have = plan.config, plan.machine_memory
     batch, parts = config.train_batch_size, config.gradient_accumulation_steps
+    needed, other = plan.memory, "of an accelerator, compare its own"
+    if plan.recomputed:
+        needed, config = plan.recomputed, _recomputing(config)
+        other = f"an accelerator needs {plan.memory.total / 2**30:.1f}"
     text = (
-        f"{plan.memory.total / 2**30:.1f} GiB of memory are needed at"
+        f"{needed.total / 2**30:.1f} GiB of memory are needed at"
         f" train_batch_size {batch}, and this machine has {have / 2**30:.1f};"
-        " of an accelerator, compare its own"
+        f" {other}"
     )
     while batch % (2 * parts) == 0:
         parts *= 2

@@ -176,11 +176,14 @@ def _space_lines(plan: Plan) -> list[str]:
 
 
 def _recomputation_lines(plan: Plan) -> list[str]:
-    if not plan.config.recompute_grad:
+    if plan.recomputed is None:
         return []
+    total = _bytes(plan.recomputed.total)
     return [
-        _row("", "activations inside blocks are computed again, not kept"),
-        _row("", "(recompute_grad; about 1.4 times the time of a step)"),
+        _row("", f"without an accelerator: about {total}, as activations are"),
+        _row(
+            "", "computed again, in about 1.4 times the time (recompute_grad)"
+        ),
     ]
 
 

@@ -148,7 +148,7 @@ class FullTokenizer:
             and len(word) <= MEMO_WORD_LENGTH
             and not (lower and word != word.lower())
         ]
-        return words[:MEMO_ENTRIES]
+        return words[: MEMO_ENTRIES // 2]  # There must be room for others.
 
     def _tokenize_word(self, word: str) -> tuple[str, ...]:
         tokens = self.basic_tokenizer.split_word(word)

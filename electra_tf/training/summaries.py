@@ -53,18 +53,27 @@ class TensorBoard:
     """
 
     def __init__(self, directory: str, name: str, resume_step: int) -> None:
-        """Opens a writer for a run that continues from `resume_step`."""
+        """Opens a writer; nothing is written before the first row.
+
+        Args:
+          directory: the run's.
+          name: of what is measured, such as "train".
+          resume_step: where the run continues; 0 for a new one.
+        """
         self._writer = tf.summary.create_file_writer(
             os.path.join(directory, TENSORBOARD_DIR, name)
         )
-        # Twice: the first start that TensorBoard meets is a run's beginning
-        # and drops nothing; runs of earlier versions have none.
-        for _ in range(2):
-            self._write_start(resume_step + 1)
-        self._writer.flush()
+        self._resume_step = resume_step
+        self._started = False
 
     def write(self, step: int, values: dict[str, Any]) -> None:
         """Writes the numbers among `values` under their names."""
+        if not self._started:
+            # Twice: the first start that TensorBoard meets is a run's beginning
+            # and drops nothing; runs of earlier versions have none.
+            for _ in range(2):
+                self._write_start(self._resume_step + 1)
+            self._started = True
         with self._writer.as_default():
             for name, value in values.items():
                 if isinstance(value, int | float):

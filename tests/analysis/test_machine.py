@@ -15,29 +15,45 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def limits(monkeypatch, tmp_path):
-    """Writes what the cgroup files say."""
+def cgroups(monkeypatch, tmp_path):
+    """Makes up the system's tree of groups and where the process is in it."""
 
-    def write(*texts):
-        paths = []
-        for i, text in enumerate(texts):
-            paths.append(tmp_path / f"limit_{i}")
-            paths[-1].write_text(text)
-        missing = tmp_path / "missing"
-        monkeypatch.setattr(machine, "_LIMITS", (*paths, missing))
+    def write(own, **limits):
+        (tmp_path / "own").write_text(own)
+        for path, limit in limits.items():
+            file = tmp_path / "tree" / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{limit}\n")
+        monkeypatch.setattr(machine, "_CGROUPS", str(tmp_path / "tree"))
+        monkeypatch.setattr(machine, "_OWN_CGROUPS", str(tmp_path / "own"))
 
     return write
 
 
-def test_without_a_limit_it_is_the_whole_machine(limits):
+def test_without_a_limit_it_is_the_whole_machine(cgroups):
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for texts in ((), ("max\n",), (str(1 << 62),)):
-        limits(*texts)
+    for own, limits in (
+        ("", {}),
+        ("0::/\n", {"memory.max": "max"}),
+        ("0::/job\n", {"job/memory.max": 1 << 62}),
+    ):
+        cgroups(own, **limits)
         assert machine.machine_memory() == whole
     assert 0 < machine.free_memory() <= whole
 
 
-def test_a_containers_limit_counts(limits):
-    limits("max\n", "12345678\n")
+@pytest.mark.parametrize(
+    ("own", "path"),
+    [
+        ("0::/\n", "memory.max"),
+        ("0::/user/job\n", "user/job/memory.max"),
+        ("0::/user/job\n", "user/memory.max"),
+        ("4:cpu:/\n5:memory:/c\n", "memory/c/memory.limit_in_bytes"),
+        ("4:cpu:/\n5:memory:/c\n", "memory/memory.limit_in_bytes"),
+    ],
+)
+def test_a_limit_of_a_group_or_one_above_counts(cgroups, own, path):
+    others = {"user/other/memory.max": 1, "memory/d/memory.limit_in_bytes": 1}
+    cgroups(own, **others, **{path: 12345678})
     assert machine.machine_memory() == 12345678
     assert machine.free_memory() == 12345678

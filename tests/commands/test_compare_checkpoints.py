@@ -270,6 +270,7 @@ def test_mistakes_have_status_two(compare, tmp_path, arguments, message):
         (["A"], "give two checkpoints"),
         (["A", "B", "--expect=x.npz"], "give two checkpoints"),
         (["A", "B", "--text=t", "--records=r"], "not both"),
+        (["A", "B", "--records=r", "--max_seq_length=9"], "of their own"),
         (["A", "B", "--tolerance=-1"], "--tolerance"),
         (["A", "B", "--allow_missing=("], "regular expression"),
         (["A", "B", "--max_seq_length=4"], "--max_seq_length must be"),

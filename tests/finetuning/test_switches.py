@@ -47,7 +47,9 @@ def test_a_small_machine_recomputes_and_gets_the_same_weights(
     monkeypatch.setattr(recomputation, "machine_memory", lambda: 1 << 20)
     said = []
     monkeypatch.setattr(
-        recomputation.logging, "warning", lambda text, *_: said.append(text)
+        recomputation.logging,
+        "log_first_n",
+        lambda level, text, count, *_: said.append(text),
     )
     run(config_of(overwrite=True))
     assert len(said) == 1 and "computed again" in said[0]

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """When activations are computed again instead of kept."""
 
-import types
-
 import pytest
 import tensorflow as tf
 
+from configure import pretraining_flags
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.analysis.memory import pretraining_memory
+from electra_tf.modeling.encoder import Encoder
+from electra_tf.pretraining import build
 from electra_tf.training import recomputation
 
 GIB = 1 << 30
@@ -23,7 +24,9 @@ def machine(monkeypatch):
         warnings = []
         monkeypatch.setattr(recomputation, "machine_memory", lambda: memory)
         monkeypatch.setattr(
-            recomputation.logging, "warning", lambda *a: warnings.append(a[0])
+            recomputation.logging,
+            "log_first_n",
+            lambda level, text, count, *_: warnings.append(text),
         )
         monkeypatch.setattr(
             tf.config,
@@ -83,10 +86,39 @@ def test_the_hparam_can_be_left_to_the_machine_in_every_way():
         assert config.recompute_grad is None
     config = FinetuningConfig.create("model", "data", recompute_grad="true")
     assert config.recompute_grad is True
+    given = ["run", "--data-dir=data", "--model-name=model"]
+    given.append('--hparams={"recompute_grad": true}')
+    for flag, expected in (("none", None), ("false", False), ("1", True)):
+        argv = [*given, f"--recompute_grad={flag}"]
+        parsed, _ = pretraining_flags.parse_pretraining_args(argv)
+        assert parsed.recompute_grad is expected
 
 
-def test_devices_share_a_batch(monkeypatch):
-    assert recomputation.rows_of_a_device(7) == 7
-    both = types.SimpleNamespace(num_replicas_in_sync=2)
-    monkeypatch.setattr(tf.distribute, "get_strategy", lambda: both)
-    assert recomputation.rows_of_a_device(7) == 4
+def test_nothing_is_said_where_nothing_is_trained(machine):
+    warnings = machine(GIB)
+    assert not decided(do_train=False, do_eval=True) and not warnings
+
+
+def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
+    assert recomputation.rows_of_a_machine(7) == 7
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+    with strategy.scope():
+        assert recomputation.rows_of_a_machine(7) == 7
+
+    class Workers(tf.distribute.MultiWorkerMirroredStrategy):
+        num_replicas_in_sync = 2
+
+        def __init__(self):  # Waits for no other worker.
+            pass
+
+    monkeypatch.setattr(tf.distribute, "get_strategy", Workers)
+    assert recomputation.rows_of_a_machine(7) == 4
+
+
+def test_the_model_of_a_run_computes_as_decided(machine, tiny_config):
+    for memory, expected in ((1 << 20, True), (1 << 50, False)):
+        machine(memory)
+        model = build.build_model(tiny_config())
+        encoders = [m for m in model.submodules if isinstance(m, Encoder)]
+        assert len(encoders) == 2
+        assert all(e.computation.recompute is expected for e in encoders)
