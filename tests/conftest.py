@@ -137,25 +137,29 @@ def tiny_config(tmp_path, tiny_vocab):
 
 
 @pytest.fixture(scope="session")
-def finished_runs(tmp_path_factory, tiny_vocab):
+def tiny_finetuning(tiny_vocab):
+    """Hparams of a tiny model that is fine-tuned from fresh weights."""
+    return {
+        "vocab_file": tiny_vocab,
+        "vocab_size": 200,
+        "embedding_size": 8,
+        "init_checkpoint": None,
+        "model_hparam_overrides": {
+            "hidden_size": 16,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "intermediate_size": 32,
+            "max_position_embeddings": 64,
+        },
+    }
+
+
+@pytest.fixture(scope="session")
+def finished_runs(tmp_path_factory, tiny_finetuning):
     """From a room's weights and settings to its `finetuned_folder`."""
 
     def factory(draw, labels=None, **settings):
-        settings = {
-            "vocab_file": tiny_vocab,
-            "vocab_size": 200,
-            "embedding_size": 8,
-            "max_seq_length": 48,
-            "init_checkpoint": None,
-            "model_hparam_overrides": {
-                "hidden_size": 16,
-                "num_hidden_layers": 2,
-                "num_attention_heads": 2,
-                "intermediate_size": 32,
-                "max_position_embeddings": 64,
-            },
-            **settings,
-        }
+        settings = {**tiny_finetuning, "max_seq_length": 48, **settings}
         made = {}
 
         def make(name, fresh=False, **hparams):

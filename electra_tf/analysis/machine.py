@@ -3,6 +3,7 @@
 """How much memory the machine has for a process, and has free."""
 
 import os
+import pathlib
 
 _CGROUPS = "/sys/fs/cgroup"
 _OWN_CGROUPS = "/proc/self/cgroup"
@@ -52,24 +53,21 @@ def _container_limits() -> list[int]:
 
 def _limit_files() -> list[str]:
     """Files that hold a limit, of the process's groups and those above."""
-    groups = {"memory.max": "/", "memory/memory.limit_in_bytes": "/"}
+    v2, v1 = ("", "memory.max"), ("memory", "memory.limit_in_bytes")
+    groups = dict.fromkeys((v2, v1), pathlib.PurePosixPath("/"))
     try:
         with open(_OWN_CGROUPS) as file:
             for line in file:
-                _, kinds, group = line.rstrip("\n").split(":", 2)
-                if not kinds:  # v2
-                    groups["memory.max"] = group
+                _, kinds, path = line.rstrip("\n").split(":", 2)
+                group = pathlib.PurePosixPath(path)
+                if not kinds:
+                    groups[v2] = group
                 elif "memory" in kinds.split(","):
-                    groups["memory/memory.limit_in_bytes"] = group
+                    groups[v1] = group
     except (OSError, ValueError):
         pass
-    files = []
-    for place, group in groups.items():
-        folder, name = os.path.split(place)
-        while True:
-            inner = os.path.join(_CGROUPS, folder, group.strip("/"), name)
-            files.append(inner)
-            if group.strip("/") == "":
-                break
-            group = os.path.dirname(group.rstrip("/"))
-    return files
+    return [
+        os.path.join(_CGROUPS, folder, str(level).lstrip("/"), name)
+        for (folder, name), group in groups.items()
+        for level in (group, *group.parents)
+    ]

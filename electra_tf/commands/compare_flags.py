@@ -82,10 +82,12 @@ def _add_input_flags(parser: flags.FrontDoorParser) -> None:
             "wordpieces per example (default: 128, or what the models have"
             " positions for)",
         ),
-        ("num_examples", 32, "examples (default: 32)"),
-        ("seed", 0, "of masked positions and replacements (default: 0)"),
+        ("num_examples", 32, "examples"),
+        ("seed", 0, "of masked positions and replacements"),
     )
     for name, default, text in numbers:
+        if default is not None:
+            text += f" (default: {default})"
         flags.add_flag(
             inputs,
             name,

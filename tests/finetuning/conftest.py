@@ -11,28 +11,18 @@ WORDS = ["the", "of", "and", "in", "to"]
 
 
 @pytest.fixture
-def finetuning_config(tmp_path, tiny_vocab):
+def finetuning_config(tmp_path, tiny_finetuning):
     """A factory of tiny `FinetuningConfig`s over `tmp_path`."""
 
     def make(*task_names, data_dir=None, **hparams):
         from configure.finetuning import FinetuningConfig
 
         settings = {
-            "vocab_file": tiny_vocab,
-            "vocab_size": 200,
-            "embedding_size": 8,
+            **tiny_finetuning,
             "max_seq_length": 32,
             "train_batch_size": 4,
             "eval_batch_size": 4,
             "predict_batch_size": 4,
-            "init_checkpoint": None,
-            "model_hparam_overrides": {
-                "hidden_size": 16,
-                "num_hidden_layers": 2,
-                "num_attention_heads": 2,
-                "intermediate_size": 32,
-                "max_position_embeddings": 64,
-            },
         }
         if task_names:
             settings["task_names"] = list(task_names)
@@ -100,7 +90,7 @@ def cola(write_task):
 
 
 @pytest.fixture
-def config_of(finetuning_config, sst):
+def config_of(finetuning_config, tiny_finetuning, sst):
     """A factory of configurations to run on the made-up rows of SST."""
 
     def make(**hparams):
@@ -108,11 +98,8 @@ def config_of(finetuning_config, sst):
             "learning_rate": 1e-3,
             "log_every_n_steps": 3,
             "model_hparam_overrides": {
-                "hidden_size": 16,
+                **tiny_finetuning["model_hparam_overrides"],
                 "num_hidden_layers": 1,
-                "num_attention_heads": 2,
-                "intermediate_size": 32,
-                "max_position_embeddings": 64,
             },
             **hparams,
         }
