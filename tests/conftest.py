@@ -5,8 +5,10 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 
+import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -95,6 +97,47 @@ def reference_dir() -> pathlib.Path:
 def golden_dir(reference_dir: pathlib.Path) -> pathlib.Path:
     """Numbers recorded from the original implementation."""
     return reference_dir / "golden"
+
+
+# Biases on which no loss depends, so that their gradients are rounding noise:
+# an attention key's adds the same to a query's scores of all keys, a start's
+# (`dense`) and an end's (`dense_1`) the same to the logits of all positions,
+# and softmax takes out what is added to all.
+NOISE = re.compile(
+    r"/attention/self/key/bias$"
+    r"|^task_specific/(squad|squadv1|newsqa|triviaqa)/dense(_1)?/bias$"
+)
+
+
+@pytest.fixture(scope="session")
+def is_noise():
+    """Whether a variable's true gradient is zero, by its name."""
+    return lambda name: NOISE.search(name) is not None
+
+
+@pytest.fixture(scope="session")
+def assert_gradients(is_noise):
+    """Asserts that gradients by name equal recorded ones."""
+
+    def check(gradients, recorded, recorded_norm):
+        import tensorflow as tf
+
+        assert set(gradients) == set(recorded)
+        norm = float(tf.linalg.global_norm(list(gradients.values())))
+        np.testing.assert_allclose(norm, recorded_norm, rtol=1e-5)
+        for name, gradient in gradients.items():
+            gradient = tf.convert_to_tensor(gradient).numpy()
+            size = np.linalg.norm(recorded[name])
+            if is_noise(name):
+                # Nothing makes both equal. At most 2e-8 with any processor's
+                # kernels; the smallest gradient that is not noise has 1.6e-4.
+                assert np.linalg.norm(gradient) <= 1e-6 * norm, name
+                assert size <= 1e-6 * norm, name
+            else:
+                error = np.linalg.norm(gradient - recorded[name])
+                assert error <= 1e-5 * max(size, 1e-3 * norm), name
+
+    return check
 
 
 @pytest.fixture(scope="session")
