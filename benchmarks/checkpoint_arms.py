@@ -56,22 +56,24 @@ def _ours(spec, kind):
 
     arm = pretraining_ours.Arm(spec)
     variables = arm._model.trainable_variables
-    from electra_tf.checkpoints import native, tf1_writer
+    from electra_tf.checkpoints import find_checkpoint, tf2
     from electra_tf.checkpoints.formats import open_weights
-    from electra_tf.checkpoints.huggingface_writer import write_huggingface
+    from electra_tf.checkpoints.huggingface import write_huggingface
     from electra_tf.checkpoints.restore import assign
     from electra_tf.checkpoints.weights import ModelWeights
 
-    weights = ModelWeights(native.variables_by_name(variables), 0, "model")
+    weights = ModelWeights(tf2.variables_by_name(variables), 0, "model")
 
     def prefix_in(folder):
         return os.path.join(folder, "model.ckpt-0")
 
     def save(folder):
         if kind == "tf1":
-            tf1_writer.write_tf1(weights, prefix_in(folder), overwrite=True)
+            find_checkpoint.write_tf1(
+                weights, prefix_in(folder), overwrite=True
+            )
         elif kind == "native":
-            native.write_native(weights, prefix_in(folder), overwrite=True)
+            tf2.write_native(weights, prefix_in(folder), overwrite=True)
         else:
             write_huggingface(
                 weights,

@@ -55,7 +55,7 @@ def weights_of(args):
 
 
 def run(step, args):
-    from electra_tf.checkpoints import native, tf1
+    from electra_tf.checkpoints import tf1, tf2
 
     first, second, third = (
         os.path.join(args.folder, name, "model.ckpt-1234")
@@ -64,9 +64,9 @@ def run(step, args):
     if step == "random_to_tf1":
         tf1.write_tf1(weights_of(args), first, overwrite=True)
     elif step == "tf1_to_native":
-        native.write_native(tf1.open_tf1(first), second, overwrite=True)
+        tf2.write_native(tf1.open_tf1(first), second, overwrite=True)
     elif step == "native_to_tf1":
-        tf1.write_tf1(native.open_native(second), third, overwrite=True)
+        tf1.write_tf1(tf2.open_native(second), third, overwrite=True)
     elif step == "verify":
         source, result = weights_of(args), tf1.open_tf1(third)
         assert result.specs == source.specs

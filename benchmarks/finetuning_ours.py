@@ -70,7 +70,7 @@ class Arm(tensorflow_arm.TensorFlowArm):
         import orbit
         import tensorflow as tf
 
-        from electra_tf.finetuning import build, scoring, steps
+        from electra_tf.finetuning import build, scoring
 
         train = self._batches("train")
         self._dev = self._batches("dev", by_length=True)
@@ -81,7 +81,7 @@ class Arm(tensorflow_arm.TensorFlowArm):
                 self._model.compute(features, training, seed)
             )
 
-        self._train = steps.FinetuningLoop(
+        self._train = scoring.FinetuningLoop(
             element_spec=train.element_spec,
             parts=1,
             compute=compute,
@@ -96,7 +96,7 @@ class Arm(tensorflow_arm.TensorFlowArm):
             strategy=strategy,
             step_values=lambda features, outputs: {},
         )
-        self._predict = steps.PredictLoop(
+        self._predict = scoring.PredictLoop(
             task_names=("sst",),
             batch_size=self._work["batch"],
             compute=compute,

@@ -113,7 +113,7 @@ class Arm:
         import orbit
 
         from electra_tf.finetuning import build, scoring
-        from electra_tf.finetuning.steps import FinetuningLoop
+        from electra_tf.finetuning.scoring import FinetuningLoop
 
         batches, num_steps = preprocessor.prepare_train()
         dataset = batches(seed=0)

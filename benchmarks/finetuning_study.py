@@ -114,7 +114,7 @@ def fine_tune(args, way, task, hparams):
 
 def read_results(found, task):
     """The main figure's name and its value in each trial."""
-    from electra_tf.evaluation.trials import main_figure
+    from electra_tf.metrics.trials import main_figure
 
     figures = [trial["results"][task] for trial in found["trials"]]
     name = main_figure(list(figures[0]))
@@ -124,7 +124,7 @@ def read_results(found, task):
 
 def compare(first, second):
     """Difference of two means, and its size in standard errors (Welch)."""
-    from electra_tf.evaluation.trials import describe
+    from electra_tf.metrics.trials import describe
 
     one, two = describe(first), describe(second)
     error = math.sqrt(one.std**2 / len(first) + two.std**2 / len(second))

@@ -26,10 +26,10 @@ def make(folder, spec):
     import tensorflow as tf
 
     from configure.finetuning import FinetuningConfig
-    from electra_tf.checkpoints import huggingface_writer, native
+    from electra_tf.checkpoints import huggingface, tf2
     from electra_tf.checkpoints.formats import open_weights
     from electra_tf.export import saved_model
-    from electra_tf.export.modules import make_task_module
+    from electra_tf.export.saved_model import make_task_module
     from electra_tf.finetuning.model import FinetuningModel
     from electra_tf.finetuning.registry import get_tasks
     from electra_tf.prediction.loading import load_finetuned
@@ -56,11 +56,11 @@ def make(folder, spec):
     checkpointing.write_config(run, config.to_json())
     shutil.copyfile(spec["vocab_file"], os.path.join(run, "vocab.txt"))
     prefix = os.path.join(run, "model.ckpt-1")
-    state = native.checkpoint_state(
+    state = tf2.checkpoint_state(
         model.variables, None, tf.Variable(1, dtype=tf.int64)
     )
     tf.train.Checkpoint(**state).write(prefix)
-    native.record_newest(run, [prefix])
+    tf2.record_newest(run, [prefix])
 
     loaded = load_finetuned(run)
     served = {
@@ -70,7 +70,7 @@ def make(folder, spec):
         for name, rows in SERVED.items()
     }
     theirs = os.path.join(folder, "huggingface")
-    huggingface_writer.write_huggingface(
+    huggingface.write_huggingface(
         open_weights(prefix), theirs, drop_unrepresentable=True
     )
     dense = loaded.model.heads[0].dense

@@ -31,7 +31,7 @@ class Arm(tensorflow_arm.TensorFlowArm):
 
         from configure.pretraining import PretrainingConfig
         from electra_tf.pretraining import build
-        from electra_tf.training.loss_scale import LossScale
+        from electra_tf.training.loop import LossScale
 
         super().__init__(spec["hparams"].get("threads") or spec["threads"])
         self._work = spec["work"]

@@ -70,7 +70,7 @@ with open(answered, "w", encoding="utf-8") as file:
 def read_questions(task, path, limit):
     """Returns the first examples of a SQuAD file, and their contexts."""
     from electra_tf.data import storage
-    from electra_tf.finetuning.question_answering import examples, reading
+    from electra_tf.finetuning.question_answering import examples
 
     with storage.open_file(path, "rb") as file:
         document = json.loads(file.read().decode("utf-8-sig"))
@@ -81,7 +81,7 @@ def read_questions(task, path, limit):
         for _ in paragraph["qas"]
     ]
     found = []
-    for raw in reading.read_squad(path, task.row_report):
+    for raw in examples.read_squad(path, task.row_report):
         found.append(
             examples.make_example(
                 raw.fields,
@@ -99,7 +99,7 @@ def read_questions(task, path, limit):
 
 def evaluate(loaded, index, questions, batch_size):
     """Answers the questions in Python; returns the scorer."""
-    from electra_tf.prediction.running import head_function, run_in_batches
+    from electra_tf.prediction.batch_runner import head_function, run_in_batches
 
     task = loaded.tasks[index]
     config = task.config
@@ -171,8 +171,8 @@ def cause(served, best, final, odds, threshold):
 
 def score(task, questions, predictions, odds):
     """Returns exact match and F1, from 0 to 100."""
-    from electra_tf.evaluation import mrqa, squad
-    from electra_tf.evaluation.questions import Question
+    from electra_tf.metrics import mrqa, squad
+    from electra_tf.metrics.questions import Question
 
     asked = [Question(q.key, q.answers) for q in questions]
     if task.v2:
@@ -240,8 +240,7 @@ def compare_lists(questions, scorer, answers):
 
 def run(arguments):
     """Compares; returns what is written."""
-    from electra_tf.export.modules import make_task_module
-    from electra_tf.export.saved_model import export
+    from electra_tf.export.saved_model import export, make_task_module
     from electra_tf.prediction.loading import load_finetuned
 
     settings = {}

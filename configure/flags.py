@@ -8,8 +8,11 @@ Every flag is accepted with dashes or underscores. Booleans take `--flag`,
 
 import argparse
 import errno
+import functools
+import inspect
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -17,9 +20,73 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from absl import app, logging
 from absl.flags import argparse_flags
 
-from configure import field_notes, hparams
+from configure import hparams
 from configure.errors import UserError
 from configure.saved_config import NAMES, Config, SavedConfig
+
+# Reads a config class's comments, so that `--help` says what the code says.
+
+_SECTION = re.compile(r"^    # -{4} (?P<title>.+) -{4}$")
+_COMMENT = re.compile(r"^    # (?P<text>.*)$")
+_FIELD = re.compile(r"^    (?P<name>[a-z]\w*): ")
+
+
+class Section(NamedTuple):
+    """One headed group of fields.
+
+    Attributes:
+      title: the heading.
+      intro: text below the heading, may be empty.
+      notes: field name to its comment, in the order declared.
+    """
+
+    title: str
+    intro: str
+    notes: dict[str, str]
+
+
+@functools.cache
+def read_sections(config_class: type[Any]) -> tuple[Section, ...]:
+    """Returns the sections of a config class.
+
+    Args:
+      config_class: a dataclass whose source can be read.
+
+    Returns:
+      Its sections, in the order of the source. Without source (a frozen
+      application) there are none.
+    """
+    try:
+        lines = inspect.getsource(config_class).splitlines()
+    except (OSError, TypeError):
+        return ()
+    sections: list[Section] = []
+    pending: list[str] = []
+    below_heading = False
+    for line in lines:
+        if heading := _SECTION.match(line):
+            sections.append(Section(heading["title"], "", {}))
+            pending, below_heading = [], True
+        elif not sections:
+            continue
+        elif comment := _COMMENT.match(line):
+            if below_heading:
+                last = sections[-1]
+                intro = f"{last.intro} {comment['text']}".strip()
+                sections[-1] = last._replace(intro=intro)
+            else:
+                pending.append(comment["text"])
+        else:
+            below_heading = False
+            if field := _FIELD.match(line):
+                _, _, trailing = line.partition("  # ")
+                note = " ".join([*pending, trailing]).strip()
+                sections[-1].notes[field["name"]] = note
+                pending = []
+            elif line.startswith("    def "):
+                break
+    return tuple(sections)
+
 
 Parsed = TypeVar("Parsed")
 
@@ -380,9 +447,9 @@ def add_hparam_flags(
     added = set(skip)
     types = config_class.field_types()
     defaults = config_class.default_hparams()
-    sections = field_notes.read_sections(config_class)
+    sections = read_sections(config_class)
     left = {name: "" for name in types}
-    for section in [*sections, field_notes.Section("Other", "", left)]:
+    for section in [*sections, Section("Other", "", left)]:
         group = parser.add_argument_group(section.title, section.intro or None)
         for name, note in section.notes.items():
             if name in added or name not in types:

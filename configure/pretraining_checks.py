@@ -9,7 +9,7 @@ from typing import Any
 
 from configure import hparams as hparam_rules
 from configure.errors import UserError
-from configure.training_switches import check_switches
+from configure.hparams import check_switches
 
 if typing.TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig

@@ -226,7 +226,7 @@ def finished_runs(tmp_path_factory, tiny_finetuning):
 def _write_run(directory, task, draw, settings):
     """Writes what a finished trial leaves; `draw` sets the weights."""
     from configure.finetuning import FinetuningConfig
-    from electra_tf.checkpoints import native
+    from electra_tf.checkpoints import tf2
     from electra_tf.checkpoints.weights import ModelWeights
     from electra_tf.finetuning.model import FinetuningModel
     from electra_tf.finetuning.registry import get_tasks
@@ -246,8 +246,8 @@ def _write_run(directory, task, draw, settings):
     )
     model = FinetuningModel(config, get_tasks(config))
     draw(model.variables)
-    weights = ModelWeights(native.variables_by_name(model.variables), 7, folder)
-    native.write_native(weights, os.path.join(folder, "model.ckpt-7"))
+    weights = ModelWeights(tf2.variables_by_name(model.variables), 7, folder)
+    tf2.write_native(weights, os.path.join(folder, "model.ckpt-7"))
     checkpointing.write_config(folder, config.to_json())
     shutil.copy(config.vocab_file, os.path.join(folder, "vocab.txt"))
     return folder

@@ -21,7 +21,7 @@ Differs, so that the result is what is computed here:
 import dataclasses
 from typing import Any
 
-from configure.generator_kind import GeneratorKind, generator_kind
+from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.analysis import matrix_products
 from electra_tf.analysis.matrix_products import ForwardPass, Product
 from electra_tf.analysis.parameters import encoder_sizes, generator_sizes

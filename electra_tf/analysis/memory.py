@@ -11,7 +11,7 @@ sum, mostly within 1.1.
 import dataclasses
 from typing import Any
 
-from configure.generator_kind import GeneratorKind, generator_kind
+from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.analysis.parameters import (
     encoder_sizes,
     generator_sizes,

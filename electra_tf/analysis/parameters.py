@@ -5,7 +5,7 @@
 import dataclasses
 from typing import Any
 
-from configure.generator_kind import GeneratorKind, generator_kind
+from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 

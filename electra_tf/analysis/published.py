@@ -11,7 +11,7 @@ counts a run in that way, so that it can stand beside the others.
 import dataclasses
 from typing import Any
 
-from configure.generator_kind import GeneratorKind, generator_kind
+from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.analysis.flops import pretraining_step_flops
 from electra_tf.analysis.parameters import encoder_sizes, generator_sizes
 

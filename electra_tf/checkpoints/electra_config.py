@@ -18,7 +18,7 @@ import tensorflow as tf
 from configure import hparams as hparam_rules
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints.hparams_check import (
+from electra_tf.checkpoints.infer_config import (
     MODEL_HPARAMS,
     as_config,
     encoder_config,

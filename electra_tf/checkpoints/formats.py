@@ -7,8 +7,11 @@ import os
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints import bert, electra_config, native, tf1
-from electra_tf.checkpoints.prefixes import checkpoints_in, find_checkpoint
+from electra_tf.checkpoints import electra_config, tf1, tf2
+from electra_tf.checkpoints.find_checkpoint import (
+    checkpoints_in,
+    find_checkpoint,
+)
 from electra_tf.checkpoints.weights import Weights
 
 # Files that hold a Hugging Face model's weights; `.bin` and the sharded forms
@@ -69,8 +72,8 @@ def open_weights(path: str) -> Weights:
         return huggingface.open_huggingface(folder or ".")
     prefix = find_checkpoint(path)
     opening = {
-        "native": native.open_native,
-        "bert": bert.open_bert,
+        "native": tf2.open_native,
+        "bert": tf1.open_bert,
         "tf1": tf1.open_tf1,
     }
     weights = opening[kind](prefix)
@@ -84,7 +87,7 @@ def open_weights(path: str) -> Weights:
 
 
 def _detect_tensorflow(prefix: str) -> str:
-    if native.is_native(prefix):
+    if tf2.is_native(prefix):
         return "native"
     shapes = tf1.load_reader(prefix).get_variable_to_shape_map()
     if tf1.OBJECT_GRAPH in shapes:
@@ -94,7 +97,7 @@ def _detect_tensorflow(prefix: str) -> str:
             " a TF1 checkpoint of the original (or of BERT), one of this"
             " project's, or a Hugging Face folder."
         )
-    return "bert" if bert.is_bert(shapes) else "tf1"
+    return "bert" if tf1.is_bert(shapes) else "tf1"
 
 
 def _is_weights_file(path: str) -> bool:

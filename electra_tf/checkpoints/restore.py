@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints.native import variables_by_name
-from electra_tf.checkpoints.shape_hints import shape_hint
+from electra_tf.checkpoints.infer_config import shape_hint
+from electra_tf.checkpoints.tf2 import variables_by_name
 from electra_tf.checkpoints.weights import Weights
 
 _MOST_LINES = 8

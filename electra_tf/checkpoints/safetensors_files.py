@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Safetensors files: read whole or in shards, written tensor by tensor."""
 
+import abc
 import json
 import os
 import sys
@@ -12,16 +13,148 @@ import numpy as np
 import safetensors
 
 from configure.errors import UserError
-from electra_tf.checkpoints.pytorch_file import TorchFile
-from electra_tf.checkpoints.stored_tensors import (
-    INDEX,
-    SINGLE,
-    TORCH,
-    WEIGHT_FILES,
-    StoredTensors,
-    read_json,
-)
 from electra_tf.checkpoints.weights import TensorSpec
+
+# Tensors of a Hugging Face folder, whatever file they are in.
+
+SINGLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+TORCH = "pytorch_model.bin"
+TORCH_INDEX = "pytorch_model.bin.index.json"
+WEIGHT_FILES = (SINGLE, INDEX, TORCH, TORCH_INDEX)
+
+NARROW = {"F16": "float16", "BF16": "bfloat16", "F64": "float64"}
+
+
+class StoredTensors(abc.ABC):
+    """The tensors of a folder under the names they have there.
+
+    Attributes:
+      path: the file they come from, for messages.
+      shapes: by name.
+      dtypes: by name, as safetensors writes them ("F32", "BF16").
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.dtypes: dict[str, str] = {}
+
+    @abc.abstractmethod
+    def _read(self, name: str) -> np.ndarray:
+        """Returns a tensor as stored."""
+
+    def read(self, name: str) -> np.ndarray:
+        """Reads one tensor.
+
+        Args:
+          name: one of `shapes`.
+
+        Returns:
+          float32; narrower floats are widened, which loses nothing.
+
+        Raises:
+          UserError: if it is not of a floating type or cannot be read.
+        """
+        if self.dtypes[name] != "F32" and self.dtypes[name] not in NARROW:
+            raise UserError(
+                f"{self.path}: {name} is stored as {self.dtypes[name]};"
+                " expected F32, F16 or BF16. Save the model without"
+                " quantization."
+            )
+        return np.asarray(self._read(name), np.float32, order="C")
+
+    def conversions(self) -> dict[str, str]:
+        """Says which tensors are not given as they are stored."""
+        notes = {}
+        for code, dtype in NARROW.items():
+            count = sum(1 for stored in self.dtypes.values() if stored == code)
+            if count:
+                notes[f"{dtype} values"] = (
+                    f"{count} {dtype} tensors are given as float32"
+                )
+        return notes
+
+
+def read_json(path: str) -> dict[str, Any]:
+    """Reads a JSON object.
+
+    Args:
+      path: of a text file in UTF-8.
+
+    Returns:
+      The object.
+
+    Raises:
+      UserError: if it is missing or holds something else.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            value = json.load(file)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: not readable as JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: expected a JSON object.")
+    return value
+
+
+# PyTorch's `pytorch_model.bin`, read where PyTorch is installed.
+
+
+class TorchFile(StoredTensors):
+    """PyTorch unpickles it: tensors, nothing else.
+
+    Args:
+      path: of the file.
+
+    Raises:
+      UserError: if PyTorch is not there, or finds anything but tensors.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        try:
+            import torch
+        except ImportError as error:
+            raise UserError(
+                f"{path}: only PyTorch reads this file, and it is not"
+                " installed. Either `pip install torch`, or, where"
+                " transformers is installed, load the model and call"
+                f" save_pretrained, which writes {SINGLE}."
+            ) from error
+        self._tensors = _torch_load(torch, path)
+        for name, tensor in self._tensors.items():
+            if not hasattr(tensor, "shape"):
+                raise UserError(f"{path}: {name} is not a tensor.")
+            kind = str(tensor.dtype).removeprefix("torch.")
+            self.shapes[name] = tuple(tensor.shape)
+            codes = {dtype: code for code, dtype in NARROW.items()}
+            codes["float32"] = "F32"
+            self.dtypes[name] = codes.get(kind, kind)
+
+    def _read(self, name: str) -> np.ndarray:
+        return self._tensors[name].float().numpy()
+
+
+def _torch_load(torch: Any, path: str) -> dict[str, Any]:
+    """Unpickles tensors and nothing else, mapped where the file allows it."""
+    options = {"map_location": "cpu", "weights_only": True}
+    try:
+        try:
+            tensors = torch.load(path, mmap=True, **options)
+        except RuntimeError:  # files from before PyTorch 1.6
+            tensors = torch.load(path, **options)
+    except Exception as error:
+        # Damage shows as almost any exception of pickle, zip or PyTorch.
+        raise UserError(
+            f"{path}: PyTorch cannot read this file as tensors alone"
+            f" ({type(error).__name__}: {str(error).splitlines()[0]})."
+            " It is damaged, or holds other objects, which are not loaded."
+        ) from error
+    if not isinstance(tensors, dict):
+        raise UserError(f"{path}: expected a dictionary of tensors.")
+    return tensors
+
 
 _LFS_START = b"version https://git-lfs"
 

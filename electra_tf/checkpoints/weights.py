@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from configure.errors import UserError
+
 SLOT_SUFFIXES = ("/adam_m", "/adam_v")
 STEP_NAME = "global_step"
 
@@ -203,3 +205,249 @@ def without_optimizer(weights: Weights) -> Weights:
       A view of it.
     """
     return Selection(weights, lambda name: not name.endswith(SLOT_SUFFIXES))
+
+
+# One of the two networks out of a pre-training checkpoint.
+
+PARTS = ("all", "discriminator", "generator", "encoder")
+
+_ENCODER = "electra/"
+_SHARED_EMBEDDINGS = "electra/embeddings/"
+_SMALL_GENERATORS = ("generator/", "generator_ltr/", "generator_rtl/")
+_GENERATOR_HEADS = ("generator_predictions/", "cloze_predictions/")
+_DISCRIMINATOR_HEAD = "discriminator_predictions/"
+_TASK_HEADS = "task_specific/"
+
+
+def has_part(weights: Weights, part: str) -> bool:
+    """Whether a checkpoint holds a network, or all of it may be meant.
+
+    Args:
+      weights: the checkpoint.
+      part: one of `PARTS`.
+
+    Returns:
+      For "discriminator" false for a masked LM, which has none; the encoder
+      of a fine-tuned model counts as one. For "generator" true for a masked
+      LM.
+    """
+    encodes = _has(weights, f"{_ENCODER}encoder/")
+    generates = any(_has(weights, head) for head in _GENERATOR_HEADS)
+    if part == "discriminator":
+        judges = _has(weights, _DISCRIMINATOR_HEAD)
+        return encodes and (judges or not generates)
+    if part == "generator":
+        return generates
+    return part == "all" or encodes
+
+
+def select_part(weights: Weights, part: str) -> Weights:
+    """Takes a network out of a checkpoint.
+
+    Args:
+      weights: the checkpoint.
+      part: "all"; "discriminator"; "generator"; or "encoder", the
+        discriminator (or masked LM) without any head.
+
+    Returns:
+      A view: the network's variables with their slots, and the step. Tied
+      embeddings are in both parts. What is left out is in `dropped`.
+
+    Raises:
+      UserError: if the checkpoint does not hold it.
+    """
+    if part not in PARTS:
+        raise UserError(f"part {part!r}: expected one of {', '.join(PARTS)}.")
+    if part == "all":
+        return weights
+    return {
+        "discriminator": discriminator_part,
+        "generator": generator_part,
+        "encoder": _encoder_part,
+    }[part](weights)
+
+
+def discriminator_part(weights: Weights) -> Weights:
+    """Takes the discriminator; see `select_part`.
+
+    Args:
+      weights: the checkpoint.
+
+    Returns:
+      A view of it; fine-tuning heads stay with the encoder they sit on.
+    """
+    if not has_part(weights, "discriminator"):
+        found = _what_it_is(weights)
+        raise UserError(
+            f"{weights.path}: holds no discriminator: {found}. Choose another"
+            " checkpoint, or --part=generator (--part=encoder for the"
+            " transformer of a masked LM)."
+        )
+    prefixes = (_ENCODER, _DISCRIMINATOR_HEAD, _TASK_HEADS)
+    return _part(weights, "discriminator", lambda n: n.startswith(prefixes))
+
+
+def generator_part(weights: Weights) -> Weights:
+    """Takes the generator (or masked LM); see `select_part`.
+
+    Args:
+      weights: the checkpoint.
+
+    Returns:
+      A view of it. Where one network plays both parts, that is the generator.
+    """
+    if not has_part(weights, "generator"):
+        raise UserError(
+            f"{weights.path}: holds no generator: {_what_it_is(weights)}."
+            " Choose another checkpoint, or --part=discriminator."
+        )
+    scopes = [s for s in _SMALL_GENERATORS if _has(weights, s)]
+    prefixes = (*(scopes or [_ENCODER]), *_GENERATOR_HEADS)
+    if not all(_has(weights, f"{s}embeddings/") for s in scopes):
+        prefixes += (_SHARED_EMBEDDINGS,)
+    return _part(weights, "generator", lambda n: n.startswith(prefixes))
+
+
+def _encoder_part(weights: Weights) -> Weights:
+    if not has_part(weights, "encoder"):
+        raise UserError(
+            f"{weights.path}: holds no encoder of scope `electra`:"
+            f" {_what_it_is(weights)}."
+        )
+    return _part(weights, "encoder", lambda n: n.startswith(_ENCODER))
+
+
+def _part(
+    weights: Weights, part: str, belongs: Callable[[str], bool]
+) -> Weights:
+    selection = Selection(weights, lambda n: n == STEP_NAME or belongs(n))
+    selection.dropped |= {
+        name: f"not of the {part}"
+        for name in weights.specs
+        if name not in selection.specs
+    }
+    return selection
+
+
+def _has(weights: Weights, prefix: str) -> bool:
+    return any(
+        name.startswith(prefix) and not name.endswith(SLOT_SUFFIXES)
+        for name in weights.specs
+    )
+
+
+def _what_it_is(weights: Weights) -> str:
+    names = sorted({name.split("/")[0] for name in weights.shapes})
+    if _has(weights, _DISCRIMINATOR_HEAD):
+        kind = "a discriminator"
+    elif any(_has(weights, scope) for scope in _SMALL_GENERATORS):
+        kind = "a generator"
+    elif any(_has(weights, head) for head in _GENERATOR_HEADS):
+        kind = "a masked LM"
+    elif _has(weights, _TASK_HEADS):
+        kind = "a fine-tuned model"
+    else:
+        kind = "another model"
+    return f"it is {kind} (scopes {', '.join(names[:6]) or 'none'})"
+
+
+# A position table of another length.
+
+_TABLE = "position_embeddings"
+
+
+def extend_positions(weights: Weights, new_length: int) -> Weights:
+    """Lengthens or shortens every position table of a checkpoint.
+
+    A longer table keeps its rows and goes on with them from its start again
+    (position 512 starts as position 0 was), as a start for further training.
+    Adam slots of new rows are zero. A shorter table is cut.
+
+    Args:
+      weights: the checkpoint.
+      new_length: rows wanted, at least 1.
+
+    Returns:
+      A view of it; `hparams` follow where they state the length.
+
+    Raises:
+      UserError: if there is no table, or the length is below 1.
+    """
+    return _Extended(weights, new_length)
+
+
+def describe_extension(weights: Weights, new_length: int) -> str:
+    """Says what `extend_positions` does to a checkpoint, for a report.
+
+    Args:
+      weights: the checkpoint before.
+      new_length: rows wanted.
+
+    Returns:
+      One line.
+    """
+    old = max(weights.specs[name].shape[0] for name in _tables(weights))
+    if new_length == old:
+        return f"position tables have {old} rows already"
+    if new_length < old:
+        return (
+            f"position tables cut from {old} to {new_length} rows: longer"
+            " sequences no longer fit"
+        )
+    return (
+        f"position tables extended from {old} to {new_length} rows: rows"
+        f" {old} and up repeat the table from its start (their Adam slots are"
+        " zero); train before use"
+    )
+
+
+class _Extended(Weights):
+    """Changes the tables on the way."""
+
+    def __init__(self, source: Weights, length: int) -> None:
+        if length < 1:
+            raise UserError(
+                f"extend_positions is {length}; expected at least 1 row."
+            )
+        tables = _tables(source)
+        if not tables:
+            raise UserError(f"{source.path}: has no {_TABLE} to extend.")
+        specs = dict(source.specs)
+        for name in tables:
+            spec = specs[name]
+            specs[name] = TensorSpec((length, *spec.shape[1:]), spec.dtype)
+        super().__init__(
+            source.path,
+            source.kind,
+            specs,
+            source.dropped,
+            source.hparams,
+            source.vocab_file,
+        )
+        self._source = source
+        self._tables = frozenset(tables)
+        overrides = self.hparams.get("model_hparam_overrides")
+        if self.hparams:
+            self.hparams["model_hparam_overrides"] = {
+                **(overrides or {}),
+                "max_position_embeddings": length,
+            }
+
+    def read(self, name: str) -> np.ndarray:
+        """See the base class."""
+        value = self._source.read(name)
+        if name not in self._tables:
+            return value
+        length = self.specs[name].shape[0]
+        if name.endswith(SLOT_SUFFIXES):
+            new = np.zeros(self.specs[name].shape, value.dtype)
+            new[: len(value)] = value[:length]
+            return new
+        return value[np.arange(length) % len(value)]
+
+
+def _tables(weights: Weights) -> list[str]:
+    """Names of the tables and of their slots."""
+    suffixes = ("", *SLOT_SUFFIXES)
+    ends = tuple(f"/{_TABLE}{suffix}" for suffix in suffixes)
+    return [name for name in weights.specs if name.endswith(ends)]

@@ -10,8 +10,12 @@ from collections.abc import Iterator, Sequence
 from configure import flags
 from configure.errors import UserError
 from electra_tf.data import build_flags, storage
-from electra_tf.data.corpora import Corpus, list_sources, read_documents
-from electra_tf.data.text_reading import ReadingReport
+from electra_tf.data.corpora import (
+    Corpus,
+    ReadingReport,
+    list_sources,
+    read_documents,
+)
 from electra_tf.text import vocab_builder
 
 

@@ -14,13 +14,15 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from configure import flags, hparams
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.analysis.difference_report import (
+from electra_tf.compare.differences import TensorDifference, compare_tensors
+from electra_tf.compare.forward import ForwardDifference
+from electra_tf.compare.report import (
     absences,
     forward_table,
     not_compared_table,
@@ -30,14 +32,140 @@ from electra_tf.analysis.difference_report import (
     verdict,
     worst_first,
 )
-from electra_tf.analysis.differences import TensorDifference, compare_tensors
-from electra_tf.analysis.forward_difference import ForwardDifference
-from electra_tf.commands.compare_flags import (
-    PICTURE_FILE,
-    RESULT_FILE,
-    parse_flags,
-)
 from electra_tf.data import storage
+
+# The command line of `compare_checkpoints`.
+
+RESULT_FILE = "comparison.json"
+PICTURE_FILE = "per_layer_differences.png"
+_DESCRIPTION = """
+Compares two checkpoints of any format: weights, then outputs on real text.
+Each may be a TF1 checkpoint of the original or of BERT, one of this project's,
+or a Hugging Face folder. Instead of a second one, --expect takes recorded
+outputs. Exit status: 0 they agree within the tolerance, 1 they do not, 2 a
+mistake.
+"""
+
+
+def make_parser() -> flags.FrontDoorParser:
+    """Describes the command line.
+
+    Returns:
+      The parser.
+    """
+    parser = flags.FrontDoorParser(
+        prog="python -m electra_tf.commands.compare_checkpoints",
+        usage="%(prog)s A B [--tolerance 1e-5] ...\n"
+        "       %(prog)s A --expect FILE.npz ...",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument("a", metavar="A", help="a checkpoint")
+    parser.add_argument("b", metavar="B", nargs="?", help="another")
+    decision = parser.add_argument_group("what decides")
+    flags.add_flag(
+        decision,
+        "tolerance",
+        type=float,
+        default=1e-5,
+        metavar="X",
+        help="largest difference, relative to max(1, max|B|) of each tensor"
+        " (default: 1e-5)",
+    )
+    flags.add_flag(
+        decision,
+        "allow_missing",
+        metavar="REGEX",
+        help="variables, or recorded outputs, that one side may lack",
+    )
+    flags.boolean_argument(
+        decision,
+        "include_optimizer",
+        help="let Adam slots and step decide, too",
+    )
+    flags.add_flag(
+        decision,
+        "expect",
+        metavar="FILE.npz",
+        help="recorded inputs and outputs to compare A with, instead of B",
+    )
+    _add_input_flags(parser)
+    return parser
+
+
+def _add_input_flags(parser: flags.FrontDoorParser) -> None:
+    inputs = parser.add_argument_group("the text they are compared on")
+    texts = (
+        ("text", "FILE", "a text; default: the Python language reference"),
+        ("records", "GLOB", "pre-training records instead of a text"),
+        ("vocab_file", "FILE", "default: the one beside a checkpoint"),
+        ("hparams", "JSON", "hparams that the checkpoints do not state"),
+    )
+    for name, metavar, text in texts:
+        flags.add_flag(inputs, name, metavar=metavar, help=text)
+    numbers = (
+        (
+            "max_seq_length",
+            None,
+            "wordpieces per example (default: 128, or what the models have"
+            " positions for)",
+        ),
+        ("num_examples", 32, "examples"),
+        ("seed", 0, "of masked positions and replacements"),
+    )
+    for name, default, text in numbers:
+        if default is not None:
+            text += f" (default: {default})"
+        flags.add_flag(
+            inputs,
+            name,
+            type=int,
+            default=default,
+            metavar="N",
+            help=text,
+        )
+    flags.add_flag(
+        parser.add_argument_group("results"),
+        "output_dir",
+        default="comparison",
+        metavar="DIR",
+        help=f"where {RESULT_FILE} and {PICTURE_FILE} go; they are replaced"
+        " (default: comparison)",
+    )
+
+
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line.
+
+    Args:
+      argv: program name and flags.
+
+    Returns:
+      The flags' values. A mistake ends the program with status 2.
+    """
+    parser = make_parser()
+    args = parser.parse_args(list(argv[1:]))
+    if bool(args.b) == bool(args.expect):
+        parser.error("give two checkpoints, or one and --expect=FILE.npz")
+    if args.text and args.records:
+        parser.error("give --text or --records, not both")
+    if args.expect and (args.text or args.records):
+        parser.error("--expect brings its own inputs; leave --text, --records")
+    if args.max_seq_length and (args.expect or args.records):
+        parser.error(
+            "--expect and --records bring examples of their own length; leave"
+            " --max_seq_length"
+        )
+    if not 0 <= args.tolerance < math.inf:
+        parser.error(f"--tolerance is {args.tolerance}; expected 0 or more")
+    for name, least in (("max_seq_length", 5), ("num_examples", 1)):
+        value = getattr(args, name)
+        if value is not None and value < least:
+            parser.error(f"--{name} must be at least {least}")
+    try:
+        re.compile(args.allow_missing or "")
+    except re.error as error:
+        parser.error(f"--allow_missing is no regular expression: {error}")
+    return args
 
 
 def main(args: argparse.Namespace) -> int:
@@ -65,7 +193,7 @@ def main(args: argparse.Namespace) -> int:
 def _compare(args: argparse.Namespace) -> int:
     # TensorFlow only from here on.
     from electra_tf.checkpoints.formats import open_weights
-    from electra_tf.pretraining import checkpoint_comparison as comparison
+    from electra_tf.compare import checkpoints as comparison
 
     request = _request(args)
     result: dict[str, Any] = {"tolerance": args.tolerance, "a": args.a}
@@ -106,7 +234,7 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace) -> Any:
-    from electra_tf.pretraining.checkpoint_comparison import Request
+    from electra_tf.compare.checkpoints import Request
 
     given = {}
     if args.hparams is not None:
@@ -219,7 +347,7 @@ def _write(
         if storage.exists(picture):
             storage.remove(picture)
         return [path]
-    from electra_tf.analysis.difference_plot import draw_layer_differences
+    from electra_tf.compare.plot import draw_layer_differences
 
     title = (
         f"A: {shortened(args.a, 80)}\nB: {shortened(args.expect or args.b, 80)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from configure import flags, hparams
 from configure.errors import UserError
 from electra_tf.commands import file_flags
-from electra_tf.prediction import writing
+from electra_tf.prediction import writer
 from electra_tf.prediction.progress import Progress
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def main(args: argparse.Namespace) -> int:
         )
     args.layers = _layers(args.layers)
     for path in (args.output, f"{stem}.json", f"{stem}.rows.jsonl"):
-        writing.check_free(path, args.overwrite)
+        writer.check_free(path, args.overwrite)
     file_flags.check_inputs(args)
     from electra_tf.prediction.embedding import Embedder
 
@@ -187,9 +187,7 @@ def _embed(args: argparse.Namespace, embedder: "Embedder", stem: str) -> int:
     width = embedder.width(args.layers, args.combine)
     cut = 0
     how = (args.layers, args.pooling, args.combine)
-    rows_file = writing.AnswerFile(
-        f"{stem}.rows.jsonl", "jsonl", args.overwrite
-    )
+    rows_file = writer.AnswerFile(f"{stem}.rows.jsonl", "jsonl", args.overwrite)
     lines = _texts(sources, bad)
     pool = args.batch_size * 16
     try:
@@ -247,9 +245,9 @@ def _write_description(
         "width": embedder.width(args.layers, args.combine),
         "inputs": args.inputs or ["-"],
     }
-    with open(path + writing.PART, "w", encoding="utf-8") as file:
+    with open(path + writer.PART, "w", encoding="utf-8") as file:
         file.write(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-    os.replace(path + writing.PART, path)
+    os.replace(path + writer.PART, path)
 
 
 if __name__ == "__main__":

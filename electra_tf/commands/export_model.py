@@ -155,11 +155,11 @@ def main(args: argparse.Namespace) -> None:
         _check(args.check)
         return
     # TensorFlow only from here on.
-    from electra_tf.export import lite, onnx_file, versions
+    from electra_tf.export import lite, onnx_file, saved_model
     from electra_tf.export.card_check import write_card
     from electra_tf.export.saved_model import export
 
-    versions.choose(args.output_dir, args.version, args.overwrite)
+    saved_model.choose(args.output_dir, args.version, args.overwrite)
     kinds = lite.check_kinds(k for k in args.tflite.split(",") if k)
     if args.onnx:
         onnx_file.check_installed()
@@ -198,7 +198,7 @@ def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
 
 def _load_finetuned(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
     from electra_tf.export.encoder import EncoderModule
-    from electra_tf.export.modules import make_task_module
+    from electra_tf.export.saved_model import make_task_module
     from electra_tf.prediction.loading import load_finetuned
 
     if args.head not in (None, "task", "encoder"):

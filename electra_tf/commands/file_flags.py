@@ -10,7 +10,7 @@ from typing import Any
 from configure import flags, hparams
 from configure.errors import UserError
 from electra_tf.prediction.progress import Progress
-from electra_tf.prediction.reading import FORMATS, STDIN, Read, Source
+from electra_tf.prediction.reader import FORMATS, STDIN, Read, Source
 
 # Bad lines that are named one by one; the rest is counted.
 SHOWN_LINES = 20

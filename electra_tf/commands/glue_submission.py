@@ -90,7 +90,7 @@ def main(args: argparse.Namespace) -> None:
         already. Nothing has been written then.
     """
     from electra_tf.data import storage
-    from electra_tf.finetuning import glue_archive, glue_submission
+    from electra_tf.finetuning import glue_submission
 
     path = args.output or os.path.join(
         *(args.data_dir, "models", args.model_name),
@@ -108,8 +108,8 @@ def main(args: argparse.Namespace) -> None:
             + "\n".join(missing)
             + "\nTo write it without them: --partial"
         )
-    glue_archive.write_archive(found.rows, path)
-    for part in glue_archive.PARTS:
+    glue_submission.write_archive(found.rows, path)
+    for part in glue_submission.PARTS:
         if part.file in found.rows:
             print(
                 f"{part.file:<12} {len(found.rows[part.file]):>7,} rows of"

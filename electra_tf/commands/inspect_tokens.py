@@ -113,8 +113,8 @@ def main(args: argparse.Namespace) -> int:
     from electra_tf.inspection.glass import Choice, Glass
     from electra_tf.inspection.glass_page import page
     from electra_tf.inspection.glass_terminal import draw
-    from electra_tf.inspection.looking_glass import LookingGlass
     from electra_tf.inspection.terminal import Paint, wants_colour
+    from electra_tf.inspection.token_inspection import LookingGlass
 
     choice = Choice(
         words=tuple(_split(args.mask_words)),

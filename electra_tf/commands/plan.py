@@ -15,13 +15,8 @@ from typing import Any
 
 from configure import flags, pretraining_flags
 from configure.pretraining import PretrainingConfig
-from electra_tf.pretraining.plan import (
-    Plan,
-    as_dict,
-    make_plan,
-    measured_batch_size,
-)
-from electra_tf.pretraining.plan_report import duration, plan_lines
+from electra_tf.plan.plan import Plan, as_dict, make_plan, measured_batch_size
+from electra_tf.plan.report import duration, plan_lines
 
 _STEPS = 5
 
@@ -116,7 +111,7 @@ def main(parsed: Parsed) -> None:
 def _measured(plan: Plan, steps: int, batch: int | None) -> dict[str, Any]:
     """Times steps; the result is scaled to the run's batch."""
     # TensorFlow only from here on.
-    from electra_tf.pretraining import timing
+    from electra_tf.plan import timing
 
     config = plan.config
     batch = batch or measured_batch_size(config)

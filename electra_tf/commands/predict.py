@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from configure import flags
 from configure.errors import UserError
 from electra_tf.commands import file_flags
-from electra_tf.prediction import writing
+from electra_tf.prediction import writer
 from electra_tf.prediction.progress import Progress
-from electra_tf.prediction.reading import Read
+from electra_tf.prediction.reader import Read
 
 if TYPE_CHECKING:
     from electra_tf.prediction.predictor import Predictor
@@ -93,14 +93,14 @@ def _add_output_flags(group: Any) -> None:
     flags.add_flag(
         group,
         "output",
-        default=writing.STDOUT,
+        default=writer.STDOUT,
         metavar="FILE",
         help="where answers go; default: standard output",
     )
     flags.add_flag(
         group,
         "output_format",
-        choices=writing.FORMATS,
+        choices=writer.FORMATS,
         metavar="NAME",
         help="jsonl or tsv; default: by the end of the file's name, else jsonl",
     )
@@ -134,7 +134,7 @@ def main(args: argparse.Namespace) -> int:
     """
     # Before TensorFlow, which takes seconds.
     file_flags.check_inputs(args)
-    writing.check_free(args.output, args.overwrite)
+    writer.check_free(args.output, args.overwrite)
     from electra_tf.prediction.predictor import Predictor
 
     names = ("task_config", "data_dir", "vocab_file")
@@ -200,8 +200,8 @@ def _predict(
         place = next(read for n, read in waiting if n == number)
         bad.add(place, error.found, error.expected)
 
-    form = writing.format_of(args.output, args.output_format)
-    output = writing.AnswerFile(args.output, form, args.overwrite)
+    form = writer.format_of(args.output, args.output_format)
+    output = writer.AnswerFile(args.output, form, args.overwrite)
     try:
         with output:
             for number, answer in predictor.stream(items(), refused):

@@ -104,9 +104,11 @@ def lengthen(trained: str, output: str, positions: int) -> None:
       positions: rows of the new position table.
     """
     from electra_tf.checkpoints.formats import open_weights
-    from electra_tf.checkpoints.native import write_native
-    from electra_tf.checkpoints.positions import extend_positions
-    from electra_tf.checkpoints.weights import without_optimizer
+    from electra_tf.checkpoints.tf2 import write_native
+    from electra_tf.checkpoints.weights import (
+        extend_positions,
+        without_optimizer,
+    )
 
     if not os.path.exists(output + ".index"):
         weights = without_optimizer(open_weights(trained))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from configure import finetuning_flags, flags
 from configure.finetuning import FinetuningConfig
-from electra_tf.evaluation.glue import TASKS
+from electra_tf.metrics.glue import TASKS
 
 _PROG = "python -m electra_tf.commands.run_glue"
 

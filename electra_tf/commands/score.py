@@ -8,21 +8,221 @@ pass) or a masked LM (a pass a token).
 
 import argparse
 import json
+import math
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from configure import flags
 from configure.errors import UserError
 from electra_tf.commands.inspection_flags import (
     Reading,
+    add_model_flags,
     check_readable,
     load_model,
     read_lines,
     written,
 )
-from electra_tf.commands.score_flags import parser
-from electra_tf.commands.score_progress import ScoreProgress
+
+# The command line of `score`.
+
+_PROG = "python -m electra_tf.commands.score"
+
+
+def parser() -> flags.FrontDoorParser:
+    """Returns the parser."""
+    parser = flags.FrontDoorParser(
+        prog=_PROG,
+        usage=f"{_PROG}\n"
+        "       --model DIR --input FILE [--output FILE] [--method METHOD]\n"
+        "       [--rerank (--weight NUMBER | --references FILE) [--best]]",
+        description="Scores texts: the higher, the likelier. Scores are sums of"
+        " log-probabilities over a text's wordpieces, in nats. With --rerank,"
+        " sorts n-best lists by base score + weight * score.",
+    )
+    add_model_flags(parser)
+    _add_text_flags(parser)
+    _add_score_flags(parser)
+    _add_rerank_flags(parser)
+    return parser
+
+
+def _add_text_flags(parser: flags.FrontDoorParser) -> None:
+    group = parser.add_argument_group("The texts")
+    flags.add_flag(
+        group,
+        "input",
+        metavar="FILE",
+        required=True,
+        help="texts of any number; - is standard input",
+    )
+    flags.add_flag(
+        group,
+        "format",
+        metavar="FORMAT",
+        choices=("auto", "lines", "tsv", "jsonl"),
+        default="auto",
+        help="lines (a text each), tsv (id, text, perhaps base score), jsonl"
+        ' ({"id", "text", "score"}), or auto: by the name\'s ending',
+    )
+    flags.add_flag(
+        group,
+        "output",
+        metavar="FILE",
+        default="-",
+        help="where the scores go: JSON for jsonl, else TSV; a file is"
+        " replaced (default: printed)",
+    )
+
+
+def _add_score_flags(parser: flags.FrontDoorParser) -> None:
+    group = parser.add_argument_group("The score")
+    flags.add_flag(
+        group,
+        "method",
+        metavar="METHOD",
+        choices=("auto", "electric", "cloze", "masked_lm"),
+        default="auto",
+        help="electric (one pass a text), cloze (the two-tower model, one"
+        " pass), masked_lm (one pass a token), or auto: the first that the"
+        " model offers",
+    )
+    flags.boolean_argument(
+        group,
+        "with_cloze",
+        False,
+        "give the two-tower cloze score beside Electric's",
+    )
+    flags.boolean_argument(
+        group,
+        "token_scores",
+        False,
+        "write JSON with each token's score",
+    )
+    flags.add_flag(
+        group,
+        "batch_size",
+        metavar="INT",
+        type=int,
+        default=32,
+        help="inputs at a time (default 32)",
+    )
+
+
+def _add_rerank_flags(parser: flags.FrontDoorParser) -> None:
+    group = parser.add_argument_group("n-best lists")
+    flags.boolean_argument(
+        group,
+        "rerank",
+        False,
+        "sort each list (the texts of one id) by base score + weight * score",
+    )
+    flags.add_flag(
+        group,
+        "weight",
+        metavar="NUMBER",
+        type=float,
+        help="of the model's score; 0 leaves the base scores alone",
+    )
+    flags.add_flag(
+        group,
+        "references",
+        metavar="FILE",
+        help="the right texts (tsv or jsonl with the lists' ids, or line n"
+        " for list n): reports word errors, and tunes the weight unless it is"
+        " given. All lists are held in memory then",
+    )
+    flags.boolean_argument(
+        group, "best", False, "write only the best text of each list"
+    )
+
+
+# How far scoring has come, on standard error.
+
+if TYPE_CHECKING:
+    from electra_tf.inspection.reranking import NBest
+
+# Seconds between two lines, on a terminal and in a log.
+_ON_TERMINAL, _IN_LOG = 0.5, 30.0
+
+
+class ScoreProgress:
+    """Counts texts and tokens as they go by.
+
+    Args:
+      stream: where lines go.
+      method: name of the score.
+      reading: knows which share of the file was read.
+      clock: seconds, increasing.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        method: str,
+        reading: Reading,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream, self._method, self._reading = stream, method, reading
+        self._clock = clock
+        self._begin = self._last = clock()
+        self._texts = self._tokens = self._unknown = self._divided = 0
+        self._total = 0.0
+
+    def watch(self, lists: "Iterable[NBest]") -> "Iterator[NBest]":
+        """Passes lists on, counting; says now and then how far it is."""
+        pause = _ON_TERMINAL if self._stream.isatty() else _IN_LOG
+        for scored in lists:
+            for one in scored:
+                result = one.text_score
+                self._texts += 1
+                self._tokens += len(result.tokens)
+                self._unknown += result.unknown
+                self._divided += result.windows > 1
+                self._total += result.score
+            yield scored
+            if self._clock() - self._last > pause:
+                self._last = self._clock()
+                self._say(self._line())
+
+    def close(self) -> None:
+        """Says what there was in all."""
+        line = self._line(at_end=True)
+        if self._tokens:
+            per_token = -self._total / self._tokens
+            line += f", {per_token:.3f} nats a token"
+            # Electric's are not normalized: their mean is no entropy.
+            if self._method != "electric" and per_token < 50:
+                line += f" (pseudo-perplexity {math.exp(per_token):.1f})"
+        self._say(line, end="\n")
+        if self._unknown:
+            self._stream.write(
+                f"{self._unknown:,} tokens are [UNK]: the vocabulary lacks"
+                " them, and their scores say little.\n"
+            )
+        if self._divided:
+            self._stream.write(
+                f"{self._divided:,} texts are longer than the model's position"
+                " table and were scored in overlapping windows.\n"
+            )
+        self._stream.flush()
+
+    def _line(self, at_end: bool = False) -> str:
+        seconds = max(self._clock() - self._begin, 1e-9)
+        share = self._reading.share
+        head = "" if share is None or at_end else f"{100 * share:.0f}% read: "
+        return (
+            f"{head}{self._texts:,} texts, {self._tokens:,} tokens scored by"
+            f" {self._method}, {self._texts / seconds:.1f} texts/s"
+        )
+
+    def _say(self, line: str, end: str = "") -> None:
+        terminal = self._stream.isatty()
+        lead = "\r\x1b[K" if terminal else ""
+        self._stream.write(f"{lead}{line}{end if terminal else chr(10)}")
+        self._stream.flush()
+
 
 if TYPE_CHECKING:
     from electra_tf.inspection.reranking import NBest, Scored

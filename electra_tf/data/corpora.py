@@ -10,23 +10,356 @@ archive or an example of a TFDS data set. A line is one "sentence".
 
 import dataclasses
 import gzip
+import io
 import itertools
 import json
 import lzma
 import os
 import random
+import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from configure.errors import UserError
-from electra_tf.data import archives, storage, tfds_corpus
-from electra_tf.data.text_reading import (
-    Piece,
-    ReadingReport,
-    lines_of,
-    read_pieces,
-)
+from electra_tf.data import storage
+
+# Raw lines -> stripped lines, grouped into pieces of documents.
+
+# Long documents come in pieces, so that memory stays bounded.
+_LINES_PER_PIECE = 4096
+
+
+class Piece(NamedTuple):
+    """Some consecutive lines of one document.
+
+    Attributes:
+      position: identifies the document within its file: the byte offset of
+        its first line, behind member or record where there is one.
+      lines: lines without surrounding white space, none empty.
+      is_last: whether the document ends here.
+    """
+
+    position: str
+    lines: list[str]
+    is_last: bool
+
+
+class ReadingReport:
+    """What is worth telling about the files read so far.
+
+    Attributes:
+      units_read: bytes (TFDS: examples) read of the current source.
+      invalid: file name -> [offset of its first undecodable byte, number of
+        bytes left out].
+    """
+
+    def __init__(self):
+        self.units_read = 0
+        self.invalid: dict[str, list[int]] = {}
+
+    def decode(self, raw: bytes, name: str, position: int) -> str:
+        """Decodes UTF-8, leaving out and counting bytes that are not.
+
+        Source: model/tokenization.py, convert_to_unicode ("ignore").
+        Differs: the original's file reader stops at such a byte.
+        """
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            text = raw.decode("utf-8", "ignore")
+            entry = self.invalid.setdefault(name, [position + error.start, 0])
+            entry[1] += len(raw) - len(text.encode())
+            return text
+
+
+def read_pieces(
+    raw_lines: Iterable[bytes],
+    name: str,
+    start: int,
+    blanks_separate_docs: bool,
+    report: ReadingReport,
+    prefix: str = "",
+    count_units: bool = True,
+) -> Iterator[Piece]:
+    r"""Cuts the lines of one text into documents.
+
+    Args:
+      raw_lines: lines that end in "\n" (nothing else separates lines).
+      name: of the file, for the report.
+      start: byte offset of the first line.
+      blanks_separate_docs: whether a blank line ends a document; otherwise
+        blank lines are left out and the text is one document.
+      report: told about undecodable bytes and bytes read.
+      prefix: put before the position of each document.
+      count_units: whether the bytes are units of the source's size; the
+        report is then told of them at the end of each document.
+
+    Yields:
+      Pieces in order. Nothing for a text without any line.
+    """
+    position = start
+    document = ""
+    lines: list[str] = []
+    for raw in raw_lines:
+        try:
+            line = raw.decode().strip()
+        except UnicodeDecodeError:
+            line = report.decode(raw, name, position).strip()
+        if line:
+            if not document:
+                document = f"{prefix}{position}"
+            lines.append(line)
+            if len(lines) >= _LINES_PER_PIECE:
+                yield Piece(document, lines, False)
+                lines = []
+        elif document and blanks_separate_docs:
+            if count_units:
+                report.units_read = position - start
+            yield Piece(document, lines, True)
+            document, lines = "", []
+        position += len(raw)
+    if count_units:
+        report.units_read = position - start
+    if document:
+        yield Piece(document, lines, True)
+
+
+def lines_of(text: str | bytes) -> Iterable[bytes]:
+    """Splits a text in memory into lines as `read_pieces` takes them."""
+    if isinstance(text, str):  # JSON may hold lone surrogates.
+        text = text.encode("utf-8", "ignore")
+    return io.BytesIO(text)
+
+
+# OpenWebText archives, read member by member without touching the disk.
+
+# Shuffling members needs them all in memory; an archive of OpenWebText holds
+# a few megabytes.
+_LARGEST_SHUFFLED = 4 << 30
+
+
+def is_archive(path: str) -> bool:
+    """Whether the file opens as a tar archive of any compression."""
+    with storage.open_file(path, "rb") as file:
+        return tarfile.is_tarfile(file)
+
+
+def read_members(
+    name: str,
+    path: str,
+    blanks_separate_docs: bool,
+    report: ReadingReport,
+    shuffle: random.Random | None = None,
+) -> Iterator[Piece]:
+    """Reads the text files of an archive.
+
+    Args:
+      name: of the archive, for the report.
+      path: where it is.
+      blanks_separate_docs: see `corpora`.
+      report: told about undecodable bytes and progress.
+      shuffle: if given, members come in an order drawn from it.
+
+    Yields:
+      Pieces of documents.
+
+    Raises:
+      UserError: for a damaged archive, and for members that a safe one would
+        not have: links, devices, absolute paths or paths with "..".
+
+    Source: build_openwebtext_pretraining_dataset.py, write_examples.
+    Differs: nothing is extracted; members are sorted by name before they are
+      shuffled, where the original takes the order of the file system.
+    """
+    try:
+        with (
+            storage.open_file(path, "rb") as file,
+            tarfile.open(fileobj=file, mode="r:*") as archive,
+        ):
+            limit = _LARGEST_SHUFFLED if shuffle is not None else None
+            members = _texts(archive, path, file, report, limit)
+            if shuffle is not None:
+                held = sorted(members, key=lambda member: member[0])
+                shuffle.shuffle(held)
+                members = iter(held)
+            for member, text in members:
+                yield from read_pieces(
+                    lines_of(text),
+                    f"{name}!{member}",
+                    0,
+                    blanks_separate_docs,
+                    report,
+                    prefix=f"{member}:",
+                    count_units=False,
+                )
+    except PermissionError:
+        raise
+    except (tarfile.TarError, OSError) as error:
+        raise UserError(
+            f"{path}: the archive is damaged or cut short ({error}); fetch "
+            "it again or remove it."
+        ) from error
+
+
+def _texts(
+    archive: tarfile.TarFile,
+    path: str,
+    file,
+    report: ReadingReport,
+    limit: int | None,
+) -> Iterator[tuple[str, bytes]]:
+    before = report.units_read
+    total = 0
+    for member in archive:
+        if member.isdir():
+            continue
+        _check_member(member, path)
+        total += member.size
+        if limit is not None and total > limit:
+            raise UserError(
+                f"{path}: more than {limit >> 30} GiB of text in one archive; "
+                "take --draws=document, or unpack it and build from the "
+                "directory."
+            )
+        content = archive.extractfile(member).read()
+        report.units_read = before + file.tell()
+        yield member.name, content
+    report.units_read = before + storage.file_size(path)
+
+
+def _check_member(member: tarfile.TarInfo, path: str) -> None:
+    parts = member.name.replace("\\", "/").split("/")
+    if not member.isfile():
+        problem = "is a link or a device, not a text file"
+    elif member.name.startswith(("/", "\\")) or parts[0][1:] == ":":
+        problem = "has an absolute path"
+    elif ".." in parts:
+        problem = "has a path that leaves the archive"
+    elif member.name.endswith((".xz", ".tar", ".gz", ".zip")):
+        problem = "is itself an archive; unpack the outer one first"
+    else:
+        return
+    raise UserError(
+        f"{path}: member {member.name!r} {problem}. Nothing was extracted."
+    )
+
+
+# Text data sets of TensorFlow Datasets, read by name.
+
+
+def _tfds():
+    try:
+        import tensorflow_datasets as tfds
+    except ImportError as error:
+        raise UserError(
+            "corpus_format tfds needs TensorFlow Datasets: "
+            "pip install tensorflow-datasets"
+        ) from error
+    return tfds
+
+
+def _builder(name: str, data_dir: str):
+    tfds = _tfds()
+    try:
+        return tfds.builder(name, data_dir=data_dir or None)
+    except (tfds.core.DatasetNotFoundError, ValueError) as error:
+        raise UserError(f"tfds_name {name!r}: {error}") from error
+
+
+def count_examples(name: str, split: str, data_dir: str) -> int:
+    """Downloads and prepares a data set if need be.
+
+    Args:
+      name: such as "wikipedia/20230601.en" or "lm1b".
+      split: such as "train" or "train[:10%]".
+      data_dir: where TFDS keeps its data; empty for its default.
+
+    Returns:
+      The number of examples of the split.
+
+    Raises:
+      UserError: for an unknown name or split, or if preparing fails.
+    """
+    builder = _builder(name, data_dir)
+    try:
+        builder.download_and_prepare()
+    except Exception as error:  # what a download raises depends on its site
+        raise UserError(
+            f"tfds_name {name!r} cannot be downloaded and prepared: {error}"
+        ) from error
+    try:
+        return builder.info.splits[split].num_examples
+    except (KeyError, ValueError) as error:
+        known = ", ".join(builder.info.splits)
+        raise UserError(
+            f"tfds_split {split!r} is not a split of {name} (it has: {known})."
+        ) from error
+
+
+def read_examples(
+    source: Any,
+    split: str,
+    data_dir: str,
+    text_field: str,
+    blanks_separate_docs: bool,
+    report: ReadingReport,
+) -> Iterator[Piece]:
+    """Reads a range of a split in its stored order.
+
+    Args:
+      source: `corpora.Source` whose `start` and `end` count examples.
+      split: the split that the range is of.
+      data_dir: see `count_examples`.
+      text_field: feature with the text; "a/b" reaches into nested ones.
+      blanks_separate_docs: see `corpora`.
+      report: told about undecodable bytes and progress.
+
+    Yields:
+      Pieces of documents; each example is at least one document.
+
+    Raises:
+      UserError: if there is no such text feature.
+    """
+    tfds = _tfds()
+    builder = _builder(source.path, data_dir)
+    # One file after the other: the position of an example is its identity.
+    read_config = tfds.ReadConfig(
+        interleave_cycle_length=1, try_autocache=False
+    )
+    dataset = builder.as_dataset(
+        split=split, shuffle_files=False, read_config=read_config
+    )
+    dataset = dataset.skip(source.start).take(source.end - source.start)
+    for index, example in enumerate(tfds.as_numpy(dataset), source.start):
+        yield from read_pieces(
+            lines_of(_text(example, text_field, source.name)),
+            f"{source.name}[{index}]",
+            0,
+            blanks_separate_docs,
+            report,
+            prefix=f"{index}:",
+            count_units=False,
+        )
+        report.units_read += 1
+
+
+def _text(example: dict, text_field: str, name: str) -> bytes:
+    value = example
+    for part in text_field.split("/"):
+        if not isinstance(value, dict) or part not in value:
+            raise UserError(
+                f"{name} has no feature {text_field!r} (it has: "
+                f"{', '.join(example)}); name one with --text_field."
+            )
+        value = value[part]
+    if not isinstance(value, bytes):
+        raise UserError(
+            f"{name}: feature {text_field!r} is {type(value).__name__}, "
+            "expected text."
+        )
+    return value
+
 
 CORPUS_FORMATS = ("auto", "text", "jsonl", "openwebtext", "tfds")
 
@@ -147,7 +480,7 @@ def _tfds_source(corpus: Corpus) -> Source:
     if not corpus.tfds_name:
         raise UserError("corpus_format tfds needs --tfds_name.")
     name, split = corpus.tfds_name, corpus.tfds_split
-    size = tfds_corpus.count_examples(name, split, corpus.tfds_data_dir)
+    size = count_examples(name, split, corpus.tfds_data_dir)
     if not size:
         raise UserError(f"{name}, split {split!r}, holds no examples.")
     return Source(f"{name}:{split}", name, "tfds", size, 0, size)
@@ -243,7 +576,7 @@ def read_documents(
     blanks = corpus.blanks_separate_docs
     try:
         if source.kind == "tfds":
-            yield from tfds_corpus.read_examples(
+            yield from read_examples(
                 source,
                 corpus.tfds_split,
                 corpus.tfds_data_dir,
@@ -251,8 +584,8 @@ def read_documents(
                 blanks,
                 report,
             )
-        elif source.kind == "archive" and archives.is_archive(source.path):
-            yield from archives.read_members(
+        elif source.kind == "archive" and is_archive(source.path):
+            yield from read_members(
                 source.name, source.path, blanks, report, shuffle
             )
         elif source.kind == "jsonl":

@@ -2,32 +2,308 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole build: plan the jobs, run them on workers, keep the manifest."""
 
+import multiprocessing
 import os
+import queue
+import sys
 import time
+import traceback
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from configure.errors import UserError
-from electra_tf.data import corpora, storage, worker_pool
-from electra_tf.data.build_report import summary, warnings_before
+from electra_tf.data import corpora, storage
+from electra_tf.data.corpora import Listing
 from electra_tf.data.example_builder import MIN_SEQUENCE_LENGTH
 from electra_tf.data.example_writer import (
     DRAWS,
+    MANIFEST_NAME,
     BuildOptions,
     Job,
     JobReport,
-)
-from electra_tf.data.manifest import (
-    MANIFEST_NAME,
     differences,
     is_own_file,
     load_manifest,
     new_manifest,
+    run_job,
     save_manifest,
 )
+from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocab import check_vocab, vocab_hash
+
+# Runs the jobs of a build on worker processes and shows how far they are.
+
+_SECONDS_BETWEEN_REPORTS = 5.0
+
+OnDone = Callable[[Job, JobReport], None]
+WorkerPoolSay = Callable[[str], None]
+
+
+class _Progress:
+    """Passes on at most one progress line every few seconds."""
+
+    def __init__(self, job: Job, say: WorkerPoolSay):
+        self._label = f"Job {job.index + 1} of {job.count}:"
+        self._say = say
+        self._started = self._last = time.monotonic()
+
+    def __call__(self, share: float, num_examples: int) -> None:
+        now = time.monotonic()
+        if now - self._last < _SECONDS_BETWEEN_REPORTS or not share:
+            return
+        self._last = now
+        elapsed = now - self._started
+        eta = elapsed / share - elapsed
+        self._say(
+            f"{self._label} {100 * share:.1f}%, ELAPSED: {elapsed:.0f}s, "
+            f"ETA: {eta:.0f}s, {num_examples:,} examples written"
+        )
+
+
+def run_jobs(
+    options: BuildOptions, jobs: list[Job], on_done: OnDone, say: WorkerPoolSay
+) -> None:
+    """Runs jobs, on worker processes if there is more than one.
+
+    Args:
+      options: of the build.
+      jobs: what is left to do.
+      on_done: called here with each finished job and its report.
+      say: takes lines of progress.
+
+    Raises:
+      UserError: of a worker, or because one was killed. Jobs that were
+        reported as done stay done.
+    """
+    tokenizer = FullTokenizer(
+        options.vocab_file, options.do_lower_case, options.strip_accents
+    )
+    num_workers = min(options.num_processes, len(jobs))
+    if num_workers > 1:
+        _run_on_workers(options, tokenizer, jobs, num_workers, on_done, say)
+        return
+    for job in jobs:
+        report = run_job(options, job, tokenizer, _Progress(job, say))
+        on_done(job, report)
+
+
+def _run_on_workers(
+    options, tokenizer, jobs, num_workers, on_done, say
+) -> None:
+    context = multiprocessing.get_context(_start_method())
+    waiting = context.SimpleQueue()
+    messages = context.Queue()
+    for job in jobs:
+        waiting.put(job)
+    for _ in range(num_workers):
+        waiting.put(None)
+    workers = [
+        context.Process(
+            target=_work,
+            args=(options, tokenizer, waiting, messages),
+            daemon=True,
+        )
+        for _ in range(num_workers)
+    ]
+    try:
+        for worker in workers:
+            worker.start()
+        left = len(jobs)
+        while left:
+            message = _next_message(messages, workers)
+            if message[0] == "say":
+                say(message[1])
+            elif message[0] == "done":
+                on_done(message[1], message[2])
+                left -= 1
+            elif message[0] == "user error":
+                raise UserError(message[1])
+            else:
+                raise RuntimeError(f"A worker failed:\n{message[1]}")
+        for worker in workers:
+            worker.join()
+    finally:
+        for worker in workers:
+            if worker.is_alive():
+                worker.terminate()
+
+
+def _start_method() -> str:
+    """Forking is instant, but not safe once TensorFlow runs its threads."""
+    methods = multiprocessing.get_all_start_methods()
+    safe = sys.platform == "linux" and "tensorflow" not in sys.modules
+    return "fork" if safe and "fork" in methods else "spawn"
+
+
+def _next_message(messages, workers) -> tuple:
+    while True:
+        try:
+            return messages.get(timeout=0.5)
+        except queue.Empty:
+            for worker in workers:
+                # None: running. 0: no jobs were left for it.
+                if worker.exitcode:
+                    raise UserError(
+                        f"A worker process ended with code {worker.exitcode} "
+                        "(killed, or out of memory?). Finished jobs are kept; "
+                        "run the same command again to go on."
+                    ) from None
+
+
+def _work(
+    options: BuildOptions, tokenizer: FullTokenizer, waiting, messages
+) -> None:
+    """What a worker process does."""
+    try:
+        while (job := waiting.get()) is not None:
+            progress = _Progress(job, lambda line: messages.put(("say", line)))
+            report = run_job(options, job, tokenizer, progress)
+            messages.put(("done", job, report))
+    except KeyboardInterrupt:
+        pass
+    except UserError as error:
+        messages.put(("user error", str(error)))
+    except Exception:
+        messages.put(("failed", traceback.format_exc()))
+
+
+# What a build tells its user before and after, in one screen.
+
+# Fewer examples than this in a shard make training crawl from file to file.
+_EXAMPLES_PER_SHARD = 100
+_NAMES_SHOWN = 5
+
+
+def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
+    """Warnings that need no reading.
+
+    Args:
+      options: of the build.
+      listing: the files of the corpus.
+
+    Returns:
+      Lines to show; empty if all is well.
+    """
+    lines = []
+    if listing.nested_directories:
+        names = _some(listing.nested_directories)
+        lines.append(
+            f"WARNING: {len(listing.nested_directories)} directories inside "
+            f"{options.corpus.path} are not read: {names}"
+        )
+    num_files = len(listing.sources)
+    if (
+        options.draws == "stream"
+        and options.corpus.corpus_format != "tfds"
+        and num_files < options.num_processes
+    ):
+        lines.append(
+            f"WARNING: {num_files} files for {options.num_processes} "
+            "processes: the others have nothing to do. --draws=document "
+            "splits files at document boundaries."
+        )
+    if options.draws == "document" and options.num_shards == 1:
+        lines.append("WARNING: num_shards is 1: only one process can write.")
+    return lines
+
+
+def summary(manifest: dict[str, Any], seconds: float = 0.0) -> list[str]:
+    """The closing report.
+
+    Args:
+      manifest: of a complete build.
+      seconds: how long this run took; 0 leaves it out.
+
+    Returns:
+      Lines to show.
+    """
+    counts, settings = manifest["counts"], manifest["settings"]
+    tokens = max(1, counts["tokens"])
+    length = settings["max_seq_length"]
+
+    def share(name: str) -> str:
+        return f"{counts[name]:>12,}  ({100 * counts[name] / tokens:.2f}%)"
+
+    lines = [
+        f"  documents            {counts['documents']:>12,}",
+        f"  lines                {counts['lines']:>12,}",
+        f"  lines over {length:<4} tokens{counts['lines_over_length']:>11,}",
+        f"  tokens               {counts['tokens']:>12,}",
+        f"  unknown tokens       {share('unknown_tokens')}",
+        f"  tokens dropped       {share('tokens_dropped')}",
+        f"  examples             {counts['examples']:>12,}",
+        f"  shards               {settings['num_shards']:>12,}",
+    ]
+    if settings["held_out_fraction"]:
+        lines += [
+            f"  held-out documents   {counts['held_out_documents']:>12,}",
+            f"  held-out examples    {counts['held_out_examples']:>12,}",
+        ]
+    if seconds:
+        rate = counts["examples"] / seconds
+        lines.append(f"  {seconds:.1f} s, {rate:,.0f} examples/s")
+    return ["Done.", *lines, *_warnings_after(manifest)]
+
+
+def _warnings_after(manifest: dict[str, Any]) -> list[str]:
+    counts, settings = manifest["counts"], manifest["settings"]
+    lines = []
+    useful = max(1, counts["examples"] // _EXAMPLES_PER_SHARD)
+    if settings["num_shards"] > useful:
+        empty = max(0, settings["num_shards"] - counts["examples"])
+        lines.append(
+            f"WARNING: {settings['num_shards']} shards for "
+            f"{counts['examples']:,} examples"
+            + (f" (at least {empty} are empty)" if empty else "")
+            + f"; training reads {useful} shards or fewer faster: "
+            f"--num_shards={useful}"
+        )
+    if counts["tokens_dropped"] > 0.01 * counts["tokens"]:
+        lines.append(
+            f"WARNING: {counts['tokens_dropped']:,} tokens at the ends of "
+            "lines did not fit and were dropped, as in the original; "
+            "--split_long_lines keeps them."
+        )
+    if counts["unknown_tokens"] > 0.05 * counts["tokens"]:
+        lines.append(
+            "WARNING: more than 5% of the tokens are [UNK]: does the "
+            "vocabulary fit the text and --do-lower-case?"
+        )
+    if settings["held_out_fraction"] and not counts["held_out_examples"]:
+        lines.append(
+            "WARNING: held_out_fraction selected no document; raise it or "
+            "give more documents."
+        )
+    return lines + _invalid_lines(manifest)
+
+
+def _invalid_lines(manifest: dict[str, Any]) -> list[str]:
+    invalid: dict[str, list[int]] = {}
+    for job in manifest["jobs"].values():
+        for name, (offset, count) in job["invalid"].items():
+            entry = invalid.setdefault(name, [offset, 0])
+            entry[0] = min(entry[0], offset)
+            entry[1] += count
+    lines = [
+        f"WARNING: {name}: {count} bytes are not UTF-8 and were left out, "
+        f"the first at byte {offset}"
+        for name, (offset, count) in sorted(invalid.items())
+    ]
+    if len(lines) > _NAMES_SHOWN:
+        rest = len(lines) - _NAMES_SHOWN
+        lines[_NAMES_SHOWN:] = [
+            f"WARNING: {rest} more files with such bytes: see manifest.json"
+        ]
+    return lines
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    rest = len(names) - _NAMES_SHOWN
+    return shown + (f" and {rest} more" if rest > 0 else "")
+
 
 # With draws=document the jobs may be smaller than a worker's share: the workers
 # then end together, and a build that is interrupted loses less.
@@ -95,7 +371,7 @@ def build_records(options: BuildOptions, say: Say = print) -> dict[str, Any]:
         }
         save_manifest(options.output_dir, manifest)
 
-    worker_pool.run_jobs(options, left, on_done, say)
+    run_jobs(options, left, on_done, say)
     _complete(options, manifest)
     for line in summary(manifest, time.monotonic() - started):
         say(line)

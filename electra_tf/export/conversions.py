@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.export import lite, onnx_file
-from electra_tf.export.packing import Inputs
+from electra_tf.export.signatures import Inputs
 from electra_tf.text.vocab import CLS, SEP
 
 # Shapes that the files are compared on.

@@ -38,17 +38,18 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.generator_kind import GeneratorKind
-from electra_tf.export.packing import Inputs, pack
+from configure.pretraining import GeneratorKind
 from electra_tf.export.signatures import (
+    Inputs,
     Outputs,
     ServingModule,
     Settings,
     Signatures,
+    pack,
+    public_hparams,
 )
-from electra_tf.export.task_module import public_hparams
 from electra_tf.modeling.encoder import Encoder
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
 
 PREPROCESSOR = "preprocessor"
@@ -155,7 +156,7 @@ class EncoderModule(ServingModule):
             dropout = None
             if training:
                 seed = tf.random.uniform([2], 0, 2**31 - 1, tf.int32)
-                dropout = Randomness(seed).within("dropout")
+                dropout = SeedStream(seed).child("dropout")
             encoded = encoder(
                 inputs["input_word_ids"],
                 inputs["input_mask"],

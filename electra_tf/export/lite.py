@@ -19,8 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.export.packing import Inputs
-from electra_tf.export.signatures import Outputs, ServingModule
+from electra_tf.export.signatures import Inputs, Outputs, ServingModule
 from electra_tf.modeling.layers import inference
 
 KINDS = ("float", "dynamic")

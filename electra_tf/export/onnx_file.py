@@ -16,8 +16,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.export.lite import numeric_function
-from electra_tf.export.packing import Inputs
-from electra_tf.export.signatures import ServingModule
+from electra_tf.export.signatures import Inputs, ServingModule
 from electra_tf.modeling.layers import inference
 
 FOLDER = "onnx"

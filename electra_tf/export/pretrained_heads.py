@@ -29,18 +29,20 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.generator_kind import GeneratorKind
-from electra_tf.export.packing import Inputs, cut, pack
+from configure.pretraining import GeneratorKind
 from electra_tf.export.signatures import (
+    Inputs,
     Outputs,
     ServingModule,
     Settings,
     Signatures,
+    cut,
+    pack,
+    public_hparams,
 )
-from electra_tf.export.task_module import public_hparams
 from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.prediction.loading import PretrainedModel
-from electra_tf.pretraining.electric import electric_scores
+from electra_tf.pretraining.scoring import electric_scores
 
 MASK = "[MASK]"
 TOP_K = 10

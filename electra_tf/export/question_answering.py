@@ -41,7 +41,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.export.packing import Inputs
 from electra_tf.export.question_answering_answers import (
     Answers,
     find_answers,
@@ -54,8 +53,7 @@ from electra_tf.export.question_answering_passages import (
     Passages,
 )
 from electra_tf.export.question_answering_windows import Windows, cut_windows
-from electra_tf.export.signatures import Outputs, Signatures
-from electra_tf.export.task_module import TaskModule
+from electra_tf.export.signatures import Inputs, Outputs, Signatures, TaskModule
 from electra_tf.export.window_batches import compute_in_batches
 from electra_tf.finetuning.question_answering.task import QATask
 from electra_tf.prediction.loading import FinetunedModel

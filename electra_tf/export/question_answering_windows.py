@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.export.packing import Inputs
+from electra_tf.export.signatures import Inputs
 from electra_tf.finetuning.question_answering.featurization import MAX_WINDOWS
 
 

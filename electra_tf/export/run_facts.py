@@ -18,7 +18,7 @@ import tensorflow as tf
 
 import electra_tf
 from configure.pretraining import PretrainingConfig
-from electra_tf.data.manifest import MANIFEST_NAME
+from electra_tf.data.example_writer import MANIFEST_NAME
 from electra_tf.export.card_facts import file_facts
 from electra_tf.export.signatures import ServingModule
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel

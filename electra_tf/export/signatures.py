@@ -20,12 +20,168 @@ import abc
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.export.packing import Inputs, complete
+from configure.finetuning import FinetuningConfig
+from electra_tf.data.feature_spec import FeatureSpec
+from electra_tf.finetuning.task import Head, Task
+from electra_tf.modeling.encoder import EncoderOutput
+from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_tokenization import GraphTokenizer
+
+# Token ids to the inputs of the encoder, in the graph.
+
+
+class Inputs(NamedTuple):
+    """What the encoder takes; all int32 [B, L]."""
+
+    input_ids: tf.Tensor
+    input_mask: tf.Tensor
+    segment_ids: tf.Tensor
+
+
+def pack(
+    first: tf.RaggedTensor,
+    second: tf.RaggedTensor | None,
+    max_length: int | tf.Tensor,
+    cls_id: int,
+    sep_id: int,
+    width: int | tf.Tensor | None = None,
+) -> tuple[Inputs, tf.Tensor]:
+    """Joins texts to `[CLS] first [SEP]` or `[CLS] first [SEP] second [SEP]`.
+
+    What does not fit is dropped from the end of the longer text, of the
+    second where both are equally long. A second text without tokens is none.
+
+    Args:
+      first: int32 [B, (T)] ids.
+      second: int32 [B, (T)] ids, or None for single texts.
+      max_length: most ids of a row, the special ones included.
+      cls_id: id of [CLS].
+      sep_id: id of [SEP].
+      width: L; None: the length of the longest row.
+
+    Returns:
+      The inputs, padded with 0; and
+      bool [B], whether something was dropped.
+
+    Source: google-research/electra, finetune/classification/
+      classification_tasks.py, featurize.
+    """
+    first = tf.cast(first, tf.int32)
+    rows = first.nrows(tf.int32)
+    cls_column = tf.fill([rows, 1], cls_id)
+    sep_column = tf.fill([rows, 1], sep_id)
+    a = tf.cast(first.row_lengths(), tf.int32)
+    if second is None:
+        kept = tf.minimum(a, tf.maximum(max_length - 2, 0))
+        ids = tf.concat([cls_column, cut(first, kept), sep_column], 1)
+        head = tf.cast(ids.row_lengths(), tf.int32)
+        return to_inputs(ids, head, width), kept < a
+    second = tf.cast(second, tf.int32)
+    b = tf.cast(second.row_lengths(), tf.int32)
+    kept_a, kept_b = kept_lengths(a, b, max_length)
+    # A second text of which nothing is left has no [SEP] either.
+    last = cut(tf.RaggedTensor.from_tensor(sep_column), tf.minimum(kept_b, 1))
+    parts = [cls_column, cut(first, kept_a), sep_column, cut(second, kept_b)]
+    ids = tf.concat([*parts, last], 1)
+    return to_inputs(ids, kept_a + 2, width), (kept_a < a) | (kept_b < b)
+
+
+def kept_lengths(
+    a: tf.Tensor, b: tf.Tensor, max_length: int | tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """How much of two texts is kept: dropping one by one, in closed form.
+
+    Args:
+      a: int32 [B], ids of the first text.
+      b: int32 [B], ids of the second.
+      max_length: most ids of a row, the special ones included.
+
+    Returns:
+      int32 [B] each, what is left of the first and of the second.
+    """
+    room = tf.maximum(max_length - 2 - tf.minimum(b, 1), 0)
+    half = room // 2
+    kept_a = tf.minimum(a, tf.maximum(room - b, room - half))
+    kept_b = tf.minimum(b, tf.maximum(room - a, half))
+    return kept_a, kept_b
+
+
+def cut(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
+    """Keeps the beginning of each row.
+
+    Args:
+      ids: [B, (T)].
+      lengths: int32 [B], at most the rows' own.
+
+    Returns:
+      [B, (lengths)].
+    """
+    places = tf.ragged.range(tf.cast(lengths, ids.row_splits.dtype))
+    return tf.gather(ids, places, batch_dims=1)
+
+
+def to_inputs(
+    ids: tf.RaggedTensor,
+    head: tf.Tensor,
+    width: int | tf.Tensor | None = None,
+) -> Inputs:
+    """Pads rows, and makes mask and segments of their lengths.
+
+    Args:
+      ids: int32 [B, (T)].
+      head: int32 [B]; ids from there on are of segment 1.
+      width: L; None: the length of the longest row, 1 with no row at all.
+
+    Returns:
+      The inputs.
+    """
+    lengths = tf.cast(ids.row_lengths(), tf.int32)
+    if width is None:
+        width = tf.reduce_max(tf.concat([lengths, [1]], 0))
+    mask = tf.sequence_mask(lengths, width, tf.int32)
+    segments = mask - tf.minimum(tf.sequence_mask(head, width, tf.int32), mask)
+    dense = ids.to_tensor(0, shape=tf.stack([-1, width]))
+    return Inputs(dense, mask, segments)
+
+
+def complete(
+    input_ids: tf.Tensor,
+    input_mask: tf.Tensor | None,
+    segment_ids: tf.Tensor | None,
+    pad_id: int,
+    sep_id: int,
+) -> Inputs:
+    """Fills in mask and segments that were not given.
+
+    The ids say it all, since text never makes special tokens: padding is
+    where [PAD] is, and the second segment follows the first [SEP].
+
+    Args:
+      input_ids: int32 [B, L].
+      input_mask: int32 [B, L]; None or without elements: not given.
+      segment_ids: int32 [B, L]; None or without elements: not given.
+      pad_id: id of [PAD].
+      sep_id: id of [SEP].
+
+    Returns:
+      The inputs.
+    """
+    real = tf.cast(input_ids != pad_id, tf.int32)
+    mask = _or_else(input_mask, real)
+    is_sep = tf.cast(input_ids == sep_id, tf.int32)
+    after = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
+    return Inputs(input_ids, mask, _or_else(segment_ids, after * mask))
+
+
+def _or_else(given: tf.Tensor | None, derived: tf.Tensor) -> tf.Tensor:
+    if given is None:
+        return derived
+    return tf.cond(tf.size(given) > 0, lambda: given, lambda: derived)
+
 
 Outputs = dict[str, tf.Tensor]
 Signatures = dict[str, Any]
@@ -206,3 +362,138 @@ class ServingModule(tf.Module, abc.ABC):
 def _text_variable(value: str | list[str], name: str) -> tf.Variable:
     value = tf.constant(value, tf.string, shape=None if value else [0])
     return tf.Variable(value, trainable=False, name=name)
+
+
+# Base of the modules that serve one task of a fine-tuned model.
+
+# Where files were when the model was trained: nobody else's business.
+_PLACES = (
+    "data_dir",
+    "gcp_project",
+    "init_checkpoint",
+    "model_dir",
+    "preprocessed_data_dir",
+    "results_json",
+    "results_pkl",
+    "results_txt",
+    "task_config",
+    "tfds_data_dir",
+    "tpu_job_name",
+    "tpu_name",
+    "tpu_zone",
+    "vocab_file",
+)
+
+
+class TaskModule(ServingModule):
+    """Encoder and one head. A subclass says what goes in and comes out.
+
+    Args:
+      loaded: the model; dropout is off in all that is exported.
+      task: one of its tasks.
+
+    Attributes:
+      KIND: the kind of head, as `describe` gives it.
+    """
+
+    KIND: ClassVar[str]
+
+    def __init__(self, loaded: FinetunedModel, task: Task) -> None:
+        head = loaded.model.heads[loaded.task_index(task.name)]
+        # In functions, so that nothing of it is tracked and saved.
+        self._loaded_of = lambda: loaded
+        self._task_of = lambda: task
+        self._head_of = lambda: head
+        variables = [*loaded.model.encoder.variables, *head.variables]
+        super().__init__(self.make_settings(), variables)
+
+    @property
+    def loaded(self) -> FinetunedModel:
+        """The model it was made of."""
+        return self._loaded_of()
+
+    @property
+    def task(self) -> Task:
+        """The task that is served."""
+        return self._task_of()
+
+    @property
+    def head(self) -> Head:
+        """The task's head."""
+        return self._head_of()
+
+    def label_names(self) -> list[str]:
+        """Returns the labels, in the order of the head's outputs."""
+        return list(getattr(self.task, "labels", ()))
+
+    def extra_config(self) -> dict[str, Any]:
+        """Returns what a subclass adds to the config inside."""
+        return {}
+
+    def make_settings(self) -> Settings:
+        """Returns the settings of the model and the task."""
+        config = self.loaded.config
+        sizes = self.loaded.model.encoder_config
+        return Settings(
+            kind=self.KIND,
+            vocab_file=config.vocab_file,
+            do_lower_case=config.do_lower_case,
+            strip_accents=config.strip_accents,
+            max_seq_length=config.max_seq_length,
+            max_positions=sizes.max_position_embeddings,
+            labels=tuple(self.label_names()),
+            config={
+                "task": self.task.name,
+                **self.extra_config(),
+                "encoder": dataclasses.asdict(sizes),
+                "hparams": public_hparams(config),
+            },
+        )
+
+    def encode(self, inputs: Inputs) -> EncoderOutput:
+        """Runs the encoder, without dropout.
+
+        Args:
+          inputs: int32 [B, L] each.
+        """
+        return self.loaded.model.encoder(*inputs, None)
+
+    def head_outputs(
+        self, inputs: Inputs, **features: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Runs encoder and head as evaluation does.
+
+        Args:
+          inputs: int32 [B, L] each.
+          **features: the task's own features that matter, by full name; the
+            others (labels, the example's number) are zeros.
+
+        Returns:
+          The head's outputs; losses and labels among them mean nothing.
+        """
+        batch, length = tf.unstack(tf.shape(inputs.input_ids))
+        given: dict[str, tf.Tensor] = {**inputs._asdict()}
+        for spec in self.task.get_feature_specs():
+            shape = [batch, *spec.shape]
+            if self._is_per_token(spec):
+                shape[1] = length
+            dtype = tf.int32 if spec.is_int_feature else tf.float32
+            given[spec.name] = tf.zeros(shape, dtype)
+        given |= features
+        encoded = self.encode(inputs)
+        return self.head.compute(encoded, given, False, None, None)[1]
+
+    def _is_per_token(self, spec: FeatureSpec) -> bool:
+        if spec.per_token is not None:
+            return spec.per_token
+        return spec.shape[:1] == [self.loaded.config.max_seq_length]
+
+
+def public_hparams(config: FinetuningConfig) -> dict[str, Any]:
+    """Returns the hparams without the paths of the machine they ran on.
+
+    Args:
+      config: any config with `as_dict`.
+    """
+    values = config.as_dict()
+    return {name: v for name, v in values.items() if name not in _PLACES}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
-from electra_tf.export.packing import Inputs
+from electra_tf.export.signatures import Inputs
 
 # Windows computed at once.
 WINDOWS_AT_ONCE = 32

@@ -14,8 +14,8 @@ from electra_tf.checkpoints.restore import Coverage, assign
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
-from electra_tf.modeling.computation import Computation
-from electra_tf.modeling.encoder import set_computation
+from electra_tf.modeling.compute_policy import ComputePolicy
+from electra_tf.modeling.encoder import set_compute_policy
 from electra_tf.optimization.adam_weight_decay import (
     AdamWeightDecay,
     variable_name,
@@ -26,7 +26,7 @@ from electra_tf.optimization.layerwise import (
     rate_table,
 )
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
-from electra_tf.training.recomputation import recomputes, rows_of_a_machine
+from electra_tf.training.remat import recomputes, rows_of_a_machine
 
 # Variables that the starting weights may lack.
 HEADS = "^task_specific/"
@@ -50,7 +50,9 @@ def build_model(
         sum(v.shape.num_elements() for v in model.variables),
         rows_of_a_machine(config.train_batch_size),
     )
-    set_computation(model, Computation.of(config, recomputes(config, kept)))
+    set_compute_policy(
+        model, ComputePolicy.of(config, recomputes(config, kept))
+    )
     return model
 
 

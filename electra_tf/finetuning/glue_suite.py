@@ -11,11 +11,11 @@ from typing import Any
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.data import storage
-from electra_tf.evaluation import glue
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.classification.glue import GLUE_TASKS
 from electra_tf.finetuning.start import is_stated, resolve_start
-from electra_tf.training.progress import Console
+from electra_tf.metrics import glue
+from electra_tf.training.summaries import Console
 
 _FORMAT = 1
 # Each task has its own; one path for all would mix them up.

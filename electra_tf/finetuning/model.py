@@ -14,7 +14,7 @@ from electra_tf.finetuning.task import Task
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.seeds import SeedStream
 
 ENCODER_SCOPE = "electra"
 
@@ -87,7 +87,7 @@ class FinetuningModel(tf_keras.Model):
             seed = tf.constant([self.config.seed, 0], tf.int32)
         if percent_done is None:
             percent_done = tf.constant(0.0)
-        dropout = Randomness(seed).within("dropout") if training else None
+        dropout = SeedStream(seed).child("dropout") if training else None
         encoded = self.encoder(
             features["input_ids"],
             features["input_mask"],

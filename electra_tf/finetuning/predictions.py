@@ -11,10 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from configure.finetuning import FinetuningConfig
-from electra_tf.finetuning.scoring import Evaluator
-from electra_tf.finetuning.steps import Row
+from electra_tf.finetuning.scoring import Evaluator, Row
 from electra_tf.finetuning.task import Task
-from electra_tf.training.progress import Console
+from electra_tf.training.summaries import Console
 
 
 def write_test_outputs(

@@ -8,14 +8,13 @@ from typing import Any
 import tensorflow as tf
 
 from configure.finetuning import FinetuningConfig
-from electra_tf.evaluation.trials import lower_is_better
 from electra_tf.finetuning.model import FinetuningModel
+from electra_tf.metrics.trials import lower_is_better
 from electra_tf.optimization.layerwise import LayerRate
-from electra_tf.training import loss_scale
+from electra_tf.training import loop
 from electra_tf.training import strategy as strategies
-from electra_tf.training.curves import Panel
-from electra_tf.training.interval import Interval
-from electra_tf.training.progress import Console
+from electra_tf.training.loop import StepMetrics
+from electra_tf.training.summaries import Console, Panel
 
 TOKENS = "tokens"
 EXAMPLES = "examples"
@@ -42,7 +41,7 @@ def step_values(
     }
 
 
-def log_row(interval: Interval) -> dict[str, float]:
+def log_row(interval: StepMetrics) -> dict[str, float]:
     """The row of an interval.
 
     `loss` is the mean over steps of the sum over a batch's examples, as the
@@ -52,7 +51,7 @@ def log_row(interval: Interval) -> dict[str, float]:
         "loss": interval.mean("total_loss"),
         "loss_per_example": interval.sums["total_loss"]
         / max(interval.sums[EXAMPLES], 1.0),
-        **loss_scale.log_values(interval),
+        **loop.log_values(interval),
         "learning_rate": interval.last["learning_rate"],
     }
 
@@ -64,7 +63,7 @@ def shown_items(row: dict[str, Any]) -> dict[str, str]:
         "per example": f"{row['loss_per_example']:.4f}",
         "grad norm": f"{row['grad_norm']:.2f}",
         "lr": f"{row['learning_rate']:.2e}",
-        **loss_scale.shown_items(row),
+        **loop.shown_items(row),
     }
     if row["tokens_per_second"] is not None:
         shown["tokens/s"] = f"{row['tokens_per_second']:,.0f}"

@@ -2,22 +2,105 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results files of a fine-tuning: text, pickle, JSON, picture."""
 
+from __future__ import annotations
+
 import dataclasses
 import datetime
+import io
 import json
 import math
 import os
 import pickle
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.evaluation import trials
-from electra_tf.finetuning import directories, score_plot
-from electra_tf.training.progress import Console
+from electra_tf.finetuning import start
+from electra_tf.metrics import trials
+from electra_tf.metrics.trials import describe, main_figure
+from electra_tf.training.summaries import Console
+
+# A picture of the scores of each trial.
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    pass
+
+
+def draw_scores(records: Sequence[TrialRecord], title: str) -> bytes:
+    """Draws the main figure of each task over the runs.
+
+    Args:
+      records: of the trials, at least one.
+      title: above the picture.
+
+    Returns:
+      A PNG file's contents.
+    """
+    # After a trial: its first step need not wait for this.
+    from matplotlib.figure import Figure
+
+    tasks = list(records[0].results) if records else []
+    columns = min(3, max(1, len(tasks)))
+    rows = max(1, -(-len(tasks) // columns))
+    figure = Figure(
+        figsize=(1.0 + 4.2 * columns, 0.6 + 3.4 * rows), layout="constrained"
+    )
+    figure.suptitle(title)
+    for index, task in enumerate(tasks):
+        axes = figure.add_subplot(rows, columns, index + 1)
+        _draw_task(axes, task, records)
+    packed = io.BytesIO()
+    figure.savefig(packed, format="png", dpi=110)
+    return packed.getvalue()
+
+
+def _draw_task(axes: Axes, task: str, records: Sequence[TrialRecord]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    name = main_figure(list(records[0].results[task]))
+    runs = np.array([record.trial for record in records])
+    values = np.array([record.results[task][name] for record in records])
+    fell = np.array([task in record.collapsed for record in records])
+    found = describe(values.tolist())
+    axes.plot(runs, values, color="tab:blue", marker="o", markersize=4)
+    if fell.any():
+        axes.plot(
+            runs[fell],
+            values[fell],
+            linestyle="none",
+            marker="x",
+            markersize=9,
+            color="tab:red",
+            label="collapsed",
+        )
+    if len(records) > 1:
+        axes.axhline(
+            found.mean,
+            color="0.35",
+            linestyle="--",
+            label=f"mean {found.mean:.2f} (std {found.std:.2f})",
+        )
+        axes.axhline(
+            found.median,
+            color="0.6",
+            linestyle=":",
+            label=f"median {found.median:.2f}",
+        )
+    axes.set_title(f"{task}: dev {name}", fontsize=10)
+    axes.set_xlabel("run", fontsize=8)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.tick_params(labelsize=8)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=7, frameon=False)
+
 
 _FORMAT = 1
 _KEPT = ".before"
@@ -78,9 +161,7 @@ class ResultsFiles:
         if config.overwrite or not (config.do_train and is_training):
             self._put_aside()
             return []
-        differing = directories.changed_hparams(
-            found["config"], config.as_dict()
-        )
+        differing = start.changed_hparams(found["config"], config.as_dict())
         if differing:
             raise UserError(
                 f"{config.results_json} holds the results of a run with other"
@@ -110,7 +191,7 @@ class ResultsFiles:
         text = json.dumps(self._contents(records), indent=1, allow_nan=False)
         _write(config.results_json, f"{text}\n".encode())
         title = f"{config.model_name}: {', '.join(config.task_names)}"
-        _write(self._plot, score_plot.draw_scores(records, title))
+        _write(self._plot, draw_scores(records, title))
         self._console.line(
             f"Wrote {config.results_txt}, {config.results_pkl},"
             f" {config.results_json} and {self._plot}"

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.evaluation import trials
-from electra_tf.finetuning import directories, predictions, report
+from electra_tf.finetuning import predictions, report
+from electra_tf.finetuning import start as directories
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.results import (
@@ -22,10 +22,11 @@ from electra_tf.finetuning.results import (
 from electra_tf.finetuning.start import is_stated, resolve_start
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import Trial
+from electra_tf.metrics import trials
 from electra_tf.training import strategy as strategies
-from electra_tf.training.interruption import Interruption
 from electra_tf.training.loop import TrainingInterruptedError
-from electra_tf.training.progress import Console
+from electra_tf.training.session import PreemptionHandler
+from electra_tf.training.summaries import Console
 
 # Origin of an `init_checkpoint` that is a trial's own model.
 _FOUND = "trained"
@@ -98,7 +99,7 @@ class _Run:
             records = self._files.earlier_trials()
         done = {record.trial for record in records}
         trial, interrupted = 1, None
-        with Interruption() as interruption:
+        with PreemptionHandler() as interruption:
             while config.num_trials < 0 or trial <= config.num_trials:
                 if trial in done:
                     self._console.line(f"Trial {trial}: done by an earlier run")
@@ -118,7 +119,7 @@ class _Run:
         return self._finish(records, interrupted)
 
     def _run_trial(
-        self, trial: int, interruption: Interruption
+        self, trial: int, interruption: PreemptionHandler
     ) -> TrialRecord | None:
         """Trains, evaluates, predicts; None without evaluation."""
         config = dataclasses.replace(

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from configure.finetuning import FinetuningConfig
     from electra_tf.data.feature_spec import FeatureSpec
-    from electra_tf.evaluation.scorer import Scorer
+    from electra_tf.metrics.scorer import Scorer
     from electra_tf.modeling.encoder import EncoderOutput
     from electra_tf.modeling.encoder_config import EncoderConfig
-    from electra_tf.modeling.randomness import Randomness
+    from electra_tf.modeling.seeds import SeedStream
     from electra_tf.text.tokenization import FullTokenizer
 
 
@@ -51,7 +51,7 @@ class Head(Protocol):
         encoded: EncoderOutput,
         features: Mapping[str, tf.Tensor],
         training: bool,
-        dropout: Randomness | None,
+        dropout: SeedStream | None,
         percent_done: tf.Tensor | None,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Computes losses and outputs of a batch.

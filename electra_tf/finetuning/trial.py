@@ -4,7 +4,7 @@
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orbit
@@ -16,7 +16,7 @@ from electra_tf.checkpoints import electra_config
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import assign
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.finetuning import directories, report, scoring
+from electra_tf.finetuning import report, scoring, start
 from electra_tf.finetuning.build import (
     build_model,
     build_optimizer,
@@ -24,23 +24,127 @@ from electra_tf.finetuning.build import (
     load_weights,
     trained_variables,
 )
-from electra_tf.finetuning.early_stopping import Patience
 from electra_tf.finetuning.preprocessing import Preprocessor
-from electra_tf.finetuning.steps import FinetuningLoop
+from electra_tf.finetuning.scoring import FinetuningLoop
 from electra_tf.finetuning.task import Task
-from electra_tf.finetuning.trial_logs import TrialLogs
-from electra_tf.training import best, checkpointing
+from electra_tf.metrics.trials import lower_is_better
+from electra_tf.training import checkpointing, summaries
 from electra_tf.training import strategy as strategies
-from electra_tf.training.interruption import Interruption
-from electra_tf.training.interval import Interval
-from electra_tf.training.loop import TrainingInterruptedError
-from electra_tf.training.loss_scale import LossScale
-from electra_tf.training.progress import Console
+from electra_tf.training.loop import (
+    LossScale,
+    StepMetrics,
+    TrainingInterruptedError,
+)
 from electra_tf.training.session import (
+    PreemptionHandler,
     Reporting,
     Schedule,
     TrainingSession,
 )
+from electra_tf.training.summaries import Console
+
+# The logs of one trial, and the picture drawn from them.
+
+
+class TrialLogs:
+    """Rows of training and of evaluations, in files and for TensorBoard.
+
+    Args:
+      directory: the trial's.
+      step: where it continues; later rows no longer count.
+      title: above the picture.
+    """
+
+    def __init__(self, directory: str, step: int, title: str) -> None:
+        self._directory = directory
+        self._title = title
+        self._train, self._evaluations = (
+            summaries.JsonLines(os.path.join(directory, name), step)
+            for name in (summaries.TRAIN_LOG, summaries.EVAL_LOG)
+        )
+        self._train_board, self._evaluation_board = (
+            summaries.TensorBoard(directory, name, step)
+            for name in ("train", "eval")
+        )
+
+    @property
+    def train_sinks(self) -> tuple[Any, ...]:
+        """What takes the rows of training."""
+        return (self._train, self._train_board)
+
+    @property
+    def evaluations(self) -> list[dict[str, Any]]:
+        """The rows of the evaluations so far."""
+        return self._evaluations.rows
+
+    def write_evaluation(self, step: int, result: dict[str, float]) -> None:
+        """Takes an evaluation.
+
+        Args:
+          step: updates done.
+          result: figures by name.
+        """
+        self._evaluations.write(step, result)
+        self._evaluation_board.write(step, result)
+
+    def draw(self) -> None:
+        """Draws the curves anew."""
+        rows = self._evaluations.rows
+        figures = [name for name in rows[-1] if name != "step"] if rows else []
+        summaries.draw_curves(
+            self._directory,
+            report.panels(figures),
+            self._train.rows,
+            rows,
+            self._title,
+        )
+
+
+# When evaluations no longer get better.
+
+
+class Patience:
+    """Watches one figure of the evaluations while training.
+
+    It knows nothing but the rows of the log, so a continued run decides as one
+    that never stopped.
+
+    Args:
+      evaluations: so many without a better figure are borne; 0 means any
+        number.
+      figure: what is watched; None means the main one, F1 or else the first
+        that is no loss.
+    """
+
+    def __init__(self, evaluations: int, figure: str | None = None) -> None:
+        self._evaluations = evaluations
+        self._figure = figure
+
+    def figure(self, rows: Sequence[Mapping[str, float]]) -> str:
+        """Returns the name of what is watched.
+
+        Args:
+          rows: of the log of evaluations, at least one.
+        """
+        if self._figure:
+            return self._figure
+        names = [name for name in rows[0] if name != "step"]
+        scores = [name for name in names if not lower_is_better(name)]
+        return "f1" if "f1" in scores else (scores or names)[0]
+
+    def is_over(self, rows: Sequence[Mapping[str, float]]) -> bool:
+        """Returns whether training should stop.
+
+        Args:
+          rows: of the log of evaluations, in order.
+        """
+        if not self._evaluations or not rows:
+            return False
+        name = self.figure(rows)
+        sign = -1 if lower_is_better(name) else 1
+        values = [sign * row[name] for row in rows]
+        since_best = len(values) - 1 - values.index(max(values))
+        return since_best >= self._evaluations
 
 
 class Trial:
@@ -64,7 +168,7 @@ class Trial:
         preprocessor: Preprocessor,
         strategy: tf.distribute.Strategy,
         console: Console,
-        interruption: Interruption,
+        interruption: PreemptionHandler,
     ) -> None:
         self._config = config
         self._weights = weights
@@ -137,7 +241,7 @@ class Trial:
             )
         self._build_training(batches, num_steps)
         # Not before: what makes no model must not cost the old one.
-        if self._config.overwrite and directories.remove(self._directory):
+        if self._config.overwrite and start.remove(self._directory):
             self._console.line(f"--overwrite: deleted {self._directory}")
         self._restore()
         self._write_settings()
@@ -169,7 +273,7 @@ class Trial:
             dataset = batches(seed=config.seed)
             self._iterator = iter(dataset)
         self._element_spec = dataset.element_spec
-        self._interval = Interval()
+        self._interval = StepMetrics()
         self._num_steps = num_steps
         self._schedule = Schedule(
             total_steps=num_steps,
@@ -193,7 +297,7 @@ class Trial:
         """Loads the newest checkpoint, else the starting weights."""
         path = self._checkpoints.latest
         if path is not None:
-            directories.check_same_run(self._directory, self._config.as_dict())
+            start.check_same_run(self._directory, self._config.as_dict())
             self._checkpoints.restore(path)
             self._console.line(
                 f"Continuing from {path} (step {self.global_step:,})"
@@ -206,11 +310,11 @@ class Trial:
 
     def _write_settings(self) -> None:
         """Writes what the model is, vocabulary and labels, beside it."""
-        directories.make(self._directory)
+        start.make(self._directory)
         config = self._config
         checkpointing.write_config(self._directory, config.to_json())
         electra_config.write_electra_config(self._directory, config.as_dict())
-        vocab = os.path.join(self._directory, directories.VOCAB_FILE)
+        vocab = os.path.join(self._directory, start.VOCAB_FILE)
         tf.io.gfile.copy(config.vocab_file, vocab, overwrite=True)
         for task in self._tasks:
             kept = task.labels_path()
@@ -228,7 +332,7 @@ class Trial:
         )
         self._best = None
         if self._config.keep_best:
-            self._best = best.BestKeeper(
+            self._best = checkpointing.BestCheckpoint(
                 self._directory, self._config.keep_best, self._checkpoints
             )
 
@@ -334,7 +438,7 @@ class Trial:
             raise TrainingInterruptedError
 
     def _load_best(self) -> None:
-        kept = os.path.join(self._directory, best.DIRECTORY)
+        kept = os.path.join(self._directory, checkpointing.DIRECTORY)
         path = tf.train.latest_checkpoint(kept)
         if path is None:
             return

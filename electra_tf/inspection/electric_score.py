@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.generator_kind import GeneratorKind
+from configure.pretraining import GeneratorKind
 from electra_tf.inspection.sentences import framed, padded
 from electra_tf.inspection.text_scoring import Answer, Row, TextScorer
 from electra_tf.modeling.layers import inference
-from electra_tf.pretraining import electric
+from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
 
 Outputs = Mapping[str, tf.Tensor]
@@ -60,7 +60,7 @@ class ElectricScorer(_OnePassScorer):
     Raises:
       UserError: another kind of model, or a part is missing.
 
-    Source: see `electra_tf.pretraining.electric`.
+    Source: see `electra_tf.pretraining.scoring`.
     """
 
     method = "electric"
@@ -85,7 +85,7 @@ class ElectricScorer(_OnePassScorer):
             pretrained.require_generator("the cloze score")
         model = pretrained.model
         self._compute = _in_graph(
-            lambda features: electric.electric_scores(
+            lambda features: scoring.electric_scores(
                 model, features, with_cloze
             )
         )
@@ -123,7 +123,7 @@ class ClozeScorer(_OnePassScorer):
                 " masked_lm."
             )
         self._compute = _in_graph(
-            lambda features: electric.cloze_scores(model, features)
+            lambda features: scoring.cloze_scores(model, features)
         )
 
     def _outputs(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.generator_kind import GeneratorKind
+from configure.pretraining import GeneratorKind
 from electra_tf.inspection.sentences import (
     encode_with_masks,
     framed,
@@ -21,8 +21,8 @@ from electra_tf.inspection.sentences import (
 from electra_tf.modeling.layers import inference
 from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.pretraining.loading import PretrainedModel
+from electra_tf.text.tokenization import JOINER
 from electra_tf.text.vocab import MASK
-from electra_tf.text.wordpiece import JOINER
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.masking import MaskingRule, mask_inputs
-from electra_tf.text.wordpiece import JOINER
+from electra_tf.text.tokenization import JOINER
 
 Features = dict[str, tf.Tensor]
 
@@ -44,7 +44,7 @@ def drawn_inputs(
         without_replacement=True,
         whole_words=model.masking_rule.whole_words,
     )
-    return mask_inputs(features, model.special, rule, Randomness(seed))
+    return mask_inputs(features, model.special, rule, SeedStream(seed))
 
 
 def chosen_inputs(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kind of model it is, in words, and what then does not apply."""
 
-from configure.generator_kind import GeneratorKind
+from configure.pretraining import GeneratorKind
 from electra_tf.pretraining.loading import PretrainedModel
 
 

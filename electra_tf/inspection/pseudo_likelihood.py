@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.generator_kind import GeneratorKind
+from configure.pretraining import GeneratorKind
 from electra_tf.inspection.sentences import framed, padded
 from electra_tf.inspection.text_scoring import Answer, Row, TextScorer
 from electra_tf.modeling.layers import inference

@@ -3,7 +3,7 @@
 """Which scorer: by name, or the best that a model offers."""
 
 from configure.errors import UserError
-from configure.generator_kind import GeneratorKind
+from configure.pretraining import GeneratorKind
 from electra_tf.inspection.electric_score import ClozeScorer, ElectricScorer
 from electra_tf.inspection.pseudo_likelihood import PseudoLikelihoodScorer
 from electra_tf.inspection.text_scoring import TextScorer

@@ -14,7 +14,7 @@ from electra_tf.modeling.layers import (
     ScopedLayer,
     static_or_dynamic_shape,
 )
-from electra_tf.modeling.randomness import Randomness, dropout
+from electra_tf.modeling.seeds import SeedStream, dropout
 
 # The original adds this instead of minus infinity. A query that may see no key
 # at all then falls back to the raw scores over all positions; keep it so.
@@ -84,7 +84,7 @@ class SelfAttention(ScopedLayer):
         self,
         hidden: tf.Tensor,
         bias: tf.Tensor,
-        randomness: Randomness | None = None,
+        randomness: SeedStream | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Attends from every position to every visible position.
 
@@ -120,7 +120,7 @@ class SelfAttention(ScopedLayer):
         scores = tf.matmul(query, key, transpose_b=True)  # [B, A, L, L]
         if not scale_query:
             scores *= scale
-        seed = randomness.at("attention_probs") if randomness else None
+        seed = randomness.seed("attention_probs") if randomness else None
         rate = self.config.attention_probs_dropout_prob
         probs = _attention_probs(scores, bias, rate, seed)
         mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])

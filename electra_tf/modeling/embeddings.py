@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import LayerNorm, ScopedLayer
-from electra_tf.modeling.randomness import Randomness, dropout
+from electra_tf.modeling.seeds import SeedStream, dropout
 
 
 class Embeddings(ScopedLayer):
@@ -55,7 +55,7 @@ class Embeddings(ScopedLayer):
         self,
         input_ids: tf.Tensor,
         segment_ids: tf.Tensor,
-        randomness: Randomness | None = None,
+        randomness: SeedStream | None = None,
     ) -> tf.Tensor:
         """Embeds a batch.
 
@@ -90,7 +90,7 @@ class Embeddings(ScopedLayer):
         output += tf.reshape(segments, tf.shape(output))
         output += self.position_embeddings[:length]  # [L, E]
         output = self.layer_norm(output)
-        seed = randomness.at("embeddings") if randomness else None
+        seed = randomness.seed("embeddings") if randomness else None
         return dropout(output, self.config.hidden_dropout_prob, seed)
 
     def get_config(self) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from electra_tf.modeling.attention import SelfAttention, attention_bias
-from electra_tf.modeling.computation import Computation
+from electra_tf.modeling.compute_policy import ComputePolicy
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
-from electra_tf.modeling.randomness import Randomness, dropout
+from electra_tf.modeling.seeds import SeedStream, dropout
 
 
 class TransformerBlock(ScopedLayer):
@@ -60,7 +60,7 @@ class TransformerBlock(ScopedLayer):
         self,
         hidden: tf.Tensor,
         bias: tf.Tensor,
-        randomness: Randomness | None = None,
+        randomness: SeedStream | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Runs the block.
 
@@ -75,7 +75,7 @@ class TransformerBlock(ScopedLayer):
         """
 
         def drop(tensor: tf.Tensor, site: str) -> tf.Tensor:
-            seed = randomness.at(site) if randomness else None
+            seed = randomness.seed(site) if randomness else None
             return dropout(tensor, self.config.hidden_dropout_prob, seed)
 
         mixed, probs = self.attention(hidden, bias, randomness)
@@ -131,7 +131,7 @@ class Encoder(ScopedLayer):
       seed: seed of the run.
 
     Attributes:
-      computation: how the blocks are computed; see `set_computation`.
+      computation: how the blocks are computed; see `set_compute_policy`.
 
     Source: google-research/electra, model/modeling.py, BertModel.
     """
@@ -148,7 +148,7 @@ class Encoder(ScopedLayer):
         self.config = config
         self.embeddings = embeddings
         self.direction = direction
-        self.computation = Computation()
+        self.computation = ComputePolicy()
         self.embeddings_project = None
         if embeddings.width != config.hidden_size:
             self.embeddings_project = Dense(
@@ -167,7 +167,7 @@ class Encoder(ScopedLayer):
         input_ids: tf.Tensor,
         input_mask: tf.Tensor,
         segment_ids: tf.Tensor,
-        randomness: Randomness | None = None,
+        randomness: SeedStream | None = None,
     ) -> EncoderOutput:
         """Encodes a batch.
 
@@ -181,7 +181,7 @@ class Encoder(ScopedLayer):
           An `EncoderOutput`.
         """
         if randomness is not None:
-            randomness = randomness.within(self.scope)
+            randomness = randomness.child(self.scope)
         hidden = self.embeddings(input_ids, segment_ids, randomness)
         if self.embeddings_project is not None:
             hidden = self.embeddings_project(hidden)  # [B, L, H]
@@ -190,7 +190,7 @@ class Encoder(ScopedLayer):
         layers, attention_probs = [], []
         hidden = tf.cast(hidden, self.computation.dtype)
         for i, block in enumerate(self.blocks):
-            inner = randomness.within(f"layer_{i}") if randomness else None
+            inner = randomness.child(f"layer_{i}") if randomness else None
             if randomness is not None and self.computation.recompute:
                 hidden = _recomputed(block, hidden, bias, inner)
             else:
@@ -214,7 +214,7 @@ def _recomputed(
     block: TransformerBlock,
     hidden: tf.Tensor,
     bias: tf.Tensor,
-    randomness: Randomness,
+    randomness: SeedStream,
 ) -> tf.Tensor:
     """Runs a block of which only the input is kept for its gradient.
 
@@ -224,7 +224,7 @@ def _recomputed(
     return tf.recompute_grad(lambda x: block(x, bias, randomness)[0])(hidden)
 
 
-def set_computation(model: tf.Module, computation: Computation) -> None:
+def set_compute_policy(model: tf.Module, computation: ComputePolicy) -> None:
     """Says how all encoders of a model compute.
 
     Args:

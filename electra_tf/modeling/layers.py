@@ -13,7 +13,7 @@ import tensorflow as tf
 import tf_keras
 
 from configure.errors import UserError
-from electra_tf.modeling.randomness import initializer_seed
+from electra_tf.modeling.seeds import initializer_seed
 
 LAYER_NORM_EPSILON = 1e-12  # tf.contrib.layers.layer_norm's, not Keras's 1e-3
 

@@ -10,7 +10,7 @@ from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder, EncoderOutput
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import ScopedLayer
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.seeds import SeedStream
 
 
 class TwoTowerClozeTransformer(ScopedLayer):
@@ -46,7 +46,7 @@ class TwoTowerClozeTransformer(ScopedLayer):
         input_ids: tf.Tensor,
         input_mask: tf.Tensor,
         segment_ids: tf.Tensor,
-        randomness: Randomness | None = None,
+        randomness: SeedStream | None = None,
     ) -> tuple[tf.Tensor, EncoderOutput, EncoderOutput]:
         """Encodes the unmasked batch in both directions.
 

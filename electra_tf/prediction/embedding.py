@@ -21,15 +21,15 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.finetuning.classification.head import mean_over_tokens
 from electra_tf.modeling.encoder import Encoder
+from electra_tf.prediction.batch_runner import (
+    INPUTS,
+    PackedFunction,
+    run_in_batches,
+)
 from electra_tf.prediction.loading import (
     is_finetuned,
     load_finetuned,
     load_pretrained,
-)
-from electra_tf.prediction.running import (
-    INPUTS,
-    PackedFunction,
-    run_in_batches,
 )
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocab import CLS, SEP

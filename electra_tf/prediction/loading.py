@@ -18,14 +18,14 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import assign
-from electra_tf.finetuning import directories, label_store
+from electra_tf.finetuning import rows, start
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
 from electra_tf.pretraining.loading import PretrainedModel, load_pretrained
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocab import check_vocab
-from electra_tf.training import best, checkpointing
+from electra_tf.training import checkpointing
 
 __all__ = [
     "FinetunedModel",
@@ -165,12 +165,12 @@ def _find(folder: str) -> tuple[str, str]:
         raise UserError(
             f"{place}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
             f" trial (..._model_1) that run_finetuning left, or its"
-            f" {best.DIRECTORY}"
+            f" {checkpointing.DIRECTORY}"
         )
     if checkpoint is None and home != place:
         checkpoint = tf.train.latest_checkpoint(place)
     elif checkpoint is None:
-        checkpoint = directories.trained_checkpoint(home)
+        checkpoint = start.trained_checkpoint(home)
     if checkpoint is None:
         raise UserError(
             f"{place}: no model.ckpt-<step>; the run saved none yet, or they"
@@ -184,7 +184,7 @@ def _has_config(folder: str) -> bool:
 
 
 def _is_best(folder: str) -> bool:
-    return os.path.basename(os.path.abspath(folder)) == best.DIRECTORY
+    return os.path.basename(os.path.abspath(folder)) == checkpointing.DIRECTORY
 
 
 def _nothing_there(path: str) -> str:
@@ -209,7 +209,7 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
     given = FinetuningConfig.explicit_hparams(stored)
     names = [given.pop("model_name", ""), given.pop("data_dir", "")]
     names[1] = overrides.pop("data_dir", None) or _moved(home, stored)
-    vocab = os.path.join(home, directories.VOCAB_FILE)
+    vocab = os.path.join(home, start.VOCAB_FILE)
     settled = {"model_dir": home}
     if tf.io.gfile.exists(vocab):
         settled["vocab_file"] = vocab
@@ -240,7 +240,7 @@ def _make_tasks(
         # Beside the model they are what it was trained with, for certain.
         for path in (os.path.join(home, os.path.basename(kept)), kept):
             if tf.io.gfile.exists(path):
-                task.use_labels(label_store.load(path))
+                task.use_labels(rows.load(path))
                 break
     return tasks
 

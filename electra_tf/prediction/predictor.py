@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from configure.errors import UserError
-from electra_tf.finetuning.classification.regression import RegressionTask
 from electra_tf.finetuning.classification.task import (
     ClassificationTask,
     MultiLabelTask,
+    RegressionTask,
 )
 from electra_tf.finetuning.tagging.task import TaggingTask
 from electra_tf.finetuning.task import Task
-from electra_tf.prediction.asking import Answerer, Asked, BadInputError
+from electra_tf.prediction.batch_runner import head_function, run_in_batches
 from electra_tf.prediction.loading import FinetunedModel, load_finetuned
-from electra_tf.prediction.running import head_function, run_in_batches
+from electra_tf.prediction.request import Answerer, Asked, BadInputError
 from electra_tf.prediction.tag_answers import TagAnswerer
 from electra_tf.prediction.text_answers import (
     ClassAnswerer,

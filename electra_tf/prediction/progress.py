@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import tqdm
 
-from electra_tf.prediction.reading import Source
+from electra_tf.prediction.reader import Source
 
 
 class Progress:

@@ -6,13 +6,10 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.evaluation.answer_spans import Answer, probabilities
-from electra_tf.finetuning.question_answering.examples import (
-    Passage,
-    QAExample,
-)
+from electra_tf.finetuning.question_answering.examples import Passage, QAExample
 from electra_tf.finetuning.question_answering.task import QATask
-from electra_tf.prediction.asking import Asked, texts_of
+from electra_tf.metrics.answer_spans import Answer, probabilities
+from electra_tf.prediction.request import Asked, texts_of
 
 _NAMES = [("question",), ("context", "passage")]
 _EXPECTED = "a question and a context"

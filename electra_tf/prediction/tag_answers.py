@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from electra_tf.finetuning.tagging.task import TaggingExample, TaggingTask
-from electra_tf.prediction.asking import Asked, BadInputError
+from electra_tf.prediction.request import Asked, BadInputError
 from electra_tf.text.spans import read_spans
 from electra_tf.text.word_spans import split_words
 

@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.finetuning.classification.regression import RegressionTask
 from electra_tf.finetuning.classification.task import (
     ClassificationTask,
     MultiLabelTask,
-)
-from electra_tf.finetuning.classification.text_task import (
+    RegressionTask,
     TextExample,
     TextTask,
 )
-from electra_tf.prediction.asking import Asked, BadInputError, texts_of
+from electra_tf.prediction.request import Asked, BadInputError, texts_of
 
 _FIRST = ("text", "text_a", "sentence", "sentence1")
 _SECOND = ("text_pair", "text_b", "sentence2")

@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from configure.errors import UserError
-from electra_tf.prediction.writing import PART
+from electra_tf.prediction.writer import PART
 
 # The header is written first and again at the end, when the rows are counted.
 _HEADER_BYTES = 128

@@ -8,15 +8,38 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.analysis.memory import pretraining_memory
-from electra_tf.modeling.computation import Computation
-from electra_tf.modeling.encoder import set_computation
+from electra_tf.modeling.compute_policy import ComputePolicy
+from electra_tf.modeling.encoder import set_compute_policy
 from electra_tf.optimization.adam_weight_decay import AdamWeightDecay
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
-from electra_tf.pretraining import report
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.training.loop import TrainLoop
-from electra_tf.training.loss_scale import LossScale
-from electra_tf.training.recomputation import recomputes, rows_of_a_machine
+from electra_tf.training.loop import LossScale, TrainLoop
+from electra_tf.training.remat import recomputes, rows_of_a_machine
+
+LOSSES = ("mlm_loss", "cloze_loss", "disc_loss")
+TOKENS = "tokens"
+
+
+def step_values(
+    features: dict[str, tf.Tensor], outputs: dict[str, tf.Tensor]
+) -> dict[str, tf.Tensor]:
+    """Scalars of a training step besides its total loss.
+
+    Args:
+      features: int32 [B, L] tensors of one replica.
+      outputs: of `PretrainingModel.compute`.
+
+    Returns:
+      Scalars that add up over replicas: losses (their denominators are global)
+      and counts.
+    """
+    values = {name: outputs[name] for name in LOSSES if name in outputs}
+    mask = features["input_mask"]
+    values[TOKENS] = tf.cast(tf.reduce_sum(mask), tf.float32)
+    if "fake_is_fake_tokens" in outputs:
+        replaced = tf.reduce_sum(outputs["fake_is_fake_tokens"] * mask)
+        values["replaced_tokens"] = tf.cast(replaced, tf.float32)
+    return values
 
 
 def build_model(config: Any) -> PretrainingModel:
@@ -31,7 +54,9 @@ def build_model(config: Any) -> PretrainingModel:
     model = PretrainingModel(config)
     rows = rows_of_a_machine(config.train_batch_size)
     kept = pretraining_memory(config, rows)
-    set_computation(model, Computation.of(config, recomputes(config, kept)))
+    set_compute_policy(
+        model, ComputePolicy.of(config, recomputes(config, kept))
+    )
     return model
 
 
@@ -90,7 +115,7 @@ def build_train_loop(
         step=step,
         seed=config.seed,
         strategy=strategy,
-        step_values=report.step_values,
+        step_values=step_values,
         should_stop=should_stop,
         parts=config.gradient_accumulation_steps,
         prepare=model.prepare_parts,

@@ -9,12 +9,12 @@ import tensorflow as tf
 import tf_keras
 
 from configure.errors import UserError
-from configure.generator_kind import GeneratorKind, generator_kind
+from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder, EncoderOutput
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.modeling.two_tower import TwoTowerClozeTransformer
 from electra_tf.pretraining import losses, masking, sampling
@@ -171,8 +171,8 @@ class PretrainingModel(tf_keras.Model):
         """
         if seed is None:
             seed = tf.constant([self.config.seed, 0], tf.int32)
-        randomness = Randomness(seed)
-        dropout = randomness.within("dropout") if training else None
+        randomness = SeedStream(seed)
+        dropout = randomness.child("dropout") if training else None
         if masked_inputs is None:
             masked_inputs = masking.mask_inputs(
                 features, self.special, self.masking_rule, randomness
@@ -224,7 +224,7 @@ class PretrainingModel(tf_keras.Model):
           (`masked_inputs`), and those for every part (`weight_totals`).
         """
         masked = masking.mask_inputs(
-            features, self.special, self.masking_rule, Randomness(seed)
+            features, self.special, self.masking_rule, SeedStream(seed)
         )
         totals = self.weight_totals(features, masked)
         return {"masked_inputs": masked}, {"weight_totals": totals}
@@ -260,7 +260,7 @@ class PretrainingModel(tf_keras.Model):
         self,
         features: Features,
         masked: Features,
-        dropout: Randomness | None,
+        dropout: SeedStream | None,
         totals: Features,
     ) -> Outputs:
         """Predicts the chosen positions; returns the mlm_* and cloze_* part."""
@@ -279,7 +279,7 @@ class PretrainingModel(tf_keras.Model):
                 masked["input_ids"],
                 features["input_mask"],
                 features["segment_ids"],
-                dropout.within("generator") if dropout else None,
+                dropout.child("generator") if dropout else None,
             )
             outputs["generator_layers"] = encoded.all_layers
             logits = self.masked_lm_head(
@@ -295,14 +295,14 @@ class PretrainingModel(tf_keras.Model):
         )
 
     def _cloze(
-        self, features: Features, dropout: Randomness | None, totals: Features
+        self, features: Features, dropout: SeedStream | None, totals: Features
     ) -> Outputs:
         """Predicts every token from its two-sided context."""
         context, ltr, rtl = self.generator(
             features["input_ids"],
             features["input_mask"],
             features["segment_ids"],
-            dropout.within("generator") if dropout else None,
+            dropout.child("generator") if dropout else None,
         )
         logits = self.masked_lm_head(
             context, self.generator.ltr.embeddings.word_embeddings
@@ -319,7 +319,7 @@ class PretrainingModel(tf_keras.Model):
         return outputs
 
     def _sample(
-        self, logits: tf.Tensor, true_ids: tf.Tensor, randomness: Randomness
+        self, logits: tf.Tensor, true_ids: tf.Tensor, randomness: SeedStream
     ) -> tf.Tensor:
         """Draws a replacement for every chosen position."""
         logits = sampling.sampling_logits(
@@ -328,7 +328,7 @@ class PretrainingModel(tf_keras.Model):
             true_ids if self.config.disallow_correct else None,
         )
         return sampling.sample_from_softmax(
-            logits, randomness.at("sampled_tokens")
+            logits, randomness.seed("sampled_tokens")
         )
 
     def _discriminate(
@@ -336,7 +336,7 @@ class PretrainingModel(tf_keras.Model):
         features: Features,
         generated: Outputs,
         sampled_token_ids: tf.Tensor,
-        dropout: Randomness | None,
+        dropout: SeedStream | None,
         totals: Features,
     ) -> Outputs:
         """Judges every token of the corrupted inputs."""
@@ -356,7 +356,7 @@ class PretrainingModel(tf_keras.Model):
             corrupted.input_ids,
             features["input_mask"],
             features["segment_ids"],
-            dropout.within("discriminator") if dropout else None,
+            dropout.child("discriminator") if dropout else None,
         )
         logits = self.discriminator_head(encoded.sequence_output)
         if self.config.electric_objective:

@@ -8,15 +8,184 @@ few operations over all characters; steps that most texts do not need stand
 behind a condition.
 """
 
+import dataclasses
+import functools
+import sys
+import unicodedata
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
-from electra_tf.text import graph_characters as flag
-from electra_tf.text.graph_characters import build_table
+from electra_tf.text import characters
+
+# What tokenization does to each code point, as arrays for a graph.
+
+# The low bits: any code point fits.
+CHARACTER = (1 << 21) - 1
+# Removed by cleaning.
+REMOVED = 1 << 21
+# An accent that stripping drops.
+ACCENT = 1 << 22
+# Between words; no part of any.
+SPACE = 1 << 23
+# A word by itself: punctuation and ideographs.
+ALONE = 1 << 24
+# A letter that has a case; whether it counts when looking for one.
+CASED = 1 << 25
+CASE_IGNORABLE = 1 << 26
+# Canonical ordering may move it: a mark which is not dropped.
+MOVABLE = 1 << 27
+# Becomes the capital sigma's small form, which depends on its neighbours.
+SIGMA = 1 << 28
+# Becomes several characters; the low bits number the row in `Table.several`.
+SEVERAL = 1 << 29
+
+# From a small sigma to the one that ends words.
+TO_FINAL_SIGMA = ord("AΣ".lower()[1]) - ord("Σ".lower())
+PAGE_BITS = 8
+
+_N_CODE_POINTS = sys.maxunicode + 1
+_PAGE = 1 << PAGE_BITS
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows of all code points.
+
+    Attributes:
+      pages: int32 [0x110000 >> PAGE_BITS], where in `rows` each block of code
+        points begins. Equal blocks are stored once.
+      rows: int32 [any], rows of the blocks.
+      several: int32 [any], rows of the characters that one code point becomes.
+      several_splits: int32 [number + 1], where each of these begins.
+      movable: int32 [M], sorted: code points of non-zero combining class.
+      movable_classes: int32 [M], their combining classes.
+    """
+
+    pages: np.ndarray
+    rows: np.ndarray
+    several: np.ndarray
+    several_splits: np.ndarray
+    movable: np.ndarray
+    movable_classes: np.ndarray
+
+
+@functools.lru_cache(maxsize=4)
+def build_table(
+    do_lower_case: bool, strip_accents: bool, ideographs_apart: bool = True
+) -> Table:
+    """Works out the rows of all code points.
+
+    Args:
+      do_lower_case: whether to lower-case.
+      strip_accents: whether a lower-casing tokenizer drops accents.
+      ideographs_apart: whether ideographs are words by themselves.
+
+    Returns:
+      The table; the same object for the same settings.
+    """
+    strip = do_lower_case and strip_accents
+    builder = _Builder(do_lower_case, strip, ideographs_apart)
+    rows = np.fromiter(
+        map(builder.row, map(chr, range(_N_CODE_POINTS))),
+        np.int32,
+        _N_CODE_POINTS,
+    )
+    blocks, places = np.unique(
+        rows.reshape(-1, _PAGE), axis=0, return_inverse=True
+    )
+    classes = [
+        (number, unicodedata.combining(chr(number)))
+        for number in range(_N_CODE_POINTS)
+        if unicodedata.combining(chr(number))
+    ]
+    movable, movable_classes = np.array(classes, np.int32).T
+    return Table(
+        pages=(places.reshape(-1) * _PAGE).astype(np.int32),
+        rows=blocks.reshape(-1),
+        several=np.array(builder.several, np.int32),
+        several_splits=np.array(builder.several_splits, np.int32),
+        movable=movable,
+        movable_classes=movable_classes,
+    )
+
+
+class _Builder:
+    """Rows of code points, one at a time."""
+
+    def __init__(self, lower: bool, strip: bool, ideographs_apart: bool):
+        self._lower = lower
+        self._strip = strip
+        self._ideographs_apart = ideographs_apart
+        # Never empty, so that a graph can always look something up.
+        self.several = [REMOVED]
+        self.several_splits = [0, 1]
+
+    def row(self, char: str) -> int:
+        if characters.is_removed(char):
+            return REMOVED
+        # `split` knows two separators more than cleaning does.
+        if characters.is_whitespace(char) or char.isspace():
+            return SPACE
+        text = char.lower() if self._lower else char
+        if self._strip:
+            text = unicodedata.normalize("NFD", text)
+        flags = self._flags(char)
+        parts = self._visible([self._part(part) for part in text])
+        if len(parts) == 1:
+            return parts[0] | flags
+        flags |= SEVERAL | (len(self.several_splits) - 1)
+        for part in parts:
+            flags |= part & MOVABLE
+        self.several += parts
+        self.several_splits.append(len(self.several))
+        return flags
+
+    def _part(self, char: str) -> int:
+        """Row of a character that is not lowered or decomposed further."""
+        if self._strip and characters.is_accent(char):
+            return ord(char) | ACCENT
+        row = ord(char)
+        if characters.is_punctuation(char):
+            row |= ALONE
+        if self._strip and unicodedata.combining(char):
+            row |= MOVABLE
+        return row
+
+    def _visible(self, parts: list[int]) -> list[int]:
+        """Leaves out accents, unless a mark could have to move past them."""
+        if any(part & MOVABLE for part in parts):
+            return parts
+        visible = [part for part in parts if not part & ACCENT]
+        if visible:
+            return visible
+        # Only accents: one of class 0, which no mark moves past, if any.
+        return [
+            min(parts, key=lambda p: unicodedata.combining(chr(p & CHARACTER)))
+        ]
+
+    def _flags(self, char: str) -> int:
+        apart = self._ideographs_apart and characters.is_cjk(char)
+        flags = ALONE if apart else 0
+        if not self._lower:
+            return flags
+        if char == "Σ":
+            flags |= SIGMA
+        # `str.lower` alone knows which letters have a case.
+        if _ends_in_final_sigma(char + "Σ"):
+            return flags | CASED
+        if _ends_in_final_sigma("A" + char + "Σ"):
+            return flags | CASE_IGNORABLE
+        return flags
+
+
+def _ends_in_final_sigma(text: str) -> bool:
+    return text.lower()[-1] == "ς"
+
 
 # What only some texts hold, and plain ones can skip as a whole.
-_RARE = flag.REMOVED | flag.ACCENT | flag.SIGMA | flag.SEVERAL | flag.MOVABLE
+_RARE = REMOVED | ACCENT | SIGMA | SEVERAL | MOVABLE
 
 
 class Characters(NamedTuple):
@@ -108,13 +277,13 @@ class GraphNormalizer(tf.Module):
             errors="ignore",
             Tsplits=tf.int64,  # int32 makes this kernel abort
         )
-        page = tf.bitwise.right_shift(codes, flag.PAGE_BITS)
-        place = tf.bitwise.bitwise_and(codes, (1 << flag.PAGE_BITS) - 1)
+        page = tf.bitwise.right_shift(codes, PAGE_BITS)
+        place = tf.bitwise.bitwise_and(codes, (1 << PAGE_BITS) - 1)
         rows = tf.gather(self._rows, tf.gather(self._pages, page) + place)
         starts = tf.cast(starts, tf.int32)
         ends = starts + utf8_lengths(codes)
         ends = tf.cond(
-            _any(rows, flag.ACCENT),
+            _any(rows, ACCENT),
             lambda: _reach_over_accents(rows, ends),
             lambda: ends,
         )
@@ -136,12 +305,12 @@ class GraphNormalizer(tf.Module):
             lambda: self._normalize(plain),
             lambda: plain,
         )
-        apart = _has(rows, flag.ALONE | flag.SPACE)
+        apart = _has(rows, ALONE | SPACE)
         after = tf.concat([[True], apart], axis=0)[:-1]
         begins = after | apart
-        kept = _where(~_has(rows, flag.SPACE))
+        kept = _where(~_has(rows, SPACE))
         starts = _where(tf.gather(begins, kept))
-        codes = tf.bitwise.bitwise_and(tf.gather(rows, kept), flag.CHARACTER)
+        codes = tf.bitwise.bitwise_and(tf.gather(rows, kept), CHARACTER)
         sources = tf.gather(sources, kept)
         splits = tf.concat([starts, [tf.size(codes)]], axis=0)
         values = tf.raw_ops.UnicodeEncode(
@@ -156,29 +325,27 @@ class GraphNormalizer(tf.Module):
 
     def _normalize(self, chars: Characters) -> Characters:
         rows = tf.cond(
-            _any(chars.rows, flag.SIGMA),
+            _any(chars.rows, SIGMA),
             lambda: _lower_sigmas(chars.rows),
             lambda: chars.rows,
         )
-        chars = _keep(
-            Characters(rows, chars.sources), ~_has(rows, flag.REMOVED)
-        )
+        chars = _keep(Characters(rows, chars.sources), ~_has(rows, REMOVED))
         chars = tf.cond(
-            _any(chars.rows, flag.SEVERAL),
+            _any(chars.rows, SEVERAL),
             lambda: self._expand(chars),
             lambda: chars,
         )
         chars = tf.cond(
-            _any(chars.rows, flag.MOVABLE),
+            _any(chars.rows, MOVABLE),
             lambda: self._reorder(chars),
             lambda: chars,
         )
-        return _keep(chars, ~_has(chars.rows, flag.ACCENT))
+        return _keep(chars, ~_has(chars.rows, ACCENT))
 
     def _expand(self, chars: Characters) -> Characters:
         """Puts several characters in the place of those that become several."""
-        several = _has(chars.rows, flag.SEVERAL)
-        numbers = tf.bitwise.bitwise_and(chars.rows, flag.CHARACTER)
+        several = _has(chars.rows, SEVERAL)
+        numbers = tf.bitwise.bitwise_and(chars.rows, CHARACTER)
         numbers = tf.where(several, numbers, 0)
         firsts = tf.gather(self._several_splits, numbers)
         counts = tf.gather(self._several_splits, numbers + 1) - firsts
@@ -197,8 +364,8 @@ class GraphNormalizer(tf.Module):
 
     def _reorder(self, chars: Characters) -> Characters:
         """Brings marks into canonical order, where they are not."""
-        movable = _has(chars.rows, flag.MOVABLE)
-        movable = tf.boolean_mask(movable, ~_has(chars.rows, flag.ACCENT))
+        movable = _has(chars.rows, MOVABLE)
+        movable = tf.boolean_mask(movable, ~_has(chars.rows, ACCENT))
         return tf.cond(
             tf.reduce_any(movable[1:] & movable[:-1]),
             lambda: self._sort(chars),
@@ -216,7 +383,7 @@ class GraphNormalizer(tf.Module):
         )
 
     def _combining_classes(self, rows: tf.Tensor) -> tf.Tensor:
-        codes = tf.bitwise.bitwise_and(rows, flag.CHARACTER)
+        codes = tf.bitwise.bitwise_and(rows, CHARACTER)
         places = tf.searchsorted(self._movable, codes)
         places = tf.minimum(places, tf.size(self._movable) - 1)
         found = tf.gather(self._movable, places) == codes
@@ -246,21 +413,21 @@ def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
     One is final if the character before it, and not the one after it, has a
     case; in either direction some characters do not count.
     """
-    counting = _where(~_has(rows, flag.REMOVED | flag.CASE_IGNORABLE))
+    counting = _where(~_has(rows, REMOVED | CASE_IGNORABLE))
     counted = tf.gather(rows, counting)
-    cased = tf.concat([[False], _has(counted, flag.CASED), [False]], axis=0)
-    final = _has(counted, flag.SIGMA) & cased[:-2] & ~cased[2:]
+    cased = tf.concat([[False], _has(counted, CASED), [False]], axis=0)
+    final = _has(counted, SIGMA) & cased[:-2] & ~cased[2:]
     return tf.tensor_scatter_nd_add(
         rows,
         counting[:, tf.newaxis],
-        tf.cast(final, tf.int32) * flag.TO_FINAL_SIGMA,
+        tf.cast(final, tf.int32) * TO_FINAL_SIGMA,
     )
 
 
 def _reach_over_accents(rows: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
     """Lets characters end where the accents behind them end."""
-    vanish = _has(rows, flag.ACCENT | flag.REMOVED)
-    ends = tf.where(_has(rows, flag.REMOVED), 0, ends)
+    vanish = _has(rows, ACCENT | REMOVED)
+    ends = tf.where(_has(rows, REMOVED), 0, ends)
     groups = tf.cumsum(tf.cast(~vanish, tf.int32))
     return tf.gather(tf.math.segment_max(ends, groups), groups)
 

@@ -10,8 +10,8 @@ import tensorflow_text as tf_text
 
 from configure.errors import UserError
 from electra_tf.text import characters
+from electra_tf.text.tokenization import JOINER
 from electra_tf.text.vocab import UNK
-from electra_tf.text.wordpiece import JOINER
 
 # Longer words are unknown, as in `WordpieceTokenizer`.
 MAX_CHARACTERS = 200

@@ -3,16 +3,18 @@
 """Saving a run and continuing it to the bit."""
 
 import json
+import math
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints import native
+from electra_tf.checkpoints import tf2
 from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.infer_config import shape_hint
 from electra_tf.checkpoints.restore import Coverage, assign
-from electra_tf.checkpoints.shape_hints import shape_hint
 from electra_tf.checkpoints.weights import Weights
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
@@ -57,7 +59,7 @@ class Checkpoints:
         self._keep = keep
         self._keep_every = keep_every
         self._write_directory = write_directory or directory
-        self._state = native.checkpoint_state(model.variables, optimizer, step)
+        self._state = tf2.checkpoint_state(model.variables, optimizer, step)
         self._position, self._extras = position, extras or {}
         self._without_position = tf.train.Checkpoint(
             **self._state, **self._extras
@@ -99,13 +101,13 @@ class Checkpoints:
         prefix = os.path.join(self._write_directory, prefix)
         self._whole.write(prefix)
         known = [p for p in self._known() if p != prefix] + [prefix]
-        native.record_newest(self._write_directory, known)
+        tf2.record_newest(self._write_directory, known)
         surplus = self._surplus(known)
         for old in surplus:
             remove_checkpoint(old)
         if surplus:
             kept = [path for path in known if path not in surplus]
-            native.record_newest(self._write_directory, kept)
+            tf2.record_newest(self._write_directory, kept)
         return prefix
 
     def save_best(self, directory: str) -> str:
@@ -122,7 +124,7 @@ class Checkpoints:
         tf.io.gfile.makedirs(directory)
         former = _listed(directory)
         self._without_position.write(prefix)
-        native.record_newest(directory, [prefix])
+        tf2.record_newest(directory, [prefix])
         for old in former:
             if old != prefix:
                 remove_checkpoint(old)
@@ -203,7 +205,7 @@ class Checkpoints:
         return [
             path
             for path in known[: -self._keep]
-            if not self._is_milestone(path) and native.is_native(path)
+            if not self._is_milestone(path) and tf2.is_native(path)
         ]
 
     def _is_milestone(self, path: str) -> bool:
@@ -233,7 +235,7 @@ def remove_checkpoint(prefix: str) -> None:
       prefix: of the files.
     """
     tf.io.gfile.remove(prefix + ".index")  # Without it, it does not count.
-    for path in tf.io.gfile.glob(native.glob_escape(prefix) + ".data-*"):
+    for path in tf.io.gfile.glob(tf2.glob_escape(prefix) + ".data-*"):
         tf.io.gfile.remove(path)
 
 
@@ -274,7 +276,7 @@ def check_same_variables(
     saved = weights.shapes
     wanted = {
         name: tuple(variable.shape)
-        for name, variable in native.variables_by_name(variables).items()
+        for name, variable in tf2.variables_by_name(variables).items()
     }
     problems = []
     for name in sorted(saved.keys() | wanted.keys()):
@@ -347,3 +349,74 @@ def _hparam(
     if name.startswith("generator"):
         return "generator_layers"
     return "model_size or model_hparam_overrides.num_hidden_layers"
+
+
+# Keeps the checkpoint of the best evaluation.
+
+DIRECTORY = "best"
+STATE_FILE = "best.json"
+
+
+class BestCheckpoint:
+    """Saves to `<run>/best` whenever a metric is better than before."""
+
+    def __init__(
+        self, directory: str, metric: str, checkpoints: Checkpoints
+    ) -> None:
+        """Reads what an earlier part of the run kept.
+
+        Args:
+          directory: the run's.
+          metric: of the evaluation; lower is better for losses, else higher.
+          checkpoints: writes the files.
+
+        Raises:
+          UserError: the file that says what is best cannot be read.
+        """
+        self._directory = os.path.join(directory, DIRECTORY)
+        self._metric = metric
+        self._checkpoints = checkpoints
+        self._best = self._read()
+
+    def update(self, step: int, result: Mapping[str, float]) -> str | None:
+        """Takes an evaluation; saves if it is the best.
+
+        Args:
+          step: updates done.
+          result: metrics by name.
+
+        Returns:
+          What to tell the user, or None.
+        """
+        value = float(result[self._metric])
+        if not math.isfinite(value):
+            return None
+        if self._best is not None and not self._better(value):
+            return None
+        prefix = self._checkpoints.save_best(self._directory)
+        self._best = {"metric": self._metric, "value": value, "step": step}
+        path = os.path.join(self._directory, STATE_FILE)
+        with tf.io.gfile.GFile(path + ".tmp", "w") as file:
+            file.write(json.dumps(self._best) + "\n")
+        tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+        return f"best {self._metric} so far, {value:.4f}: kept as {prefix}"
+
+    def _better(self, value: float) -> bool:
+        if "loss" in self._metric:
+            return value < self._best["value"]
+        return value > self._best["value"]
+
+    def _read(self) -> dict[str, Any] | None:
+        path = os.path.join(self._directory, STATE_FILE)
+        if not tf.io.gfile.exists(path):
+            return None
+        try:
+            with tf.io.gfile.GFile(path) as file:
+                best = json.load(file)
+            # Another metric was asked for before: what it chose means nothing.
+            return best if best["metric"] == self._metric else None
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(
+                f"{path} is damaged ({error!r}); remove it to choose the best"
+                " checkpoint anew."
+            ) from error

@@ -4,8 +4,9 @@
 
 import dataclasses
 import io
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,291 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.modeling.layers import inference
-from electra_tf.training import accumulation
 from electra_tf.training import strategy as strategies
-from electra_tf.training.loss_scale import LossScale
+
+# Gradients of a batch, computed part by part in a loop of the graph.
+
+Gradients = list[Any]  # Tensors, IndexedSlices or None.
+Values = dict[str, tf.Tensor]
+# (index of the part, int32 scalar) -> its gradients and scalars.
+Part = Callable[[tf.Tensor], tuple[Gradients, Values]]
+
+
+def rows_of_part(
+    tensors: Mapping[str, Any], index: tf.Tensor, parts: int
+) -> dict[str, Any]:
+    """Takes one part's rows of every tensor.
+
+    Args:
+      tensors: tensors [B, ...] by name, possibly nested; B is known when the
+        graph is made, and a multiple of `parts`.
+      index: int32 scalar in [0, parts).
+      parts: how many parts of the same size there are.
+
+    Returns:
+      The same with tensors [B / parts, ...].
+    """
+
+    def rows(tensor: tf.Tensor) -> tf.Tensor:
+        count = tensor.shape[0] // parts
+        rest = tensor.shape.rank - 1
+        # With a size that is known, which XLA asks for.
+        begin, size = [index * count, *[0] * rest], [count, *[-1] * rest]
+        return tf.slice(tensor, begin, size)
+
+    return tf.nest.map_structure(rows, dict(tensors))
+
+
+def sum_over_parts(
+    part: Part, parts: int, variables: Sequence[tf.Variable]
+) -> tuple[Gradients, Values]:
+    """Adds up the gradients and scalars of all parts.
+
+    The sum is what the undivided batch gives, up to the rounding of a sum in
+    another order. The rows of `IndexedSlices` are joined, not added, so that
+    their norm is the undivided batch's, too.
+
+    Args:
+      part: computes one part; its losses' denominators are the whole batch's.
+      parts: how many there are.
+      variables: what the gradients are of, in their order.
+
+    Returns:
+      The sums, as `part` gives them.
+    """
+    # A function of its own is traced once, and tells what comes out of it
+    # before the loop is made.
+    one = tf.function(part, autograph=False).get_concrete_function(
+        tf.TensorSpec([], tf.int32)
+    )
+    gradients, values = one.structured_outputs
+    start = (
+        [_empty(g, parts) for g in gradients],
+        {name: tf.zeros(v.shape, v.dtype) for name, v in values.items()},
+    )
+
+    def step(index: tf.Tensor, sums: Any) -> tuple[tf.Tensor, Any]:
+        found, numbers = one(index)
+        added = [_add(a, g, index) for a, g in zip(sums[0], found, strict=True)]
+        numbers = {name: sums[1][name] + v for name, v in numbers.items()}
+        return index + 1, (added, numbers)
+
+    _, (total, numbers) = tf.while_loop(
+        lambda index, sums: index < parts,
+        step,
+        (tf.constant(0), start),
+        parallel_iterations=1,  # Else parts would run side by side.
+        maximum_iterations=parts,
+    )
+    joined = [_joined(t, v) for t, v in zip(total, variables, strict=True)]
+    return joined, numbers
+
+
+def _empty(gradient: Any, parts: int) -> Any:
+    """What a gradient of this kind is added to."""
+    if gradient is None:
+        return ()
+    if not isinstance(gradient, tf.IndexedSlices):
+        return tf.zeros(gradient.shape, gradient.dtype)
+    return tuple(
+        tf.TensorArray(part.dtype, parts, element_shape=part.shape)
+        for part in (gradient.values, gradient.indices)
+    )
+
+
+def _add(total: Any, gradient: Any, index: tf.Tensor) -> Any:
+    if gradient is None:
+        return total
+    if not isinstance(gradient, tf.IndexedSlices):
+        return total + gradient
+    values, indices = total
+    return (
+        values.write(index, gradient.values),
+        indices.write(index, gradient.indices),
+    )
+
+
+def _joined(total: Any, variable: tf.Variable) -> Any:
+    if not isinstance(total, tuple):
+        return total
+    if not total:
+        return None
+    values, indices = (array.stack() for array in total)
+    width = variable.shape[1:].as_list()
+    return tf.IndexedSlices(
+        tf.reshape(values, [-1, *width]),
+        tf.reshape(indices, [-1]),
+        tf.constant(variable.shape.as_list(), indices.dtype),
+    )
+
+
+# Sums of per-step values between two rows of the log.
+
+
+class StepMetrics(tf.train.experimental.PythonState):
+    """Sums over the steps since the last log row; travels in checkpoints.
+
+    Saved with the weights so that a run that is stopped between two rows writes
+    the same row after it continues as one that was never stopped.
+    """
+
+    def __init__(self) -> None:
+        """Starts empty."""
+        self.steps = 0
+        self.sums: dict[str, float] = {}
+        self.last: dict[str, float] = {}
+
+    def add(self, names: list[str], values: np.ndarray) -> None:
+        """Adds one step's values (float32 [len(names)])."""
+        self.steps += 1
+        self.last = dict(zip(names, values.tolist(), strict=True))
+        for name, value in self.last.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def take(self) -> "StepMetrics":
+        """Returns the interval so far and starts a new one in its place."""
+        taken = StepMetrics()
+        taken.steps, taken.sums, taken.last = self.steps, self.sums, self.last
+        self.__init__()
+        return taken
+
+    def mean(self, name: str) -> float:
+        """Mean of a value over the steps of the interval."""
+        return self.sums[name] / self.steps
+
+    def serialize(self) -> str:
+        """JSON text; Python writes floats so that they read back exactly."""
+        return json.dumps(
+            {"steps": self.steps, "sums": self.sums, "last": self.last}
+        )
+
+    def deserialize(self, string_value: str | bytes) -> None:
+        """The inverse of `serialize`."""
+        state = json.loads(string_value)
+        self.steps, self.sums = state["steps"], state["sums"]
+        self.last = state["last"]
+
+
+# Loss scaling: keeps float16 gradients from vanishing.
+
+# Names of the values that are logged with it.
+SCALE, SKIPPED, SKIPPED_IN_ALL = "loss_scale", "skipped", "skipped_updates"
+
+
+class LossScale(tf.Module):
+    """A factor of the loss that follows the gradients.
+
+    All factors are powers of two, which change no digit of a gradient.
+
+    Args:
+      initial: the first factor.
+      growth_steps: good steps in a row after which it doubles.
+
+    Attributes:
+      scale: float32 scalar, the factor.
+      good_steps: int64 scalar, steps since it last changed.
+      skipped_updates: int64 scalar, how many updates were skipped so far.
+
+    Source: Micikevicius et al., Mixed Precision Training (2018), section 3.2.
+    """
+
+    def __init__(
+        self, initial: float = 2.0**15, growth_steps: int = 2000
+    ) -> None:
+        super().__init__(name="loss_scale")
+        self._growth_steps = growth_steps
+
+        def variable(value: float, dtype: tf.DType) -> tf.Variable:
+            return tf.Variable(value, trainable=False, dtype=dtype)
+
+        self.scale = variable(initial, tf.float32)
+        self.good_steps = variable(0, tf.int64)
+        self.skipped_updates = variable(0, tf.int64)
+
+    @classmethod
+    def of(cls, mixed_precision: str) -> "LossScale | None":
+        """Returns what a precision needs: a scale for "fp16", else None."""
+        return cls() if mixed_precision == "fp16" else None
+
+    def scaled(self, loss: tf.Tensor) -> tf.Tensor:
+        """Multiplies a loss (float32 scalar)."""
+        return loss * self.scale
+
+    def unscaled(self, gradients: Sequence[Any]) -> list[Any]:
+        """Divides gradients of a scaled loss; None stays None."""
+        inverse = 1.0 / self.scale
+
+        def divided(gradient: Any) -> Any:
+            if isinstance(gradient, tf.IndexedSlices):
+                return tf.IndexedSlices(
+                    gradient.values * inverse,
+                    gradient.indices,
+                    gradient.dense_shape,
+                )
+            return None if gradient is None else gradient * inverse
+
+        return [divided(gradient) for gradient in gradients]
+
+    def update(self, grad_norm: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Adapts the factor after an update.
+
+        Args:
+          grad_norm: float32 scalar, the norm of all gradients; where it is
+            not finite the update has changed no weight.
+
+        Returns:
+          float32 scalars to log: `grad_norm`, 0 for a skipped update, but as
+          it is where the factor cannot fall any more and the trouble must be
+          another; `loss_scale` (that of this step), `skipped` (0 or 1) and
+          `skipped_updates` (so far).
+        """
+        finite = tf.math.is_finite(grad_norm)
+        scale = self.scale.read_value()
+        excused = ~finite & (scale > 1.0)
+        good = tf.where(finite, self.good_steps + 1, 0)
+        grows = good >= self._growth_steps
+        grown = tf.where(grows, scale * 2.0, scale)
+        # A factor that overflows itself would never come down again.
+        grown = tf.where(tf.math.is_finite(grown), grown, scale)
+        fallen = tf.maximum(scale / 2.0, 1.0)
+        self.scale.assign(tf.where(finite, grown, fallen))
+        self.good_steps.assign(tf.where(grows, tf.zeros_like(good), good))
+        skipped = self.skipped_updates + tf.cast(~finite, tf.int64)
+        self.skipped_updates.assign(skipped)
+        return {
+            "grad_norm": tf.where(excused, 0.0, grad_norm),
+            SCALE: scale,
+            SKIPPED: tf.cast(~finite, tf.float32),
+            SKIPPED_IN_ALL: tf.cast(skipped, tf.float32),
+        }
+
+
+def log_values(interval: StepMetrics) -> dict[str, float]:
+    """What a log row says of the gradients.
+
+    Args:
+      interval: the steps since the last row.
+
+    Returns:
+      `grad_norm`, the mean over the updates that were made; with loss scaling
+      also the last `loss_scale` and the `skipped_updates` of the run so far.
+    """
+    if SCALE not in interval.last:
+        return {"grad_norm": interval.mean("grad_norm")}
+    made = interval.steps - interval.sums[SKIPPED]
+    return {
+        "grad_norm": interval.sums["grad_norm"] / max(made, 1.0),
+        SCALE: interval.last[SCALE],
+        SKIPPED_IN_ALL: interval.last[SKIPPED_IN_ALL],
+    }
+
+
+def shown_items(row: dict[str, Any]) -> dict[str, str]:
+    """Items of the progress line: nothing before an update was skipped."""
+    if not row.get(SKIPPED_IN_ALL):
+        return {}
+    return {"skipped": f"{row[SKIPPED_IN_ALL]:.0f}"}
+
 
 Features = dict[str, tf.Tensor]
 # (features, seed int32 [2], training) -> dict with scalar `total_loss`.
@@ -185,12 +468,12 @@ class TrainLoop(orbit.AbstractTrainer):
         def part(index: tf.Tensor) -> tuple[list[Any], dict[str, tf.Tensor]]:
             own = tf.random.experimental.stateless_fold_in(seed, index)
             piece = {"rows": rows, "by_row": by_row}
-            piece = accumulation.rows_of_part(piece, index, self._parts)
+            piece = rows_of_part(piece, index, self._parts)
             return self._gradients_of_part(
                 piece["rows"], own, **piece["by_row"], **whole
             )
 
-        return accumulation.sum_over_parts(part, self._parts, self._variables)
+        return sum_over_parts(part, self._parts, self._variables)
 
     def _gradients_of_part(
         self, rows: Features, seed: tf.Tensor, **prepared: Any

@@ -9,14 +9,14 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.checkpoints import electra_config
-from electra_tf.training import best, checkpointing, curves, summaries
+from electra_tf.training import checkpointing, summaries
 
 OWN_NAMES = (
     "checkpoint",
-    best.DIRECTORY,
+    checkpointing.DIRECTORY,
     electra_config.FILE_NAME,
     checkpointing.CONFIG_FILE,
-    curves.CURVES_FILE,
+    summaries.CURVES_FILE,
     summaries.TENSORBOARD_DIR,
     summaries.TRAIN_LOG,
     summaries.EVAL_LOG,

@@ -5,23 +5,63 @@
 import contextlib
 import dataclasses
 import io
+import os
+import signal
+import threading
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, Protocol
 
 import orbit
 import tensorflow as tf
 
 from electra_tf.training.checkpointing import Checkpoints
-from electra_tf.training.interruption import Interruption
-from electra_tf.training.interval import Interval
 from electra_tf.training.loop import (
     MAX_CHUNK_STEPS,
     EvalLoop,
+    StepMetrics,
     TrainingInterruptedError,
     TrainLoop,
     stop_on_non_finite,
 )
-from electra_tf.training.progress import Console, Progress
+from electra_tf.training.summaries import Console, Progress
+
+# Turns SIGTERM and SIGINT into a request to stop after the current step.
+
+
+class PreemptionHandler:
+    """While active, notes the first signal; a second one stops at once."""
+
+    def __init__(self) -> None:
+        """Nothing is installed before `with`."""
+        self.signal_number: int | None = None
+        self._previous: dict[int, object] = {}
+
+    def requested(self) -> bool:
+        """Whether a stop was asked for."""
+        return self.signal_number is not None
+
+    def __enter__(self) -> "PreemptionHandler":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._previous[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._put_back()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.requested():
+            self._put_back()
+            raise KeyboardInterrupt
+        self.signal_number = number
+        # Not print: the signal may have come in the middle of one.
+        os.write(2, b"\nstopping after this step; once more stops at once\n")
+
+    def _put_back(self) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous = {}
 
 
 class Sink(Protocol):
@@ -94,7 +134,7 @@ class Reporting:
       evaluated: called with step and result after each evaluation.
     """
 
-    row: Callable[[Interval], dict[str, Any]]
+    row: Callable[[StepMetrics], dict[str, Any]]
     shown: Callable[[dict[str, Any]], dict[str, str]]
     tokens: str
     train_sinks: Sequence[Sink]
@@ -111,8 +151,8 @@ class TrainingSession:
         trainer: TrainLoop,
         evaluator: EvalLoop | None,
         checkpoints: Checkpoints,
-        interval: Interval,
-        interruption: Interruption,
+        interval: StepMetrics,
+        interruption: PreemptionHandler,
         reporting: Reporting,
         console: Console,
         step: tf.Variable,

@@ -2,13 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the rows of numbers go: JSON lines and TensorBoard."""
 
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import io
 import json
 import math
 import os
+import pickle
+import sys
 import time
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
+import numpy as np
 import tensorflow as tf
+
+from configure.errors import UserError
 
 TRAIN_LOG = "train_log.jsonl"
 EVAL_LOG = "eval_log.jsonl"
@@ -116,3 +128,358 @@ def _dump(row: dict[str, Any]) -> str:
         for key, v in row.items()
     }
     return json.dumps(finite) + "\n"
+
+
+# What a person sees while a run goes on.
+
+
+class Console:
+    """Writes lines to a stream, flushed at once."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        """Writes to `stream`, by default to standard output as it is now."""
+        self._stream = stream or sys.stdout
+
+    def line(self, text: str = "") -> None:
+        """Writes one line."""
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+    def heading(self, text: str) -> None:
+        """Writes a line between two rules."""
+        rule = "=" * 80
+        self.line(rule)
+        self.line(text)
+        self.line(rule)
+
+    def table(self, values: dict[str, object]) -> None:
+        """Writes `key: value` lines, aligned."""
+        width = max(map(len, values), default=0)
+        for key, value in values.items():
+            self.line(f"{key + ':':<{width + 1}} {value}")
+
+    def warning(self, text: str) -> None:
+        """Writes a line that cannot be overlooked."""
+        self.line(f"WARNING: {text}")
+
+
+class Progress:
+    """Makes the progress line: step, rate, elapsed time, time to go.
+
+    Differs: the first step is left out of the rate (the original's rate has it
+    in, and the graph is traced then), so the time to go is right from the
+    start; elapsed time has everything in.
+
+    Source: google-research/electra, util/training_utils.py, ETAHook.
+    """
+
+    def __init__(
+        self,
+        start_step: int,
+        total_steps: int,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Starts the clock at `start_step`; steps count to `total_steps`."""
+        self._clock = clock
+        self._total = total_steps
+        self._start_step = start_step
+        self._start = clock()
+        self._rate_from: tuple[int, float] = (start_step, self._start)
+        self._last = self._rate_from
+
+    def first_step_done(self, step: int) -> None:
+        """Starts the measuring of rates: the graph has been traced."""
+        self._rate_from = self._last = (step, self._clock())
+
+    def timing(
+        self, step: int, tokens_per_step: float
+    ) -> dict[str, float | None]:
+        """Rates since the last call; call once per row.
+
+        Args:
+          step: updates done so far.
+          tokens_per_step: real tokens of a step, mean over the interval.
+
+        Returns:
+          seconds since the start, steps_per_second, tokens_per_second; the
+          rates are None where no step has been measured yet.
+        """
+        now = self._clock()
+        steps, seconds = step - self._last[0], now - self._last[1]
+        self._last = (step, now)
+        rate = steps / max(seconds, 1e-9) if steps else None
+        return {
+            "seconds": now - self._start,
+            "steps_per_second": rate,
+            "tokens_per_second": rate and rate * tokens_per_step,
+        }
+
+    @contextlib.contextmanager
+    def pause(self) -> Iterator[None]:
+        """Leaves what happens inside out of the intervals `timing` measures.
+
+        The rate and the time to go of `line` keep it in: saving and evaluating
+        will go on happening.
+        """
+        begin = self._clock()
+        yield
+        step, time_of_last = self._last
+        self._last = (step, time_of_last + self._clock() - begin)
+
+    def line(self, step: int, shown: dict[str, str]) -> str:
+        """The progress line.
+
+        Args:
+          step: updates done so far.
+          shown: further items in order, as text.
+
+        Returns:
+          Text like `20/300 = 6.7%, SPS: 4.9, ELAP: 4, ETA: 57 - loss: 9.1`.
+        """
+        now = self._clock()
+        since, begin = self._rate_from
+        if step <= since:
+            since, begin = self._start_step, self._start
+        per_step = max(now - begin, 1e-9) / max(step - since, 1)
+        head = (
+            f"{step}/{self._total} = {100.0 * step / max(self._total, 1):.1f}%,"
+            f" SPS: {1 / per_step:.1f},"
+            f" ELAP: {seconds_text(now - self._start)},"
+            f" ETA: {seconds_text(max(self._total - step, 0) * per_step)}"
+        )
+        return head + "".join(f" - {k}: {v}" for k, v in shown.items())
+
+
+def seconds_text(seconds: float) -> str:
+    """Formats a duration as the original does: 7, 1:05, 2:00:00.
+
+    Leading zeros and empty fields are dropped; from a day on it reads like
+    `1 day, 1:00:00`.
+
+    Source: google-research/electra, util/training_utils.py, secs_to_str.
+    """
+    whole = round(seconds)
+    if whole >= 86400:
+        return str(datetime.timedelta(seconds=whole))
+    hours, rest = divmod(whole, 3600)
+    minutes, last = divmod(rest, 60)
+    if hours:
+        return f"{hours}:{minutes:02d}:{last:02d}"
+    if minutes:
+        return f"{minutes}:{last:02d}"
+    return str(last)
+
+
+# A picture of the run, drawn from the rows of its logs.
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CURVES_FILE = "curves.png"
+Rows = Sequence[dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """One set of axes.
+
+    Attributes:
+      title: says what is shown, with its unit.
+      train: field of the training rows, drawn faint with a running mean.
+      evaluation: field of the evaluation rows, drawn with dots.
+      baselines: fields of the evaluation rows, drawn dashed.
+      chance: a constant to beat, drawn dotted.
+      log_scale: whether the y axis is logarithmic.
+    """
+
+    title: str
+    train: str | None = None
+    evaluation: str | None = None
+    baselines: tuple[tuple[str, str], ...] = ()  # (field, label)
+    chance: float | None = None
+    log_scale: bool = False
+
+
+def draw_curves(
+    directory: str,
+    panels: Sequence[Panel],
+    train_rows: Rows,
+    eval_rows: Rows,
+    title: str,
+) -> str:
+    """Draws `curves.png`; panels without data are left out.
+
+    Args:
+      directory: where the picture goes.
+      panels: what to draw.
+      train_rows: rows with `step` and numbers; None stands for a gap.
+      eval_rows: the same for evaluations.
+      title: above the picture.
+
+    Returns:
+      Path of the picture.
+    """
+    # At the end of a run: its first step need not wait for this.
+    from matplotlib.figure import Figure
+
+    panels = [p for p in panels if _has_data(p, train_rows, eval_rows)]
+    columns = min(4, max(1, (len(panels) + 1) // 2))
+    rows = max(1, -(-len(panels) // columns))
+    width, height = 4.2 * columns, 3.2 * rows + 0.4
+    figure = Figure(figsize=(width, height))
+    # Margins in inches; laying out automatically takes twice the time.
+    figure.subplots_adjust(
+        left=0.6 / width,
+        right=1 - 0.15 / width,
+        bottom=0.5 / height,
+        top=1 - 0.75 / height,
+        wspace=0.22,
+        hspace=0.38,
+    )
+    figure.suptitle(title)
+    for index, panel in enumerate(panels):
+        axes = figure.add_subplot(rows, columns, index + 1)
+        _draw(axes, panel, train_rows, eval_rows)
+    packed = io.BytesIO()
+    figure.savefig(packed, format="png", dpi=110)
+    path = os.path.join(directory, CURVES_FILE)
+    with tf.io.gfile.GFile(path + ".tmp", "wb") as file:
+        file.write(packed.getvalue())
+    tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+    return path
+
+
+def _draw(axes: Axes, panel: Panel, train_rows: Rows, eval_rows: Rows) -> None:
+    steps, values = _series(train_rows, panel.train)
+    if len(steps):
+        noisy = len(steps) >= 20
+        axes.plot(
+            steps,
+            values,
+            color="tab:blue",
+            alpha=0.25 if noisy else 1.0,
+            linewidth=1.0,
+            label=None if noisy else "training",
+        )
+        if noisy:
+            axes.plot(
+                steps, _smooth(values), color="tab:blue", label="training"
+            )
+    steps, values = _series(eval_rows, panel.evaluation)
+    if len(steps):
+        axes.plot(
+            steps,
+            values,
+            color="tab:orange",
+            marker="o",
+            markersize=3,
+            label="held out",
+        )
+    greys = ("0.35", "0.6")
+    for (field, label), grey in zip(panel.baselines, greys, strict=False):
+        steps, values = _series(eval_rows, field)
+        if len(steps):
+            axes.plot(
+                steps,
+                values,
+                color=grey,
+                linestyle="--",
+                marker=".",
+                label=label,
+            )
+    if panel.chance is not None:
+        axes.axhline(panel.chance, color="0.7", linestyle=":", label="chance")
+    if panel.log_scale:
+        axes.set_yscale("log")
+    axes.set_title(panel.title, fontsize=10)
+    axes.set_xlabel("step", fontsize=8)
+    axes.tick_params(labelsize=8)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(axes.get_legend_handles_labels()[0]) > 1:
+        axes.legend(fontsize=7, frameon=False)
+
+
+def _series(rows: Rows, field: str | None) -> tuple[np.ndarray, np.ndarray]:
+    points = [
+        (row["step"], row[field]) for row in rows if row.get(field) is not None
+    ]
+    array = np.array(points, np.float64).reshape(-1, 2)
+    return array[:, 0], array[:, 1]
+
+
+def _smooth(values: np.ndarray) -> np.ndarray:
+    """Centred running mean over a twentieth of the points."""
+    width = max(3, len(values) // 20) | 1
+    padded = np.pad(values, width // 2, mode="edge")
+    return np.convolve(padded, np.ones(width) / width, mode="valid")
+
+
+def _has_data(panel: Panel, train_rows: Rows, eval_rows: Rows) -> bool:
+    return bool(
+        len(_series(train_rows, panel.train)[0])
+        or len(_series(eval_rows, panel.evaluation)[0])
+    )
+
+
+# The results files of an evaluation.
+
+
+def write_results(
+    metrics: dict[str, float],
+    *,
+    txt: str,
+    pkl: str,
+    json_path: str,
+    config: dict[str, Any],
+    step: int,
+) -> None:
+    """Writes one evaluation in three forms, each complete or not at all.
+
+    Args:
+      metrics: name -> value.
+      txt: path of the text file: sorted lines `name = value`, as the original
+        prints them.
+      pkl: path of the pickle: the same dict.
+      json_path: path of the JSON file: metrics, step, time, resolved hparams.
+      config: resolved hparams.
+      step: updates done by the weights that were evaluated.
+
+    Raises:
+      UserError: a file cannot be written.
+
+    Source: google-research/electra, run_pretraining.py, train_or_eval (which
+    names `results_txt` and `results_pkl` and prints the lines).
+    Differs: the original writes none of the files.
+    """
+    metrics = {key: metrics[key] for key in sorted(metrics)}
+    record = {
+        "step": step,
+        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(
+            timespec="seconds"
+        ),
+        "metrics": metrics,
+        "config": config,
+    }
+    _write(txt, "".join(f"{line}\n" for line in lines(metrics)).encode())
+    _write(pkl, pickle.dumps({**metrics, "global_step": step}))
+    _write(json_path, (json.dumps(record, indent=1) + "\n").encode())
+
+
+def lines(metrics: dict[str, float]) -> list[str]:
+    """Sorted `name = value` lines."""
+    return [f"{key} = {metrics[key]}" for key in sorted(metrics)]
+
+
+def _write(path: str, data: bytes) -> None:
+    try:
+        tf.io.gfile.makedirs(os.path.dirname(path) or ".")
+        with tf.io.gfile.GFile(path + ".tmp", "wb") as file:
+            file.write(data)
+        tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+    except tf.errors.OpError as error:
+        raise UserError(
+            f"{path}: the results cannot be written: {error.message}. The"
+            " checkpoints are safe; make room or correct the permissions, and"
+            " evaluate again with --do_train=false --do_eval=true."
+        ) from error

@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 
-from electra_tf.analysis import differences
+from electra_tf.compare import differences
 
 
 def test_numbers_of_a_small_difference():

@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from electra_tf.analysis import difference_report
-from electra_tf.analysis.difference_plot import draw_layer_differences
-from electra_tf.analysis.differences import TensorDifference, difference
-from electra_tf.analysis.forward_difference import ForwardCollector
+from electra_tf.compare import report
+from electra_tf.compare.differences import TensorDifference, difference
+from electra_tf.compare.forward import ForwardCollector
+from electra_tf.compare.plot import draw_layer_differences
 
 COUNTS = {"examples": 1, "length": 4, "tokens": 4, "predictions": 2}
 
@@ -79,7 +79,7 @@ def test_everything_goes_into_json():
 
 
 def test_screen_shows_the_worst_layer_and_fits():
-    lines = difference_report.forward_table(collected(error=0.5))
+    lines = report.forward_table(collected(error=0.5))
     text = "\n".join(lines)
     assert "discriminator, worst of 2 layers: 2" in text
     assert "1 of 2" in text and "2.00000" in text
@@ -99,7 +99,7 @@ def row(name, a, b):
 
 
 def test_variables_are_listed_worst_first_and_whole_scopes_at_once():
-    found = difference_report.worst_first(
+    found = report.worst_first(
         [
             row("electra/a", [1.0], [1.0]),
             row("electra/b", [1.0], [1.5]),
@@ -109,7 +109,7 @@ def test_variables_are_listed_worst_first_and_whole_scopes_at_once():
             row("electra/d", [1.0], [1.0, 2.0]),
         ]
     )
-    lines = difference_report.variables_table(found, 0.1)
+    lines = report.variables_table(found, 0.1)
     assert lines[0] == (
         "Variables: 3 compared, 1 exactly equal, 1 within 0.1,"
         " 2 missing in B, 1 of another shape"
@@ -127,15 +127,15 @@ def test_variables_are_listed_worst_first_and_whole_scopes_at_once():
 
 def test_long_lists_are_cut_and_counted():
     found = [row(f"v{i}", [0.0], None) for i in range(30)]
-    lines = difference_report.variables_table(found, 0.1)
+    lines = report.variables_table(found, 0.1)
     assert len(lines) == 12 and lines[-1] == "  ... and 20 more"
-    text = difference_report.verdict([str(i) for i in range(9)], False, 0.1)
+    text = report.verdict([str(i) for i in range(9)], False, 0.1)
     assert text == "DIFFER by more than 0.1: 0; 1; 2; 3; 4; and 4 more"
 
 
 def test_verdict_says_when_something_was_left_out():
-    assert difference_report.verdict([], False, 0.1) == "AGREE within 0.1"
-    assert "as far as compared" in difference_report.verdict([], True, 0.1)
+    assert report.verdict([], False, 0.1) == "AGREE within 0.1"
+    assert "as far as compared" in report.verdict([], True, 0.1)
 
 
 @pytest.mark.parametrize("error", [0.0, 1e-7, 0.5, math.nan])

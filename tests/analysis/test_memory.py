@@ -17,7 +17,7 @@ FACTOR = 1.5  # What the estimate promises.
 MEASURE = """
 import json, sys
 from configure.pretraining import PretrainingConfig
-from electra_tf.pretraining.timing import measure_steps
+from electra_tf.plan.timing import measure_steps
 hparams = json.loads(sys.argv[1])
 config = PretrainingConfig.create("model", sys.argv[2], **hparams)
 found = measure_steps(config, config.train_batch_size, 1, False)

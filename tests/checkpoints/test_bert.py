@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints import bert, tf1
+from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.parts import select_part
-from electra_tf.checkpoints.sizes import infer_hparams
+from electra_tf.checkpoints.infer_config import infer_hparams
+from electra_tf.checkpoints.weights import select_part
 
 H = 64
 
@@ -69,7 +69,7 @@ def test_it_is_recognized_and_makes_a_masked_lm(prefix, tiny_config):
 
 
 def test_values_slots_and_step_come_along(prefix, random_weights):
-    source, weights = random_weights(bert_shapes()), bert.open_bert(prefix)
+    source, weights = random_weights(bert_shapes()), tf1.open_bert(prefix)
     for new, old in (
         (
             "electra/encoder/layer_1/attention/self/query/kernel",
@@ -91,20 +91,20 @@ def test_values_slots_and_step_come_along(prefix, random_weights):
 
 
 def test_pooler_and_next_sentence_head_are_reported(prefix):
-    dropped = bert.open_bert(prefix).dropped
+    dropped = tf1.open_bert(prefix).dropped
     assert len(dropped) == 3 * 4
     assert "pooler" in dropped["bert/pooler/dense/kernel"]
     assert "next-sentence" in dropped["cls/seq_relationship/output_bias"]
 
 
 def test_one_to_one():
-    names = [bert.electra_name(name) for name in bert_shapes()]
+    names = [tf1.electra_name(name) for name in bert_shapes()]
     kept = [name for name in names if name is not None]
     assert len(kept) == len(set(kept)) == len(names) - 4
 
 
 def test_unknown_names_stay():
-    assert bert.electra_name("loss_scale") == "loss_scale"
+    assert tf1.electra_name("loss_scale") == "loss_scale"
 
 
 def test_sizes_are_read_from_bert_config_json(prefix, tmp_path):
@@ -128,4 +128,4 @@ def test_electra_is_not_bert(tmp_path, random_weights):
     path = str(tmp_path / "x")
     tf1.write_tf1(random_weights({"electra/embeddings/x": [1]}), path)
     with pytest.raises(UserError, match="not a BERT checkpoint"):
-        bert.open_bert(path)
+        tf1.open_bert(path)

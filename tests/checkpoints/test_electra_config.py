@@ -8,14 +8,14 @@ import pytest
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints import hparams_check
+from electra_tf.checkpoints import infer_config as hparams_check
 from electra_tf.checkpoints.electra_config import (
     FILE_NAME,
     config_text,
     read_electra_config,
     write_electra_config,
 )
-from electra_tf.checkpoints.sizes import infer_hparams
+from electra_tf.checkpoints.infer_config import infer_hparams
 
 
 def test_inferred_hparams_come_back(config_name, all_configs, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints import electra_config, native, tf1
+from electra_tf.checkpoints import electra_config, tf1, tf2
 from electra_tf.checkpoints.formats import detect, open_weights
 from electra_tf.checkpoints.huggingface import write_huggingface
 
@@ -27,7 +27,7 @@ def test_each_format_is_told_by_prefix_file_and_folder(
     written, tmp_path, random_weights, same_tensors
 ):
     ours = str(tmp_path / "ours" / "model.ckpt-1234")
-    native.write_native(random_weights(SHAPES), ours)
+    tf2.write_native(random_weights(SHAPES), ours)
     for prefix, kind in ((written, "tf1"), (ours, "native")):
         files = [f"{prefix}.index", f"{prefix}.data-00000-of-00001"]
         for path in (prefix, os.path.dirname(prefix), *files):

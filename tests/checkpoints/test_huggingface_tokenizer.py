@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints import huggingface_tokenizer as tokenizers
+from electra_tf.checkpoints import huggingface_config as tokenizers
 from electra_tf.text.vocab import load_vocab
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from configure.errors import UserError
-from electra_tf.checkpoints import native
-from electra_tf.checkpoints.tf1_writer import write_tf1
+from electra_tf.checkpoints import tf2
+from electra_tf.checkpoints.find_checkpoint import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 
 NAMES = st.lists(
@@ -49,20 +49,20 @@ def assert_equal(found, expected):
 def test_every_name_comes_back_with_its_bytes(tmp_path_factory, names, slots):
     source = weights(names, slots)
     prefix = str(tmp_path_factory.mktemp("native") / "model.ckpt-7")
-    native.write_native(source, prefix)
-    assert_equal(as_dict(native.open_native(prefix)), as_dict(source))
+    tf2.write_native(source, prefix)
+    assert_equal(as_dict(tf2.open_native(prefix)), as_dict(source))
 
 
 def test_a_directory_gives_its_newest(tmp_path):
     for step in (3, 9):
-        native.write_native(
+        tf2.write_native(
             weights(step=step), str(tmp_path / f"model.ckpt-{step}")
         )
-    assert native.open_native(str(tmp_path)).global_step == 9
+    assert tf2.open_native(str(tmp_path)).global_step == 9
 
 
 def test_nothing_of_another_name_is_left_behind(tmp_path):
-    native.write_native(weights(), str(tmp_path / "model.ckpt-7"))
+    tf2.write_native(weights(), str(tmp_path / "model.ckpt-7"))
     assert sorted(os.listdir(tmp_path)) == [
         "checkpoint",
         "model.ckpt-7.data-00000-of-00001",
@@ -72,17 +72,17 @@ def test_nothing_of_another_name_is_left_behind(tmp_path):
 
 def test_an_existing_checkpoint_is_not_replaced_unasked(tmp_path):
     prefix = str(tmp_path / "model.ckpt")
-    native.write_native(weights(), prefix)
+    tf2.write_native(weights(), prefix)
     with pytest.raises(UserError, match="there is a checkpoint already"):
-        native.write_native(weights(step=8), prefix)
-    native.write_native(weights(step=8), prefix, overwrite=True)
-    assert native.open_native(prefix).global_step == 8
+        tf2.write_native(weights(step=8), prefix)
+    tf2.write_native(weights(step=8), prefix, overwrite=True)
+    assert tf2.open_native(prefix).global_step == 8
 
 
 def test_a_slot_without_variable_is_refused(tmp_path):
     lone = MemoryWeights({"electra/a/adam_m": np.zeros([2], "f4")})
     with pytest.raises(UserError, match="electra/a/adam_m has no variable"):
-        native.write_native(lone, str(tmp_path / "model.ckpt"))
+        tf2.write_native(lone, str(tmp_path / "model.ckpt"))
 
 
 def test_state_that_is_not_weights_is_named_not_lost(tmp_path):
@@ -91,18 +91,18 @@ def test_state_that_is_not_weights_is_named_not_lost(tmp_path):
         step=tf.Variable(2, dtype=tf.int64),
         interval=tf.Variable(3.0),
     ).write(str(tmp_path / "model.ckpt-2"))
-    opened = native.open_native(path)
+    opened = tf2.open_native(path)
     assert list(opened.shapes) == ["a"]
     assert [key.split("/")[0] for key in opened.dropped] == ["interval"]
 
 
 def test_a_cut_data_file_is_a_user_error(tmp_path):
     prefix = str(tmp_path / "model.ckpt")
-    native.write_native(weights(), prefix)
+    tf2.write_native(weights(), prefix)
     data = tmp_path / "model.ckpt.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:20])
     with pytest.raises(UserError, match="damaged, cut short or missing"):
-        as_dict(native.open_native(prefix))
+        as_dict(tf2.open_native(prefix))
 
 
 def test_other_checkpoints_are_refused_in_words(tmp_path):
@@ -113,27 +113,27 @@ def test_other_checkpoints_are_refused_in_words(tmp_path):
         tensors=[tf.zeros([2])],
     )
     with pytest.raises(UserError, match="not a checkpoint of this project"):
-        native.open_native(str(tmp_path / "model.ckpt"))
+        tf2.open_native(str(tmp_path / "model.ckpt"))
 
 
 def test_two_variables_of_one_name_are_refused():
     twins = [tf.Variable(1.0, name="x"), tf.Variable(2.0, name="x")]
     with pytest.raises(ValueError, match="Two variables are named x"):
-        native.variables_by_name(twins)
+        tf2.variables_by_name(twins)
 
 
 def test_a_place_that_cannot_be_written_is_a_users_mistake(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot be written"):
-        native.write_native(weights(), str(tmp_path / "file" / "model.ckpt"))
+        tf2.write_native(weights(), str(tmp_path / "file" / "model.ckpt"))
 
 
 def test_data_files_of_a_replaced_checkpoint_do_not_stay(tmp_path):
     prefix = str(tmp_path / "model.ckpt")
     write_tf1(weights(), prefix, bytes_per_file=30)
     assert len(list(tmp_path.glob("*.data-*"))) > 1
-    native.write_native(weights(), prefix, overwrite=True)
+    tf2.write_native(weights(), prefix, overwrite=True)
     assert [path.name for path in tmp_path.glob("*.data-*")] == [
         "model.ckpt.data-00000-of-00001"
     ]
-    assert_equal(as_dict(native.open_native(prefix)), as_dict(weights()))
+    assert_equal(as_dict(tf2.open_native(prefix)), as_dict(weights()))

@@ -5,7 +5,7 @@
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints.parts import has_part, select_part
+from electra_tf.checkpoints.weights import has_part, select_part
 
 
 @pytest.fixture

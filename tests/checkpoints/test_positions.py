@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints.positions import (
-    describe_extension,
-    extend_positions,
-)
+from electra_tf.checkpoints.weights import describe_extension, extend_positions
 
 TABLE = "electra/embeddings/position_embeddings"
 OWN = "generator/embeddings/position_embeddings"

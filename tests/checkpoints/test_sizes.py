@@ -6,15 +6,16 @@ import pytest
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints.hparams_check import (
+from electra_tf.checkpoints.infer_config import (
     check_hparams,
     check_shapes,
+    infer_hparams,
+    measure,
     merged,
+    not_inferable,
     resolve,
     unseen_differences,
 )
-from electra_tf.checkpoints.measured import measure
-from electra_tf.checkpoints.sizes import infer_hparams, not_inferable
 from electra_tf.pretraining.model import PretrainingModel
 
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from configure.errors import UserError
-from electra_tf.checkpoints import native, tf1, tf1_writer
+from electra_tf.checkpoints import find_checkpoint as tf1_writer
+from electra_tf.checkpoints import tf1, tf2
 from electra_tf.checkpoints.weights import MemoryWeights, without_optimizer
 
 SHAPES = {"electra/a": [3, 2], "electra/b": [], "generator/c": [5]}
@@ -34,8 +35,8 @@ def there_and_back(source, folder):
     first, second = folder / "tf1" / "model.ckpt", folder / "model.ckpt"
     third = folder / "again" / "model.ckpt"
     tf1.write_tf1(source, str(first))
-    native.write_native(tf1.open_tf1(str(first)), str(second))
-    tf1.write_tf1(native.open_native(str(second)), str(third))
+    tf2.write_native(tf1.open_tf1(str(first)), str(second))
+    tf1.write_tf1(tf2.open_native(str(second)), str(third))
     return tf1.open_tf1(str(third))
 
 

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from electra_tf.checkpoints.native import write_native
+from electra_tf.checkpoints.tf2 import write_native
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.commands import compare_checkpoints
 

@@ -26,7 +26,7 @@ def folders(tmp_path_factory, tiny_vocab):
     """A fine-tuned and a pre-trained model's folder."""
     from configure.finetuning import FinetuningConfig
     from configure.pretraining import PretrainingConfig
-    from electra_tf.checkpoints import electra_config, native
+    from electra_tf.checkpoints import electra_config, tf2
     from electra_tf.checkpoints.weights import ModelWeights
     from electra_tf.finetuning.model import FinetuningModel
     from electra_tf.finetuning.registry import get_tasks
@@ -56,9 +56,9 @@ def folders(tmp_path_factory, tiny_vocab):
         ("pre", pretraining, PretrainingModel(pretraining)),
     ):
         folder = str(place / name)
-        variables = native.variables_by_name(model.variables)
+        variables = tf2.variables_by_name(model.variables)
         weights = ModelWeights(variables, 7, folder)
-        native.write_native(weights, os.path.join(folder, "model.ckpt-7"))
+        tf2.write_native(weights, os.path.join(folder, "model.ckpt-7"))
         checkpointing.write_config(folder, used.to_json())
         if name == "pre":
             electra_config.write_electra_config(folder, used.as_dict())

@@ -13,7 +13,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.commands import glue_submission as command
-from electra_tf.finetuning import glue_archive, prediction_files
+from electra_tf.finetuning import glue_submission
 from electra_tf.finetuning.classification.glue import GLUE_TASKS
 
 ROWS = 4
@@ -22,7 +22,7 @@ ROWS = 4
 @pytest.fixture
 def model(tmp_path):
     """Test files and predictions of all tasks; row i is of class i % n."""
-    for part in glue_archive.PARTS:
+    for part in glue_submission.PARTS:
         spec = GLUE_TASKS[part.task]
         path = tmp_path / "finetuning_data" / part.task
         path.mkdir(parents=True, exist_ok=True)
@@ -178,7 +178,7 @@ class Attack:
 def test_a_pickle_that_is_no_prediction_is_not_run(value, tmp_path, capfd):
     path = write(tmp_path, "sst_test_1", value)
     with pytest.raises(UserError, match="no file of test predictions"):
-        prediction_files.read_predictions(str(path))
+        glue_submission.read_predictions(str(path))
     assert "run\n" not in capfd.readouterr().out
 
 
@@ -187,7 +187,7 @@ def test_arrays_and_numbers_of_every_protocol_are_read(protocol, tmp_path):
     value = {np.int64(3): np.arange(2, dtype=np.float32), 4: np.float32(0.5)}
     path = tmp_path / "x.pkl"
     path.write_bytes(pickle.dumps(value, protocol))
-    found = prediction_files.read_predictions(str(path))
+    found = glue_submission.read_predictions(str(path))
     assert found[3].tolist() == [0.0, 1.0] and found[4] == 0.5
 
 
@@ -209,7 +209,7 @@ def test_an_archive_with_a_mistake_is_not_passed(name, text, words):
         archive.writestr(name, text)
     expected = {name if name != "other.tsv" else "RTE.tsv": [0]}
     with pytest.raises(UserError, match=words):
-        glue_archive.check_archive(stream, expected)
+        glue_submission.check_archive(stream, expected)
 
 
 def test_nothing_at_all_is_refused(tmp_path):

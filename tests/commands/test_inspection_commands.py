@@ -12,7 +12,7 @@ import pytest
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints.native import variables_by_name, write_native
+from electra_tf.checkpoints.tf2 import variables_by_name, write_native
 from electra_tf.checkpoints.weights import ModelWeights
 from electra_tf.commands import fill_mask, inspect_tokens, score
 from electra_tf.pretraining.model import PretrainingModel

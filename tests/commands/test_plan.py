@@ -11,7 +11,7 @@ import pytest
 
 from electra_tf.commands import plan
 from electra_tf.data.records import ExampleEncoder, frame_record
-from electra_tf.pretraining import plan as planning
+from electra_tf.plan import plan as planning
 
 TINY = {
     "hidden_size": 16,

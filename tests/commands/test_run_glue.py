@@ -11,7 +11,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.commands import glue_submission, run_glue
-from electra_tf.evaluation import glue
+from electra_tf.metrics import glue
 
 # Of the original's README: a median of many fine-tunings each.
 SMALL = {

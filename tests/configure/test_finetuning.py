@@ -8,7 +8,7 @@ import pathlib
 
 import pytest
 
-from configure import field_notes, finetuning, finetuning_flags
+from configure import finetuning, finetuning_flags, flags
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 
@@ -162,7 +162,7 @@ def test_doubtful_settings_are_warned_of():
 
 def test_every_field_has_a_note_for_the_help():
     notes = {}
-    for section in field_notes.read_sections(FinetuningConfig):
+    for section in flags.read_sections(FinetuningConfig):
         notes |= section.notes
     fields = [f.name for f in dataclasses.fields(FinetuningConfig)]
     assert [n for n in fields if not notes.get(n)] == ["origins"]

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from configure import field_notes, flags, pretraining, pretraining_flags
+from configure import flags, pretraining, pretraining_flags
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 
@@ -197,7 +197,7 @@ def test_help_has_every_hparam_with_its_reason_in_80_columns():
 
 
 def test_every_field_has_a_reason():
-    sections = field_notes.read_sections(PretrainingConfig)
+    sections = flags.read_sections(PretrainingConfig)
     notes = {k: v for section in sections for k, v in section.notes.items()}
     notes.pop("origins")
     assert list(notes) == list(pretraining.PretrainingConfig.field_types())

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from configure.errors import UserError
 from electra_tf.data import corpora
-from electra_tf.data.corpora import Corpus
-from electra_tf.data.text_reading import ReadingReport
+from electra_tf.data.corpora import Corpus, ReadingReport
 
 TEXT = "one a\none b\n\n \n  two a \r\n\x0c\nthree a\nthree b"
 DOCUMENTS = [["one a", "one b"], ["two a"], ["three a", "three b"]]

@@ -9,7 +9,7 @@ import pathlib
 import pytest
 
 from configure.errors import UserError
-from electra_tf.data import example_writer, records, worker_pool
+from electra_tf.data import dataset_build, example_writer, records
 
 FIRST_WORD_ID = 5
 
@@ -158,9 +158,9 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     # In this process, so that the patches reach the workers' work.
     def in_line(options, tokenizer, jobs, num_workers, on_done, say):
         single = dataclasses.replace(options, num_processes=1)
-        worker_pool.run_jobs(single, jobs, on_done, say)
+        dataset_build.run_jobs(single, jobs, on_done, say)
 
-    monkeypatch.setattr(worker_pool, "_run_on_workers", in_line)
+    monkeypatch.setattr(dataset_build, "_run_on_workers", in_line)
     monkeypatch.setattr(example_writer.ExampleWriter, "write", failing)
     with pytest.raises(KeyboardInterrupt):
         build("cut", **settings)
@@ -184,8 +184,8 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
 
 
 def test_a_killed_worker_is_reported(build, monkeypatch):
-    monkeypatch.setattr(worker_pool, "_start_method", lambda: "fork")
-    monkeypatch.setattr(worker_pool, "run_job", lambda *_: os._exit(9))
+    monkeypatch.setattr(dataset_build, "_start_method", lambda: "fork")
+    monkeypatch.setattr(dataset_build, "run_job", lambda *_: os._exit(9))
     with pytest.raises(UserError, match="code 9.*run the same command"):
         build("out", num_processes=2)
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.classification import head
-from electra_tf.training.progress import Console
+from electra_tf.training.summaries import Console
 
 
 def main():

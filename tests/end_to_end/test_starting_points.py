@@ -11,12 +11,12 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints import native
+from electra_tf.checkpoints import tf2
+from electra_tf.checkpoints.find_checkpoint import write_tf1
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.tf1_writer import write_tf1
 from electra_tf.checkpoints.weights import without_optimizer
 from electra_tf.pretraining import runner
-from electra_tf.training.progress import Console
+from electra_tf.training.summaries import Console
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_a_run_in_the_originals_format_continues_as_ours_does(start, tmp_path):
     start("ours", num_train_steps=10)
     continued = tmp_path / "converted"
     write_tf1(
-        native.open_native(str(tmp_path / "ours")),
+        tf2.open_native(str(tmp_path / "ours")),
         str(continued / "model.ckpt-10"),
     )
     _, output = start("converted", num_train_steps=20)
@@ -134,8 +134,8 @@ def test_a_run_in_the_originals_format_continues_as_ours_does(start, tmp_path):
 
 def test_a_native_copy_without_position_continues(start, tmp_path):
     start("ours", num_train_steps=10)
-    native.write_native(
-        native.open_native(str(tmp_path / "ours")),
+    tf2.write_native(
+        tf2.open_native(str(tmp_path / "ours")),
         str(tmp_path / "copy" / "model.ckpt-10"),
     )
     result, output = start("copy", num_train_steps=11)

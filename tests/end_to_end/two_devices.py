@@ -15,7 +15,7 @@ import orbit
 import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.pretraining import report
+from electra_tf.pretraining import runner
 from electra_tf.pretraining.build import build_model, build_optimizer
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import EvalLoop, TrainLoop
@@ -83,7 +83,7 @@ def train(config, strategy, parts=1):
         step=step,
         seed=0,
         strategy=strategy,
-        step_values=report.step_values,
+        step_values=runner.step_values,
         parts=parts,
         prepare=prepare,
     )

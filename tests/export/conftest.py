@@ -93,7 +93,7 @@ def pretrained_folder(tmp_path_factory, tiny_vocab):
 
 def _write_pretraining(directory, vocab, hparams):
     from configure.pretraining import PretrainingConfig
-    from electra_tf.checkpoints import electra_config, native
+    from electra_tf.checkpoints import electra_config, tf2
     from electra_tf.checkpoints.weights import ModelWeights
     from electra_tf.pretraining.model import PretrainingModel
     from electra_tf.training import checkpointing
@@ -112,8 +112,8 @@ def _write_pretraining(directory, vocab, hparams):
     model = PretrainingModel(config)
     roughen(model.variables)
     folder = str(directory / "model")
-    weights = ModelWeights(native.variables_by_name(model.variables), 7, folder)
-    native.write_native(weights, os.path.join(folder, "model.ckpt-7"))
+    weights = ModelWeights(tf2.variables_by_name(model.variables), 7, folder)
+    tf2.write_native(weights, os.path.join(folder, "model.ckpt-7"))
     checkpointing.write_config(folder, config.to_json())
     electra_config.write_electra_config(folder, config.as_dict())
     shutil.copy(vocab, os.path.join(folder, "vocab.txt"))

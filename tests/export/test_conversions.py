@@ -9,8 +9,8 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.export import lite, onnx_file
 from electra_tf.export.conversions import compare, sample_inputs
-from electra_tf.export.modules import make_task_module
 from electra_tf.export.pretrained_heads import ReplacedTokensModule
+from electra_tf.export.saved_model import make_task_module
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from configure.errors import UserError
-from electra_tf.export.length_groups import compute_by_length
-from electra_tf.export.modules import make_task_module
-from electra_tf.export.packing import Inputs
+from electra_tf.export.saved_model import make_task_module
+from electra_tf.export.signatures import Inputs
+from electra_tf.export.text_heads import compute_by_length
 from electra_tf.prediction.loading import load_finetuned
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.packing import complete, kept_lengths, pack
-from electra_tf.finetuning.classification.text_task import TextExample
+from electra_tf.export.signatures import complete, kept_lengths, pack
+from electra_tf.finetuning.classification.task import TextExample
 from electra_tf.prediction.loading import load_finetuned
 
 

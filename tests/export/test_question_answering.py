@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.modules import make_task_module
-from electra_tf.export.saved_model import export
-from electra_tf.finetuning.question_answering.examples import (
-    Passage,
-    QAExample,
-)
+from electra_tf.export.saved_model import export, make_task_module
+from electra_tf.finetuning.question_answering.examples import Passage, QAExample
 from electra_tf.prediction.loading import load_finetuned
 
 SETTINGS = {

@@ -12,10 +12,7 @@ from electra_tf.export.question_answering_windows import (
     cut_windows,
     shows_most_context,
 )
-from electra_tf.finetuning.question_answering.examples import (
-    Passage,
-    QAExample,
-)
+from electra_tf.finetuning.question_answering.examples import Passage, QAExample
 from electra_tf.finetuning.question_answering.featurization import WindowCutter
 
 

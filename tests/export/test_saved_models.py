@@ -11,16 +11,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.modules import make_task_module
 from electra_tf.export.pretrained_heads import (
     ElectricModule,
     FillMaskModule,
     ReplacedTokensModule,
 )
-from electra_tf.export.saved_model import export
-from electra_tf.finetuning.classification.text_task import TextExample
+from electra_tf.export.saved_model import export, make_task_module
+from electra_tf.finetuning.classification.task import TextExample
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
-from electra_tf.pretraining.electric import cloze_log_probs, energies
+from electra_tf.pretraining.scoring import cloze_log_probs, energies
 
 TEXTS = [
     b"The cat, the dog and the ing.",

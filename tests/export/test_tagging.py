@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.modules import make_task_module
-from electra_tf.export.saved_model import export
-from electra_tf.export.tagging import split_given_words
-from electra_tf.export.tagging_windows import place_words
-from electra_tf.export.tagging_words import LowercaseWordEncoder
+from electra_tf.export.saved_model import export, make_task_module
+from electra_tf.export.tagging import (
+    LowercaseWordEncoder,
+    place_words,
+    split_given_words,
+)
 from electra_tf.finetuning.tagging.task import TaggingExample
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.text import alignment

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from configure.errors import UserError
-from electra_tf.export import versions
+from electra_tf.export import saved_model
 
 
 def _write(folder, text):
@@ -17,7 +17,7 @@ def _write(folder, text):
 
 
 def _add(place, *arguments, text="x"):
-    with versions.writing(str(place), *arguments) as (folder, final):
+    with saved_model.writing(str(place), *arguments) as (folder, final):
         assert not os.path.exists(os.path.join(final, "other")) or text
         _write(folder, text)
     return final
@@ -56,7 +56,7 @@ def test_overwriting_without_a_number_replaces_the_highest(tmp_path):
 def test_a_failed_export_leaves_the_old_version(tmp_path):
     _add(tmp_path / "m", 1, False, text="old")
     with pytest.raises(RuntimeError):
-        with versions.writing(str(tmp_path / "m"), 1, True) as (folder, _):
+        with saved_model.writing(str(tmp_path / "m"), 1, True) as (folder, _):
             _write(folder, "half")
             raise RuntimeError
     assert os.listdir(tmp_path / "m") == ["1"]

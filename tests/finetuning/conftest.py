@@ -112,7 +112,7 @@ def config_of(finetuning_config, tiny_finetuning, sst):
 def run():
     """Runs a configuration; returns the result and what was said."""
     from electra_tf.finetuning import runner
-    from electra_tf.training.progress import Console
+    from electra_tf.training.summaries import Console
 
     def call(config):
         stream = io.StringIO()
@@ -127,10 +127,10 @@ def weights_of():
     """Reads a model folder's newest checkpoint: values by name."""
     import tensorflow as tf
 
-    from electra_tf.checkpoints import native
+    from electra_tf.checkpoints import tf2
 
     def read(directory):
         path = tf.train.latest_checkpoint(str(directory))
-        return dict(native.open_native(path))
+        return dict(tf2.open_native(path))
 
     return read

@@ -13,7 +13,7 @@ from electra_tf.data.feature_spec import (
     encode_example,
     shared_feature_specs,
 )
-from electra_tf.finetuning.batches import Batches
+from electra_tf.finetuning.preprocessing import Batches
 
 LENGTH = 64
 COUNT = 48

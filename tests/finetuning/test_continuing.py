@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.finetuning.steps import FinetuningLoop
+from electra_tf.finetuning.scoring import FinetuningLoop
 
 
 @pytest.fixture

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.finetuning import custom, registry
-from electra_tf.finetuning.classification.task import ClassificationTask
-from electra_tf.finetuning.classification.text_task import TextExample
+from electra_tf.finetuning import registry
+from electra_tf.finetuning.classification.task import (
+    ClassificationTask,
+    TextExample,
+)
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.schema import TaskSpec
 
@@ -225,7 +227,7 @@ def test_a_description_that_cannot_work_is_refused(
     path = tmp_path / "task.json"
     path.write_text(json.dumps(whole))
     with pytest.raises(UserError, match=words):
-        custom.read_task_config(str(path))
+        registry.read_task_config(str(path))
 
 
 def test_a_column_that_is_not_there_is_named(describe):

@@ -4,7 +4,7 @@
 
 import pytest
 
-from electra_tf.finetuning.early_stopping import Patience
+from electra_tf.finetuning.trial import Patience
 
 
 def _rows(values, name="accuracy"):

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from configure.finetuning import FinetuningConfig
-from electra_tf.finetuning import custom, schema
+from electra_tf.finetuning import registry, schema
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "own_task.md"
 BLOCKS = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
@@ -19,7 +19,7 @@ BLOCKS = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
 def test_a_shown_description_is_accepted(text, tmp_path):
     path = tmp_path / "task.json"
     path.write_text(text)
-    spec = custom.read_task_config(str(path))
+    spec = registry.read_task_config(str(path))
     config = FinetuningConfig.create(
         "m", "d", task_names=spec.name, **spec.hparams
     )

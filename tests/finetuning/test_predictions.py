@@ -11,10 +11,10 @@ import types
 import numpy as np
 import pytest
 
-from electra_tf.evaluation.question_answering import SpanScorer
 from electra_tf.finetuning import scoring
 from electra_tf.finetuning.predictions import write_test_outputs
-from electra_tf.training.progress import Console
+from electra_tf.metrics.question_answering import SpanScorer
+from electra_tf.training.summaries import Console
 
 
 class Evaluator:

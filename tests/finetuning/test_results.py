@@ -11,7 +11,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.finetuning.results import ResultsFiles, TrialRecord, text_of
-from electra_tf.training.progress import Console
+from electra_tf.training.summaries import Console
 
 
 def _record(trial=1, value=50.0, collapsed=False):

@@ -5,7 +5,7 @@
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.finetuning.steps import PredictLoop
+from electra_tf.finetuning.scoring import PredictLoop
 
 
 def test_padding_rows_are_left_out_and_tasks_told_apart():

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from electra_tf.training import recomputation, summaries
-from electra_tf.training.loss_scale import LossScale
+from electra_tf.training import remat, summaries
+from electra_tf.training.loop import LossScale
 
 
 def test_switches_that_save_memory_give_the_same_weights(
@@ -44,10 +44,10 @@ def test_a_small_machine_recomputes_and_gets_the_same_weights(
     directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
     run(config_of(recompute_grad=True))
     asked = weights_of(directory)
-    monkeypatch.setattr(recomputation, "machine_memory", lambda: 1 << 20)
+    monkeypatch.setattr(remat, "machine_memory", lambda: 1 << 20)
     said = []
     monkeypatch.setattr(
-        recomputation.logging,
+        remat.logging,
         "log_first_n",
         lambda level, text, count, *_: said.append(text),
     )

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.inspection.glass import LEFT_OUT, Choice, Judgement
-from electra_tf.inspection.looking_glass import LookingGlass
-from electra_tf.pretraining import electric
+from electra_tf.inspection.token_inspection import LookingGlass
+from electra_tf.pretraining import scoring
 
 SENTENCE = "the cat is on the mat, and that was it."
 
@@ -31,7 +31,7 @@ def judged_features(pretrained, seen):
 
 def check_judgements(pretrained, seen):
     features = judged_features(pretrained, seen)
-    logits = electric.discriminator_energies(pretrained.model, features)
+    logits = scoring.discriminator_energies(pretrained.model, features)
     for view, probability in zip(
         seen.tokens, tf.sigmoid(logits)[0].numpy(), strict=True
     ):
@@ -159,12 +159,12 @@ def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
     seen = LookingGlass(model).look(SENTENCE, Choice(words=("that", "cat")))
     assert {v.proposal.shown for v in seen.tokens if v.proposal} == {LEFT_OUT}
     features = judged_features(model, seen)
-    energies = electric.discriminator_energies(model.model, features)[0]
+    energies = scoring.discriminator_energies(model.model, features)[0]
     original = tf.constant(
         [model.tokenizer.convert_tokens_to_ids(v.token for v in seen.tokens)]
     )
     cloze = model.model.compute({**features, "input_ids": original})
-    log_q = electric.cloze_log_probs(
+    log_q = scoring.cloze_log_probs(
         cloze["cloze_logits"], features["input_ids"]
     )[0]
     p = model.config.mask_prob

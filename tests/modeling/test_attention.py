@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf.modeling import attention as attention_module
 from electra_tf.modeling.attention import SelfAttention, attention_bias
-from electra_tf.modeling.randomness import Randomness, dropout
+from electra_tf.modeling.seeds import SeedStream, dropout
 
 MASK = tf.constant([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
 NAMES = [f"{part}/{kind}" for part in ("query", "key", "value")
@@ -144,7 +144,7 @@ def test_dropout_of_probabilities_needs_a_source_and_a_rate(
     small_config, hidden
 ):
     bias = attention_bias(MASK)
-    source = Randomness(tf.constant([0, 1]))
+    source = SeedStream(tf.constant([0, 1]))
     layer = SelfAttention("s", small_config(attention_probs_dropout_prob=0.5))
     assert (layer(hidden, bias, source)[1].numpy()[0] == 0).any()
     assert (layer(hidden, bias)[1].numpy()[0] > 0).all()

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling.embeddings import Embeddings
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.seeds import SeedStream
 
 IDS = tf.constant([[1, 5, 5, 0], [29, 2, 3, 4]])
 SEGMENTS = tf.constant([[0, 0, 1, 1], [1, 0, 0, 0]])
@@ -69,6 +69,6 @@ def test_only_the_token_table_has_a_sparse_gradient(embeddings):
 
 def test_dropout_needs_a_source(embeddings):
     quiet = embeddings(IDS, SEGMENTS)
-    noisy = embeddings(IDS, SEGMENTS, Randomness(tf.constant([0, 0])))
+    noisy = embeddings(IDS, SEGMENTS, SeedStream(tf.constant([0, 0])))
     assert 0 < np.count_nonzero(noisy.numpy() == 0) < 24
     np.testing.assert_array_equal(quiet, embeddings(IDS, SEGMENTS))

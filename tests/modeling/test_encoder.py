@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.modeling.two_tower import TwoTowerClozeTransformer
 
 LENGTH = 7
@@ -144,7 +144,7 @@ def test_dropout_differs_by_step_and_scope_and_repeats_with_the_seed(
     inputs = one_token_changed_at_a_time()
 
     def run(step, scope=""):
-        source = Randomness(tf.constant([1, step]), scope)
+        source = SeedStream(tf.constant([1, step]), scope)
         return encoder(*inputs, source).sequence_output.numpy()
 
     np.testing.assert_array_equal(run(1), run(1))

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.randomness import (
-    Randomness,
-    dropout,
-    initializer_seed,
-)
+from electra_tf.modeling.seeds import SeedStream, dropout, initializer_seed
 
 SEED = tf.constant([3, 4])
 COUNT = 400_001  # odd: the last draw's second half goes unused
@@ -104,25 +100,25 @@ def test_the_gradient_is_the_scaled_mask():
 
 
 def test_sites_have_seeds_of_their_own():
-    source = Randomness(SEED)
+    source = SeedStream(SEED)
     sites = [
-        source.at("a"),
-        source.at("b"),
-        source.within("a").at("a"),
-        source.within("a").within("a").at("a"),
-        source.within("b").at("a"),
-        Randomness(tf.constant([3, 5])).at("a"),
-        Randomness(tf.constant([4, 4])).at("a"),
+        source.seed("a"),
+        source.seed("b"),
+        source.child("a").seed("a"),
+        source.child("a").child("a").seed("a"),
+        source.child("b").seed("a"),
+        SeedStream(tf.constant([3, 5])).seed("a"),
+        SeedStream(tf.constant([4, 4])).seed("a"),
     ]
     seeds = {tuple(site.numpy()) for site in sites}
     assert len(seeds) == len(sites)
-    np.testing.assert_array_equal(sites[0], Randomness(SEED).at("a"))
+    np.testing.assert_array_equal(sites[0], SeedStream(SEED).seed("a"))
 
 
 def test_a_scope_is_a_prefix():
     np.testing.assert_array_equal(
-        Randomness(SEED).within("a").within("b").at("c"),
-        Randomness(SEED, "a/b/").at("c"),
+        SeedStream(SEED).child("a").child("b").seed("c"),
+        SeedStream(SEED, "a/b/").seed("c"),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints.native import write_native
+from electra_tf.checkpoints.tf2 import write_native
 from electra_tf.checkpoints.weights import ModelWeights
 from electra_tf.prediction.embedding import Embedder
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_is_refused(embedder, finetuned_folder):
 
 
 def test_pre_trained_models_give_either_part(tiny_config, tmp_path):
-    from electra_tf.checkpoints.native import variables_by_name
+    from electra_tf.checkpoints.tf2 import variables_by_name
     from electra_tf.pretraining.model import PretrainingModel
 
     config = tiny_config(generator_hidden_size=0.5)

@@ -8,8 +8,8 @@ import tracemalloc
 import pytest
 
 from configure.errors import UserError
-from electra_tf.prediction import reading
-from electra_tf.prediction.reading import Source
+from electra_tf.prediction import reader
+from electra_tf.prediction.reader import Source
 
 PAIR = {"text_a": ["text_a", 0], "text_b": ["text_b", 1]}
 ONE = {"text_a": ["text", 0]}
@@ -97,7 +97,7 @@ def test_standard_input_is_text_unless_said_otherwise(monkeypatch):
     class Stream:
         buffer = io.BytesIO(b"one\n")
 
-    monkeypatch.setattr(reading.sys, "stdin", Stream)
+    monkeypatch.setattr(reader.sys, "stdin", Stream)
     source = Source("-", columns=ONE)
     assert source.size() is None
     assert [r.values for r in source] == [{"text_a": "one"}]
@@ -119,7 +119,7 @@ def test_what_cannot_be_read_is_refused(read, tmp_path):
 
 
 def test_an_endless_line_is_one_bad_line(read, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 100)
+    monkeypatch.setattr(reader, "MAX_LINE_BYTES", 100)
     good, bad, source = read("a.txt", "x" * 1000 + "\nshort\n")
     assert good == [(2, {"text_a": "short"})]
     assert bad == [(1, "more than 100 bytes")]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from electra_tf.prediction.running import batch_sizes, run_in_batches
+from electra_tf.prediction.batch_runner import batch_sizes, run_in_batches
 
 
 def cost(lengths, sizes, call_cost):

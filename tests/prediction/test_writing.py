@@ -7,7 +7,7 @@ import json
 import pytest
 
 from configure.errors import UserError
-from electra_tf.prediction.writing import AnswerFile, format_of
+from electra_tf.prediction.writer import AnswerFile, format_of
 
 ANSWER = {
     "line": 3,

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints import tf1
-from electra_tf.pretraining import electric
+from electra_tf.pretraining import scoring
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 CLS, SEP, MASK = 101, 102, 103
@@ -48,7 +48,7 @@ def test_scores_equal_the_sum_of_recorded_logits_without_their_offset(
     energies = recorded_energies(arrays, recorded.info["hparams"]["mask_prob"])
     features = {name: tf.constant(arrays[name]) for name in INPUTS}
     features["input_ids"] = tf.constant(arrays["fake_input_ids"])
-    scores = electric.electric_scores(model, features, with_cloze=True)
+    scores = scoring.electric_scores(model, features, with_cloze=True)
     log_q = chosen(
         log_softmax(
             model.compute(features)["cloze_logits"].numpy(),
@@ -76,13 +76,13 @@ def test_energies_are_the_logits_of_training_without_their_offset(
     recorded, model = recorded_pass
     outputs = model.compute(**recorded.compute_arguments())
     ids = outputs["fake_input_ids"]
-    energies = electric.energies(
+    energies = scoring.energies(
         outputs["disc_logits"],
-        electric.cloze_log_probs(outputs["cloze_logits"], ids),
+        scoring.cloze_log_probs(outputs["cloze_logits"], ids),
         recorded.info["hparams"]["mask_prob"],
     )
     features = {name: tf.constant(recorded.arrays[name]) for name in INPUTS}
-    direct = electric.discriminator_energies(
+    direct = scoring.discriminator_energies(
         model, {**features, "input_ids": ids}
     )
     np.testing.assert_allclose(energies, direct, atol=1e-5)
@@ -92,19 +92,19 @@ def test_the_model_whose_energies_are_exact_is_the_best_classifier():
     """The sign and the constant, from Bayes' rule and nothing else."""
     p, noise, text = 0.15, 0.02, 0.3  # share, q(token), P(token)
     odds = (p * noise) / ((1 - p) * text)
-    energy = electric.energies(
+    energy = scoring.energies(
         tf.constant([[np.log(odds)]], tf.float32),
         tf.constant([[np.log(noise)]], tf.float32),
         p,
     )
-    score, _ = electric.pseudo_log_likelihood(energy, tf.constant([[True]]))
+    score, _ = scoring.pseudo_log_likelihood(energy, tf.constant([[True]]))
     np.testing.assert_allclose(score, [np.log(text)], rtol=1e-5)
 
 
 def test_what_does_not_count_may_be_anything():
     energy = tf.constant([[1.0, np.inf, np.nan, 2.0]])
     scored = tf.constant([[True, False, False, True]])
-    score, per_token = electric.pseudo_log_likelihood(energy, scored)
+    score, per_token = scoring.pseudo_log_likelihood(energy, scored)
     np.testing.assert_array_equal(score, [-3.0])
     np.testing.assert_array_equal(per_token, [[-1.0, 0.0, 0.0, -2.0]])
 
@@ -116,7 +116,7 @@ def test_padding_does_not_change_a_score(recorded_pass):
     length = int(arrays["input_mask"][row].sum())
     whole = {n: tf.constant(arrays[n][row : row + 1]) for n in INPUTS}
     cut = {name: tensor[:, :length] for name, tensor in whole.items()}
-    a = electric.electric_scores(model, whole, with_cloze=True)
-    b = electric.electric_scores(model, cut, with_cloze=True)
+    a = scoring.electric_scores(model, whole, with_cloze=True)
+    b = scoring.electric_scores(model, cut, with_cloze=True)
     np.testing.assert_allclose(a["score"], b["score"], rtol=1e-5)
     np.testing.assert_allclose(a["cloze_score"], b["cloze_score"], rtol=1e-5)

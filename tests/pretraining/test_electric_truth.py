@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.pretraining import electric
+from electra_tf.pretraining import scoring
 from electra_tf.pretraining.build import build_optimizer
 from electra_tf.pretraining.model import PretrainingModel
 
@@ -102,7 +102,7 @@ def test_minus_the_raw_logit_becomes_the_log_probability(tmp_path, tiny_vocab):
 
     unseen = language.sample(300, np.random.default_rng(2))
     truth = language.log_probabilities(unseen)
-    scores = electric.electric_scores(model, features_of(unseen), True)
+    scores = scoring.electric_scores(model, features_of(unseen), True)
     for name in ("token_scores", "cloze_token_scores"):
         found = scores[name].numpy()[:, 1:-1]
         assert np.corrcoef(found.ravel(), truth.ravel())[0, 1] > 0.9, name

@@ -9,11 +9,11 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.checkpoints.electra_config import write_electra_config
-from electra_tf.checkpoints.native import variables_by_name, write_native
+from electra_tf.checkpoints.tf2 import variables_by_name, write_native
 from electra_tf.checkpoints.weights import ModelWeights
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.pretraining.parts_export import export_parts
+from electra_tf.pretraining.runner import export_parts
 from electra_tf.training.checkpointing import write_config
 
 

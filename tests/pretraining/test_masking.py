@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import masking
 
 CLS, SEP, MASK = 101, 102, 103
@@ -28,7 +28,7 @@ def draw(ids, input_mask, rule, seed=0):
         "input_mask": tf.constant(input_mask, tf.int32),
     }
     masked = masking.mask_inputs(
-        features, SPECIAL, rule, Randomness(tf.constant([7, seed]))
+        features, SPECIAL, rule, SeedStream(tf.constant([7, seed]))
     )
     return {name: value.numpy() for name, value in masked.items()}
 

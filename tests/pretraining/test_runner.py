@@ -9,10 +9,9 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.pretraining import metrics, model_directory, runner
+from electra_tf.pretraining import metrics, runner
 from electra_tf.training.checkpointing import read_config
-from electra_tf.training.progress import Console
-from electra_tf.training.summaries import read_rows
+from electra_tf.training.summaries import Console, read_rows
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +131,7 @@ def test_overwrite_does_not_delete_what_is_not_a_run(tmp_path):
     path.mkdir()
     (path / "chapter1.tex").write_text("...")
     with pytest.raises(UserError, match=r"chapter1\.tex"):
-        model_directory.prepare(str(path), True, Console(io.StringIO()))
+        runner.prepare(str(path), True, Console(io.StringIO()))
     assert (path / "chapter1.tex").exists()
 
 
@@ -141,7 +140,7 @@ def test_overwrite_knows_files_of_a_run_by_their_whole_name(tmp_path):
     path.mkdir()
     (path / "results_for_the_paper.csv").write_text("...")
     with pytest.raises(UserError, match="results_for_the_paper"):
-        model_directory.prepare(str(path), True, Console(io.StringIO()))
+        runner.prepare(str(path), True, Console(io.StringIO()))
     assert (path / "results_for_the_paper.csv").exists()
 
 

@@ -12,7 +12,7 @@ from electra_tf.pretraining.build import (
     build_optimizer,
     build_train_loop,
 )
-from electra_tf.training.loss_scale import LossScale
+from electra_tf.training.loop import LossScale
 
 NO_DROPOUT = {
     "hidden_size": 16,

@@ -107,8 +107,7 @@ def visit(browser, start):
 @pytest.fixture(scope="module")
 def exported(finetuned_folder, pretrained_folder, tmp_path_factory):
     """Exports a tiny model; returns it, opened."""
-    from electra_tf.export.modules import make_task_module
-    from electra_tf.export.saved_model import export
+    from electra_tf.export.saved_model import export, make_task_module
     from electra_tf.prediction.loading import load_finetuned, load_pretrained
     from electra_tf.serving.served_model import open_model
 

@@ -15,11 +15,9 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 from configure.errors import UserError
-from electra_tf.text.basic import BasicTokenizer
 from electra_tf.text.graph_normalization import GraphNormalizer
-from electra_tf.text.graph_plain_text import plain_characters
-from electra_tf.text.graph_tokenization import GraphTokenizer
-from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.graph_tokenization import GraphTokenizer, plain_characters
+from electra_tf.text.tokenization import BasicTokenizer, FullTokenizer
 
 SETTINGS = {
     "lower_strip": (True, True),

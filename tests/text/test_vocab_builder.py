@@ -9,7 +9,7 @@ import random
 import pytest
 
 from configure.errors import UserError
-from electra_tf.text import merging, vocab, vocab_builder
+from electra_tf.text import vocab, vocab_builder
 from electra_tf.text.tokenization import FullTokenizer
 
 
@@ -42,23 +42,23 @@ def test_words_are_counted_as_the_tokenizer_splits_them():
 def test_pieces_are_merged_from_frequent_to_rare():
     counts = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
     # es: 9, then est: 9 (it needs ##es), then ow, low, ...
-    pieces = merging.learn_pieces(counts, set("lowernstid"), 4)
+    pieces = vocab_builder.learn_pieces(counts, set("lowernstid"), 4)
     assert pieces == ["##es", "##est", "##ow", "low"]
 
 
 def test_overlapping_pairs_are_merged_from_the_left():
-    pieces = merging.learn_pieces({"baaaaa": 2}, {"a", "b"}, 3)
+    pieces = vocab_builder.learn_pieces({"baaaaa": 2}, {"a", "b"}, 3)
     assert pieces[0] == "##aa"
     assert set(pieces[1:]) <= {"##aaaa", "##aaa", "baa", "##aaaaa", "baaaa"}
 
 
 def test_rare_pairs_are_not_merged():
-    assert merging.learn_pieces({"ab": 1, "cd": 3}, "abcd", 9) == ["cd"]
-    assert merging.learn_pieces({"ab": 1}, "ab", 9, min_count=1) == ["ab"]
+    assert vocab_builder.learn_pieces({"ab": 1, "cd": 3}, "abcd", 9) == ["cd"]
+    assert vocab_builder.learn_pieces({"ab": 1}, "ab", 9, min_count=1) == ["ab"]
 
 
 def test_words_with_other_characters_teach_nothing():
-    assert merging.learn_pieces({"abé": 9, "cd": 3}, "abcd", 9) == ["cd"]
+    assert vocab_builder.learn_pieces({"abé": 9, "cd": 3}, "abcd", 9) == ["cd"]
 
 
 def test_incremental_counts_equal_counting_anew():
@@ -69,13 +69,13 @@ def test_incremental_counts_equal_counting_anew():
         )
         for _ in range(150)
     }
-    learned = merging.learn_pieces(words, "abc", 60)
+    learned = vocab_builder.learn_pieces(words, "abc", 60)
     assert learned == plain_merges(words, 60)
     assert len(learned) == 60
 
 
 def plain_merges(words, max_pieces):
-    split = {word: merging.spell(word) for word in words}
+    split = {word: vocab_builder.spell(word) for word in words}
     learned = {}
     while len(learned) < max_pieces:
         counts = {}

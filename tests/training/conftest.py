@@ -10,11 +10,14 @@ import tensorflow as tf
 
 from electra_tf.training import summaries
 from electra_tf.training.checkpointing import Checkpoints
-from electra_tf.training.interruption import Interruption
-from electra_tf.training.interval import Interval
-from electra_tf.training.loop import EvalLoop, TrainLoop
-from electra_tf.training.progress import Console
-from electra_tf.training.session import Reporting, Schedule, TrainingSession
+from electra_tf.training.loop import EvalLoop, StepMetrics, TrainLoop
+from electra_tf.training.session import (
+    PreemptionHandler,
+    Reporting,
+    Schedule,
+    TrainingSession,
+)
+from electra_tf.training.summaries import Console
 
 
 class Line(tf.Module):
@@ -77,7 +80,7 @@ class Run:
     log: summaries.JsonLines
     evaluations: list
     output: io.StringIO
-    interruption: Interruption
+    interruption: PreemptionHandler
 
 
 def dataset():
@@ -107,7 +110,7 @@ def start_run(tmp_path):
         model = Line(nan_at=nan_at)
         optimizer = Descent(model.trainable_variables)
         step = tf.Variable(0, dtype=tf.int64, name="global_step")
-        iterator, interval = iter(dataset()), Interval()
+        iterator, interval = iter(dataset()), StepMetrics()
         checkpoints = Checkpoints(
             directory,
             model=model,
@@ -119,7 +122,7 @@ def start_run(tmp_path):
         )
         if checkpoints.latest:
             checkpoints.restore(checkpoints.latest)
-        interruption = Interruption()
+        interruption = PreemptionHandler()
 
         def should_stop():
             if stop_at is not None and int(step.numpy()) >= stop_at:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.training.accumulation import rows_of_part, sum_over_parts
+from electra_tf.training.loop import rows_of_part, sum_over_parts
 
 IDS = tf.constant([[0, 1], [1, 1], [3, 0], [2, 3]])
 

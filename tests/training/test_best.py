@@ -5,7 +5,7 @@ import json
 import pytest
 
 from configure.errors import UserError
-from electra_tf.training.best import BestKeeper
+from electra_tf.training.checkpointing import BestCheckpoint
 
 
 class Recorder:
@@ -20,7 +20,7 @@ class Recorder:
 def keeper(path, metric):
     (path / "best").mkdir(exist_ok=True)
     recorder = Recorder()
-    return BestKeeper(str(path), metric, recorder), recorder
+    return BestCheckpoint(str(path), metric, recorder), recorder
 
 
 def test_losses_are_better_when_lower(tmp_path):

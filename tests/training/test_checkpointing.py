@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints import native
-from electra_tf.checkpoints.tf1_writer import write_tf1
+from electra_tf.checkpoints import tf2
+from electra_tf.checkpoints.find_checkpoint import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
 
@@ -158,7 +158,7 @@ def test_a_checkpoint_without_position_says_so(tmp_path):
 
 def test_weights_without_slots_cannot_be_continued(tmp_path):
     weights = MemoryWeights({TABLE: np.zeros([2, 4], "f4")})
-    native.write_native(weights, str(tmp_path / "model.ckpt-3"))
+    tf2.write_native(weights, str(tmp_path / "model.ckpt-3"))
     reader = checkpoints(tmp_path, Tables(2))
     with pytest.raises(UserError, match="no Adam slots.*--init_checkpoint"):
         reader.restore(reader.latest)
@@ -231,7 +231,7 @@ def test_a_kill_during_a_save_leaves_the_newest_readable(tmp_path):
         rest = child.stdout.read().split()
         child.wait()
         told = int(rest[-1]) if rest else last_told
-        newest = native.open_native(str(tmp_path))
+        newest = tf2.open_native(str(tmp_path))
         assert newest.global_step in (told, told + 1)
         assert (newest.read("w") == newest.global_step).all()
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-from electra_tf.training.curves import Panel, draw_curves
+from electra_tf.training.summaries import Panel, draw_curves
 
 PANELS = [
     Panel("Loss", train="loss", evaluation="loss"),

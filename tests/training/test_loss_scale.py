@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.training import loss_scale
-from electra_tf.training.interval import Interval
-from electra_tf.training.loop import TrainLoop
-from electra_tf.training.loss_scale import LossScale
+from electra_tf.training import loop as loss_scale
+from electra_tf.training.loop import LossScale, StepMetrics, TrainLoop
 
 
 def test_overflow_halves_and_good_steps_double():
@@ -107,14 +105,14 @@ def test_an_overflow_skips_the_update_and_training_goes_on():
 
 
 def test_rows_say_how_often_updates_were_skipped():
-    interval = Interval()
+    interval = StepMetrics()
     names = ["grad_norm", "loss_scale", "skipped", "skipped_updates"]
     interval.add(names, np.array([0.0, 8.0, 1.0, 5.0]))
     interval.add(names, np.array([3.0, 4.0, 0.0, 5.0]))
     row = loss_scale.log_values(interval)
     assert row == {"grad_norm": 3.0, "loss_scale": 4.0, "skipped_updates": 5.0}
     assert loss_scale.shown_items(row) == {"skipped": "5"}
-    plain = Interval()
+    plain = StepMetrics()
     plain.add(["grad_norm"], np.array([2.0]))
     assert loss_scale.log_values(plain) == {"grad_norm": 2.0}
     assert loss_scale.shown_items({"grad_norm": 2.0}) == {}

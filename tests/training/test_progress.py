@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from electra_tf.training.progress import Console, Progress, seconds_text
+from electra_tf.training.summaries import Console, Progress, seconds_text
 
 
 class Clock:

@@ -11,7 +11,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.analysis.memory import pretraining_memory
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.pretraining import build
-from electra_tf.training import recomputation
+from electra_tf.training import remat
 
 GIB = 1 << 30
 
@@ -22,9 +22,9 @@ def machine(monkeypatch):
 
     def give(memory, devices=("CPU",)):
         warnings = []
-        monkeypatch.setattr(recomputation, "machine_memory", lambda: memory)
+        monkeypatch.setattr(remat, "machine_memory", lambda: memory)
         monkeypatch.setattr(
-            recomputation.logging,
+            remat.logging,
             "log_first_n",
             lambda level, text, count, *_: warnings.append(text),
         )
@@ -42,7 +42,7 @@ def machine(monkeypatch):
 
 def decided(**hparams):
     config = PretrainingConfig.create("model", "data", **hparams)
-    return recomputation.recomputes(config, pretraining_memory(config))
+    return remat.recomputes(config, pretraining_memory(config))
 
 
 def test_what_fits_is_kept_without_a_word(machine):
@@ -100,10 +100,10 @@ def test_nothing_is_said_where_nothing_is_trained(machine):
 
 
 def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
-    assert recomputation.rows_of_a_machine(7) == 7
+    assert remat.rows_of_a_machine(7) == 7
     strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
     with strategy.scope():
-        assert recomputation.rows_of_a_machine(7) == 7
+        assert remat.rows_of_a_machine(7) == 7
 
     class Workers(tf.distribute.MultiWorkerMirroredStrategy):
         num_replicas_in_sync = 2
@@ -112,7 +112,7 @@ def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
             pass
 
     monkeypatch.setattr(tf.distribute, "get_strategy", Workers)
-    assert recomputation.rows_of_a_machine(7) == 4
+    assert remat.rows_of_a_machine(7) == 4
 
 
 def test_the_model_of_a_run_computes_as_decided(machine, tiny_config):

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from configure.errors import UserError
-from electra_tf.training.results import write_results
+from electra_tf.training.summaries import write_results
 
 
 def test_a_file_that_cannot_be_written_is_a_user_error(tmp_path):

@@ -6,9 +6,8 @@ import signal
 import numpy as np
 import pytest
 
-from electra_tf.training.interruption import Interruption
 from electra_tf.training.loop import NonFiniteLossError
-from electra_tf.training.session import Schedule
+from electra_tf.training.session import PreemptionHandler, Schedule
 from electra_tf.training.summaries import TIMING_FIELDS
 
 
@@ -147,7 +146,7 @@ def test_chunks_are_bounded_when_nothing_is_logged():
 
 def test_a_signal_asks_for_a_stop_and_a_second_one_stops_at_once():
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), Interruption() as interruption:
+    with pytest.raises(KeyboardInterrupt), PreemptionHandler() as interruption:
         os.kill(os.getpid(), signal.SIGTERM)
         assert interruption.requested()
         assert interruption.signal_number == signal.SIGTERM

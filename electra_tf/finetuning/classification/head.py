@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from electra_tf.modeling.encoder import EncoderOutput
 from electra_tf.modeling.layers import Dense, ScopedLayer
-from electra_tf.modeling.randomness import Randomness, dropout
+from electra_tf.modeling.seeds import SeedStream, dropout
 
 # On the sentence's vector in training; fixed in the original, too.
 DROPOUT_RATE = 0.1
@@ -50,7 +50,7 @@ class SentenceHead(ScopedLayer):
         encoded: EncoderOutput,
         features: Mapping[str, tf.Tensor],
         training: bool,
-        randomness: Randomness | None,
+        randomness: SeedStream | None,
     ) -> tf.Tensor:
         """Runs the dense layer.
 
@@ -69,7 +69,7 @@ class SentenceHead(ScopedLayer):
                 encoded.sequence_output, features["input_mask"]
             )
         if training and randomness is not None:
-            site = randomness.within(self.scope).at("sentence")
+            site = randomness.child(self.scope).seed("sentence")
             vectors = dropout(vectors, DROPOUT_RATE, site)
         return self.dense(vectors)
 
@@ -92,7 +92,7 @@ class ClassificationHead(SentenceHead):
         encoded: EncoderOutput,
         features: Mapping[str, tf.Tensor],
         training: bool,
-        dropout: Randomness | None,
+        dropout: SeedStream | None,
         percent_done: tf.Tensor | None,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Cross-entropy, logits, predictions; see `task.Head`."""
@@ -134,7 +134,7 @@ class RegressionHead(SentenceHead):
         encoded: EncoderOutput,
         features: Mapping[str, tf.Tensor],
         training: bool,
-        dropout: Randomness | None,
+        dropout: SeedStream | None,
         percent_done: tf.Tensor | None,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Squared error and predictions; see `task.Head`."""
@@ -168,7 +168,7 @@ class MultiLabelHead(SentenceHead):
         encoded: EncoderOutput,
         features: Mapping[str, tf.Tensor],
         training: bool,
-        dropout: Randomness | None,
+        dropout: SeedStream | None,
         percent_done: tf.Tensor | None,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Cross-entropies, logits, predictions; see `task.Head`."""

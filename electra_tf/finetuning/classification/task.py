@@ -16,21 +16,311 @@ A class of one's own:
             ]
 """
 
+import abc
+import dataclasses
+import math
+import os
+from collections.abc import Iterator
 from typing import Any
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from electra_tf.data import storage, tfds_tables
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.evaluation.scorer import Scorer
-from electra_tf.finetuning import label_store
-from electra_tf.finetuning.classification.text_task import (
-    BadLabelError,
-    TextTask,
-)
+from electra_tf.finetuning import rows
+from electra_tf.finetuning.classification import rows as row_reading
+from electra_tf.finetuning.classification.rows import TextRow
 from electra_tf.finetuning.schema import TaskSpec
-from electra_tf.finetuning.task import Head
+from electra_tf.finetuning.task import Example, Head, Task
+from electra_tf.metrics.scorer import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.tokenization import FullTokenizer
+
+# What all tasks with one output per text or pair have in common.
+
+CUT_TEXTS = "examples cut to max_seq_length"
+
+
+@dataclasses.dataclass(kw_only=True)
+class TextExample(Example):
+    """A text or a pair of texts.
+
+    Attributes:
+      text_a: the text.
+      text_b: the second text; None or "" for single texts.
+      label: a class, a number, or a tuple of labels, by the task's type.
+    """
+
+    text_a: str
+    text_b: str | None = None
+    label: Any = None
+
+
+class BadLabelError(ValueError):
+    """A label's cell that means none; the text says what was expected."""
+
+
+class TextTask(Task):
+    """Reads texts and labels and makes the inputs of them.
+
+    Args:
+      config: the resolved hparams.
+      spec: the task as data.
+      tokenizer: splits the texts.
+      directory: what the paths in `spec` start from; the task's own in the
+        data directory by default.
+
+    Source: google-research/electra, finetune/classification/
+      classification_tasks.py, SingleOutputTask.
+    Differs: labels are checked when they are read, so that a bad one costs a
+      row and not the run.
+    """
+
+    def __init__(
+        self,
+        config: FinetuningConfig,
+        spec: TaskSpec,
+        tokenizer: FullTokenizer,
+        directory: str | None = None,
+    ) -> None:
+        super().__init__(config, spec.name, tokenizer)
+        self.spec = spec
+        self.directory = directory or config.raw_data_dir(spec.name)
+        special = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
+        self._cls_id, self._sep_id = special
+        # What an example without a label is given.
+        self._no_label: Any = None
+
+    @abc.abstractmethod
+    def read_label(self, cell: Any) -> Any:
+        """Returns a label from its cell.
+
+        Args:
+          cell: text, or any JSON value.
+
+        Raises:
+          BadLabelError: it is none; says what was expected.
+        """
+
+    @abc.abstractmethod
+    def label_features(self, label: Any) -> dict[str, Any]:
+        """Returns a label's features by full name."""
+
+    def get_examples(self, split: str) -> list[TextExample]:
+        """Reads a split; see `Task.get_examples`.
+
+        Pairs whose order means nothing are trained on in both orders: all
+        once more with the texts exchanged, and ids that go on.
+        """
+        split = self._file_split(split)
+        examples = []
+        for row in self._read(split):
+            try:
+                label = self._label(row, split)
+            except BadLabelError as problem:
+                found = f"label {row.label!r}"
+                self.row_report.add(row.path, row.line, found, f"{problem}")
+                continue
+            examples.append(
+                TextExample(
+                    eid=row.number,
+                    task_name=self.name,
+                    text_a=row.text_a,
+                    text_b=row.text_b,
+                    label=label,
+                )
+            )
+        if not examples:
+            raise UserError(
+                f"task {self.name}: no usable example in its {split} split"
+                f" ({self._place(split)}; bad rows:"
+                f" {len(self.row_report.rows)})"
+            )
+        doubles = self.spec.both_orders and self.config.double_unordered
+        if doubles and split == "train":
+            examples += _exchanged(examples)
+        return examples
+
+    @property
+    def main_metric(self) -> str | None:
+        """The metric that the description names; None: the first."""
+        return self.spec.metric
+
+    def get_test_splits(self) -> list[str]:
+        """Returns the splits without labels, in the order of the files."""
+        return [s for s in self.spec.files if not self.spec.labelled(s)]
+
+    def get_dev_splits(self) -> list[str]:
+        """Returns the labelled splits besides train, "dev" first."""
+        own = [s for s in self.spec.files if self.spec.labelled(s)]
+        others = [s for s in own if s not in ("train", "dev", "dev_matched")]
+        return ["dev", *others]
+
+    def has_split(self, split: str) -> bool:
+        """Returns whether the split's file is there (TFDS: is known)."""
+        split = self._file_split(split)
+        if split not in self.spec.files:
+            return False
+        if self.config.data_source == "tfds":
+            return self.spec.tfds is not None
+        return storage.exists(self._place(split))
+
+    def featurize(
+        self, example: TextExample, is_training: bool, log: bool = False
+    ) -> dict[str, Any]:
+        """Turns a text or pair into the inputs of the encoder.
+
+        Args:
+          example: one of `get_examples`.
+          is_training: makes no difference here.
+          log: whether to print it.
+
+        Returns:
+          The shared features, `<task>_eid`, and the label's features.
+
+        Source: google-research/electra, finetune/classification/
+          classification_tasks.py, featurize.
+        """
+        first = self.tokenizer.encode(example.text_a)
+        second = self.tokenizer.encode(example.text_b or "")
+        length = self.config.max_seq_length
+        room = length - (3 if second else 2)
+        if len(first) + len(second) > room:
+            self.row_report.count_loss(CUT_TEXTS)
+            first, second = _cut(first, second, room)
+        input_ids = [self._cls_id, *first, self._sep_id]
+        segment_ids = [0] * len(input_ids)
+        if second:
+            input_ids += [*second, self._sep_id]
+            segment_ids += [1] * (len(second) + 1)
+        padding = [0] * (length - len(input_ids))
+        features = {
+            "input_ids": input_ids + padding,
+            "input_mask": [1] * len(input_ids) + padding,
+            "segment_ids": segment_ids + padding,
+            "task_id": self.config.task_names.index(self.name),
+            f"{self.name}_eid": example.eid,
+            **self.label_features(example.label),
+        }
+        if log:
+            self._print(example, input_ids)
+        return features
+
+    def data_files(self, split: str) -> list[str] | None:
+        """Returns the files that a split's features depend on."""
+        if self.config.data_source == "tfds":
+            return []
+        splits = [self._file_split(split)]
+        if splits[0] not in self.spec.files:
+            return None
+        if self.labels_are_found():
+            splits += [s for s in ("train", "dev") if s in self.spec.files]
+        paths = [self._place(s) for s in dict.fromkeys(splits)]
+        return [path for path in paths if storage.exists(path)]
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Returns the description, and which data set TFDS gives."""
+        facts = super().fingerprint() | {"spec": repr(self.spec)}
+        if self.config.data_source == "tfds" and self.spec.tfds:
+            name = self.spec.tfds.name
+            data_dir = self.config.tfds_data_dir
+            facts["tfds"] = tfds_tables.identity(name, data_dir)
+        return facts
+
+    def labels_are_found(self) -> bool:
+        """Returns whether the labels come from the data."""
+        return self.spec.labels is None
+
+    def _file_split(self, split: str) -> str:
+        """Returns the split's name among the files."""
+        if split not in self.spec.files and f"{split}_matched" in (
+            self.spec.files
+        ):
+            return f"{split}_matched"
+        return split
+
+    def _place(self, split: str) -> str:
+        if self.config.data_source == "tfds" and self.spec.tfds:
+            return "tfds:" + "/".join(self.spec.tfds.place(split))
+        return self.spec.split(split, self.directory).path
+
+    def _read(self, split: str) -> Iterator[TextRow]:
+        if self.config.data_source == "tfds":
+            return row_reading.read_tfds(
+                self.spec,
+                split,
+                self.config.tfds_data_dir,
+                self.row_report,
+                self.config.debug,
+            )
+        return row_reading.read_files(
+            self.spec,
+            split,
+            self.directory,
+            self.row_report,
+            self.config.debug,
+        )
+
+    def _label(self, row: TextRow, split: str) -> Any:
+        if not self.spec.labelled(split):
+            return self._no_label
+        return self.read_label(row.label)
+
+    def labels_in(self, splits: tuple[str, ...]) -> list[Any] | None:
+        """Returns the label cells of splits; None if no split is there.
+
+        Args:
+          splits: names of splits.
+        """
+        there = [s for s in splits if self.has_split(s)]
+        if not there:
+            return None
+        cells = []
+        for split in there:
+            if self.spec.labelled(split):
+                cells += [row.label for row in self._read(split)]
+        return cells
+
+    def labels_path(self) -> str | None:
+        """Returns where labels are kept; None if the description has them."""
+        if not self.labels_are_found():
+            return None
+        return os.path.join(
+            self.config.preprocessed_data_dir, f"{self.name}_labels.json"
+        )
+
+    def _print(self, example: TextExample, input_ids: list[int]) -> None:
+        tokens = self.tokenizer.convert_ids_to_tokens(input_ids)
+        print(f"{self.name} example {example.eid}")
+        print(f"  tokens: {' '.join(tokens)}")
+        print(f"  input_ids: {' '.join(map(str, input_ids))}")
+        print(f"  label: {example.label}")
+
+
+def _exchanged(examples: list[TextExample]) -> list[TextExample]:
+    """Returns the examples with their texts exchanged and new ids."""
+    return [
+        dataclasses.replace(
+            example,
+            eid=example.eid + len(examples),
+            text_a=example.text_b,
+            text_b=example.text_a,
+        )
+        for example in examples
+    ]
+
+
+def _cut(
+    first: list[int], second: list[int], room: int
+) -> tuple[list[int], list[int]]:
+    """Drops from the end of the longer text, of the second where equal."""
+    a, b = len(first), len(second)
+    while a + b > room:
+        if a > b:
+            a -= 1
+        else:
+            b -= 1
+    return first[:a], second[:b]
 
 
 class ClassificationTask(TextTask):
@@ -56,7 +346,7 @@ class ClassificationTask(TextTask):
     def labels(self) -> list[str]:
         """The classes in order; the class of id i is the i-th."""
         if self._labels is None:
-            self._labels = label_store.find_or_load(
+            self._labels = rows.find_or_load(
                 self.labels_path(), self._find_labels, self.name
             )
         return self._labels
@@ -98,7 +388,7 @@ class ClassificationTask(TextTask):
 
     def get_scorer(self, split: str = "dev") -> Scorer:
         """Returns the scorer of the task's metric (default: accuracy)."""
-        from electra_tf.evaluation import classification
+        from electra_tf.metrics import classification
 
         scorers = {
             "accuracy": classification.AccuracyScorer,
@@ -166,7 +456,7 @@ class MultiLabelTask(ClassificationTask):
 
     def get_scorer(self, split: str = "dev") -> Scorer:
         """Returns micro and macro F1 and exact match."""
-        from electra_tf.evaluation import classification
+        from electra_tf.metrics import classification
 
         return classification.MultiLabelScorer(self.labels)
 
@@ -196,3 +486,121 @@ def _label_text(cell: Any) -> str:
 def _one_of(labels: list[str], shown: int = 12) -> str:
     more = f" ... ({len(labels)} in all)" if len(labels) > shown else ""
     return f"one of: {', '.join(labels[:shown])}{more}"
+
+
+# Tasks with one number per text or pair.
+
+
+class RegressionTask(TextTask):
+    """One number per text or pair.
+
+    Source: google-research/electra, finetune/classification/
+      classification_tasks.py, RegressionTask.
+    Differs: any range is mapped to 0 ... 1 (the original divides by the
+      highest value, which is the same for ranges from 0), and `unscale` maps
+      predictions back.
+    """
+
+    def __init__(
+        self,
+        config: FinetuningConfig,
+        spec: TaskSpec,
+        tokenizer: FullTokenizer,
+        directory: str | None = None,
+    ) -> None:
+        super().__init__(config, spec, tokenizer, directory)
+        self._range = spec.range
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """The lowest and the highest value."""
+        if self._range is None:
+            low, high = rows.find_or_load(
+                self.labels_path(), self._find_range, self.name
+            )
+            self._range = (low, high)
+        return self._range
+
+    def use_labels(self, found: Any) -> None:
+        """Takes the lowest and the highest value; see `Task.use_labels`."""
+        low, high = found
+        self._range = (low, high)
+
+    def unscale(self, predictions: Any) -> Any:
+        """Maps what the head predicts to the task's own range.
+
+        Args:
+          predictions: float, array or number, on the scale of the targets.
+
+        Returns:
+          The same in units of the labels, not clipped.
+        """
+        low, high = self.value_range
+        return predictions * (high - low) + low
+
+    def read_label(self, cell: Any) -> float:
+        """Returns the number in a cell."""
+        # TFDS and JSON have numbers, other files texts; TFDS's are float32.
+        low, high = self.value_range
+        number = _number(cell)
+        if number is None or not low <= number <= high:
+            raise BadLabelError(f"a number from {low:g} to {high:g}")
+        return number
+
+    def label_features(self, label: float | None) -> dict[str, Any]:
+        """Returns `<task>_targets`, the number mapped to 0 ... 1."""
+        low, high = self.value_range
+        if label is None:
+            label = 0.0 if low <= 0.0 <= high else low
+        return {f"{self.name}_targets": (label - low) / (high - low)}
+
+    def get_feature_specs(self) -> list[FeatureSpec]:
+        """Returns `<task>_eid` and float `<task>_targets`, both scalar."""
+        return [
+            FeatureSpec(f"{self.name}_eid", []),
+            FeatureSpec(f"{self.name}_targets", [], is_int_feature=False),
+        ]
+
+    def build_head(self, encoder_config: EncoderConfig, seed: int) -> Head:
+        """Returns a dense layer to one number; see `Task.build_head`."""
+        from electra_tf.finetuning.classification import head
+
+        return head.RegressionHead(
+            self.name,
+            encoder_config.hidden_size,
+            pooling=self.config.pooling,
+            seed=seed,
+        )
+
+    def get_scorer(self, split: str = "dev") -> Scorer:
+        """Returns Pearson, Spearman and squared error."""
+        from electra_tf.metrics import classification
+
+        return classification.RegressionScorer()
+
+    def labels_are_found(self) -> bool:
+        """Returns whether the range comes from the data."""
+        return self.spec.range is None
+
+    def _find_range(self) -> list[float] | None:
+        cells = self.labels_in(("train",))
+        if cells is None:
+            return None
+        numbers = [n for n in map(_number, cells) if n is not None]
+        if not numbers or min(numbers) == max(numbers):
+            raise UserError(
+                f"task {self.name}: its training labels hold"
+                f" {len(set(numbers))} different numbers; give range, or"
+                " check columns"
+            )
+        return [min(numbers), max(numbers)]
+
+
+def _number(cell: Any) -> float | None:
+    if isinstance(cell, bool):
+        return None
+    try:
+        number = float(cell)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None

@@ -10,5 +10,5 @@ head for start, end and answerability. May import: what fine-tuning may.
 `reading` (files -> questions), `examples` (questions -> examples),
 `featurization` (examples -> windows), `task` (what all have in common),
 `squad`, `mrqa`, `custom` (a task from data alone), `head`. Answers are put
-together and scored in `electra_tf.evaluation.question_answering`.
+together and scored in `electra_tf.metrics.question_answering`.
 """

@@ -9,8 +9,9 @@ from typing import Any
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.data import storage, tfds_tables
-from electra_tf.finetuning.question_answering import reading
+from electra_tf.finetuning.question_answering import examples
 from electra_tf.finetuning.question_answering.task import QATask
+from electra_tf.finetuning.schema import TaskSpec
 from electra_tf.text.tokenization import FullTokenizer
 
 # What debug mode reads of a split.
@@ -59,11 +60,11 @@ class FileQATask(QATask):
                 " data_source=files"
             )
 
-    def read_questions(self, split: str) -> Iterator[reading.RawQuestion]:
+    def read_questions(self, split: str) -> Iterator[examples.RawQuestion]:
         """Reads a split; see `QATask.read_questions`."""
         debug = self.config.debug
         if self._tfds is not None:
-            return reading.read_tfds(
+            return examples.read_tfds(
                 self._tfds,
                 _TFDS_SPLITS.get(split, split),
                 self.config.tfds_data_dir,
@@ -76,10 +77,10 @@ class FileQATask(QATask):
                 " is read from there"
             )
         if self.version == "mrqa":
-            return reading.read_mrqa(
+            return examples.read_mrqa(
                 path, self.row_report, DEBUG_LINES if debug else None
             )
-        return reading.read_squad(
+        return examples.read_squad(
             path, self.row_report, DEBUG_PARAGRAPHS if debug else None
         )
 
@@ -130,3 +131,130 @@ class FileQATask(QATask):
         if self.config.debug and storage.exists(debug_path):
             return debug_path
         return path
+
+
+# SQuAD 1.1 and 2.0.
+
+
+class SQuAD(FileQATask):
+    """SQuAD 2.0: there may be no answer.
+
+    Args:
+      config: the resolved hparams.
+      tokenizer: splits questions and passages.
+
+    Source: google-research/electra, finetune/qa/qa_tasks.py, SQuAD.
+    """
+
+    def __init__(
+        self, config: FinetuningConfig, tokenizer: FullTokenizer
+    ) -> None:
+        super().__init__(
+            config, "squad", tokenizer, "squad2", tfds="squad/v2.0"
+        )
+
+
+class SQuADv1(FileQATask):
+    """SQuAD 1.1: every question has an answer.
+
+    Args:
+      config: the resolved hparams.
+      tokenizer: splits questions and passages.
+
+    Source: google-research/electra, finetune/qa/qa_tasks.py, SQuADv1.
+    """
+
+    def __init__(
+        self, config: FinetuningConfig, tokenizer: FullTokenizer
+    ) -> None:
+        super().__init__(config, "squadv1", tokenizer, "squad1", tfds="squad")
+
+
+# Tasks of the MRQA 2019 shared task.
+
+
+class NewsQA(FileQATask):
+    """Questions about news articles."""
+
+    def __init__(
+        self, config: FinetuningConfig, tokenizer: FullTokenizer
+    ) -> None:
+        super().__init__(config, "newsqa", tokenizer, "mrqa")
+
+
+class NaturalQuestions(FileQATask):
+    """Questions typed into a search engine, answered from Wikipedia."""
+
+    def __init__(
+        self, config: FinetuningConfig, tokenizer: FullTokenizer
+    ) -> None:
+        super().__init__(config, "naturalqs", tokenizer, "mrqa")
+
+
+class TriviaQA(FileQATask):
+    """Trivia questions with web pages that may answer them."""
+
+    def __init__(
+        self, config: FinetuningConfig, tokenizer: FullTokenizer
+    ) -> None:
+        super().__init__(config, "triviaqa", tokenizer, "mrqa")
+
+
+class SearchQA(FileQATask):
+    """Quiz questions with what a search engine found."""
+
+    def __init__(
+        self, config: FinetuningConfig, tokenizer: FullTokenizer
+    ) -> None:
+        super().__init__(config, "searchqa", tokenizer, "mrqa")
+
+
+# A question answering task of one's own, from its JSON description.
+
+
+class CustomQATask(FileQATask):
+    """A task as data.
+
+    Args:
+      config: the resolved hparams.
+      spec: the task; `version`, `files` and `metric` count.
+      tokenizer: splits questions and passages.
+      directory: what relative paths start from.
+
+    Differs: answers are filed by id in SQuAD's format whatever the task's
+      name is; the original looks for "squad" in it.
+    """
+
+    def __init__(
+        self,
+        config: FinetuningConfig,
+        spec: TaskSpec,
+        tokenizer: FullTokenizer,
+        directory: str | None = None,
+    ) -> None:
+        super().__init__(
+            config,
+            spec.name,
+            tokenizer,
+            spec.version,
+            files=spec.files,
+            directory=directory,
+        )
+        self._metric = spec.metric
+
+    @property
+    def main_metric(self) -> str:
+        """The figure that counts when runs are compared."""
+        if self.v2 and self._metric == "exact_match":
+            return "exact"  # SQuAD 2.0's name for it
+        return self._metric or super().main_metric
+
+
+def make_task(
+    config: FinetuningConfig,
+    spec: TaskSpec,
+    tokenizer: FullTokenizer,
+    directory: str | None = None,
+) -> CustomQATask:
+    """Makes the task; see `CustomQATask`."""
+    return CustomQATask(config, spec, tokenizer, directory)

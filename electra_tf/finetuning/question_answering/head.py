@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from electra_tf.modeling.encoder import EncoderOutput
 from electra_tf.modeling.layers import Dense, ScopedLayer, gelu
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.seeds import SeedStream
 
 HIDDEN_SIZE = 512
 # Added to logits of positions where no answer can be.
@@ -88,7 +88,7 @@ class QuestionAnsweringHead(ScopedLayer):
         encoded: EncoderOutput,
         features: Mapping[str, tf.Tensor],
         training: bool,
-        dropout: Randomness | None,
+        dropout: SeedStream | None,
         percent_done: tf.Tensor | None,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Losses and answers; see `task.Head`.

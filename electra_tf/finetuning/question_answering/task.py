@@ -9,9 +9,9 @@ from typing import Any
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.evaluation.question_answering import SpanScorer
 from electra_tf.finetuning.question_answering.examples import (
     QAExample,
+    RawQuestion,
     UnusableError,
     make_example,
 )
@@ -23,8 +23,8 @@ from electra_tf.finetuning.question_answering.featurization import (
     window_eid,
 )
 from electra_tf.finetuning.question_answering.head import QuestionAnsweringHead
-from electra_tf.finetuning.question_answering.reading import RawQuestion
 from electra_tf.finetuning.task import Task
+from electra_tf.metrics.question_answering import SpanScorer
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.tokenization import FullTokenizer
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from electra_tf.modeling.encoder import EncoderOutput
 from electra_tf.modeling.layers import Dense, ScopedLayer
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.modeling.sequence_ops import gather_positions
 
 
@@ -43,7 +43,7 @@ class TaggingHead(ScopedLayer):
         encoded: EncoderOutput,
         features: Mapping[str, tf.Tensor],
         training: bool,
-        dropout: Randomness | None,
+        dropout: SeedStream | None,
         percent_done: tf.Tensor | None,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Cross-entropies, logits, predictions; see `task.Head`.

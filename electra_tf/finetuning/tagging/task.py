@@ -10,11 +10,11 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.data import storage
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.evaluation.scorer import Scorer
-from electra_tf.finetuning import label_store
+from electra_tf.finetuning import rows
 from electra_tf.finetuning.schema import TaskSpec
 from electra_tf.finetuning.tagging.sentences import Sentence, read_sentences
 from electra_tf.finetuning.task import Example, Head, Task
+from electra_tf.metrics.scorer import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text import spans
 from electra_tf.text.alignment import WordAligner, place_words
@@ -85,7 +85,7 @@ class TaggingTask(Task):
     def label_mapping(self) -> dict[str, int]:
         """The id of each label (BIOES tags, or classes of words)."""
         if self._label_mapping is None:
-            self._label_mapping = label_store.find_or_load(
+            self._label_mapping = rows.find_or_load(
                 self.labels_path(), self._find_labels, self.name
             )
         return self._label_mapping
@@ -213,7 +213,7 @@ class TaggingTask(Task):
 
     def get_scorer(self, split: str = "dev") -> Scorer:
         """Returns F1 of spans, or the accuracy of words."""
-        from electra_tf.evaluation import tagging
+        from electra_tf.metrics import tagging
 
         if self.is_token_level or self.spec.metric == "accuracy":
             return tagging.AccuracyScorer()
@@ -321,3 +321,75 @@ class TaggingTask(Task):
             self.config.preprocessed_data_dir,
             f"{debug}{self.name}_label_mapping.json",
         )
+
+
+# Chunking as in CoNLL-2000.
+
+CHUNKING = TaskSpec.from_dict(
+    {
+        "name": "chunk",
+        "type": "tagging",
+        "files": {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"},
+        "format": "conll",
+        "splits": {"test": {"labelled": True}},
+    }
+)
+
+
+class Chunking(TaggingTask):
+    """Text chunking; word first, tag last of the columns.
+
+    Args:
+      config: the resolved hparams.
+      tokenizer: splits the words.
+    """
+
+    def __init__(
+        self, config: FinetuningConfig, tokenizer: FullTokenizer
+    ) -> None:
+        super().__init__(
+            config, CHUNKING, tokenizer, type_change_starts_span=False
+        )
+
+
+# Named entities and parts of speech in CoNLL columns.
+
+_COLUMNS = {
+    "type": "tagging",
+    "files": {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"},
+    "format": "conll",
+    "splits": {"test": {"labelled": True}},
+}
+NAMED_ENTITIES = TaskSpec.from_dict({**_COLUMNS, "name": "ner"})
+# CoNLL-2003 has the part of speech second; so do files of two columns.
+PARTS_OF_SPEECH = TaskSpec.from_dict(
+    {**_COLUMNS, "name": "pos", "tags": "words", "columns": {"tag": 1}}
+)
+
+
+class NamedEntities(TaggingTask):
+    """Named entity recognition; word first, tag last of the columns.
+
+    Args:
+      config: the resolved hparams.
+      tokenizer: splits the words.
+    """
+
+    def __init__(
+        self, config: FinetuningConfig, tokenizer: FullTokenizer
+    ) -> None:
+        super().__init__(config, NAMED_ENTITIES, tokenizer)
+
+
+class PartsOfSpeech(TaggingTask):
+    """Part-of-speech tagging; word first, tag second of the columns.
+
+    Args:
+      config: the resolved hparams.
+      tokenizer: splits the words.
+    """
+
+    def __init__(
+        self, config: FinetuningConfig, tokenizer: FullTokenizer
+    ) -> None:
+        super().__init__(config, PARTS_OF_SPEECH, tokenizer)

@@ -1,0 +1,244 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Differences of two checkpoints as one screen of text."""
+
+import math
+import posixpath
+from collections.abc import Iterable, Sequence
+
+from electra_tf.compare.differences import Difference, TensorDifference
+from electra_tf.compare.forward import ForwardDifference
+
+_MOST_ROWS = 10
+_MOST_PROBLEMS = 5
+_NAME_WIDTH = 46
+
+
+def worst_first(found: Iterable[TensorDifference]) -> list[TensorDifference]:
+    """Sorts tensors: what one side lacks, then by difference.
+
+    Args:
+      found: one for each name.
+
+    Returns:
+      The same.
+    """
+
+    def key(row: TensorDifference) -> float:
+        return -math.inf if row.problem else -row.difference.scaled
+
+    return sorted(found, key=lambda row: (row.problem is None, key(row)))
+
+
+def variables_table(
+    found: Sequence[TensorDifference], tolerance: float
+) -> list[str]:
+    """Describes variables: how many, and the worst of them.
+
+    Args:
+      found: one for each name, the worst first.
+      tolerance: relative to max(1, max|b|).
+
+    Returns:
+      Lines.
+    """
+    compared = [row for row in found if row.difference is not None]
+    exact = sum(row.difference.is_exact for row in compared)
+    near = sum(row.agrees(tolerance) for row in compared)
+    lines = [
+        f"Variables: {len(compared)} compared, {exact} exactly equal,"
+        f" {near} within {tolerance:g}" + "".join(_problem_counts(found))
+    ]
+    problems = absences(found)
+    lines += [f"  {text}" for text in problems[:_MOST_ROWS]]
+    lines += _more(len(problems) - _MOST_ROWS)
+    other_types = [r for r in compared if r.dtype_a != r.dtype_b]
+    if other_types:
+        first = other_types[0]
+        lines.append(
+            f"  {len(other_types)} of another type, {first.name} first:"
+            f" {first.dtype_a} | {first.dtype_b}"
+        )
+    worst = [r for r in compared if not r.difference.is_exact][:_MOST_ROWS]
+    if worst:
+        lines.append(
+            f"  {'worst':{_NAME_WIDTH}}{'max abs':>10}{'rel':>10}"
+            f"{'norm rel':>10}"
+        )
+    lines += [_variable_row(row) for row in worst]
+    return lines
+
+
+def absences(found: Iterable[TensorDifference]) -> list[str]:
+    """Describes what is missing or of another shape, whole scopes at once.
+
+    Args:
+      found: tensors; those that were compared do not count.
+
+    Returns:
+      Texts.
+    """
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in found:
+        if row.problem is not None:
+            scope = row.name.split("/")[0]
+            is_missing = row.shape_a is None or row.shape_b is None
+            key = (row.problem, scope if is_missing else row.name)
+            groups.setdefault(key, []).append(row.name)
+    texts = []
+    for (problem, _), names in groups.items():
+        if len(names) == 1:
+            texts.append(f"{names[0]}: {problem}")
+        else:
+            shared = posixpath.commonpath(names)
+            texts.append(f"{shared}/... ({len(names)}): {problem}")
+    return texts
+
+
+def _problem_counts(found: Sequence[TensorDifference]) -> list[str]:
+    kinds = [row.problem.split(" |")[0] for row in found if row.problem]
+    kinds = ["of another shape" if k[:5] == "shape" else k for k in kinds]
+    return [f", {kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
+
+
+def _more(count: int) -> list[str]:
+    return [f"  ... and {count} more"] if count > 0 else []
+
+
+def _variable_row(row: TensorDifference) -> str:
+    found = row.difference
+    note = f"  {found.not_finite} not finite" if found.not_finite else ""
+    return (
+        f"  {shortened(row.name, _NAME_WIDTH - 1):{_NAME_WIDTH}}"
+        f"{found.max_abs:10.2e}"
+        f"{_ratio(found.relative)}{_ratio(found.norm_relative)}{note}"
+    )
+
+
+def _ratio(value: float | None) -> str:
+    return f"{'-':>10}" if value is None else f"{value:10.2e}"
+
+
+def forward_table(found: ForwardDifference) -> list[str]:
+    """Describes outputs: networks, logits, decisions and losses.
+
+    Args:
+      found: the differences.
+
+    Returns:
+      Lines.
+    """
+    inputs = found.inputs
+    if not found.layers and not found.outputs:
+        return ["Outputs: none that both have"]
+    lines = [
+        f"Outputs: {inputs['examples']} examples of {inputs['length']}"
+        f" wordpieces, {inputs['tokens']:,} tokens,"
+        f" {inputs['predictions']:,} predicted",
+        f"  {'':{_NAME_WIDTH}}{'max abs':>10}{'mean abs':>10}{'max |B|':>10}",
+    ]
+    for network, sizes in found.layers.items():
+        worst = max(range(len(sizes)), key=lambda i: sizes[i].scaled)
+        title = f"{network}, worst of {len(sizes)} layers: {worst + 1}"
+        lines.append(_output_row(title, sizes[worst]))
+    for name, size in found.outputs.items():
+        lines.append(_output_row(name, size))
+    for name, (equal, count) in found.agreement.items():
+        share = f"{equal:,} of {count:,}"
+        lines.append(f"  {'same ' + name:{_NAME_WIDTH}}{share:>20}")
+    for name, (equal, count) in found.integers.items():
+        share = f"{equal:,} of {count:,}"
+        lines.append(f"  {'equal ' + name:{_NAME_WIDTH}}{share:>20}")
+    if found.losses:
+        lines.append(f"  {'':{_NAME_WIDTH}}{'A':>10}{'B':>10}{'A - B':>10}")
+    for name, (a, b) in found.losses.items():
+        lines.append(f"  {name:{_NAME_WIDTH}}{a:10.5f}{b:10.5f}{a - b:10.1e}")
+    return lines
+
+
+def _output_row(name: str, found: Difference) -> str:
+    note = f"  {found.not_finite} not finite" if found.not_finite else ""
+    return (
+        f"  {name:{_NAME_WIDTH}}{found.max_abs:10.2e}{found.mean_abs:10.2e}"
+        f"{found.max_b:10.3g}{note}"
+    )
+
+
+def not_compared_table(reasons: dict[str, str]) -> list[str]:
+    """Lists what was left out, and why.
+
+    Args:
+      reasons: by name.
+
+    Returns:
+      Lines; things left out for one reason share one.
+    """
+    by_reason: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        by_reason.setdefault(why, []).append(name)
+    return [
+        f"Not compared: {', '.join(names)} ({why})"
+        for why, names in by_reason.items()
+    ]
+
+
+def optimizer_table(
+    found: Sequence[TensorDifference], step_name: str, decides: bool
+) -> list[str]:
+    """Describes Adam slots and step.
+
+    Args:
+      found: one for each name, the worst first.
+      step_name: which of them is the step.
+      decides: whether they count.
+
+    Returns:
+      Lines.
+    """
+    slots = [row for row in found if row.name != step_name]
+    compared = [row for row in slots if row.difference]
+    text = f"{len(compared)} slots compared"
+    if compared:
+        worst = compared[0]
+        text += f", largest difference {worst.difference.max_abs:.2e}"
+        if not worst.difference.is_exact:
+            text += f" ({worst.name})"
+    text += "".join(_problem_counts(slots))
+    for row in found:
+        if row.name == step_name:
+            same = row.difference is not None and row.difference.is_exact
+            text += "; step " + ("equal" if same else row.problem or "differs")
+    return [f"Optimizer ({'' if decides else 'not '}deciding): {text}"]
+
+
+def verdict(problems: Sequence[str], is_partial: bool, tolerance: float) -> str:
+    """Says in a line whether two models agree.
+
+    Args:
+      problems: what differs, the most telling first.
+      is_partial: whether something was not compared.
+      tolerance: by which.
+
+    Returns:
+      The line.
+    """
+    if not problems:
+        limit = ", as far as compared" if is_partial else ""
+        return f"AGREE within {tolerance:g}{limit}"
+    shown = "; ".join(problems[:_MOST_PROBLEMS])
+    rest = len(problems) - _MOST_PROBLEMS
+    more = f"; and {rest} more" if rest > 0 else ""
+    return f"DIFFER by more than {tolerance:g}: {shown}{more}"
+
+
+def shortened(text: str, room: int) -> str:
+    """Keeps the end of a text that is too long.
+
+    Args:
+      text: a name or path.
+      room: characters at most.
+
+    Returns:
+      The text.
+    """
+    return text if len(text) <= room else "..." + text[3 - room :]

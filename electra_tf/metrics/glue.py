@@ -1,0 +1,200 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""GLUE as one number: scores per task, and the averages people report."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from electra_tf.metrics.trials import Statistics, describe
+
+TASKS = ("cola", "sst", "mrpc", "sts", "qqp", "mnli", "qnli", "rte", "wnli")
+MISMATCHED = "accuracy, mismatched"
+# The benchmark's score of a task is the mean of these.
+LEADERBOARD_FIGURES: dict[str, tuple[str, ...]] = {
+    "cola": ("mcc",),
+    "sst": ("accuracy",),
+    "mrpc": ("accuracy", "f1"),
+    "sts": ("pearson", "spearman"),
+    "qqp": ("accuracy", "f1"),
+    "mnli": ("accuracy", MISMATCHED),
+    "qnli": ("accuracy",),
+    "rte": ("accuracy",),
+    "wnli": ("accuracy",),
+}
+# ELECTRA's paper and README report one figure each, and no WNLI.
+PAPER_FIGURES: dict[str, str] = {
+    task: {"cola": "mcc", "sts": "spearman"}.get(task, "accuracy")
+    for task in TASKS
+    if task != "wnli"
+}
+AVERAGES = {
+    "glue": "GLUE average",
+    "glue_without_wnli": "GLUE without WNLI",
+    "paper": "ELECTRA paper's AVG",
+}
+_STATISTICS = ("mean", "median", "best")
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskScore:
+    """What a task's trials say together.
+
+    Attributes:
+      figures: the figures that the score is made of.
+      score: the benchmark's: the mean of the figures, trial by trial.
+      paper: the one figure that the paper reports; None for WNLI.
+      lacking: figures of the score that there is no data for.
+    """
+
+    figures: Mapping[str, Statistics]
+    score: Statistics
+    paper: Statistics | None
+    lacking: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values for JSON."""
+        return {
+            "trials": len(self.score.values),
+            "figures": {n: f.as_dict() for n, f in self.figures.items()},
+            "score": self.score.as_dict(),
+            "lacking": list(self.lacking),
+        }
+
+
+def score_task(task: str, trials: Sequence[Mapping[str, Any]]) -> TaskScore:
+    """Scores a task from its trials.
+
+    Args:
+      task: its name, one of `TASKS`.
+      trials: for each, `results`, `details` and `other_splits` as results
+        files hold them; at least one.
+
+    Returns:
+      Statistics over the trials. A figure that one of them lacks is left out.
+    """
+    found = [_figures(task, trial) for trial in trials]
+    wanted = LEADERBOARD_FIGURES[task]
+    there = [name for name in wanted if all(name in trial for trial in found)]
+    figures = {
+        name: describe([trial[name] for trial in found]) for name in there
+    }
+    return TaskScore(
+        figures=figures,
+        score=describe([_mean([t[n] for n in there]) for t in found]),
+        paper=figures.get(PAPER_FIGURES.get(task, "")),
+        lacking=tuple(name for name in wanted if name not in there),
+    )
+
+
+def average_scores(
+    scores: Mapping[str, TaskScore],
+) -> dict[str, dict[str, Any]]:
+    """The averages over tasks, of their means, medians and best trials.
+
+    Args:
+      scores: by task; any may be missing.
+
+    Returns:
+      For each of `AVERAGES`: `mean`, `median` and `best` (None where
+      undefined), the `tasks` they are over, and those that are `missing`.
+      With tasks missing the average cannot be compared with others'.
+    """
+    kinds = {
+        "glue": (TASKS, lambda found: found.score),
+        "glue_without_wnli": (tuple(PAPER_FIGURES), lambda found: found.score),
+        "paper": (tuple(PAPER_FIGURES), lambda found: found.paper),
+    }
+    averages = {}
+    for kind, (tasks, choose) in kinds.items():
+        there = {
+            task: choose(scores[task])
+            for task in tasks
+            if task in scores and choose(scores[task]) is not None
+        }
+        averages[kind] = {
+            **{
+                name: _plain(_mean([getattr(f, name) for f in there.values()]))
+                for name in _STATISTICS
+            },
+            "tasks": list(there),
+            "missing": [task for task in tasks if task not in there],
+        }
+    return averages
+
+
+def table_lines(scores: Mapping[str, TaskScore]) -> list[str]:
+    """Scores and averages as an aligned table.
+
+    Args:
+      scores: by task.
+
+    Returns:
+      Lines: a head, one a figure (where a task has two: their mean, too),
+      and one an average.
+    """
+    rows = [["task", "figure", "trials", "mean", "median", "std", "best"]]
+    for task, found in scores.items():
+        shown = dict(found.figures)
+        if len(shown) > 1:
+            shown["score"] = found.score
+        for name, figure in shown.items():
+            numbers = (figure.mean, figure.median, figure.std, figure.best)
+            texts = [_text(number) for number in numbers]
+            rows.append([task, name, str(len(figure.values)), *texts])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    widths[1] = max(widths[1], 20 - widths[0])
+    lines = [_aligned(row, widths) for row in rows]
+    for kind, average in average_scores(scores).items():
+        title = AVERAGES[kind].ljust(widths[0] + 2 + widths[1])
+        values = [_text(average[name]) for name in _STATISTICS]
+        cells = ["", *values[:2], "", values[2]]
+        cells = [
+            cell.rjust(width)
+            for cell, width in zip(cells, widths[2:], strict=True)
+        ]
+        lines.append("  ".join([title, *cells]) + _coverage(average))
+    return lines
+
+
+def _figures(task: str, trial: Mapping[str, Any]) -> dict[str, float]:
+    found = {**trial["results"][task], **trial["details"].get(task, {})}
+    other = trial["other_splits"].get(f"{task}/dev_mismatched")
+    if other is not None:
+        found[MISMATCHED] = other["accuracy"]
+    return found
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else math.nan
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _text(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return "undefined"
+    return f"{value:.2f}"
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [
+        cell.ljust(width) if i < 2 else cell.rjust(width)
+        for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+    return "  ".join(cells)
+
+
+def _coverage(average: Mapping[str, Any]) -> str:
+    if not average["missing"]:
+        return ""
+    count = len(average["tasks"])
+    return (
+        f"  of {count} of {count + len(average['missing'])} tasks; missing:"
+        f" {', '.join(average['missing'])}"
+    )

@@ -1,0 +1,276 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Answers and figures equal those recorded from the original."""
+
+import json
+
+import numpy as np
+import pytest
+from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.finetuning import registry
+from electra_tf.metrics import mrqa, squad
+from electra_tf.metrics.answer_spans import Window, find_answers
+from electra_tf.metrics.answer_text import (
+    join_wordpieces,
+    project_to_passage,
+)
+from electra_tf.metrics.question_answering import SpanScorer
+from electra_tf.metrics.questions import Question
+from electra_tf.text.tokenization import BasicTokenizer
+
+CASES = """
+squad_joint_answerable squad_independent_answerable squad_independent_null_score
+squad_joint_short_answers squadv1_joint triviaqa_independent newsqa_joint
+""".split()
+
+
+@pytest.fixture(scope="session")
+def recorded(golden_dir):
+    path = golden_dir / "finetune_features" / "qa_metrics.json"
+    return json.loads(path.read_text())
+
+
+@pytest.fixture
+def scored(recorded, golden_dir, tmp_path):
+    """Feeds a recorded case to a scorer, its windows in any order."""
+
+    def make(case, **hparams):
+        info = recorded["qa"][case]
+        directory = golden_dir / "finetune_features"
+        (tmp_path / "finetuning_data").symlink_to(directory / "raw")
+        config = FinetuningConfig.create(
+            "m",
+            str(tmp_path),
+            vocab_file=str(golden_dir / "vocab.txt"),
+            **{**info["hparams"], **hparams},
+        )
+        (task,) = registry.get_tasks(config)
+        scorer = task.get_scorer(info["split"])
+        raw = np.load(directory / info["raw_results"])
+        rows = {name: raw[name] for name in raw.files}
+        for row in np.random.default_rng(0).permutation(len(rows["eid"])):
+            scorer.update({name: rows[name][row] for name in rows})
+        return info, config, scorer
+
+    return make
+
+
+def read(path):
+    with open(path) as file:
+        return json.load(file)
+
+
+def test_every_recorded_case_is_here(recorded):
+    assert set(recorded["qa"]) == set(CASES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_answers_and_figures_equal_the_originals(case, scored):
+    info, config, scorer = scored(case)
+    results = scorer.get_results()
+    assert [name for name, _ in results] == [n for n, _ in info["get_results"]]
+    for (name, value), (_, wanted) in zip(
+        results, info["get_results"], strict=True
+    ):
+        assert value == pytest.approx(wanted, rel=1e-15), name
+    assert scorer.results_str() == info["results_str"]
+    assert scorer.get_loss() == pytest.approx(info["loss"], rel=1e-14)
+    assert scorer.predictions == info["predictions"]
+    name = info["task"]
+    assert read(config.qa_preds_file(name)) == info["predictions"]
+    if info["null_odds"] is not None:
+        assert scorer.null_odds == info["null_odds"]
+        assert read(config.qa_na_file(name)) == info["null_odds"]
+        written = read(config.qa_eval_file(name))
+        assert list(written) == list(info["eval_json"])
+        assert written == pytest.approx(info["eval_json"], rel=1e-15)
+        wanted = info["test_output_after_qa_na_threshold_-2.75"]
+        assert scorer.final_answers() == wanted
+
+
+@pytest.mark.parametrize("case", ["squad_joint_answerable", "newsqa_joint"])
+def test_the_best_answers_are_written_with_probabilities(case, scored):
+    info, config, scorer = scored(case)
+    scorer.write_predictions()
+    path = config.qa_preds_file(info["task"]).replace("preds", "nbest")
+    best = read(path)
+    assert set(best) == set(info["predictions"])
+    for key, answers in best.items():
+        assert answers[0]["text"] == info["predictions"][key]
+        assert 1 <= len(answers) <= config.n_best_size
+        assert sum(a["probability"] for a in answers) == pytest.approx(1)
+        assert len({a["text"] for a in answers}) == len(answers)
+        scores = [a["start_logit"] + a["end_logit"] for a in answers]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_projection_to_the_passage_equals_the_originals(recorded):
+    cases = recorded["final_text_cases"]
+    assert len(cases) == 40
+    for case in cases:
+        found = project_to_passage(
+            case["pred_text"],
+            case["orig_text"],
+            BasicTokenizer(case["do_lower_case"]),
+        )
+        assert found == case["final_text"], case
+
+
+def test_wordpieces_are_joined():
+    tokens = ["un", "##aff", "##able", "(", "x"]
+    assert join_wordpieces(tokens) == "unaffable ( x"
+    assert join_wordpieces(["##s", "a"]) == "s a"
+
+
+def test_string_scores_equal_the_originals(recorded):
+    pairs = recorded["official_eval_string_pairs"]
+    assert len(pairs) == 289
+    for pair in pairs:
+        gold, found = pair["gold"], pair["pred"]
+        assert mrqa.normalize(gold) == pair["normalized_gold"]
+        assert mrqa.exact_match(found, gold) == pair["exact_v1"]
+        assert mrqa.f1_score(found, gold) == pair["f1_v1"]
+        # What tf-models-official computes is what the original computes.
+        v1, v2 = squad_evaluate_v1_1, squad_evaluate_v2_0
+        assert v1._exact_match_score(found, gold) == pair["exact_v1"]
+        assert v1._f1_score(found, gold) == pair["f1_v1"]
+        assert v2._compute_exact(gold, found) == pair["exact_v2"]
+        assert v2._compute_f1(gold, found) == pair["f1_v2"]
+
+
+def test_the_best_of_several_expected_answers_counts():
+    questions = [Question("q", ("a red car", "bus"))]
+    for evaluate in (mrqa.evaluate, squad.evaluate_v1):
+        found = evaluate(questions, {"q": "the car"})
+        assert found["exact_match"] == 0.0
+        assert found["f1"] == pytest.approx(100 * 2 / 3)
+
+
+def test_mrqa_leaves_out_and_squad_counts_unanswered_questions():
+    questions = [Question("q", ("car",)), Question("r", ("bus",))]
+    right = {"exact_match": 100.0, "f1": 100.0}
+    half = {"exact_match": 50.0, "f1": 50.0}
+    assert mrqa.evaluate(questions, {"q": "car"}) == right
+    assert squad.evaluate_v1(questions, {"q": "car"}) == half
+
+
+def test_nothing_to_score_is_an_error():
+    unanswered = [Question("q", ())]
+    for evaluate in (mrqa.evaluate, squad.evaluate_v1):
+        with pytest.raises(UserError, match="nothing to score"):
+            evaluate(unanswered, {"q": "car"})
+    with pytest.raises(UserError, match="nothing to score"):
+        squad.evaluate_v2(unanswered, {}, {}, 0.0)
+
+
+def test_null_odds_above_the_threshold_mean_no_answer():
+    questions = [Question("q", ("car",)), Question("r", ())]
+    predictions = {"q": "car", "r": "bus"}
+    odds = {"q": -1.0, "r": 1.0}
+    for threshold, exact in ((-2.0, 50.0), (0.0, 100.0), (2.0, 50.0)):
+        found = squad.evaluate_v2(questions, predictions, odds, threshold)
+        assert found["exact"] == exact
+        assert found["best_exact"] == 100.0
+        assert found["best_exact_thresh"] == -1.0
+
+
+WINDOW = Window(
+    eid=0,
+    tokens=["[CLS]", "who", "[SEP]", "steve", "smith", "'", "s", "[SEP]"],
+    words=np.array([-1, -1, -1, 0, 1, 1, 1, -1]),
+    max_context=np.array([0, 0, 0, 1, 1, 1, 0, 0], bool),
+)
+
+
+def logits(**best):
+    values = np.full(16, -5.0, np.float32)
+    for place, value in best.items():
+        values[int(place[1:])] = value
+    return values
+
+
+def answers_to(config, start, end):
+    return find_answers(
+        config,
+        [WINDOW],
+        [{"start_logits": start, "end_logits": end}],
+        ["Steve", "Smith's"],
+        BasicTokenizer(),
+    )
+
+
+@pytest.fixture
+def config():
+    def make(**hparams):
+        settings = {"max_seq_length": 128, "joint_prediction": False}
+        settings.update(hparams)
+        return FinetuningConfig.create(
+            "m", "d", task_names=["squad"], **settings
+        )
+
+    return make
+
+
+def test_only_spans_of_the_passage_are_answers(config):
+    # Outside of the passage, of the tokens, less context, end before start.
+    start = logits(_0=9, _1=8, _15=7, _6=6, _4=3, _3=2)
+    end = logits(_0=9, _7=8, _15=7, _3=6, _4=5)
+    found = answers_to(config(), start, end)
+    assert [a.text for a in found[:2]] == ["Smith", "Steve"]
+    assert [a.score for a in found[:2]] == [8.0, 8.0]
+    assert {a.text for a in found} <= {
+        *("Steve", "Steve Smith", "Smith", "Smith's", "Steve Smith's"),
+        *("Smith'", "'", "'s", "Steve Smith'"),
+    }
+
+
+def test_answers_are_no_longer_than_allowed(config):
+    short = answers_to(config(max_answer_length=1), logits(), logits())
+    assert {a.text for a in short} == {"Steve", "Smith", "'"}
+
+
+def test_without_any_span_the_answer_is_a_word(config):
+    nothing = config(n_best_size=1)
+    found = answers_to(nothing, logits(_0=9), logits(_0=9))
+    assert [a.text for a in found] == ["empty"]
+    assert found[0].score == 0.0
+
+
+class Example:
+    """A question as scoring sees it."""
+
+    def __init__(self, key, answers):
+        self.key, self.answers = key, answers
+        self.doc_tokens = ["Steve", "Smith's"]
+
+
+def test_predictions_of_another_split_are_noticed(config, tmp_path):
+    scorer = SpanScorer(
+        config(), "squad", "squad2", [Example("q", ())], lambda _: [WINDOW]
+    )
+    with pytest.raises(ValueError, match="not those of the split"):
+        scorer.write_predictions()
+
+
+def test_a_question_without_windows_has_no_answer(tmp_path):
+    config = FinetuningConfig.create(
+        "m", str(tmp_path), task_names=["squad"], max_seq_length=128
+    )
+    examples = [Example("q", ()), Example("r", ("Steve",))]
+    scorer = SpanScorer(config, "squad", "squad2", examples, lambda _: [])
+    scorer.write_predictions()
+    assert scorer.final_answers() == {"q": "", "r": ""}
+    assert scorer.null_odds == {"q": 1e6, "r": 1e6}
+
+
+def test_a_model_that_never_answers_is_noticed(scored):
+    _, _, scorer = scored("squad_joint_answerable", qa_na_threshold=-1e9)
+    assert scorer.single_prediction() == ""
+
+
+def test_a_model_that_answers_is_not_called_collapsed(scored):
+    _, _, scorer = scored("squad_joint_answerable")
+    assert scorer.single_prediction() is None
