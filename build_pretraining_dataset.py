@@ -15,14 +15,7 @@ from electra_tf.data.dataset_build import build_records
 
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values. Leftover arguments end the program with an error.
-    """
+    """Reads the command line."""
     parser = build_flags.make_parser(
         f"Builds pre-training records from raw text. {build_flags.CORPUS_NOTE}",
         "--corpus-dir DIR --vocab-file FILE --output-dir DIR",

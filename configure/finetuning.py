@@ -80,14 +80,7 @@ _TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def check_task_names(names: Sequence[str]) -> None:
-    """Raises for names that cannot be told apart or be part of a path.
-
-    Args:
-      names: the tasks to learn.
-
-    Raises:
-      UserError: none, one twice, or one with odd characters.
-    """
+    """Raises for names that cannot be told apart or be part of a path."""
     if not names:
         raise UserError(
             'hparam task_names: give at least one task, such as ["mrpc"]'
@@ -103,14 +96,7 @@ def check_task_names(names: Sequence[str]) -> None:
 
 
 def validate(config: "FinetuningConfig") -> None:
-    """Raises for settings that cannot work.
-
-    Args:
-      config: the config to check.
-
-    Raises:
-      UserError: names the hparams, their values, and what to change.
-    """
+    """Raises for settings that cannot work."""
     check_task_names(config.task_names)
     for name, choices in _CHOICES.items():
         value = getattr(config, name)
@@ -125,14 +111,7 @@ def validate(config: "FinetuningConfig") -> None:
 
 
 def check_mode(config: "FinetuningConfig") -> None:
-    """Raises unless there is something to do.
-
-    Args:
-      config: the config of a run about to start.
-
-    Raises:
-      UserError: training, evaluation and test outputs are all turned off.
-    """
+    """Raises unless there is something to do."""
     if not (config.do_train or config.do_eval or config.write_test_outputs):
         raise UserError(
             "Nothing to do: do_train, do_eval and write_test_outputs are all"
@@ -141,14 +120,7 @@ def check_mode(config: "FinetuningConfig") -> None:
 
 
 def warnings(config: "FinetuningConfig") -> list[str]:
-    """Returns what will run but is probably not meant.
-
-    Args:
-      config: the config of a run about to start.
-
-    Returns:
-      One text per finding, each naming the hparam and a remedy.
-    """
+    """Returns what will run but is probably not meant."""
     found = []
     origin = config.origins.get("max_seq_length", "default")
     if "naturalqs" in config.task_names and origin == "default":
@@ -280,11 +252,7 @@ _DEBUG_SETTINGS = {
 
 
 def locations(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the default paths.
-
-    Args:
-      values: `data_dir`, `model_name` and `task_names` by name.
-    """
+    """Returns the default paths."""
     data_dir = values["data_dir"]
     model = os.path.join(data_dir, "models", values["model_name"])
     tasks = ",".join(values["task_names"])
@@ -302,11 +270,7 @@ def locations(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def derived_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what follows from task, size and debug, in that order.
-
-    Args:
-      values: hparams by name, as given.
-    """
+    """Returns what follows from task, size and debug, in that order."""
     derived: dict[str, Any] = {}
     if len(values["task_names"]) == 1:
         derived.update(_task_defaults(values["task_names"][0]))
@@ -523,12 +487,7 @@ class FinetuningConfig(SavedConfig):
         draft.update(derived, "derived")
 
     def check_mode(self) -> None:
-        """Raises unless there is something to do.
-
-        Raises:
-          UserError: neither training, evaluation nor test outputs are asked
-            for.
-        """
+        """Raises unless there is something to do."""
         check_mode(self)
 
     def warnings(self) -> list[str]:

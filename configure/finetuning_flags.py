@@ -21,11 +21,7 @@ from configure.flags import (
 
 
 def finetuning_parser(prog: str | None = None) -> FrontDoorParser:
-    """Returns the parser of `run_finetuning.py`.
-
-    Args:
-      prog: the program's name in messages.
-    """
+    """Returns the parser of `run_finetuning.py`."""
     prog = prog or "run_finetuning.py"
     parser = FrontDoorParser(
         prog=prog,
@@ -70,16 +66,7 @@ def parse_finetuning_args(
 
     `--help` and `--print_config` print and exit.
 
-    Args:
-      argv: the program's name, then its arguments, as absl passes them.
-      parser: with the flags of `finetuning_parser`; that one by default.
-      defaults: hparams of the program itself, that all others win over.
-
-    Returns:
-      The resolved config, and the parsed flags.
-
     Raises:
-      UserError: a value that cannot be.
       SystemExit: a flag that does not exist or a missing one (status 2), or
         a request to print something (status 0).
     """
@@ -106,12 +93,6 @@ def task_file_hparams(path: str | None) -> dict[str, Any]:
 
     Args:
       path: the value of `task_config`, or None.
-
-    Returns:
-      The file's "hparams", and the task's name as `task_names`.
-
-    Raises:
-      UserError: the file cannot be read, or its "hparams" is no object.
     """
     if path is None:
         return {}

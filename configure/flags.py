@@ -49,9 +49,6 @@ class Section(NamedTuple):
 def read_sections(config_class: type[Any]) -> tuple[Section, ...]:
     """Returns the sections of a config class.
 
-    Args:
-      config_class: a dataclass whose source can be read.
-
     Returns:
       Its sections, in the order of the source. Without source (a frozen
       application) there are none.
@@ -157,16 +154,7 @@ class _HelpFormatter(argparse.HelpFormatter):
 
 
 def add_flag(parser: Any, name: str, **kwargs: Any) -> argparse.Action:
-    """Adds a flag that takes a value, in both spellings.
-
-    Args:
-      parser: a parser or one of its argument groups.
-      name: the flag's name without dashes, written with underscores.
-      **kwargs: as for `argparse.ArgumentParser.add_argument`.
-
-    Returns:
-      The argparse action.
-    """
+    """Adds a flag that takes a value, in both spellings."""
     action = parser.add_argument(*_spellings(name), dest=name, **kwargs)
     action.shown_as = _spellings(name)[0]
     return action
@@ -179,18 +167,7 @@ def boolean_argument(
     help: str | None = None,
     negative_names: Sequence[str] = (),
 ) -> argparse.Action:
-    """Adds a boolean flag in every form people write.
-
-    Args:
-      parser: a parser or one of its argument groups.
-      name: the flag's name without dashes, written with underscores.
-      default: the value when the flag is absent.
-      help: one line on what it is for.
-      negative_names: more names that mean false (`no_lower_case`).
-
-    Returns:
-      The argparse action of the positive form. The parsed value is a bool.
-    """
+    """Adds a boolean flag in every form people write."""
     action = parser.add_argument(
         *_spellings(name),
         dest=name,
@@ -218,14 +195,6 @@ def boolean_argument(
 def parse_boolean(text: str) -> bool:
     """Reads a boolean as people write it.
 
-    Args:
-      text: true/false, yes/no, on/off, 1/0, t/f or y/n, in any case; the
-        empty string, the only way to say false to the original's builder, is
-        false here, too.
-
-    Returns:
-      The boolean.
-
     Raises:
       argparse.ArgumentTypeError: it is none of these.
     """
@@ -246,14 +215,7 @@ def _parse_boolean_or_none(text: str) -> bool | None:
 def add_name_flags(
     group: Any, data_dir_help: str, model_name_help: str, hparams_help: str
 ) -> None:
-    """Adds the flags that both front doors of training begin with.
-
-    Args:
-      group: what they are added to.
-      data_dir_help: of `--data-dir`.
-      model_name_help: of `--model-name`.
-      hparams_help: of `--hparams`: which file will do, too.
-    """
+    """Adds the flags that both front doors of training begin with."""
     add_flag(group, "data_dir", metavar="DIR", help=data_dir_help)
     add_flag(group, "model_name", metavar="NAME", help=model_name_help)
     add_flag(
@@ -286,16 +248,7 @@ def read_layers(
     args: argparse.Namespace,
     parser: FrontDoorParser,
 ) -> GivenLayers:
-    """Collects the hparams of a parsed command line.
-
-    Args:
-      config_class: whose hparams they are.
-      args: what the parser returned.
-      parser: ends the program where a name is missing.
-
-    Raises:
-      UserError: `--hparams` cannot be read.
-    """
+    """Collects the hparams of a parsed command line."""
     in_file: dict[str, Any] = {}
     origin = "json"
     if args.hparams is not None:
@@ -324,12 +277,7 @@ def read_layers(
 def checked_config(config: Config, args: argparse.Namespace) -> Config:
     """Returns a config that can be run; with `--print_config`, shows it.
 
-    Args:
-      config: the resolved hparams.
-      args: the command line it came from.
-
     Raises:
-      UserError: there is nothing to do.
       SystemExit: it was to be printed (status 0).
     """
     if args.print_config:
@@ -342,11 +290,7 @@ def checked_config(config: Config, args: argparse.Namespace) -> Config:
 
 
 def format_config(config: Any) -> str:
-    """Returns a table of every hparam: name, value, origin.
-
-    Args:
-      config: the config to show, of pre-training or fine-tuning.
-    """
+    """Returns a table of every hparam: name, value, origin."""
     rows = [("hparam", "value", "origin")]
     for name, value in config.as_dict().items():
         shown = value if isinstance(value, str) else json.dumps(value)
@@ -369,8 +313,6 @@ def run_front_door(
     Args:
       main: does the work; gets what `parser` returned, returns an exit status
         or None.
-      parser: a parser, or a function of `sys.argv` (such as
-        `parse_pretraining_args`).
 
     Exit status: 0 well, 1 a mistake found while running, 2 a mistake on the
     command line, 130 interrupted. Anything but a `UserError` is a bug and
@@ -437,13 +379,7 @@ def add_hparam_flags(
     config_class: type[SavedConfig],
     skip: Collection[str],
 ) -> None:
-    """Adds every hparam as a flag, under the config's section headings.
-
-    Args:
-      parser: the front door's parser.
-      config_class: the config, whose comments become the help.
-      skip: hparams that are flags already.
-    """
+    """Adds every hparam as a flag, under the config's section headings."""
     added = set(skip)
     types = config_class.field_types()
     defaults = config_class.default_hparams()

@@ -38,17 +38,6 @@ _TYPE_WORDS = {
 def read_hparams(text_or_path: str) -> dict[str, Any]:
     """Reads the value of `--hparams`.
 
-    Args:
-      text_or_path: a JSON object as text, or the path of a file ending in
-        `.json` that holds one (the original's rule).
-
-    Returns:
-      The object as a dict, values not yet converted.
-
-    Raises:
-      UserError: the file cannot be read, or the text is not one JSON object;
-        the message names file, line and column.
-
     Source: google-research/electra, run_pretraining.py, main.
     """
     if text_or_path.strip().endswith(".json"):
@@ -58,18 +47,7 @@ def read_hparams(text_or_path: str) -> dict[str, Any]:
 
 
 def parse_json(text: str, where: str) -> dict[str, Any]:
-    """Parses one JSON object, with errors a person can act on.
-
-    Args:
-      text: the JSON text.
-      where: what to call the text in errors: a path, or the flag's name.
-
-    Returns:
-      The object as a dict.
-
-    Raises:
-      UserError: malformed JSON, a name given twice, or not an object.
-    """
+    """Parses one JSON object, with errors a person can act on."""
 
     def reject_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
@@ -102,16 +80,7 @@ def parse_json(text: str, where: str) -> dict[str, Any]:
 def check_names(
     given: Iterable[str], known: Iterable[str], kind: str = "hparam"
 ) -> None:
-    """Raises for names nobody knows, with the nearest names that exist.
-
-    Args:
-      given: the names a user wrote.
-      known: the names that exist.
-      kind: the noun in the message.
-
-    Raises:
-      UserError: `Unknown hparam X`, and the three nearest names.
-    """
+    """Raises for names nobody knows, with the nearest names that exist."""
     known = list(known)
     complaints = []
     for name in given:
@@ -145,17 +114,12 @@ def coerce(name: str, value: Any, declared: Any) -> Any:
     the original keeps them as strings, so "False" counts as true there.
 
     Args:
-      name: the hparam, for the message.
-      value: what was given.
       declared: `bool`, `int`, `float`, `str`, `dict`, `list[str]`, or one of
         these `| None`. A list may be given as text, in JSON or as names
         separated by commas.
 
     Returns:
       The value as the declared type (or None where that is allowed).
-
-    Raises:
-      UserError: the value does not mean one of that type.
     """
     options = _options(declared)
     optional = type(None) in options
@@ -316,14 +280,6 @@ def explicit_hparams(
     A value that a default, a preset or a derivation would give again is
     dropped, so that it follows whatever it is derived from; one that differs
     (the file was edited) is kept.
-
-    Args:
-      given: the contents of an hparams file, resolved or plain.
-      create: makes a config from model_name, data_dir and hparams.
-      settled_origins: origins of values that nobody asked for.
-
-    Returns:
-      The hparams to apply, `model_name` and `data_dir` among them if given.
     """
     values = {k: v for k, v in given.items() if not k.startswith("_")}
     origins = given.get("_origins")
@@ -355,14 +311,7 @@ MIXED_PRECISIONS = ("", "bf16", "fp16")  # "": all in float32
 
 
 def check_switches(config: Any) -> None:
-    """Raises for switches that cannot work.
-
-    Args:
-      config: a config with the switches, and `train_batch_size`.
-
-    Raises:
-      UserError: names the hparam, its value, and what to change.
-    """
+    """Raises for switches that cannot work."""
     parts = config.gradient_accumulation_steps
     if parts < 1:
         raise UserError(

@@ -198,9 +198,6 @@ class PretrainingConfig(SavedConfig):
     def check_mode(self) -> None:
         """Raises unless exactly one of training and evaluation is asked for.
 
-        Raises:
-          UserError: `do_train` equals `do_eval`.
-
         Source: google-research/electra, run_pretraining.py, train_or_eval.
         """
         pretraining_checks.check_mode(self)
@@ -269,13 +266,6 @@ class GeneratorKind(enum.Enum):
 
 def generator_kind(config: Any) -> GeneratorKind:
     """Reads the kind from the hparams, in the original's order of precedence.
-
-    Args:
-      config: a `PretrainingConfig`.
-
-    Returns:
-      The kind. Combinations that make no model do not reach this: a
-      `PretrainingConfig` refuses them when it is made.
 
     Source: google-research/electra, run_pretraining.py, PretrainingModel.
     """

@@ -95,15 +95,6 @@ _PROBABILITY_OVERRIDES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 def clean_overrides(given: Mapping[str, Any]) -> dict[str, Any]:
     """Checks and converts the contents of `model_hparam_overrides`.
 
-    Args:
-      given: transformer settings by name.
-
-    Returns:
-      The same with values of the right types.
-
-    Raises:
-      UserError: an unknown name, a wrong type, or a size below 1.
-
     Differs: the original keeps unknown names without a word.
     """
     hparam_rules.check_names(
@@ -124,14 +115,7 @@ def clean_overrides(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def validate(config: "PretrainingConfig") -> None:
-    """Raises for settings that cannot work.
-
-    Args:
-      config: the config to check.
-
-    Raises:
-      UserError: names the hparams, their values, and what to change.
-    """
+    """Raises for settings that cannot work."""
     for name, choices in _CHOICES.items():
         value = getattr(config, name)
         if value not in choices:
@@ -158,14 +142,7 @@ def validate(config: "PretrainingConfig") -> None:
 
 
 def check_mode(config: "PretrainingConfig") -> None:
-    """Raises unless exactly one of `do_train` and `do_eval` is set.
-
-    Args:
-      config: the config of a run about to start.
-
-    Raises:
-      UserError: both or neither are set.
-    """
+    """Raises unless exactly one of `do_train` and `do_eval` is set."""
     if config.do_train == config.do_eval:
         raise UserError(
             "Exactly one of `do_train` or `do_eval` must be True."
@@ -175,14 +152,7 @@ def check_mode(config: "PretrainingConfig") -> None:
 
 
 def warnings(config: "PretrainingConfig") -> list[str]:
-    """Returns what will run but is probably not meant.
-
-    Args:
-      config: the config of a run about to start.
-
-    Returns:
-      One text per finding, each naming the hparam and a remedy.
-    """
+    """Returns what will run but is probably not meant."""
     return [
         *_size_warnings(config),
         *_length_warnings(config),

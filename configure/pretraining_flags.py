@@ -19,11 +19,7 @@ from configure.pretraining import PretrainingConfig
 
 
 def pretraining_parser(prog: str | None = None) -> FrontDoorParser:
-    """Returns the parser of `run_pretraining.py`.
-
-    Args:
-      prog: the program's name in messages.
-    """
+    """Returns the parser of `run_pretraining.py`."""
     prog = prog or "run_pretraining.py"
     parser = FrontDoorParser(
         prog=prog,
@@ -72,15 +68,7 @@ def parse_pretraining_args(
 
     `--help` and `--print_config` print and exit.
 
-    Args:
-      argv: the program's name, then its arguments, as absl passes them.
-      parser: of `pretraining_parser`, perhaps with more flags.
-
-    Returns:
-      The resolved config, and the parsed flags.
-
     Raises:
-      UserError: a value that cannot be.
       SystemExit: a flag that does not exist or a missing one (status 2), or
         a request to print something (status 0).
     """

@@ -33,12 +33,7 @@ class Draft:
     origins: dict[str, str]
 
     def update(self, new: Mapping[str, Any], origin: str) -> None:
-        """Sets values; these count from now on.
-
-        Args:
-          new: hparams by name.
-          origin: where they come from.
-        """
+        """Sets values; these count from now on."""
         self.values.update(copy.deepcopy(dict(new)))
         self.origins.update(dict.fromkeys(new, origin))
 
@@ -56,21 +51,7 @@ class SavedConfig:
     def create(
         cls: type[Config], model_name: str, data_dir: str, **hparams: Any
     ) -> Config:
-        """Builds a config as the original does.
-
-        Args:
-          model_name: the (pre-trained) model's name.
-          data_dir: the directory all default locations start from.
-          **hparams: any field by name; strings that plainly mean a number or
-            a boolean are converted.
-
-        Returns:
-          The resolved config.
-
-        Raises:
-          UserError: an unknown name (with the nearest ones), a value of the
-            wrong type, or values that cannot work together.
-        """
+        """Builds a config as the original does."""
         return cls.from_layers(model_name, data_dir, [("argument", hparams)])
 
     @classmethod
@@ -87,17 +68,8 @@ class SavedConfig:
         the given values, what is derived from them, and the given values
         again, so that they always win.
 
-        Args:
-          model_name: the (pre-trained) model's name.
-          data_dir: the directory all default locations start from.
-          layers: (origin, hparams) pairs, such as ("file", {...}).
-          names_origin: where model_name and data_dir come from.
-
         Returns:
           The resolved config; `origins` says where each value came from.
-
-        Raises:
-          UserError: as `create`.
         """
         cleaned = [(origin, cls.clean_hparams(new)) for origin, new in layers]
         values = cls.default_hparams()
@@ -145,16 +117,10 @@ class SavedConfig:
     def clean_hparams(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """Checks names and converts values to their declared types.
 
-        Args:
-          given: hparams as a user wrote them.
-
         Returns:
           The same names with values of the declared types. A None for
           `max_predictions_per_seq` asks for the derived value and is left
           out.
-
-        Raises:
-          UserError: an unknown name or a value of the wrong type.
         """
         known = cls.field_types()
         hparam_rules.check_names(given, [n for n in known if n not in NAMES])
@@ -176,13 +142,6 @@ class SavedConfig:
         A value that a default, a preset or a derivation would give again is
         dropped, so that it follows a new model name, task or length; one
         that differs (the file was edited) is kept.
-
-        Args:
-          given: the contents of an hparams file, resolved or plain.
-
-        Returns:
-          The hparams to apply, `model_name` and `data_dir` among them if
-          given.
         """
         return hparam_rules.explicit_hparams(
             given, cls.create, cls.settled_origins
@@ -190,17 +149,7 @@ class SavedConfig:
 
     @classmethod
     def from_json(cls: type[Config], text_or_path: str) -> Config:
-        """Reads back what `to_json` wrote.
-
-        Args:
-          text_or_path: the JSON text, or the path of a `.json` file.
-
-        Returns:
-          A config equal to the one written.
-
-        Raises:
-          UserError: the text is not such a config.
-        """
+        """Reads back what `to_json` wrote."""
         given = cls.explicit_hparams(hparam_rules.read_hparams(text_or_path))
         model_name = given.pop("model_name", "")
         data_dir = given.pop("data_dir", "")

@@ -24,17 +24,7 @@ def preset_names() -> tuple[str, ...]:
 
 
 def load_preset(name: str) -> dict[str, Any]:
-    """Reads one preset.
-
-    Args:
-      name: a name from `preset_names()`.
-
-    Returns:
-      A dict with `header` (str to str) and `hparams` (name to value).
-
-    Raises:
-      UserError: there is no such preset; the message lists those there are.
-    """
+    """Reads one preset."""
     if name not in preset_names():
         near = hparams.nearest_names(str(name), preset_names(), 1)[0]
         raise UserError(

@@ -144,19 +144,7 @@ def pretraining_step_flops(
     training: bool = True,
     parameters: int = 0,
 ) -> FlopCount:
-    """Counts one step of pre-training.
-
-    Args:
-      config: a `PretrainingConfig`.
-      batch_size: B; `train_batch_size` by default.
-      training: with the backward pass; else the forward pass alone, as in
-        evaluation.
-      parameters: how many the optimizer updates; 0 leaves its work out.
-
-    Returns:
-      The count. Recomputing activations (`recompute_grad`) is not in it: it
-      is the work that the step needs, not what a machine may do twice.
-    """
+    """Counts one step of pre-training."""
     batch = batch_size or config.train_batch_size
     forward = _pretraining_parts(config, batch)
     return _counted(forward, batch, config.max_seq_length, training, parameters)
@@ -171,21 +159,7 @@ def finetuning_step_flops(
     training: bool = True,
     parameters: int = 0,
 ) -> FlopCount:
-    """Counts one step of fine-tuning, or a forward pass of its model.
-
-    Args:
-      encoder: the encoder's sizes.
-      embedding_width: E of its tables.
-      heads: of the tasks; see `matrix_products.dense_head` and
-        `question_answering_head`.
-      batch_size: B.
-      length: L, to which the batch is padded.
-      training: with the backward pass.
-      parameters: how many the optimizer updates; 0 leaves its work out.
-
-    Returns:
-      The count.
-    """
+    """Counts one step of fine-tuning, or a forward pass of its model."""
     body = matrix_products.encoder(
         "encoder", encoder, embedding_width, batch_size, length
     )

@@ -10,20 +10,7 @@ from typing import Any
 def graph_products(
     graph: Any, lookup_rows: int | None = None
 ) -> collections.Counter[str]:
-    """Adds up the operations of a graph's matrix products, by op type.
-
-    Args:
-      graph: a `tf.Graph` traced with static shapes, such as a concrete
-        function's. Functions that it calls are not looked into.
-      lookup_rows: products one of whose dimensions is this are left out: they
-        look rows up in a table of so many, as those of segments do.
-
-    Returns:
-      Operations (2 m k n a product) of "MatMul", "BatchMatMulV2", "Einsum".
-
-    Raises:
-      ValueError: if a product's shape is not known.
-    """
+    """Adds up the operations of a graph's matrix products, by op type."""
     counts: collections.Counter[str] = collections.Counter()
     for op in graph.get_operations():
         if op.type == "MatMul":

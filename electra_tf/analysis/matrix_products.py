@@ -105,20 +105,7 @@ def encoder(
     batch: int,
     length: int,
 ) -> ForwardPass:
-    """Counts an encoder: embeddings, projection and blocks.
-
-    Args:
-      name: of the part.
-      config: the encoder's sizes.
-      embedding_width: E of the tables; where it is not H, a projection
-        follows.
-      batch: B, sequences.
-      length: L, wordpieces a sequence; padding is computed like any other.
-
-    Returns:
-      The forward pass. Looking a row up in a table is no matrix product,
-      however it is done.
-    """
+    """Counts an encoder: embeddings, projection and blocks."""
     part, rows = _Builder(name), batch * length
     hidden, inner = config.hidden_size, config.intermediate_size
     blocks, heads = config.num_hidden_layers, config.num_attention_heads
@@ -149,19 +136,7 @@ def masked_lm_head(
     vocab_size: int,
     sampled: bool = True,
 ) -> ForwardPass:
-    """Counts the vocabulary softmax over some positions.
-
-    Args:
-      name: of the part.
-      rows: positions scored: B N, or B L for two towers.
-      in_width: width of the vectors that are scored.
-      embedding_width: E of the tied table.
-      vocab_size: V.
-      sampled: whether tokens are drawn from the softmax.
-
-    Returns:
-      The forward pass, the loss with it.
-    """
+    """Counts the vocabulary softmax over some positions."""
     part = _Builder(name)
     part.dense(
         "hidden", rows, in_width, embedding_width, ACTIVATION, LAYER_NORM
@@ -181,16 +156,7 @@ def discriminator_head(rows: int, hidden_size: int) -> ForwardPass:
 
 
 def dense_head(rows: int, hidden_size: int, units: int) -> ForwardPass:
-    """Counts a task's single dense layer.
-
-    Args:
-      rows: B for a sentence's class or number, B L for a tag a token.
-      hidden_size: H.
-      units: classes, labels, or 1.
-
-    Returns:
-      The forward pass, the loss with it.
-    """
+    """Counts a task's single dense layer."""
     part = _Builder("task head")
     part.dense("logits", rows, hidden_size, units, SOFTMAX)
     return part.built()
@@ -209,18 +175,7 @@ def question_answering_head(
     """Counts the head for answer spans.
 
     Args:
-      batch: B.
-      length: L.
-      hidden_size: H.
-      inner: width of the head's hidden layers.
-      starts: starts that ends are scored for: 1 in training, `beam_size` in
-        evaluation.
-      joint: `qa_joint_prediction` of fine-tuning.
-      answerable: `answerable_classifier`.
       answerable_uses_start: `answerable_uses_start_logits`.
-
-    Returns:
-      The forward pass, the loss with it.
     """
     part, rows = _Builder("task head"), batch * length
     part.dense("start logits", rows, hidden_size, 1, SOFTMAX)

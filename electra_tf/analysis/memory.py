@@ -70,17 +70,7 @@ class MemoryEstimate:
 def pretraining_memory(
     config: Any, batch_size: int | None = None
 ) -> MemoryEstimate:
-    """Estimates the peak of a training run.
-
-    Args:
-      config: a `PretrainingConfig`; of the switches,
-        `gradient_accumulation_steps`, `recompute_grad` (null like false) and
-        `mixed_precision` count (the latter by halving what blocks keep).
-      batch_size: B of one device; `train_batch_size` by default.
-
-    Returns:
-      The estimate.
-    """
+    """Estimates the peak of a training run."""
     batch = _batch_at_once(config, batch_size)
     encoders = _encoders(config)
     numbers = _kept_by_encoders(config, encoders, batch)
@@ -100,18 +90,7 @@ def finetuning_memory(
     parameters: int,
     batch_size: int | None = None,
 ) -> MemoryEstimate:
-    """Estimates the peak of fine-tuning; what heads keep is not in it.
-
-    Args:
-      config: a `FinetuningConfig`; its switches count as in
-        `pretraining_memory`, and rows are reckoned `max_seq_length` long.
-      sizes: of the encoder, with the layers that are trained.
-      parameters: how many numbers the model has, its heads with them.
-      batch_size: B of one device; `train_batch_size` by default.
-
-    Returns:
-      The estimate.
-    """
+    """Estimates the peak of fine-tuning; what heads keep is not in it."""
     batch = _batch_at_once(config, batch_size)
     numbers = _kept_by_encoders(config, [sizes], batch)
     return _estimate(config, [sizes], parameters, numbers)
@@ -121,18 +100,13 @@ def keeps_too_much(estimate: MemoryEstimate, machine: int | None) -> bool:
     """Says whether activations should be computed again, not kept.
 
     Args:
-      estimate: of keeping them.
       machine: bytes of the machine; None, if unknown, is enough.
     """
     return machine is not None and estimate.total > _SHARE_TO_KEEP * machine
 
 
 def checkpoint_bytes(config: Any) -> int:
-    """Size of one checkpoint on disk: weights, slots, position in the data.
-
-    Args:
-      config: a `PretrainingConfig`.
-    """
+    """Size of one checkpoint on disk: weights, slots, position in the data."""
     numbers = 3 * pretraining_parameters(config).total
     # The position holds the examples that are being shuffled.
     example = 3 * 8 * config.max_seq_length

@@ -35,14 +35,7 @@ class ParameterCount:
 
 
 def pretraining_parameters(config: Any) -> ParameterCount:
-    """Counts the trained numbers of a model.
-
-    Args:
-      config: a `PretrainingConfig`.
-
-    Returns:
-      The counts; their total is that of the model's variables.
-    """
+    """Counts the trained numbers of a model."""
     sizes = encoder_sizes(config)
     width = config.embedding_size or sizes.hidden_size
     discriminates = config.electra_objective or config.electric_objective
@@ -71,11 +64,7 @@ def pretraining_parameters(config: Any) -> ParameterCount:
 
 
 def encoder_sizes(config: Any) -> EncoderConfig:
-    """Returns the sizes of the discriminator, or of a masked LM's encoder.
-
-    Args:
-      config: a `PretrainingConfig`.
-    """
+    """Returns the sizes of the discriminator, or of a masked LM's encoder."""
     return EncoderConfig.for_size(
         config.model_size,
         config.vocab_size,
@@ -85,12 +74,7 @@ def encoder_sizes(config: Any) -> EncoderConfig:
 
 
 def generator_sizes(config: Any, sizes: EncoderConfig) -> EncoderConfig:
-    """Returns the sizes of the generator, or of one of its towers.
-
-    Args:
-      config: a `PretrainingConfig`.
-      sizes: of the discriminator.
-    """
+    """Returns the sizes of the generator, or of one of its towers."""
     if generator_kind(config) is GeneratorKind.FULL:
         return sizes
     return sizes.scaled(config.generator_hidden_size, config.generator_layers)

@@ -63,14 +63,6 @@ PUBLISHED_MODELS = (
 def paper_train_flops(config: Any) -> float:
     """Counts a whole run in the way of the paper's tables.
 
-    Args:
-      config: a `PretrainingConfig`.
-
-    Returns:
-      Operations, within 1% of the original's script for the paper's models;
-      what is left is the share of positions scored (N / L here, 5 / 32 there,
-      whatever `mask_prob` is) and the smaller terms' constants.
-
     Source: google-research/electra, flops_computation.py,
     get_electra_train_flops.
     """

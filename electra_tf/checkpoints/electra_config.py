@@ -48,21 +48,7 @@ _FILES = (FILE_NAME, "bert_config.json", "config.json")
 def write_electra_config(
     directory: str, hparams: Mapping[str, Any], assumed: Iterable[str] = ()
 ) -> str:
-    """Writes the file, replacing an older one.
-
-    Args:
-      directory: the model's; made if need be.
-      hparams: by `PretrainingConfig`'s names; what does not concern sizes,
-        objective or tokenizer is left out.
-      assumed: names of those (or of sizes among their overrides) that were
-        guessed; whoever reads the file does not take them for facts.
-
-    Returns:
-      The path written.
-
-    Raises:
-      UserError: if they make no model, or it cannot be written.
-    """
+    """Writes the file, replacing an older one."""
     path = os.path.join(directory, FILE_NAME)
     text = config_text(hparams, assumed)
     try:
@@ -103,17 +89,11 @@ def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
 def read_electra_config(directory: str) -> dict[str, Any]:
     """Reads what a model's folder says about its sizes.
 
-    Args:
-      directory: the model's.
-
     Returns:
       Hparams by `PretrainingConfig`'s names; empty where there is no file.
       Besides `electra_config.json` that may be `bert_config.json` or a
       `config.json`, with the keys of BERT, bert4keras or Hugging Face, or of a
       run.
-
-    Raises:
-      UserError: if a file cannot be understood, or contradicts itself.
     """
     for name in _FILES:
         path = os.path.join(directory, name)
@@ -124,9 +104,6 @@ def read_electra_config(directory: str) -> dict[str, Any]:
 
 def hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
     """Translates the size keys of BERT, bert4keras and Hugging Face.
-
-    Args:
-      given: such a file's contents.
 
     Returns:
       Hparams; empty where it states no hidden size.

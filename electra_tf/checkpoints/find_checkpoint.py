@@ -19,19 +19,7 @@ _MOST_SHOWN = 5
 
 
 def find_checkpoint(path: str) -> str:
-    """Returns the prefix of a checkpoint given as prefix, file or directory.
-
-    Args:
-      path: "dir/model.ckpt-1000", one of its files ("....index"), or a
-        directory, whose newest is taken.
-
-    Returns:
-      The prefix.
-
-    Raises:
-      UserError: if there is none (the message offers near ones), several and
-        none is named the newest, or one with files missing.
-    """
+    """Returns the prefix of a checkpoint given as prefix, file or directory."""
     if tf.io.gfile.isdir(path):
         return _newest(path)
     prefix = _FILE_SUFFIX.sub("", path)
@@ -43,9 +31,6 @@ def find_checkpoint(path: str) -> str:
 
 def checkpoints_in(directory: str) -> list[str]:
     """Lists the checkpoints of a directory.
-
-    Args:
-      directory: any path.
 
     Returns:
       Their prefixes' last parts, sorted; none where there is no directory.
@@ -170,18 +155,6 @@ def write_tf1(
     without an index there is no checkpoint. The file `checkpoint` then names
     it the newest.
 
-    Args:
-      weights: what to write, read one by one.
-      prefix: of the files, such as "dir/model.ckpt-1000".
-      strip_optimizer: whether the Adam slots are left out.
-      overwrite: whether files of that prefix may be replaced.
-      bytes_per_file: a new data file is begun beyond this; memory is bounded
-        by about twice as much.
-
-    Raises:
-      UserError: if there is such a checkpoint already, the place cannot be
-        written, or the source cannot be read.
-
     Source: TensorFlow's Saver (`SaveV2`, and `MergeV2Checkpoints` as with
     `sharded=True`), which the original's Estimator uses.
     """
@@ -213,15 +186,7 @@ def write_tf1(
 
 
 def files_of(prefix: str, index_last: bool = False) -> list[str]:
-    """Lists the files of a checkpoint.
-
-    Args:
-      prefix: of the files.
-      index_last: whether the index comes last instead of first.
-
-    Returns:
-      Those that exist.
-    """
+    """Lists the files of a checkpoint."""
     directory, name = os.path.split(prefix)
     if not tf.io.gfile.isdir(directory or "."):
         return []

@@ -22,19 +22,7 @@ _HUGGING_FACE_PARTS = ("discriminator", "generator")
 
 
 def detect(path: str) -> str:
-    """Tells the format of a checkpoint.
-
-    Args:
-      path: prefix of TensorFlow files, one of them, or a folder of either
-        format; a Hugging Face weights file stands for its folder.
-
-    Returns:
-      "tf1", "bert", "native" or "huggingface".
-
-    Raises:
-      UserError: if there is nothing (near names are offered), or a folder
-        holds both kinds.
-    """
+    """Tells the format of a checkpoint."""
     if _is_weights_file(path):
         return "huggingface"
     if tf.io.gfile.isdir(path):
@@ -54,15 +42,9 @@ def detect(path: str) -> str:
 def open_weights(path: str) -> Weights:
     """Opens a checkpoint of any format.
 
-    Args:
-      path: see `detect`.
-
     Returns:
       Its tensors under the original's names. `hparams` and `vocab_file` are
       filled from files beside it, where there are any.
-
-    Raises:
-      UserError: as `detect`, and if it cannot be read.
     """
     kind = detect(path)
     if kind == "huggingface":

@@ -81,12 +81,6 @@ class Folder:
       stored: the tensors.
       part: architecture and scopes, as far as the folder alone tells.
       sizes: by config.json's keys, with the number of labels.
-
-    Args:
-      path: of a directory.
-
-    Raises:
-      UserError: if config or weights are missing, damaged or do not agree.
     """
 
     def __init__(self, path: str) -> None:
@@ -125,14 +119,7 @@ class Folder:
         return Part(architecture, task=task)
 
     def pairs(self, part: Part | None = None) -> list[Pair]:
-        """Tensors there and variables here.
-
-        Args:
-          part: other scopes than the folder's own.
-
-        Returns:
-          All pairs.
-        """
+        """Tensors there and variables here."""
         return names.part_pairs(
             part or self.part,
             self.config["num_hidden_layers"],
@@ -197,14 +184,7 @@ class Folder:
             )
 
     def sources(self, part: Part | None = None) -> dict[str, Source]:
-        """Where every variable is.
-
-        Args:
-          part: other scopes than the folder's own.
-
-        Returns:
-          By the original's names, in its order.
-        """
+        """Where every variable is."""
         sources = {}
         for pair in self.pairs(part):
             for i, ours in enumerate(pair.ours):
@@ -253,16 +233,7 @@ class Folder:
 def equal_tensors(
     one: Folder, other: Folder, pairs: Iterable[Pair]
 ) -> tuple[bool, str]:
-    """Compares two folders tensor by tensor, up to the first difference.
-
-    Args:
-      one: a folder.
-      other: another.
-      pairs: which tensors.
-
-    Returns:
-      Whether all are equal to the bit, and the name of the first that is not.
-    """
+    """Compares two folders tensor by tensor, up to the first difference."""
     first: Mapping[str, Source] = _by_theirs(one)
     second: Mapping[str, Source] = _by_theirs(other)
     for pair in pairs:
@@ -291,14 +262,7 @@ _DISCRIMINATOR_ONLY = ("electra/", "discriminator_predictions/")
 
 
 def what_part(weights: Weights) -> str:
-    """Says in words what a checkpoint holds.
-
-    Args:
-      weights: of any format.
-
-    Returns:
-      Such as "a generator (no discriminator)".
-    """
+    """Says in words what a checkpoint holds."""
     held = weights.shapes
     discriminates = _any(held, "discriminator_predictions/")
     towers = any(_any(held, tower) for tower in _TOWERS)
@@ -322,18 +286,7 @@ def what_part(weights: Weights) -> str:
 
 
 def find_parts(weights: Weights, part: str) -> list[Part]:
-    """Decides which folders are to be written.
-
-    Args:
-      weights: the checkpoint.
-      part: "all", "discriminator" or "generator".
-
-    Returns:
-      One or two parts.
-
-    Raises:
-      UserError: if what is asked for is not there.
-    """
+    """Decides which folders are to be written."""
     if part not in ("all", "discriminator", "generator"):
         raise UserError(
             f"part is {part!r}; expected all, discriminator or generator."
@@ -364,17 +317,7 @@ def find_parts(weights: Weights, part: str) -> list[Part]:
 def unrepresentable(
     weights: Weights, part: str, covered: Iterable[str]
 ) -> dict[str, str]:
-    """Lists what the folders to be written leave out.
-
-    Args:
-      weights: the checkpoint.
-      part: "all", "discriminator" or "generator"; what belongs to the other
-        one is not asked for and not listed.
-      covered: variables that are written.
-
-    Returns:
-      Reasons by name of a variable, or by "Adam slots".
-    """
+    """Lists what the folders to be written leave out."""
     unasked = {
         "all": (),
         "discriminator": _GENERATOR_ONLY,
@@ -399,9 +342,6 @@ def unrepresentable(
 
 def step_note(weights: Weights) -> dict[str, str]:
     """Says where the step went.
-
-    Args:
-      weights: the checkpoint.
 
     Returns:
       A note, or nothing where no step is stored.
@@ -457,18 +397,7 @@ def _any(held: Iterable[str], start: str) -> bool:
 
 
 def sizes_of(weights: Weights, part: Part) -> dict[str, int]:
-    """Reads a part's sizes off its shapes.
-
-    Args:
-      weights: the checkpoint.
-      part: one of its parts.
-
-    Returns:
-      By config.json's keys; the number of heads does not show in shapes.
-
-    Raises:
-      UserError: if a variable that shows them is missing.
-    """
+    """Reads a part's sizes off its shapes."""
     held = weights.shapes
     tables, encoder = f"{part.embeddings}/embeddings", f"{part.encoder}/encoder"
     where = {
@@ -537,18 +466,7 @@ def make_jobs(
     """Decides what goes where.
 
     Args:
-      weights: the checkpoint.
-      folder: where to.
-      part: "all", "discriminator" or "generator".
       vocab_file: path of the vocabulary, or None.
-      hparams: by `PretrainingConfig`'s names.
-
-    Returns:
-      One or two folders, and the vocabulary.
-
-    Raises:
-      UserError: if there is nothing to write, or hparams or vocabulary are of
-        another model.
     """
     if "://" in folder:
         raise UserError(
@@ -586,15 +504,7 @@ def _check_hparams(
 
 
 def check_job(job: Job, weights: Weights) -> None:
-    """Refuses missing variables, other shapes and other types.
-
-    Args:
-      job: a folder to be written.
-      weights: the checkpoint.
-
-    Raises:
-      UserError: naming them.
-    """
+    """Refuses missing variables, other shapes and other types."""
     lines = []
     for pair in job.pairs:
         wanted = pair.shape(job.sizes)
@@ -621,15 +531,7 @@ def check_job(job: Job, weights: Weights) -> None:
 def computed_otherwise(
     jobs: list[Job], hparams: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Names what transformers computes in another way.
-
-    Args:
-      jobs: the folders.
-      hparams: by `PretrainingConfig`'s names.
-
-    Returns:
-      Reasons by subject.
-    """
+    """Names what transformers computes in another way."""
     act = setting(hparams, "hidden_act")
     if act in (None, "gelu"):
         return {}
@@ -651,13 +553,7 @@ def remarks(
     """What a user may want to know beside.
 
     Args:
-      weights: the checkpoint.
-      jobs: the folders.
       vocab: the vocabulary, or None.
-      hparams: by `PretrainingConfig`'s names.
-
-    Returns:
-      Remarks by subject.
     """
     notes = step_note(weights)
     if vocab is None:
@@ -739,28 +635,6 @@ def write_huggingface(
 
     One tensor is in memory at a time. Files get their names when all of them
     are complete, each folder's config last.
-
-    Args:
-      weights: of any format.
-      folder: where to. With part "all" a pre-trained model becomes
-        `discriminator/` and `generator/` in it, as far as it has them;
-        anything else goes directly into it.
-      part: "all", "discriminator" or "generator".
-      drop_unrepresentable: leave out what transformers has no place for,
-        instead of refusing.
-      vocab_file: vocabulary to put beside; default the one that comes with
-        the weights.
-      hparams: `PretrainingConfig`'s names, over those that come with the
-        weights; number of heads, dropout and activation do not show in
-        shapes.
-      overwrite: whether files of an earlier model may be replaced.
-
-    Returns:
-      The report.
-
-    Raises:
-      UserError: if there is something to leave out, something is missing, the
-        hparams do not fit, or files are there already.
     """
     hparams = {**weights.hparams, **(hparams or {})}
     vocab_file = vocab_file or weights.vocab_file
@@ -907,9 +781,6 @@ _PARTS = ("discriminator", "generator")
 def is_huggingface(folder: str) -> bool:
     """Whether a folder looks like one that transformers saved.
 
-    Args:
-      folder: any path.
-
     Returns:
       True where weights or a config are under the names transformers uses,
       there or in `discriminator/` or `generator/`; what they hold is not
@@ -919,22 +790,7 @@ def is_huggingface(folder: str) -> bool:
 
 
 def open_huggingface(folder: str) -> Weights:
-    """Opens a model that transformers or `write_huggingface` saved.
-
-    Args:
-      folder: of a discriminator, a generator, a bare encoder, a tagger or a
-        question answerer; or one that holds `discriminator/` and `generator/`.
-        A file in it will do as well.
-
-    Returns:
-      Its tensors under the original's names. A generator's encoder is
-      "generator/...", unless the folder says that it was saved from a model
-      whose only network is "electra/...".
-
-    Raises:
-      UserError: if something is missing, damaged or contradictory, or
-        generator and discriminator are not of one model.
-    """
+    """Opens a model that transformers or `write_huggingface` saved."""
     if os.path.isfile(folder):
         folder = os.path.dirname(folder) or "."
     if not os.path.isdir(folder):

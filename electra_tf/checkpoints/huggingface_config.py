@@ -59,19 +59,7 @@ _MODEL_SIZES = {
 
 
 def read_config(folder: str) -> dict[str, Any]:
-    """Reads and checks a folder's config.json.
-
-    Args:
-      folder: of one model.
-
-    Returns:
-      Its contents; sizes and settings that it leaves out are filled in as
-      transformers does.
-
-    Raises:
-      UserError: if it is missing, is of another model or cannot be one of the
-        original's.
-    """
+    """Reads and checks a folder's config.json."""
     path = os.path.join(folder, CONFIG)
     if not os.path.isfile(path):
         raise UserError(
@@ -111,14 +99,7 @@ def read_config(folder: str) -> dict[str, Any]:
 
 
 def config_notes(config: Mapping[str, Any]) -> dict[str, str]:
-    """Names settings that change the outputs and have no counterpart here.
-
-    Args:
-      config: from `read_config`.
-
-    Returns:
-      What is done instead, by setting.
-    """
+    """Names settings that change the outputs and have no counterpart here."""
     notes = {}
     epsilon = config.get("layer_norm_eps", LAYER_NORM_EPSILON)
     if epsilon != LAYER_NORM_EPSILON:
@@ -139,14 +120,7 @@ def config_notes(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def encoder_hparams(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Hparams of a model whose encoder is this one.
-
-    Args:
-      config: of a discriminator, a bare encoder or a masked LM.
-
-    Returns:
-      `PretrainingConfig`'s names and values.
-    """
+    """Hparams of a model whose encoder is this one."""
     hidden, layers = config["hidden_size"], config["num_hidden_layers"]
     overrides = table_overrides(config)
     size = _MODEL_SIZES.get((hidden, layers))
@@ -166,14 +140,7 @@ def encoder_hparams(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table_overrides(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides that generator and discriminator have in common.
-
-    Args:
-      config: of either.
-
-    Returns:
-      Contents for `model_hparam_overrides`.
-    """
+    """Overrides that generator and discriminator have in common."""
     usual = {"max_position_embeddings": 512, "type_vocab_size": 2, **SETTINGS}
     values = {name: config[name] for name in usual}
     values["hidden_act"] = _ACTIVATIONS.get(config["hidden_act"], "gelu")
@@ -183,15 +150,7 @@ def table_overrides(config: Mapping[str, Any]) -> dict[str, Any]:
 def generator_hparams(
     generator: Mapping[str, Any], discriminator: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The generator's sizes as shares of the discriminator's.
-
-    Args:
-      generator: its config.
-      discriminator: the other's.
-
-    Returns:
-      `generator_hidden_size` and `generator_layers`.
-    """
+    """The generator's sizes as shares of the discriminator's."""
     shares = {
         "generator_hidden_size": "hidden_size",
         "generator_layers": "num_hidden_layers",
@@ -203,14 +162,7 @@ def generator_hparams(
 
 
 def generator_notes(generator: Mapping[str, Any]) -> dict[str, str]:
-    """Names what the original derives for a generator otherwise.
-
-    Args:
-      generator: its config.
-
-    Returns:
-      What is done instead, by setting.
-    """
+    """Names what the original derives for a generator otherwise."""
     hidden, notes = generator["hidden_size"], {}
     derived = {
         "num_attention_heads": default_heads(hidden),
@@ -229,15 +181,7 @@ def generator_notes(generator: Mapping[str, Any]) -> dict[str, str]:
 def differing_settings(
     generator: Mapping[str, Any], discriminator: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Names settings that are one for both networks here, but differ there.
-
-    Args:
-      generator: its config.
-      discriminator: the other's.
-
-    Returns:
-      What is done instead, by setting.
-    """
+    """Names settings that are one for both networks here, but differ there."""
     return {
         f"generator's config.json: {name}": (
             f"{generator[name]} there; here the discriminator's"
@@ -251,12 +195,6 @@ def differing_settings(
 def default_heads(hidden_size: int) -> int:
     """Attention heads that the original derives from a hidden size.
 
-    Args:
-      hidden_size: width of the encoder.
-
-    Returns:
-      One for every 64 units, at least one.
-
     Source: google-research/electra, run_pretraining.py, get_generator_config.
     """
     return max(1, hidden_size // 64)
@@ -264,10 +202,6 @@ def default_heads(hidden_size: int) -> int:
 
 def marked(config: Mapping[str, Any], key: str) -> str:
     """Reads back what only our own folders say.
-
-    Args:
-      config: of a folder.
-      key: "encoder", "embeddings" or "task".
 
     Returns:
       The value; empty where there is none.
@@ -282,10 +216,6 @@ def marked(config: Mapping[str, Any], key: str) -> str:
 
 def setting(hparams: Mapping[str, Any], name: str) -> Any:
     """Looks a transformer setting up.
-
-    Args:
-      hparams: with `model_hparam_overrides`, or with the names themselves.
-      name: such as "num_attention_heads".
 
     Returns:
       The value, None where it is not stated.
@@ -302,20 +232,7 @@ def make_config(
     hparams: Mapping[str, Any],
     pad_token_id: int = 0,
 ) -> dict[str, Any]:
-    """Describes a part as transformers wants it.
-
-    Args:
-      part: which architecture and scopes.
-      sizes: by config.json's keys, heads apart; `LABELS` for a tagger.
-      hparams: settings that shapes do not show; may be empty.
-      pad_token_id: of the vocabulary.
-
-    Returns:
-      Contents of config.json.
-
-    Raises:
-      UserError: if the heads do not divide the hidden size.
-    """
+    """Describes a part as transformers wants it."""
     hidden = sizes["hidden_size"]
     heads = default_heads(hidden)
     if part.encoder == "electra":
@@ -385,14 +302,8 @@ _LONGEST_WORD = 200
 def tokenizer_hparams(folder: str) -> dict[str, bool]:
     """Reads how a folder's text is to be split.
 
-    Args:
-      folder: with tokenizer_config.json, or without.
-
     Returns:
       `do_lower_case` and `strip_accents` where stated.
-
-    Raises:
-      UserError: if the file is not JSON.
     """
     path = os.path.join(folder, TOKENIZER_CONFIG)
     if not os.path.isfile(path):
@@ -407,14 +318,7 @@ def tokenizer_hparams(folder: str) -> dict[str, bool]:
 
 
 def tokenizer_notes(folder: str) -> dict[str, str]:
-    """Names what of a folder's tokenizer has no counterpart here.
-
-    Args:
-      folder: of one model.
-
-    Returns:
-      Reasons by file and setting.
-    """
+    """Names what of a folder's tokenizer has no counterpart here."""
     notes = {}
     path = os.path.join(folder, TOKENIZER_CONFIG)
     config = read_json(path) if os.path.isfile(path) else {}
@@ -437,16 +341,7 @@ def tokenizer_notes(folder: str) -> dict[str, str]:
 
 
 def write_vocab(folder: str, path: str) -> None:
-    """Writes the vocabulary that is only in tokenizer.json, one token a line.
-
-    Args:
-      folder: of a model that transformers 5 or later saved.
-      path: of the file to write; it must not exist.
-
-    Raises:
-      UserError: if there is no WordPiece vocabulary, its ids have gaps, or
-        the file exists.
-    """
+    """Writes the vocabulary that is only in tokenizer.json, one a line."""
     source = os.path.join(folder, TOKENIZER)
     model = read_json(source).get("model") or {}
     vocab = model.get("vocab")
@@ -463,19 +358,7 @@ def write_vocab(folder: str, path: str) -> None:
 
 
 def read_vocabulary(vocab_file: str, vocab_size: int) -> dict[str, int]:
-    """Reads a vocabulary to be shipped with a model.
-
-    Args:
-      vocab_file: its path.
-      vocab_size: rows of the model's table.
-
-    Returns:
-      From token to id.
-
-    Raises:
-      UserError: if it cannot be read, lacks a special token or has more
-        tokens than the table rows.
-    """
+    """Reads a vocabulary to be shipped with a model."""
     vocab = load_vocab(vocab_file)
     missing = [token for token in SPECIAL_TOKENS if token not in vocab]
     if missing:
@@ -492,16 +375,7 @@ def read_vocabulary(vocab_file: str, vocab_size: int) -> dict[str, int]:
 def tokenizer_files(
     vocab: Mapping[str, int], hparams: Mapping[str, Any], positions: int
 ) -> dict[str, dict[str, Any]]:
-    """Makes the JSON files.
-
-    Args:
-      vocab: from token to id.
-      hparams: `do_lower_case` and `strip_accents` count.
-      positions: longest sequence.
-
-    Returns:
-      Contents by file name.
-    """
+    """Makes the JSON files."""
     lower = bool(hparams.get("do_lower_case", True))
     strip = lower and bool(hparams.get("strip_accents", True))
     config = {

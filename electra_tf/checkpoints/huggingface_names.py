@@ -51,19 +51,11 @@ class Pair:
         return self.ours[0].endswith("/kernel")
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Shape of one of ours.
-
-        Args:
-          sizes: by key of config.json, `LABELS` too.
-        """
+        """Shape of one of ours."""
         return tuple(1 if a == ONE else sizes[a] for a in self.axes)
 
     def their_shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Shape of the tensor there.
-
-        Args:
-          sizes: as for `shape`.
-        """
+        """Shape of the tensor there."""
         shape = self.shape(sizes)
         shape = shape[::-1] if self.transposed else shape
         return (shape[0] * len(self.ours), *shape[1:])
@@ -102,9 +94,6 @@ class Part:
 def architecture_of(names: Mapping[str, object]) -> str:
     """Tells the architecture from the tensors' names.
 
-    Args:
-      names: of all tensors.
-
     Returns:
       One of the classes above; `BARE` where no head is known.
     """
@@ -117,14 +106,7 @@ def architecture_of(names: Mapping[str, object]) -> str:
 
 
 def embedding_pairs(scope: str) -> list[Pair]:
-    """Tables and layer norm that generator and discriminator share.
-
-    Args:
-      scope: TF1 scope, "electra" or "generator".
-
-    Returns:
-      The pairs.
-    """
+    """Tables and layer norm that generator and discriminator share."""
     pairs = [
         Pair(
             f"electra.embeddings.{table}.weight",
@@ -143,16 +125,7 @@ def embedding_pairs(scope: str) -> list[Pair]:
 
 
 def encoder_pairs(scope: str, layers: int, projected: bool) -> list[Pair]:
-    """What follows the tables.
-
-    Args:
-      scope: TF1 scope, "electra" or "generator".
-      layers: number of transformer blocks.
-      projected: whether the tables' width is not the hidden size.
-
-    Returns:
-      The pairs, in the original's order.
-    """
+    """What follows the tables."""
     pairs = []
     hidden, inner = "hidden_size", "intermediate_size"
     if projected:
@@ -176,14 +149,7 @@ def encoder_pairs(scope: str, layers: int, projected: bool) -> list[Pair]:
 
 
 def head_pairs(part: Part) -> list[Pair]:
-    """The head's tensors.
-
-    Args:
-      part: names the head.
-
-    Returns:
-      The pairs; none for `BARE`.
-    """
+    """The head's tensors."""
     scope, hidden = part.head_scope, "hidden_size"
     if part.architecture == PRETRAINING:
         return [
@@ -218,16 +184,7 @@ def head_pairs(part: Part) -> list[Pair]:
 
 
 def part_pairs(part: Part, layers: int, projected: bool) -> list[Pair]:
-    """All tensors of a part.
-
-    Args:
-      part: the scopes and the head.
-      layers: number of transformer blocks.
-      projected: as for `encoder_pairs`.
-
-    Returns:
-      The pairs.
-    """
+    """All tensors of a part."""
     return [
         *embedding_pairs(part.embeddings),
         *encoder_pairs(part.encoder, layers, projected),
@@ -236,15 +193,7 @@ def part_pairs(part: Part, layers: int, projected: bool) -> list[Pair]:
 
 
 def spellings(theirs: str) -> list[str]:
-    """Names a tensor has in files of various ages.
-
-    Args:
-      theirs: its name today, with the prefix.
-
-    Returns:
-      That first, then without the prefix, then with TF's names for the layer
-      norm's weights, which transformers used until 2020.
-    """
+    """Names a tensor has in files of various ages."""
     names = [theirs, theirs.removeprefix("electra.")]
     for new, old in (("weight", "gamma"), ("bias", "beta")):
         ending = f"LayerNorm.{new}"
@@ -256,9 +205,6 @@ def spellings(theirs: str) -> list[str]:
 
 def why_unused(name: str) -> str | None:
     """Says why a tensor has no place here.
-
-    Args:
-      name: in the file.
 
     Returns:
       The reason; None for constants, which are not worth a word.

@@ -60,17 +60,7 @@ class ModelSizes:
 
 
 def measure(shapes: Shapes) -> ModelSizes:
-    """Reads the sizes off a checkpoint.
-
-    Args:
-      shapes: of the model's variables, by the original's names.
-
-    Returns:
-      The sizes.
-
-    Raises:
-      UserError: if it is not ELECTRA's, or layers are missing.
-    """
+    """Reads the sizes off a checkpoint."""
     scopes = [
         scope
         for scope in (FULL, GENERATOR, TWO_TOWERS)
@@ -147,16 +137,6 @@ def infer_hparams(shapes: Shapes) -> dict[str, Any]:
 
     A generator alone is described as that of a discriminator of its own size;
     for what shapes cannot tell see `not_inferable`.
-
-    Args:
-      shapes: of the model's variables, by the original's names.
-
-    Returns:
-      Hparams by `PretrainingConfig`'s names. Those on objective and generator
-      are left out for a fine-tuned model, which shows neither.
-
-    Raises:
-      UserError: as `measure`.
     """
     sizes = measure(shapes)
     stack = sizes.encoder or sizes.generator
@@ -185,16 +165,7 @@ def infer_hparams(shapes: Shapes) -> dict[str, Any]:
 
 
 def share(whole: Stack, part: Stack, field: str) -> float:
-    """Says which fraction of a transformer another one is.
-
-    Args:
-      whole: the discriminator.
-      part: the generator.
-      field: the size to compare.
-
-    Returns:
-      The shortest decimal that the original rounds to the generator's size.
-    """
+    """Says which fraction of a transformer another one is."""
     size, wanted = getattr(whole, field), getattr(part, field)
     for digits in range(1, 17):
         fraction = round(wanted / size, digits)
@@ -204,14 +175,7 @@ def share(whole: Stack, part: Stack, field: str) -> float:
 
 
 def not_inferable(shapes: Shapes) -> list[str]:
-    """Lists what was assumed because shapes do not show it.
-
-    Args:
-      shapes: of the model's variables.
-
-    Returns:
-      One text for each assumption.
-    """
+    """Lists what was assumed because shapes do not show it."""
     sizes = measure(shapes)
     stack = sizes.encoder or sizes.generator
     assert stack is not None  # `measure` saw to it
@@ -355,30 +319,12 @@ Pair = tuple[str, Any, Any, str]
 def check_hparams(
     inferred: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
-    """Raises where given hparams make another model than the inferred ones.
-
-    Args:
-      inferred: what `infer_hparams` returned.
-      given: hparams that somebody stated; what they leave out follows the
-        inferred ones.
-
-    Raises:
-      UserError: naming every hparam to change, and to which value.
-    """
+    """Raises where given hparams make another model than the inferred ones."""
     _refuse(_differences(resolve(inferred), merged(inferred, given)))
 
 
 def check_shapes(shapes: Shapes, given: Mapping[str, Any], where: str) -> None:
-    """Raises where given hparams contradict a checkpoint or a part of one.
-
-    Args:
-      shapes: of the checkpoint's variables.
-      given: hparams that somebody stated, of the whole model.
-      where: who stated them, for the message.
-
-    Raises:
-      UserError: naming every hparam to change, and to which value.
-    """
+    """Raises where given hparams contradict a checkpoint or a part of one."""
     stated = merged(infer_hparams(shapes), given)
     _refuse(_differences(measure(shapes), stated), where)
 
@@ -386,16 +332,7 @@ def check_shapes(shapes: Shapes, given: Mapping[str, Any], where: str) -> None:
 def merged(
     inferred: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Adds to inferred hparams what somebody stated, which wins.
-
-    Args:
-      inferred: what `infer_hparams` returned.
-      given: hparams that somebody stated.
-
-    Returns:
-      Both. Overrides are joined, unless `model_size` is stated, on which they
-      build: then the stated ones count alone.
-    """
+    """Adds to inferred hparams what somebody stated, which wins."""
     key = "model_hparam_overrides"
     overrides = dict(given.get(key) or {})
     if "model_size" not in given:
@@ -404,18 +341,7 @@ def merged(
 
 
 def resolve(hparams: Mapping[str, Any]) -> ModelSizes:
-    """Works out the sizes that hparams make.
-
-    Args:
-      hparams: by `PretrainingConfig`'s names; others than `MODEL_HPARAMS` do
-        not count.
-
-    Returns:
-      The sizes.
-
-    Raises:
-      UserError: if they cannot work together.
-    """
+    """Works out the sizes that hparams make."""
     config = as_config(hparams)
     encoder = encoder_config(hparams)
     discriminates = config.electra_objective or config.electric_objective
@@ -453,11 +379,7 @@ def as_config(hparams: Mapping[str, Any]) -> PretrainingConfig:
 
 
 def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
-    """Returns the discriminator's sizes.
-
-    Args:
-      hparams: by `PretrainingConfig`'s names.
-    """
+    """Returns the discriminator's sizes."""
     config = as_config(hparams)
     return EncoderConfig.for_size(
         config.model_size,
@@ -470,15 +392,7 @@ def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
 def unseen_differences(
     stored: Mapping[str, Any], given: Mapping[str, Any]
 ) -> list[str]:
-    """Compares what changes the outputs but does not show in shapes.
-
-    Args:
-      stored: hparams beside a checkpoint; empty where there are none.
-      given: hparams of the model that takes its weights.
-
-    Returns:
-      One text for each of heads, activation and case in which they differ.
-    """
+    """Compares what changes the outputs but does not show in shapes."""
     if not stored:
         return []
     old, new = encoder_config(stored), encoder_config(given)
@@ -661,16 +575,7 @@ _SHAPE_HINTS = (
 
 
 def shape_hint(name: str, stored: Sequence[int], wanted: Sequence[int]) -> str:
-    """Names the hparams that set the axes in which two shapes differ.
-
-    Args:
-      name: of the variable.
-      stored: its shape in the checkpoint.
-      wanted: its shape in the model.
-
-    Returns:
-      Names for a message.
-    """
+    """Names the hparams that set the axes in which two shapes differ."""
     hints = next(hints for part, *hints in _SHAPE_HINTS if part in name)
     if len(stored) != len(wanted):
         return " and ".join(hints)

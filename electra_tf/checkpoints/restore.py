@@ -82,21 +82,8 @@ def assign(
     """Gives variables a checkpoint's values.
 
     Args:
-      weights: the checkpoint.
-      variables: the model's; their names are the original's.
-      allow_missing: regular expression; variables whose names it matches
-        somewhere may be missing, or of another shape, and then keep their
-        values.
-      missing_is_fine: any variable may be missing, none of another shape.
       optimizer: takes the Adam slots, all of them; has `m` and `v` by
         variable name. None leaves them in the file.
-
-    Returns:
-      The report. Nothing has changed if an error is raised.
-
-    Raises:
-      UserError: a shape or dtype differs (the message names the hparam to
-        change), a variable or slot is missing, or the file cannot be read.
 
     Source: google-research/electra, model/modeling.py,
     get_assignment_map_from_checkpoint.
@@ -147,16 +134,7 @@ def assign(
 def check_shapes(
     path: str, variables: Mapping[str, tf.Variable], weights: Weights
 ) -> None:
-    """Compares shapes and types before anything is read.
-
-    Args:
-      path: for the message.
-      variables: by name, each also in `weights`.
-      weights: the checkpoint.
-
-    Raises:
-      UserError: naming what differs and the hparam behind it.
-    """
+    """Compares shapes and types before anything is read."""
     lines = []
     for name, variable in variables.items():
         spec, shape = weights.specs[name], tuple(variable.shape)

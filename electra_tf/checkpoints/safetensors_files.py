@@ -47,14 +47,8 @@ class StoredTensors(abc.ABC):
     def read(self, name: str) -> np.ndarray:
         """Reads one tensor.
 
-        Args:
-          name: one of `shapes`.
-
         Returns:
           float32; narrower floats are widened, which loses nothing.
-
-        Raises:
-          UserError: if it is not of a floating type or cannot be read.
         """
         if self.dtypes[name] != "F32" and self.dtypes[name] not in NARROW:
             raise UserError(
@@ -77,17 +71,7 @@ class StoredTensors(abc.ABC):
 
 
 def read_json(path: str) -> dict[str, Any]:
-    """Reads a JSON object.
-
-    Args:
-      path: of a text file in UTF-8.
-
-    Returns:
-      The object.
-
-    Raises:
-      UserError: if it is missing or holds something else.
-    """
+    """Reads a JSON object."""
     try:
         with open(path, encoding="utf-8") as file:
             value = json.load(file)
@@ -102,14 +86,7 @@ def read_json(path: str) -> dict[str, Any]:
 
 
 class TorchFile(StoredTensors):
-    """PyTorch unpickles it: tensors, nothing else.
-
-    Args:
-      path: of the file.
-
-    Raises:
-      UserError: if PyTorch is not there, or finds anything but tensors.
-    """
+    """PyTorch unpickles it: tensors, nothing else."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -160,18 +137,7 @@ _LFS_START = b"version https://git-lfs"
 
 
 def open_stored(folder: str) -> StoredTensors:
-    """Finds a folder's weight files.
-
-    Args:
-      folder: with a file named as in `WEIGHT_FILES`; the first counts.
-
-    Returns:
-      Its tensors.
-
-    Raises:
-      UserError: if there is no such file, a shard is missing, one is damaged,
-        or PyTorch is needed and absent.
-    """
+    """Finds a folder's weight files."""
     paths = {name: os.path.join(folder, name) for name in WEIGHT_FILES}
     found = [name for name, path in paths.items() if os.path.isfile(path)]
     if not found:
@@ -283,13 +249,7 @@ def write_safetensors(
     to check the result: header, offsets and size.
 
     Args:
-      path: of the file.
       specs: shape and type (float32) of every tensor, in the file's order.
-      read: told a name, returns the values.
-
-    Raises:
-      UserError: if the file cannot be written.
-      ValueError: if values do not fit their spec.
 
     Source: the safetensors format, https://github.com/huggingface/safetensors.
     """

@@ -17,19 +17,7 @@ OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def open_tf1(path: str) -> Weights:
-    """Opens a checkpoint whose tensors are keyed by variable names.
-
-    Args:
-      path: its prefix, one of its files, or a directory, whose newest is
-        taken.
-
-    Returns:
-      Every tensor in it, unknown ones too, under the name it has.
-
-    Raises:
-      UserError: if there is none, files of it are missing or damaged, or it
-        is keyed by objects as TensorFlow 2 does.
-    """
+    """Opens a checkpoint whose tensors are keyed by variable names."""
     return _Tf1Weights(find_checkpoint(path))
 
 
@@ -59,14 +47,7 @@ class _Tf1Weights(Weights):
 
 
 def load_reader(prefix: str) -> Any:
-    """Returns TensorFlow's reader of a checkpoint's index.
-
-    Args:
-      prefix: of its files.
-
-    Raises:
-      UserError: if the index cannot be read.
-    """
+    """Returns TensorFlow's reader of a checkpoint's index."""
     try:
         return tf.train.load_checkpoint(prefix)
     except (tf.errors.OpError, ValueError) as error:
@@ -78,21 +59,6 @@ def load_reader(prefix: str) -> Any:
 
 def restore(model: Any, path: str, allow_missing: bool = False) -> Coverage:
     """Restores a model's variables from a checkpoint of the original.
-
-    Args:
-      model: a tf_keras model (or tf.Module) whose variables carry the
-        original's names.
-      path: prefix or directory of the checkpoint.
-      allow_missing: whether the model may have variables that the checkpoint
-        lacks; they keep their values.
-
-    Returns:
-      The report; nothing has been changed if an error is raised.
-
-    Raises:
-      UserError: if there is no checkpoint, its data are damaged or cut short,
-        a shape differs (the message names the hparam to change), or a variable
-        is missing unless allowed.
 
     Source: google-research/electra, model/modeling.py,
     get_assignment_map_from_checkpoint.
@@ -134,18 +100,7 @@ def is_bert(names: Iterable[str]) -> bool:
 
 
 def open_bert(path: str) -> Weights:
-    """Opens a TF1 checkpoint of google-research/bert.
-
-    Args:
-      path: its prefix, one of its files, or a directory.
-
-    Returns:
-      Its tensors under ELECTRA's names: a masked LM. The pooler and the
-      next-sentence head are in `dropped`; names of neither model stay.
-
-    Raises:
-      UserError: if it cannot be read or is not BERT's.
-    """
+    """Opens a TF1 checkpoint of google-research/bert."""
     source = open_tf1(path)
     if not is_bert(source.specs):
         raise UserError(
@@ -156,9 +111,6 @@ def open_bert(path: str) -> Weights:
 
 def electra_name(name: str) -> str | None:
     """Translates a name of BERT's.
-
-    Args:
-      name: of a variable, a slot or anything else in the file.
 
     Returns:
       ELECTRA's name; None for what ELECTRA has no place for.

@@ -36,17 +36,7 @@ _MOMENTS = {"/adam_m": "m", "/adam_v": "v"}
 def variables_by_name(
     variables: Iterable[tf.Variable],
 ) -> dict[str, tf.Variable]:
-    """Keys variables by the original's names.
-
-    Args:
-      variables: each with a name of its own.
-
-    Returns:
-      The variables by name, without the output number.
-
-    Raises:
-      ValueError: if two have one name.
-    """
+    """Keys variables by the original's names."""
     named: dict[str, tf.Variable] = {}
     for variable in variables:
         name = variable.name.split(":")[0]
@@ -62,12 +52,8 @@ def checkpoint_state(
     """What of a run goes into a native checkpoint, under its keys.
 
     Args:
-      variables: the model's.
       optimizer: has the slots `m` and `v` by variable name; None for none.
       step: int64 scalar, updates done.
-
-    Returns:
-      Arguments of `tf.train.Checkpoint`.
     """
     state: dict[str, Any] = {
         "model": variables_by_name(variables),
@@ -79,28 +65,13 @@ def checkpoint_state(
 
 
 def is_native(prefix: str) -> bool:
-    """Whether a checkpoint's prefix belongs to this format.
-
-    Raises:
-      UserError: if it cannot be read.
-    """
+    """Whether a checkpoint's prefix belongs to this format."""
     reader = _reader(prefix)
     return reader.has_tensor(_GRAPH_KEY) and reader.has_tensor("step" + _VALUE)
 
 
 def open_native(path: str) -> Weights:
-    """Opens a checkpoint that a run or `write_native` wrote.
-
-    Args:
-      path: its prefix, or a directory, whose newest is taken.
-
-    Returns:
-      Its tensors under the original's names; the data position and other
-      state of a run are in `dropped`.
-
-    Raises:
-      UserError: if there is none, it cannot be read or is of another kind.
-    """
+    """Opens a checkpoint that a run or `write_native` wrote."""
     return _NativeWeights(find_checkpoint(path))
 
 
@@ -152,15 +123,6 @@ def write_native(
     step, a run whose model directory holds the file (and a `checkpoint` file
     naming it, which is written too) continues from it; its records are read
     from their start.
-
-    Args:
-      weights: what to write; memory takes all of it once.
-      prefix: of the files, such as "dir/model.ckpt-1000".
-      overwrite: whether files of that prefix may be replaced.
-
-    Raises:
-      UserError: if there is such a checkpoint already, the place cannot be
-        written, or a slot has no variable.
     """
     if tf.io.gfile.exists(prefix + ".index") and not overwrite:
         raise UserError(
@@ -192,12 +154,7 @@ def write_native(
 
 
 def record_newest(directory: str, prefixes: list[str]) -> None:
-    """Writes the file `checkpoint`, which names the newest one.
-
-    Args:
-      directory: where it goes; the checkpoints are there too.
-      prefixes: of the checkpoints there are, the newest last.
-    """
+    """Writes the file `checkpoint`, which names the newest one."""
     names = [os.path.basename(prefix) for prefix in prefixes]
     lines = [f'model_checkpoint_path: "{names[-1]}"'] if names else []
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]

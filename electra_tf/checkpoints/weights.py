@@ -72,14 +72,8 @@ class Weights(abc.ABC):
     def read(self, name: str) -> np.ndarray:
         """Reads one tensor.
 
-        Args:
-          name: one of `specs`.
-
         Returns:
           Its values; shape and dtype are those of its spec.
-
-        Raises:
-          UserError: if the file is damaged, cut short or gone.
         """
 
     @property
@@ -120,12 +114,7 @@ class MemoryWeights(Weights):
     def __init__(
         self, values: Mapping[str, np.ndarray], path: str = "memory"
     ) -> None:
-        """Wraps arrays.
-
-        Args:
-          values: by the original's names.
-          path: what messages call them.
-        """
+        """Wraps arrays."""
         self._values = {name: np.asarray(v) for name, v in values.items()}
         specs = {
             name: TensorSpec(v.shape, v.dtype)
@@ -144,13 +133,7 @@ class ModelWeights(Weights):
     def __init__(
         self, variables: Mapping[str, Any], step: int, path: str
     ) -> None:
-        """Wraps variables.
-
-        Args:
-          variables: TensorFlow variables by the original's names.
-          step: updates done.
-          path: what messages call them.
-        """
+        """Wraps variables."""
         self._variables = dict(variables)
         self._step = np.asarray(step, np.int64)
         specs = {
@@ -173,12 +156,7 @@ class Selection(Weights):
     """Some tensors of another one, read through it."""
 
     def __init__(self, source: Weights, keep: Callable[[str], bool]) -> None:
-        """Takes a part.
-
-        Args:
-          source: the whole.
-          keep: told a name, says whether it stays.
-        """
+        """Takes a part."""
         specs = {n: spec for n, spec in source.specs.items() if keep(n)}
         super().__init__(
             source.path,
@@ -196,14 +174,7 @@ class Selection(Weights):
 
 
 def without_optimizer(weights: Weights) -> Weights:
-    """Leaves out the Adam slots; the step stays.
-
-    Args:
-      weights: any.
-
-    Returns:
-      A view of it.
-    """
+    """Leaves out the Adam slots; the step stays."""
     return Selection(weights, lambda name: not name.endswith(SLOT_SUFFIXES))
 
 
@@ -220,17 +191,7 @@ _TASK_HEADS = "task_specific/"
 
 
 def has_part(weights: Weights, part: str) -> bool:
-    """Whether a checkpoint holds a network, or all of it may be meant.
-
-    Args:
-      weights: the checkpoint.
-      part: one of `PARTS`.
-
-    Returns:
-      For "discriminator" false for a masked LM, which has none; the encoder
-      of a fine-tuned model counts as one. For "generator" true for a masked
-      LM.
-    """
+    """Whether a checkpoint holds a network, or all of it may be meant."""
     encodes = _has(weights, f"{_ENCODER}encoder/")
     generates = any(_has(weights, head) for head in _GENERATOR_HEADS)
     if part == "discriminator":
@@ -242,20 +203,7 @@ def has_part(weights: Weights, part: str) -> bool:
 
 
 def select_part(weights: Weights, part: str) -> Weights:
-    """Takes a network out of a checkpoint.
-
-    Args:
-      weights: the checkpoint.
-      part: "all"; "discriminator"; "generator"; or "encoder", the
-        discriminator (or masked LM) without any head.
-
-    Returns:
-      A view: the network's variables with their slots, and the step. Tied
-      embeddings are in both parts. What is left out is in `dropped`.
-
-    Raises:
-      UserError: if the checkpoint does not hold it.
-    """
+    """Takes a network out of a checkpoint."""
     if part not in PARTS:
         raise UserError(f"part {part!r}: expected one of {', '.join(PARTS)}.")
     if part == "all":
@@ -268,14 +216,7 @@ def select_part(weights: Weights, part: str) -> Weights:
 
 
 def discriminator_part(weights: Weights) -> Weights:
-    """Takes the discriminator; see `select_part`.
-
-    Args:
-      weights: the checkpoint.
-
-    Returns:
-      A view of it; fine-tuning heads stay with the encoder they sit on.
-    """
+    """Takes the discriminator; see `select_part`."""
     if not has_part(weights, "discriminator"):
         found = _what_it_is(weights)
         raise UserError(
@@ -288,14 +229,7 @@ def discriminator_part(weights: Weights) -> Weights:
 
 
 def generator_part(weights: Weights) -> Weights:
-    """Takes the generator (or masked LM); see `select_part`.
-
-    Args:
-      weights: the checkpoint.
-
-    Returns:
-      A view of it. Where one network plays both parts, that is the generator.
-    """
+    """Takes the generator (or masked LM); see `select_part`."""
     if not has_part(weights, "generator"):
         raise UserError(
             f"{weights.path}: holds no generator: {_what_it_is(weights)}."
@@ -364,28 +298,16 @@ def extend_positions(weights: Weights, new_length: int) -> Weights:
     Adam slots of new rows are zero. A shorter table is cut.
 
     Args:
-      weights: the checkpoint.
       new_length: rows wanted, at least 1.
 
     Returns:
       A view of it; `hparams` follow where they state the length.
-
-    Raises:
-      UserError: if there is no table, or the length is below 1.
     """
     return _Extended(weights, new_length)
 
 
 def describe_extension(weights: Weights, new_length: int) -> str:
-    """Says what `extend_positions` does to a checkpoint, for a report.
-
-    Args:
-      weights: the checkpoint before.
-      new_length: rows wanted.
-
-    Returns:
-      One line.
-    """
+    """Says what `extend_positions` does to a checkpoint, for a report."""
     old = max(weights.specs[name].shape[0] for name in _tables(weights))
     if new_length == old:
         return f"position tables have {old} rows already"

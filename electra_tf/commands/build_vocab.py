@@ -20,11 +20,7 @@ from electra_tf.text import vocab_builder
 
 
 def make_parser() -> flags.FrontDoorParser:
-    """Describes the command line.
-
-    Returns:
-      The parser.
-    """
+    """Describes the command line."""
     parser = flags.FrontDoorParser(
         prog="python -m electra_tf.commands.build_vocab",
         usage="%(prog)s --corpus-dir DIR --output FILE\n"
@@ -67,14 +63,7 @@ def make_parser() -> flags.FrontDoorParser:
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values. A mistake ends the program with status 2.
-    """
+    """Reads the command line."""
     parser = make_parser()
     args = parser.parse_args(list(argv[1:]))
     if not args.corpus_dir and not args.tfds_name:
@@ -105,14 +94,7 @@ def _add_size_flags(group) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Counts words, learns the vocabulary, writes it and says how it fits.
-
-    Args:
-      args: parsed flags.
-
-    Raises:
-      UserError: the corpus or a number is wrong, or the output exists.
-    """
+    """Counts words, learns the vocabulary, writes it and says how it fits."""
     started = time.monotonic()
     _refuse_existing(args.output, args.overwrite)
     report = ReadingReport()

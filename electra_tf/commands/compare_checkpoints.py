@@ -48,11 +48,7 @@ mistake.
 
 
 def make_parser() -> flags.FrontDoorParser:
-    """Describes the command line.
-
-    Returns:
-      The parser.
-    """
+    """Describes the command line."""
     parser = flags.FrontDoorParser(
         prog="python -m electra_tf.commands.compare_checkpoints",
         usage="%(prog)s A B [--tolerance 1e-5] ...\n"
@@ -134,14 +130,7 @@ def _add_input_flags(parser: flags.FrontDoorParser) -> None:
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values. A mistake ends the program with status 2.
-    """
+    """Reads the command line."""
     parser = make_parser()
     args = parser.parse_args(list(argv[1:]))
     if bool(args.b) == bool(args.expect):
@@ -169,14 +158,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Compares, prints, writes; see the module's text for the exit status.
-
-    Args:
-      args: parsed flags.
-
-    Returns:
-      The exit status.
-    """
+    """Compares, prints, writes; see the module's text for the exit status."""
     try:
         return _compare(args)
     except UserError as error:

@@ -31,11 +31,7 @@ PARTS = ("all", "discriminator", "generator", "encoder")
 
 
 def make_parser() -> flags.FrontDoorParser:
-    """Describes the command line.
-
-    Returns:
-      The parser.
-    """
+    """Describes the command line."""
     parser = flags.FrontDoorParser(
         prog="python -m electra_tf.commands.convert_checkpoint",
         usage="%(prog)s --from PATH --to PATH\n"
@@ -125,14 +121,7 @@ def _add_file_flags(group: argparse._ArgumentGroup) -> None:
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values. A mistake ends the program with status 2.
-    """
+    """Reads the command line."""
     return make_parser().parse_args(list(argv[1:]))
 
 
@@ -173,11 +162,7 @@ def choose_place(args: argparse.Namespace, step: int | None) -> Place:
     """Settles the format and the prefix or folder.
 
     Args:
-      args: parsed flags.
       step: of the source, None where it has none.
-
-    Returns:
-      The place.
     """
     target, chosen = args.target, args.format
     if target.endswith(_HUGGING_FACE_SUFFIXES):
@@ -212,15 +197,7 @@ def check_place(
     """Refuses to replace what is not the same, before anything is written.
 
     Args:
-      source: path of what is read.
-      place: where the result goes.
-      hparams: of the result's config.
-      guessed: names of those that nothing states.
       vocab_file: vocabulary to put beside, or None.
-      overwrite: whether files may be replaced.
-
-    Raises:
-      UserError: for files in the way.
     """
     from electra_tf.checkpoints import electra_config, find_checkpoint
 
@@ -249,11 +226,7 @@ def check_place(
 
 
 def file_sizes(place: Place) -> dict[str, int]:
-    """Returns bytes by file, for what a conversion wrote.
-
-    Args:
-      place: where.
-    """
+    """Returns bytes by file, for what a conversion wrote."""
     from electra_tf.checkpoints import electra_config, find_checkpoint
 
     if place.format == "huggingface":
@@ -307,9 +280,6 @@ _MOST_NAMES = 3
 def describe(weights: Weights) -> dict[str, Any]:
     """Counts what a checkpoint holds.
 
-    Args:
-      weights: any; only its step is read.
-
     Returns:
       Path, kind, and numbers of tensors, variables, parameters, slots and
       bytes, and the step (None where not stored).
@@ -330,20 +300,12 @@ def describe(weights: Weights) -> dict[str, Any]:
 
 
 def unknown_variables(weights: Weights) -> list[str]:
-    """Lists variables that no model of the original has.
-
-    Args:
-      weights: the checkpoint.
-    """
+    """Lists variables that no model of the original has."""
     return sorted(n for n in weights.shapes if not n.startswith(_KNOWN_SCOPES))
 
 
 def by_reason(dropped: Mapping[str, str]) -> dict[str, list[str]]:
-    """Groups names by why they were left out.
-
-    Args:
-      dropped: reasons by name.
-    """
+    """Groups names by why they were left out."""
     grouped: dict[str, list[str]] = {}
     for name, reason in dropped.items():
         grouped.setdefault(reason, []).append(name)
@@ -351,14 +313,7 @@ def by_reason(dropped: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def screen(report: Mapping[str, Any]) -> str:
-    """Lays a report out for reading.
-
-    Args:
-      report: as the command writes it to its JSON file.
-
-    Returns:
-      Some twenty lines.
-    """
+    """Lays a report out for reading."""
     source, result = report["from"], report["to"]
     lines = [f"Read     {source['path']}", *_counts(source)]
     lines.append(f"Written  {result['path']} (part: {report['part']})")
@@ -394,15 +349,7 @@ def _some(names: list[str]) -> str:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Converts, and says what was read, dropped and written.
-
-    Args:
-      args: parsed flags.
-
-    Raises:
-      UserError: the source cannot be read or does not fit what was asked for,
-        or files are there already. Nothing has been written then.
-    """
+    """Converts, and says what was read, dropped and written."""
     # TensorFlow only from here on.
     from electra_tf.checkpoints.formats import open_weights
 

@@ -76,14 +76,7 @@ def corpus_lines() -> list[str]:
 
 
 def prepare(output_dir: str) -> int:
-    """Writes corpus, vocabulary and records, unless they are there.
-
-    Args:
-      output_dir: the demo's directory, used as `data_dir`.
-
-    Returns:
-      The number of tokens in the vocabulary.
-    """
+    """Writes corpus, vocabulary and records, unless they are there."""
     corpus_dir = os.path.join(output_dir, "corpus")
     corpus_file = os.path.join(corpus_dir, "python_reference.txt")
     vocab_file = os.path.join(output_dir, "vocab.txt")
@@ -115,15 +108,7 @@ def _write(path: str, text: str) -> None:
 
 
 def results_screen(result: dict[str, float], seconds: float) -> str:
-    """Returns one screen of results beside what chance gives.
-
-    Args:
-      result: what `runner.run` returned.
-      seconds: time the whole demo took.
-
-    Returns:
-      Text of a few lines.
-    """
+    """Returns one screen of results beside what chance gives."""
     rows = (
         (
             "generator: right word where [MASK] shows",
@@ -153,14 +138,7 @@ def results_screen(result: dict[str, float], seconds: float) -> str:
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values.
-    """
+    """Reads the command line."""
     parser = flags.FrontDoorParser(
         prog="python -m electra_tf.commands.demo",
         description="Pre-trains a tiny ELECTRA on the Python language"
@@ -185,17 +163,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Runs the demo.
-
-    Args:
-      args: parsed flags.
-
-    Returns:
-      The exit status: 0, or 128 and the signal's number.
-
-    Raises:
-      UserError: the output directory cannot be used.
-    """
+    """Runs the demo."""
     started = time.time()
     vocab_size = prepare(args.output_dir)
     from electra_tf.pretraining import runner  # TensorFlow only from here on

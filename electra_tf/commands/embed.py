@@ -34,14 +34,7 @@ _COLUMNS = {"text": ["text", "text_a", "sentence", 0]}
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values. A mistake ends the program with status 2.
-    """
+    """Reads the command line."""
     parser = flags.FrontDoorParser(
         prog=_PROG,
         usage="%(prog)s --model PATH [FILE ...] --output FILE.npy ...",
@@ -136,11 +129,7 @@ def _add_vector_flags(group: Any) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Embeds.
-
-    Args:
-      args: parsed flags.
-    """
+    """Embeds."""
     several = args.pooling in ("words", "none")
     stem, end = os.path.splitext(args.output)
     if end not in (".npy", ".npz") or (several and end != ".npz"):

@@ -25,14 +25,7 @@ HEADS = ("task", "encoder", "replaced_tokens", "fill_mask", "electric")
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values. A mistake ends the program with status 2.
-    """
+    """Reads the command line."""
     parser = flags.FrontDoorParser(
         prog=_PROG,
         usage="%(prog)s --model PATH --output_dir DIR [--head HEAD] ...\n"
@@ -142,15 +135,7 @@ def _add_output_flags(group: Any) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Exports, or checks a card.
-
-    Args:
-      args: parsed flags.
-
-    Raises:
-      UserError: the model cannot be exported so, the place is taken, or a
-        card does not say what is so.
-    """
+    """Exports, or checks a card."""
     if args.check is not None:
         _check(args.check)
         return

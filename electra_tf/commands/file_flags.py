@@ -17,11 +17,7 @@ SHOWN_LINES = 20
 
 
 def add_input_flags(parser: flags.FrontDoorParser) -> None:
-    """Adds the flags that say what to read, and how.
-
-    Args:
-      parser: gets them.
-    """
+    """Adds the flags that say what to read, and how."""
     group = parser.add_argument_group("what is read")
     group.add_argument(
         "inputs",
@@ -66,29 +62,14 @@ def add_input_flags(parser: flags.FrontDoorParser) -> None:
 
 
 def column(text: str) -> int | str:
-    """Returns a column's number, or its name.
-
-    Args:
-      text: as given on a command line.
-    """
+    """Returns a column's number, or its name."""
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
 def chosen_columns(
     text: str | None, known: Mapping[str, Sequence[int | str]]
 ) -> dict[str, Sequence[int | str]]:
-    """Reads --columns.
-
-    Args:
-      text: its value.
-      known: what each value's column is called by default.
-
-    Returns:
-      As `known`, with the given ones instead.
-
-    Raises:
-      UserError: a value that a question does not have.
-    """
+    """Reads --columns."""
     found = dict(known)
     for part in filter(None, (text or "").split(",")):
         name, equals, place = part.partition("=")
@@ -107,12 +88,7 @@ def chosen_columns(
 def make_sources(
     args: argparse.Namespace, columns: Mapping[str, Sequence[int | str]]
 ) -> list[Source]:
-    """Returns the files to read; none of them is opened.
-
-    Args:
-      args: parsed flags.
-      columns: see `Source`.
-    """
+    """Returns the files to read; none of them is opened."""
     key = None if args.id_column is None else column(args.id_column)
     return [
         Source(path, args.format, columns, key, args.header)
@@ -121,41 +97,20 @@ def make_sources(
 
 
 def check_inputs(args: argparse.Namespace) -> None:
-    """Raises for files that are not there, before a model is loaded.
-
-    Args:
-      args: parsed flags.
-
-    Raises:
-      UserError: naming the file.
-    """
+    """Raises for files that are not there, before a model is loaded."""
     for source in make_sources(args, {}):
         source.check()
 
 
 class BadLines:
-    """Names the first lines that cannot be used, and counts all.
-
-    Args:
-      strict: stop at the first.
-      say: prints a line.
-    """
+    """Names the first lines that cannot be used, and counts all."""
 
     def __init__(self, strict: bool, say: Callable[[str], None]) -> None:
         self._strict, self._say = strict, say
         self.count = 0
 
     def add(self, read: Read, found: str, expected: str) -> None:
-        """Takes a line that cannot be used.
-
-        Args:
-          read: where it is.
-          found: what stands there.
-          expected: what should.
-
-        Raises:
-          UserError: where the first one is to end it.
-        """
+        """Takes a line that cannot be used."""
         path = "standard input" if read.path == STDIN else read.path
         text = f"{path}:{read.line}: found {found}; expected {expected}"
         if self._strict:
@@ -170,12 +125,7 @@ class BadLines:
 def good_lines(
     sources: Sequence[Source], bad: BadLines
 ) -> Iterator[tuple[Read, Any]]:
-    """Yields the lines that could be read, with their values.
-
-    Args:
-      sources: read one after the other.
-      bad: gets the other lines.
-    """
+    """Yields the lines that could be read, with their values."""
     for source in sources:
         for read in source:
             if read.values is None:
@@ -185,12 +135,7 @@ def good_lines(
 
 
 def place_of(read: Read, several: bool) -> dict[str, Any]:
-    """Says where an answer's question stands: file, line, id.
-
-    Args:
-      read: the question.
-      several: whether there are several files, so that it is named.
-    """
+    """Says where an answer's question stands: file, line, id."""
     place: dict[str, Any] = {"file": read.path} if several else {}
     place["line"] = read.line
     return place if read.key is None else {**place, "id": read.key}
@@ -208,15 +153,7 @@ def summary(
     bad: int,
     sources: Sequence[Source],
 ) -> str:
-    """Returns the last line: how much, how long, what was left out.
-
-    Args:
-      what: was made, such as "answers".
-      progress: counted the rows.
-      seconds: it took.
-      bad: number of lines that could not be used.
-      sources: counted blank lines.
-    """
+    """Returns the last line: how much, how long, what was left out."""
     rows = progress.rows
     text = f"{rows:,} {what} in {seconds:.1f} s"
     if rows and seconds:

@@ -72,14 +72,7 @@ def parser() -> flags.FrontDoorParser:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Fills the masks of every text.
-
-    Args:
-      args: parsed flags.
-
-    Returns:
-      The exit status.
-    """
+    """Fills the masks of every text."""
     from electra_tf.inspection.fill_mask import MaskFiller
 
     texts = lines_of(args)

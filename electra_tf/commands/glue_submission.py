@@ -11,11 +11,7 @@ from configure.errors import UserError
 
 
 def make_parser() -> flags.FrontDoorParser:
-    """Describes the command line.
-
-    Returns:
-      The parser.
-    """
+    """Describes the command line."""
     parser = flags.FrontDoorParser(
         prog="python -m electra_tf.commands.glue_submission",
         usage="%(prog)s\n"
@@ -64,14 +60,7 @@ def make_parser() -> flags.FrontDoorParser:
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values. A mistake ends the program with status 2.
-    """
+    """Reads the command line."""
     parser = make_parser()
     args = parser.parse_args(list(argv[1:]))
     if args.trial is not None and args.trial < 1:
@@ -80,15 +69,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Writes the submission, and says what it holds and lacks.
-
-    Args:
-      args: parsed flags.
-
-    Raises:
-      UserError: files are missing or incomplete, or the zip file is there
-        already. Nothing has been written then.
-    """
+    """Writes the submission, and says what it holds and lacks."""
     from electra_tf.data import storage
     from electra_tf.finetuning import glue_submission
 

@@ -102,14 +102,7 @@ def parser() -> flags.FrontDoorParser:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Looks at every sentence.
-
-    Args:
-      args: parsed flags.
-
-    Returns:
-      The exit status.
-    """
+    """Looks at every sentence."""
     from electra_tf.inspection.glass import Choice, Glass
     from electra_tf.inspection.glass_page import page
     from electra_tf.inspection.glass_terminal import draw

@@ -19,11 +19,7 @@ from electra_tf.data import storage
 
 
 def add_model_flags(parser: flags.FrontDoorParser) -> None:
-    """Adds the flags that name a pre-trained model.
-
-    Args:
-      parser: the command's.
-    """
+    """Adds the flags that name a pre-trained model."""
     group = parser.add_argument_group("The model")
     flags.add_flag(
         group,
@@ -49,11 +45,7 @@ def add_model_flags(parser: flags.FrontDoorParser) -> None:
 
 
 def add_input_flags(parser: flags.FrontDoorParser) -> None:
-    """Adds --text and --input.
-
-    Args:
-      parser: the command's.
-    """
+    """Adds --text and --input."""
     group = parser.add_argument_group("The texts")
     flags.add_flag(
         group,
@@ -71,14 +63,7 @@ def add_input_flags(parser: flags.FrontDoorParser) -> None:
 
 
 def load_model(args: argparse.Namespace) -> Any:
-    """Loads the model that the flags name.
-
-    Args:
-      args: parsed flags of `add_model_flags`.
-
-    Returns:
-      A `PretrainedModel`.
-    """
+    """Loads the model that the flags name."""
     # TensorFlow only from here on.
     from electra_tf.pretraining.loading import load_pretrained
 
@@ -87,18 +72,7 @@ def load_model(args: argparse.Namespace) -> Any:
 
 
 def lines_of(args: argparse.Namespace) -> Iterator[str]:
-    """Returns the texts that the flags give.
-
-    Args:
-      args: parsed flags of `add_input_flags`.
-
-    Returns:
-      An iterator over them, without blank lines. Bytes that are not UTF-8 are
-      left out, as tokenizers do; their lines are counted on standard error.
-
-    Raises:
-      UserError: neither flag or both are given, or there is no such file.
-    """
+    """Returns the texts that the flags give."""
     if bool(args.text) == bool(args.input):
         raise UserError("Give the sentences by --text, or a file by --input.")
     if args.text:
@@ -108,11 +82,7 @@ def lines_of(args: argparse.Namespace) -> Iterator[str]:
 
 
 def check_readable(path: str) -> None:
-    """Raises a UserError unless a file is there.
-
-    Args:
-      path: of the file; "-" is standard input.
-    """
+    """Raises a UserError unless a file is there."""
     if path != "-" and not storage.exists(path):
         raise UserError(f"{path}: no such file.")
     if path != "-" and storage.is_directory(path):
@@ -121,9 +91,6 @@ def check_readable(path: str) -> None:
 
 class Reading:
     """How far a file has been read.
-
-    Args:
-      path: of the file; "-" is standard input, whose size nobody knows.
 
     Attributes:
       done: bytes read so far.
@@ -140,15 +107,7 @@ class Reading:
 
 
 def read_lines(path: str, reading: Reading | None = None) -> Iterator[str]:
-    """Reads lines of UTF-8 one by one.
-
-    Args:
-      path: of the file; "-" is standard input.
-      reading: is told how far it has come.
-
-    Yields:
-      The lines without their ends.
-    """
+    """Reads lines of UTF-8 one by one."""
     spoiled = 0
     opened = (
         contextlib.nullcontext(sys.stdin.buffer)

@@ -64,14 +64,7 @@ def plan_parser() -> flags.FrontDoorParser:
 def parse_plan_args(argv: Sequence[str]) -> Parsed:
     """Turns a command line into a config and the plan's own flags.
 
-    Args:
-      argv: the program's name, then its arguments.
-
-    Returns:
-      The resolved config, and the parsed flags.
-
     Raises:
-      UserError: a value that cannot be.
       SystemExit: a flag that does not exist or a missing one (status 2), or
         a request to print something (status 0).
     """

@@ -34,14 +34,7 @@ counted and left out.
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values. A mistake ends the program with status 2.
-    """
+    """Reads the command line."""
     parser = flags.FrontDoorParser(
         prog=_PROG,
         usage="%(prog)s --model DIR [FILE ...] [--output FILE] ...",
@@ -127,11 +120,7 @@ def _add_output_flags(group: Any) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Predicts; 0 unless nothing could be answered.
-
-    Args:
-      args: parsed flags.
-    """
+    """Predicts; 0 unless nothing could be answered."""
     # Before TensorFlow, which takes seconds.
     file_flags.check_inputs(args)
     writer.check_free(args.output, args.overwrite)

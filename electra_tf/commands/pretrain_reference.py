@@ -27,15 +27,7 @@ FIRST, SECOND = "reference_short", "reference"
 
 
 def build(reference: str, config: PretrainingConfig) -> None:
-    """Builds vocabulary and records; 2% of the documents are held out.
-
-    Args:
-      reference: directory with `data/pretrain_corpus`.
-      config: of the phase; says where they go, and their length.
-
-    Raises:
-      UserError: if the corpus is not there.
-    """
+    """Builds vocabulary and records; 2% of the documents are held out."""
     corpus = os.path.join(reference, "data", "pretrain_corpus")
     if not os.path.isdir(corpus):
         raise UserError(
@@ -72,17 +64,7 @@ def build(reference: str, config: PretrainingConfig) -> None:
 def phase(
     data_dir: str, preset: str, model_name: str, **hparams: Any
 ) -> PretrainingConfig:
-    """The configuration of one phase.
-
-    Args:
-      data_dir: where everything goes.
-      preset: its hparams.
-      model_name: of the model's directory.
-      **hparams: what is not in the preset.
-
-    Returns:
-      The configuration, with records of its own.
-    """
+    """The configuration of one phase."""
     length = PretrainingConfig.create("", "", preset=preset).max_seq_length
     records = os.path.join(data_dir, f"pretrain_tfrecords_{length}")
     return PretrainingConfig.create(
@@ -96,13 +78,7 @@ def phase(
 
 
 def lengthen(trained: str, output: str, positions: int) -> None:
-    """Gives the first phase's model room for the second's sequences.
-
-    Args:
-      trained: its directory.
-      output: prefix of the checkpoint to write; left alone if it is there.
-      positions: rows of the new position table.
-    """
+    """Gives the first phase's model room for the second's sequences."""
     from electra_tf.checkpoints.formats import open_weights
     from electra_tf.checkpoints.tf2 import write_native
     from electra_tf.checkpoints.weights import (
@@ -116,14 +92,7 @@ def lengthen(trained: str, output: str, positions: int) -> None:
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values.
-    """
+    """Reads the command line."""
     parser = flags.FrontDoorParser(
         prog="python -m electra_tf.commands.pretrain_reference",
         description="Recreates the longer pre-training run of"
@@ -144,17 +113,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Builds and trains.
-
-    Args:
-      args: parsed flags.
-
-    Returns:
-      The exit status: 0, or 128 and the signal's number.
-
-    Raises:
-      UserError: the reference corpus is missing, or the run cannot continue.
-    """
+    """Builds and trains."""
     reference = os.environ.get("ELECTRA_TF_REFERENCE", "../shared")
     short = PretrainingConfig.create("", "", preset=FIRST)
     first = phase(

@@ -13,17 +13,7 @@ _PROG = "python -m electra_tf.commands.run_glue"
 
 
 def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
-    """Reads the command line: that of `run_finetuning.py`.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The hparams for all tasks, and the flags' values.
-
-    Raises:
-      UserError: a value that cannot be.
-    """
+    """Reads the command line: that of `run_finetuning.py`."""
     parser = finetuning_flags.finetuning_parser(_PROG)
     parser.usage = (
         f"{_PROG}\n"
@@ -44,11 +34,7 @@ def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
 
 
 def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
-    """Runs; 1 where a task failed, 128 + the signal's number if stopped.
-
-    Args:
-      parsed: what `parse_flags` returned.
-    """
+    """Runs; 1 where a task failed, 128 + the signal's number if stopped."""
     # After the flags: --help and --print_config need no TensorFlow.
     from electra_tf.finetuning import glue_suite
 

@@ -151,9 +151,6 @@ class ScoreProgress:
     """Counts texts and tokens as they go by.
 
     Args:
-      stream: where lines go.
-      method: name of the score.
-      reading: knows which share of the file was read.
       clock: seconds, increasing.
     """
 
@@ -229,14 +226,7 @@ if TYPE_CHECKING:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Scores every text, re-ranks if asked to.
-
-    Args:
-      args: parsed flags.
-
-    Returns:
-      The exit status.
-    """
+    """Scores every text, re-ranks if asked to."""
     # TensorFlow only from here on.
     from electra_tf.inspection import nbest_files, reranking, scorers
 

@@ -25,14 +25,7 @@ _LIMITS = (
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line.
-
-    Args:
-      argv: program name and flags.
-
-    Returns:
-      The flags' values. A mistake ends the program with status 2.
-    """
+    """Reads the command line."""
     parser = flags.FrontDoorParser(
         prog=_PROG,
         usage="%(prog)s DIR [--port 8501] ...",
@@ -91,11 +84,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Serves until it is told to stop.
-
-    Args:
-      args: parsed flags.
-    """
+    """Serves until it is told to stop."""
     import asyncio
 
     from electra_tf.serving.application import ModelServer

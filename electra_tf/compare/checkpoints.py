@@ -78,22 +78,7 @@ class Outcome:
 def compare_on_text(
     a: Weights, b: Weights, request: Request, shapes_agree: bool = True
 ) -> Outcome:
-    """Builds a model of each, one at a time, and runs both on the same text.
-
-    Args:
-      a: a checkpoint.
-      b: another.
-      request: the text, and what is known of the models.
-      shapes_agree: whether variables of one name have one shape. Where they
-        have not, a checkpoint that makes no model is a finding, not an error.
-
-    Returns:
-      What was found.
-
-    Raises:
-      UserError: if the vocabulary, the text or the hparams cannot be used, or
-        a position table is shorter than the length asked for.
-    """
+    """Builds a model of each, one at a time, and runs both on the same text."""
     try:
         hparams = _both_hparams(a, b, request.hparams)
     except UserError as error:
@@ -121,19 +106,7 @@ def compare_on_text(
 
 
 def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
-    """Compares one checkpoint with recorded outputs.
-
-    Args:
-      a: the checkpoint.
-      path: of the recording, an `.npz` file.
-      request: what is known of the model; its text is not used.
-
-    Returns:
-      What was found; A is the model, B the recording.
-
-    Raises:
-      UserError: if the recording cannot be used or is of another model.
-    """
+    """Compares one checkpoint with recorded outputs."""
     recording = read_recording(path)
     # What is recorded with the outputs describes the whole model.
     stated = dict(recording.hparams) or model_hparams(a)

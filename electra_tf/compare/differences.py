@@ -104,10 +104,6 @@ class RunningDifference:
 
         Args:
           a: numbers, any shape and dtype.
-          b: same shape.
-
-        Raises:
-          ValueError: if the shapes differ.
         """
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape:
@@ -149,10 +145,6 @@ def difference(a: np.ndarray, b: np.ndarray) -> Difference:
 
     Args:
       a: numbers, any shape and dtype.
-      b: same shape.
-
-    Returns:
-      Their difference.
     """
     running = RunningDifference()
     running.add(a, b)
@@ -220,19 +212,7 @@ class TensorDifference:
 def compare_tensors(
     a: NamedTensors, b: NamedTensors, names: Iterable[str]
 ) -> Iterator[TensorDifference]:
-    """Compares tensors of the same name, holding one pair at a time.
-
-    Args:
-      a: a checkpoint.
-      b: another.
-      names: what to compare; each is in `a`, in `b` or in both.
-
-    Yields:
-      A `TensorDifference` for every name.
-
-    Raises:
-      UserError: if a file cannot be read.
-    """
+    """Compares tensors of the same name, holding one pair at a time."""
     for name in names:
         in_a, in_b = a.specs.get(name), b.specs.get(name)
         found = None

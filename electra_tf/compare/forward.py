@@ -48,14 +48,7 @@ class ForwardDifference:
         }
 
     def problems(self, tolerance: float) -> list[str]:
-        """Names what is further apart than the tolerance.
-
-        Args:
-          tolerance: relative to max(1, max|b|).
-
-        Returns:
-          One short text for each.
-        """
+        """Names what is further apart than the tolerance."""
         found = [
             f"{network} layer {number}: {size.text}"
             for network, sizes in self.layers.items()
@@ -124,9 +117,7 @@ class ForwardCollector:
         """Adds the outputs of a network's layers.
 
         Args:
-          network: its name.
           a: float [layers, tokens, H].
-          b: the same; where it has other sizes, nothing is compared.
         """
         if a.shape[::2] != b.shape[::2]:
             self.not_compared[f"{network} layers"] = (
@@ -164,15 +155,7 @@ class ForwardCollector:
         inputs: Mapping[str, int],
         losses: Mapping[str, tuple[float, float]],
     ) -> ForwardDifference:
-        """Returns what was collected.
-
-        Args:
-          inputs: counts of what the models were given.
-          losses: (A, B) by name.
-
-        Returns:
-          The differences.
-        """
+        """Returns what was collected."""
         pairs = {
             kind: {name: (c[0], c[1]) for name, c in counts.items()}
             for kind, counts in self._counts.items()

@@ -31,18 +31,8 @@ def features_from_lines(
 ) -> Features:
     """Makes examples of text, as pre-training does.
 
-    Args:
-      lines: sentences; an empty one ends a document.
-      tokenizer: with the models' vocabulary.
-      length: L, wordpieces per example.
-      count: examples at most; text beyond them is not read.
-      seed: of the lengths and divisions that are drawn.
-
     Returns:
       int32 [B, L] `input_ids`, `input_mask` and `segment_ids`.
-
-    Raises:
-      UserError: if there is no text.
     """
     builder = ExampleBuilder(length, random.Random(seed), split_long_lines=True)
     examples: list[Segments] = []
@@ -79,20 +69,7 @@ def _row(
 def features_from_records(
     patterns: str, count: int, vocab_size: int, max_length: int
 ) -> Features:
-    """Takes the first examples of pre-training records.
-
-    Args:
-      patterns: glob patterns of the files, separated by commas.
-      count: examples at most.
-      vocab_size: V; token ids must be below.
-      max_length: rows of the models' position tables.
-
-    Returns:
-      As `features_from_lines`; L is the records'.
-
-    Raises:
-      UserError: if no file matches, or it holds something else.
-    """
+    """Takes the first examples of pre-training records."""
     rows: list[dict[str, list[int]]] = []
     paths = [
         path
@@ -149,12 +126,6 @@ def check_features(
 
     Args:
       features: int32 [B, L] each.
-      where: what to call them.
-      vocab_size: V.
-      max_length: rows of the position table.
-
-    Raises:
-      UserError: if an id or the length is too large.
     """
     ids = features["input_ids"]
     if ids.min() < 0 or ids.max() >= vocab_size:

@@ -50,12 +50,7 @@ def run_first(
     """Runs the model that masks and samples.
 
     Args:
-      loaded: A.
       features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
-      seed: of all draws.
-
-    Returns:
-      Its outputs, batch by batch.
     """
     return [
         _run(loaded, batch, None, None, tf.constant([seed, i], tf.int32))
@@ -66,16 +61,7 @@ def run_first(
 def compare_second(
     loaded: LoadedModel, runs: list[BatchRun], absent: Mapping[str, str]
 ) -> ForwardDifference:
-    """Runs the other model on the same inputs and compares as it goes.
-
-    Args:
-      loaded: B.
-      runs: A's; each is let go once compared.
-      absent: `absent_parts` of A.
-
-    Returns:
-      The differences.
-    """
+    """Runs the other model on the same inputs and compares as it goes."""
     collector = ForwardCollector()
     collector.not_compared |= absent_parts(loaded) | dict(absent)
     sums: dict[str, np.ndarray] = {}
@@ -99,14 +85,7 @@ def compare_second(
 
 
 def absent_parts(loaded: LoadedModel) -> dict[str, str]:
-    """Names the outputs that a model cannot give, and why.
-
-    Args:
-      loaded: the model.
-
-    Returns:
-      Reasons by the names of a `ForwardDifference`.
-    """
+    """Names the outputs that a model cannot give, and why."""
     reasons = {
         "generator layers": loaded.lack_of_generator(False),
         MASKED_LM_LOGITS: loaded.lack_of_generator(True),
@@ -122,8 +101,6 @@ def network_layers(
     """Takes the layers of a model's complete networks, without padding.
 
     Args:
-      loaded: the model.
-      outputs: what its `compute` returned.
       real: bool [B, L], the positions that are no padding.
 
     Returns:
@@ -222,10 +199,8 @@ def add_logits(
     """Adds logits and the decisions that follow from them.
 
     Args:
-      collector: where to.
       name: one of the two logits.
       a: float32 [predictions, V], or [tokens].
-      b: the same.
     """
     collector.add_output(name, a, b)
     if name == MASKED_LM_LOGITS:

@@ -30,13 +30,7 @@ def draw_layer_differences(
     """Draws the differences of every layer and of the logits.
 
     Args:
-      path: of the PNG; replaced if it exists.
       forward: of two models; has layers or logits.
-      tolerance: drawn as a line.
-      title: above the picture.
-
-    Returns:
-      The path.
     """
     layers, outputs = forward.layers, forward.logits
     figure = Figure(figsize=(8.0, 4.6))

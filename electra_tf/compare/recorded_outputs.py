@@ -39,17 +39,6 @@ def compare_with_recording(
 ) -> ForwardDifference:
     """Runs a model on recorded inputs and compares its outputs.
 
-    Args:
-      loaded: the model, A; the recording is B.
-      recording: what to compare with.
-
-    Returns:
-      The differences. Where `input_mask` is 0 nothing is compared: there the
-      right-to-left tower's numbers are noise.
-
-    Raises:
-      UserError: if the inputs do not fit the model.
-
     Source: google-research/electra, run_pretraining.py, whose outputs these
       names stand for.
     """

@@ -75,17 +75,7 @@ class Recording:
 
 
 def read_recording(path: str) -> Recording:
-    """Reads a recorded forward pass; nothing in it is unpickled.
-
-    Args:
-      path: of the `.npz`.
-
-    Returns:
-      The recording.
-
-    Raises:
-      UserError: if it cannot be read, or lacks the inputs or any output.
-    """
+    """Reads a recorded forward pass; nothing in it is unpickled."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -147,16 +137,7 @@ def _check(recording: Recording) -> None:
 def check_inputs(
     recording: Recording, vocab_size: int, max_length: int
 ) -> None:
-    """Refuses recorded inputs that a model has no tables for.
-
-    Args:
-      recording: the recording.
-      vocab_size: V.
-      max_length: rows of the position table.
-
-    Raises:
-      UserError: if an id, a position or the length is too large.
-    """
+    """Refuses recorded inputs that a model has no tables for."""
     arrays = recording.arrays
     length = arrays["input_ids"].shape[1]
     if length > max_length:

@@ -15,14 +15,7 @@ _NAME_WIDTH = 46
 
 
 def worst_first(found: Iterable[TensorDifference]) -> list[TensorDifference]:
-    """Sorts tensors: what one side lacks, then by difference.
-
-    Args:
-      found: one for each name.
-
-    Returns:
-      The same.
-    """
+    """Sorts tensors: what one side lacks, then by difference."""
 
     def key(row: TensorDifference) -> float:
         return -math.inf if row.problem else -row.difference.scaled
@@ -33,15 +26,7 @@ def worst_first(found: Iterable[TensorDifference]) -> list[TensorDifference]:
 def variables_table(
     found: Sequence[TensorDifference], tolerance: float
 ) -> list[str]:
-    """Describes variables: how many, and the worst of them.
-
-    Args:
-      found: one for each name, the worst first.
-      tolerance: relative to max(1, max|b|).
-
-    Returns:
-      Lines.
-    """
+    """Describes variables: how many, and the worst of them."""
     compared = [row for row in found if row.difference is not None]
     exact = sum(row.difference.is_exact for row in compared)
     near = sum(row.agrees(tolerance) for row in compared)
@@ -70,14 +55,7 @@ def variables_table(
 
 
 def absences(found: Iterable[TensorDifference]) -> list[str]:
-    """Describes what is missing or of another shape, whole scopes at once.
-
-    Args:
-      found: tensors; those that were compared do not count.
-
-    Returns:
-      Texts.
-    """
+    """Describes what is missing or of another shape, whole scopes at once."""
     groups: dict[tuple[str, str], list[str]] = {}
     for row in found:
         if row.problem is not None:
@@ -120,14 +98,7 @@ def _ratio(value: float | None) -> str:
 
 
 def forward_table(found: ForwardDifference) -> list[str]:
-    """Describes outputs: networks, logits, decisions and losses.
-
-    Args:
-      found: the differences.
-
-    Returns:
-      Lines.
-    """
+    """Describes outputs: networks, logits, decisions and losses."""
     inputs = found.inputs
     if not found.layers and not found.outputs:
         return ["Outputs: none that both have"]
@@ -165,14 +136,7 @@ def _output_row(name: str, found: Difference) -> str:
 
 
 def not_compared_table(reasons: dict[str, str]) -> list[str]:
-    """Lists what was left out, and why.
-
-    Args:
-      reasons: by name.
-
-    Returns:
-      Lines; things left out for one reason share one.
-    """
+    """Lists what was left out, and why."""
     by_reason: dict[str, list[str]] = {}
     for name, why in reasons.items():
         by_reason.setdefault(why, []).append(name)
@@ -185,16 +149,7 @@ def not_compared_table(reasons: dict[str, str]) -> list[str]:
 def optimizer_table(
     found: Sequence[TensorDifference], step_name: str, decides: bool
 ) -> list[str]:
-    """Describes Adam slots and step.
-
-    Args:
-      found: one for each name, the worst first.
-      step_name: which of them is the step.
-      decides: whether they count.
-
-    Returns:
-      Lines.
-    """
+    """Describes Adam slots and step."""
     slots = [row for row in found if row.name != step_name]
     compared = [row for row in slots if row.difference]
     text = f"{len(compared)} slots compared"
@@ -212,16 +167,7 @@ def optimizer_table(
 
 
 def verdict(problems: Sequence[str], is_partial: bool, tolerance: float) -> str:
-    """Says in a line whether two models agree.
-
-    Args:
-      problems: what differs, the most telling first.
-      is_partial: whether something was not compared.
-      tolerance: by which.
-
-    Returns:
-      The line.
-    """
+    """Says in a line whether two models agree."""
     if not problems:
         limit = ", as far as compared" if is_partial else ""
         return f"AGREE within {tolerance:g}{limit}"
@@ -232,13 +178,5 @@ def verdict(problems: Sequence[str], is_partial: bool, tolerance: float) -> str:
 
 
 def shortened(text: str, room: int) -> str:
-    """Keeps the end of a text that is too long.
-
-    Args:
-      text: a name or path.
-      room: characters at most.
-
-    Returns:
-      The text.
-    """
+    """Keeps the end of a text that is too long."""
     return text if len(text) <= room else "..." + text[3 - room :]

@@ -23,16 +23,7 @@ CORPUS_NOTE = (
 def make_parser(
     description: str, usage: str, epilog: str = ""
 ) -> FrontDoorParser:
-    """A parser for a program that builds records.
-
-    Args:
-      description: the first lines of `--help`.
-      usage: the flags to show in the usage line.
-      epilog: the last lines of `--help`.
-
-    Returns:
-      The parser, without flags.
-    """
+    """A parser for a program that builds records."""
     return FrontDoorParser(
         description=description,
         usage=f"%(prog)s {usage} [flags]",
@@ -43,15 +34,7 @@ def make_parser(
 def add_default_flag(
     group: Any, name: str, help: str, default: Any, **settings: Any
 ) -> None:
-    """Adds a flag whose help says its default.
-
-    Args:
-      group: parser or argument group.
-      name: with underscores, without the leading dashes.
-      help: one line on what it is for.
-      default: the value when the flag is absent.
-      **settings: as for `argparse.ArgumentParser.add_argument`.
-    """
+    """Adds a flag whose help says its default."""
     settings.setdefault("metavar", "VALUE")
     shown = f"{help} (default: {default})" if default != "" else help
     add_flag(group, name, help=shown, default=default, **settings)
@@ -146,17 +129,7 @@ def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
 def options_from(
     args: argparse.Namespace, corpus: Corpus, vocab_file: str, output_dir: str
 ) -> BuildOptions:
-    """Collects parsed flags.
-
-    Args:
-      args: with the flags of `add_example_flags` and `add_extension_flags`.
-      corpus: what to read.
-      vocab_file: path.
-      output_dir: path.
-
-    Returns:
-      The options of a build.
-    """
+    """Collects parsed flags."""
     return BuildOptions(
         corpus=corpus,
         vocab_file=vocab_file,

@@ -85,18 +85,9 @@ def read_pieces(
     r"""Cuts the lines of one text into documents.
 
     Args:
-      raw_lines: lines that end in "\n" (nothing else separates lines).
-      name: of the file, for the report.
-      start: byte offset of the first line.
-      blanks_separate_docs: whether a blank line ends a document; otherwise
-        blank lines are left out and the text is one document.
       report: told about undecodable bytes and bytes read.
-      prefix: put before the position of each document.
       count_units: whether the bytes are units of the source's size; the
         report is then told of them at the end of each document.
-
-    Yields:
-      Pieces in order. Nothing for a text without any line.
     """
     position = start
     document = ""
@@ -155,18 +146,7 @@ def read_members(
     """Reads the text files of an archive.
 
     Args:
-      name: of the archive, for the report.
-      path: where it is.
-      blanks_separate_docs: see `corpora`.
       report: told about undecodable bytes and progress.
-      shuffle: if given, members come in an order drawn from it.
-
-    Yields:
-      Pieces of documents.
-
-    Raises:
-      UserError: for a damaged archive, and for members that a safe one would
-        not have: links, devices, absolute paths or paths with "..".
 
     Source: build_openwebtext_pretraining_dataset.py, write_examples.
     Differs: nothing is extracted; members are sorted by name before they are
@@ -268,19 +248,7 @@ def _builder(name: str, data_dir: str):
 
 
 def count_examples(name: str, split: str, data_dir: str) -> int:
-    """Downloads and prepares a data set if need be.
-
-    Args:
-      name: such as "wikipedia/20230601.en" or "lm1b".
-      split: such as "train" or "train[:10%]".
-      data_dir: where TFDS keeps its data; empty for its default.
-
-    Returns:
-      The number of examples of the split.
-
-    Raises:
-      UserError: for an unknown name or split, or if preparing fails.
-    """
+    """Downloads and prepares a data set if need be."""
     builder = _builder(name, data_dir)
     try:
         builder.download_and_prepare()
@@ -308,18 +276,7 @@ def read_examples(
     """Reads a range of a split in its stored order.
 
     Args:
-      source: `corpora.Source` whose `start` and `end` count examples.
-      split: the split that the range is of.
-      data_dir: see `count_examples`.
-      text_field: feature with the text; "a/b" reaches into nested ones.
-      blanks_separate_docs: see `corpora`.
       report: told about undecodable bytes and progress.
-
-    Yields:
-      Pieces of documents; each example is at least one document.
-
-    Raises:
-      UserError: if there is no such text feature.
     """
     tfds = _tfds()
     builder = _builder(source.path, data_dir)
@@ -429,16 +386,6 @@ class Listing(NamedTuple):
 def list_sources(corpus: Corpus) -> Listing:
     """Finds the files of a corpus.
 
-    Args:
-      corpus: what to read.
-
-    Returns:
-      All files sorted by name. Directories within are not entered but named,
-      for the caller to report (the original stops at them with an error).
-
-    Raises:
-      UserError: if the corpus is missing, empty or of an unknown format.
-
     Source: build_pretraining_dataset.py, write_examples (sorted listing).
     Differs: names of a known ending are not read as plain text; see
       `--corpus_format=text`.
@@ -509,17 +456,7 @@ def _kind(name: str, corpus_format: str) -> str:
 
 
 def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
-    """Splits a file at document boundaries so that several workers share it.
-
-    Args:
-      source: a whole file.
-      corpus: how it is cut into documents.
-      count: how many parts to aim for.
-
-    Returns:
-      At most `count` ranges that together are the file; the file itself if it
-      is compressed or is one document.
-    """
+    """Splits a file at document boundaries so that several workers share it."""
     one_document = source.kind == "text" and not corpus.blanks_separate_docs
     if count <= 1 or one_document or not source.is_splittable:
         return [source]
@@ -558,17 +495,7 @@ def read_documents(
     """Reads a source, document after document.
 
     Args:
-      source: what to read.
-      corpus: how it is cut into documents.
       report: told about undecodable bytes and progress.
-      shuffle: if given, members of an archive come in an order drawn from it,
-        as in the original; the archive is then held in memory.
-
-    Yields:
-      Pieces of documents, in order; a document's last piece says so.
-
-    Raises:
-      UserError: for files that cannot be read as what they should be.
 
     Source: build_pretraining_dataset.py, ExampleWriter.write_examples;
       build_openwebtext_pretraining_dataset.py, write_examples.

@@ -65,18 +65,7 @@ class _Progress:
 def run_jobs(
     options: BuildOptions, jobs: list[Job], on_done: OnDone, say: WorkerPoolSay
 ) -> None:
-    """Runs jobs, on worker processes if there is more than one.
-
-    Args:
-      options: of the build.
-      jobs: what is left to do.
-      on_done: called here with each finished job and its report.
-      say: takes lines of progress.
-
-    Raises:
-      UserError: of a worker, or because one was killed. Jobs that were
-        reported as done stay done.
-    """
+    """Runs jobs, on worker processes if there is more than one."""
     tokenizer = FullTokenizer(
         options.vocab_file, options.do_lower_case, options.strip_accents
     )
@@ -179,10 +168,6 @@ _NAMES_SHOWN = 5
 def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
     """Warnings that need no reading.
 
-    Args:
-      options: of the build.
-      listing: the files of the corpus.
-
     Returns:
       Lines to show; empty if all is well.
     """
@@ -210,15 +195,7 @@ def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
 
 
 def summary(manifest: dict[str, Any], seconds: float = 0.0) -> list[str]:
-    """The closing report.
-
-    Args:
-      manifest: of a complete build.
-      seconds: how long this run took; 0 leaves it out.
-
-    Returns:
-      Lines to show.
-    """
+    """The closing report."""
     counts, settings = manifest["counts"], manifest["settings"]
     tokens = max(1, counts["tokens"])
     length = settings["max_seq_length"]
@@ -318,17 +295,6 @@ def build_records(options: BuildOptions, say: Say = print) -> dict[str, Any]:
     """Builds the pre-training records of a corpus.
 
     Running it again after an interruption does what is left to do.
-
-    Args:
-      options: what to build.
-      say: takes lines of progress and the closing report.
-
-    Returns:
-      The manifest, as written to `manifest.json`.
-
-    Raises:
-      UserError: for anything the user can put right: options, corpus,
-        vocabulary, output directory.
 
     Source: build_pretraining_dataset.py, main.
     Differs: never wipes the output directory; see BuildOptions.overwrite.
@@ -442,18 +408,7 @@ def _num_jobs(options: BuildOptions, sources: list[corpora.Source]) -> int:
 def plan_jobs(
     options: BuildOptions, sources: list[corpora.Source], num_jobs: int
 ) -> list[Job]:
-    """Cuts a build into jobs.
-
-    Args:
-      options: of the build.
-      sources: all files, sorted by name.
-      num_jobs: how many jobs.
-
-    Returns:
-      The jobs. With draws=stream job j has every num_jobs-th file beginning
-      with the j-th, as in the original. With draws=document files are also
-      split at document boundaries and the parts dealt out in turn.
-    """
+    """Cuts a build into jobs."""
     if options.draws == "stream" and options.corpus.corpus_format != "tfds":
         parts = sources
     else:

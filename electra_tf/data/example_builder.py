@@ -40,12 +40,6 @@ class ExampleBuilder:
 
         Args:
           max_length: tokens per example, [CLS] and [SEP] included, at least 5.
-          random_stream: where random numbers are drawn from.
-          split_long_lines: continue what does not fit in the next example
-            rather than drop it as the original does.
-
-        Raises:
-          ValueError: if `max_length` is below 5.
         """
         if max_length < MIN_SEQUENCE_LENGTH:
             raise ValueError(
@@ -64,9 +58,6 @@ class ExampleBuilder:
     def restart(self, random_stream: random.Random) -> None:
         """Forgets the drawn target length and takes a new random stream.
 
-        Args:
-          random_stream: used from now on.
-
         Raises:
           RuntimeError: if sentences are waiting; call `flush` first.
         """
@@ -76,15 +67,7 @@ class ExampleBuilder:
         self._target_length = self._max_length
 
     def add(self, sentence: list[int]) -> list[Segments]:
-        """Adds a sentence.
-
-        Args:
-          sentence: token ids of one line, without special tokens.
-
-        Returns:
-          The finished examples as (first segment, second segment): none or
-          one; more only when long lines are split.
-        """
+        """Adds a sentence."""
         if not sentence:  # Changes neither a segment nor a draw.
             return []
         self.tokens_in += len(sentence)

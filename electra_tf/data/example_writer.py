@@ -54,17 +54,7 @@ def new_manifest(
     corpus_files: list[tuple[str, int]],
     num_jobs: int,
 ) -> dict[str, Any]:
-    """A manifest before any job is done.
-
-    Args:
-      settings: everything that decides what the records hold.
-      vocabulary: its `hash` and `size`.
-      corpus_files: names and sizes, sorted.
-      num_jobs: how many jobs the build is cut into.
-
-    Returns:
-      The manifest, ready for JSON.
-    """
+    """A manifest before any job is done."""
     names = json.dumps(corpus_files).encode()
     return {
         "format": _FORMAT,
@@ -87,14 +77,8 @@ def new_manifest(
 def load_manifest(directory: str) -> dict[str, Any] | None:
     """Reads a directory's manifest.
 
-    Args:
-      directory: where the records are.
-
     Returns:
       The manifest, or None if there is none.
-
-    Raises:
-      UserError: if it is not readable as one.
     """
     path = os.path.join(directory, MANIFEST_NAME)
     if not storage.exists(path):
@@ -129,10 +113,6 @@ def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
 
 def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     """Names what differs between two manifests' questions, not answers.
-
-    Args:
-      found: the manifest of the directory.
-      wanted: the manifest that a new build would begin with.
 
     Returns:
       Lines such as "seed: built with 1, asked for 2"; empty if the build may
@@ -188,14 +168,7 @@ class ShardSet:
     def __init__(
         self, directory: str, prefix: str, indices: list[int], count: int
     ):
-        """Creates the files.
-
-        Args:
-          directory: where.
-          prefix: such as "pretrain_data".
-          indices: which of the `count` shards belong to this set.
-          count: number of shards of all sets together.
-        """
+        """Creates the files."""
         self.num_records = 0
         self._directory = directory
         self._names = [shard_name(prefix, i, count) for i in indices]
@@ -370,13 +343,7 @@ class ExampleWriter:
     def __init__(
         self, options: BuildOptions, job: Job, tokenizer: FullTokenizer
     ):
-        """Opens the job's shards.
-
-        Args:
-          options: of the build.
-          job: of which this writer does one.
-          tokenizer: made from the options' vocabulary and settings.
-        """
+        """Opens the job's shards."""
         self.random = random.Random(options.seed + job.index)
         self.reading = ReadingReport()
         self._options = options
@@ -417,12 +384,7 @@ class ExampleWriter:
         return self._training.shards.num_records
 
     def write(self, source: corpora.Source, on_piece: Callable = int) -> None:
-        """Builds and writes the examples of one source.
-
-        Args:
-          source: what to read.
-          on_piece: called, without arguments, now and then.
-        """
+        """Builds and writes the examples of one source."""
         by_document = self._options.draws == "document"
         shuffle = None if by_document else self.random
         self.reading.units_read = 0
@@ -481,11 +443,7 @@ class ExampleWriter:
             channel.shards.write(self._encoder.encode(first, second))
 
     def finish(self) -> JobReport:
-        """Closes the shards and gives them their names.
-
-        Returns:
-          The report of the job.
-        """
+        """Closes the shards and gives them their names."""
         channels = [self._training]
         if self._held_out is not None:
             channels.append(self._held_out)
@@ -522,18 +480,6 @@ def run_job(
     on_progress: Callable[[float, int], None],
 ) -> JobReport:
     """Does one job from start to end.
-
-    Args:
-      options: of the build.
-      job: the job.
-      tokenizer: as for ExampleWriter.
-      on_progress: called with the share done and the number of examples.
-
-    Returns:
-      What was done.
-
-    Raises:
-      UserError: if a source is unreadable or a record file not writable.
 
     Source: build_pretraining_dataset.py, write_examples.
     """

@@ -14,7 +14,6 @@ class FeatureSpec:
     """One input of a model.
 
     Args:
-      name: the feature's name.
       shape: its shape without the batch axis; [] is a scalar.
       default_value_fn: from shape to the values where an example has none
         (another task's example, a padding row); zeros when None.
@@ -60,9 +59,6 @@ class FeatureSpec:
 def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
     """Returns the inputs that every task has.
 
-    Args:
-      max_seq_length: wordpieces per example (L).
-
     Source: google-research/electra, finetune/feature_spec.py,
       get_shared_feature_specs.
     """
@@ -78,16 +74,6 @@ def encode_example(
     specs: Sequence[FeatureSpec], values: Mapping[str, Any]
 ) -> tf.train.Example:
     """Makes a tf.Example of an example's features.
-
-    Args:
-      specs: every feature of the record.
-      values: the example's own; the others get their defaults.
-
-    Returns:
-      The tf.Example.
-
-    Raises:
-      ValueError: a value of no spec, or of the wrong size.
 
     Source: google-research/electra, finetune/preprocessing.py,
       _make_tf_example.
@@ -121,7 +107,6 @@ def decode_example(
     """Reads one serialized tf.Example, or a batch of them.
 
     Args:
-      specs: every feature of the record.
       record: string scalar, or string [B].
 
     Returns:

@@ -35,20 +35,8 @@ def build_dataset(
     on exactly where it stopped. A checkpoint holds the shuffle buffer and
     the prefetched batches.
 
-    Args:
-      config: a PretrainingConfig; read are `pretrain_tfrecords`,
-        `eval_tfrecords`, `max_seq_length`, `shuffle_buffer_size`, `seed`,
-        `deterministic_input`.
-      batch_size: B, of this shard.
-      training: whether for training.
-      input_shard: index and number of readers (hosts) that share the records;
-        each file goes to one of them, or each record if files are too few.
-
     Returns:
       Dataset of dicts `input_ids`, `input_mask`, `segment_ids`, int32 [B, L].
-
-    Raises:
-      UserError: if no file matches.
 
     Source: pretrain/pretrain_data.py, get_input_fn.
     Differs: seeded and resumable by default (the original reads in whatever

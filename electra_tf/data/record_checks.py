@@ -43,20 +43,7 @@ class RecordFiles(NamedTuple):
 
 
 def find_record_files(config: Any, training: bool) -> RecordFiles:
-    """Finds the record files of a run.
-
-    Args:
-      config: a PretrainingConfig; read are `pretrain_tfrecords` and
-        `eval_tfrecords`, comma-separated glob patterns.
-      training: False looks for held-out records first and falls back to the
-        training records, which is what the original evaluates on.
-
-    Returns:
-      The files.
-
-    Raises:
-      UserError: if nothing matches, or all that matches is empty.
-    """
+    """Finds the record files of a run."""
     if not training:
         pattern = getattr(config, "eval_tfrecords", None)
         if not pattern:
@@ -110,20 +97,7 @@ def _filled(paths: list[str]) -> list[str]:
 
 
 def check_records(config: Any, training: bool) -> list[str]:
-    """Compares the records with what a run expects of them.
-
-    Args:
-      config: a PretrainingConfig; read are also `max_seq_length`,
-        `vocab_file`, `vocab_size` and `do_lower_case`.
-      training: as for `find_record_files`.
-
-    Returns:
-      Warnings, also logged.
-
-    Raises:
-      UserError: if there are no records, a build is unfinished, files are
-        cut short, or length or vocabulary are others than the run's.
-    """
+    """Compares the records with what a run expects of them."""
     found = find_record_files(config, training)
     warnings = []
     if not training and not found.held_out:
@@ -299,18 +273,7 @@ class ExampleCount(NamedTuple):
 
 
 def count_training_examples(config: Any) -> ExampleCount:
-    """Counts the records that `pretrain_tfrecords` names.
-
-    Args:
-      config: a PretrainingConfig.
-
-    Returns:
-      The number that manifests give. Files without one are read, up to 256
-      MiB in all; what is beyond is reckoned from the sizes.
-
-    Raises:
-      UserError: if there are no records, or a manifest cannot be read.
-    """
+    """Counts the records that `pretrain_tfrecords` names."""
     paths = find_record_files(config, training=True).paths
     folders = dict.fromkeys(os.path.dirname(path) for path in paths)
     listed = {folder: _listed(folder) for folder in folders}

@@ -71,10 +71,8 @@ class ExampleEncoder:
         """Prepares the constant parts.
 
         Args:
-          max_length: tokens per example (L).
           cls_id: id of [CLS].
           sep_id: id of [SEP].
-          vocab_size: ids are below this.
         """
         self._max_length = max_length
         self._varints = list(map(_varint, range(vocab_size)))
@@ -89,15 +87,7 @@ class ExampleEncoder:
         )
 
     def encode(self, first: list[int], second: list[int]) -> bytes:
-        """Serializes one example.
-
-        Args:
-          first: token ids of the first segment, at most L - 2.
-          second: token ids of the second; may be empty; fits with the first.
-
-        Returns:
-          The serialized tf.train.Example.
-        """
+        """Serializes one example."""
         varint = self._varints.__getitem__
         first_length = len(first) + 2
         length = first_length
@@ -132,14 +122,7 @@ def _header(length: int) -> bytes:
 
 
 def frame_record(payload: bytes) -> bytes:
-    """Wraps a serialized example as a TFRecord record.
-
-    Args:
-      payload: the serialized example.
-
-    Returns:
-      Length, its CRC, the payload, its CRC.
-    """
+    """Wraps a serialized example as a TFRecord record."""
     return _header(len(payload)) + payload + _CRC.pack(_masked_crc(payload))
 
 
@@ -149,13 +132,6 @@ class BrokenRecordError(ValueError):
 
 def read_records(path: str, check_crc: bool = True) -> Iterator[bytes]:
     """Reads a TFRecord file.
-
-    Args:
-      path: the file.
-      check_crc: also compare the payloads' checksums.
-
-    Yields:
-      Payload after payload.
 
     Raises:
       BrokenRecordError: naming file, record number and byte offset.
@@ -190,9 +166,6 @@ def decode_example(payload: bytes) -> dict[str, list[int]]:
 
     Args:
       payload: the serialized example; only int64 features are returned.
-
-    Returns:
-      Feature name -> values.
     """
     features = {}
     for _, entries in _fields(payload):

@@ -51,14 +51,7 @@ def file_format(path: str, declared: str | None = None) -> str:
     """Returns a file's format: as declared, or by the end of its name.
 
     Args:
-      path: the file.
       declared: one of `FORMATS`, or None.
-
-    Returns:
-      One of `FORMATS`.
-
-    Raises:
-      UserError: an unknown format, or an end that tells nothing.
     """
     if declared is not None:
         if declared not in FORMATS:
@@ -84,15 +77,7 @@ def read_rows(
     the original. CSV has quoted cells, which may span lines.
 
     Args:
-      path: the file, in UTF-8.
-      format_name: "tsv", "csv" or "jsonl".
       max_rows: stop after so many rows; None reads all.
-
-    Yields:
-      The rows, a header among them.
-
-    Raises:
-      UserError: the file cannot be opened.
 
     Source: google-research/electra, finetune/classification/
       classification_tasks.py, read_tsv.
@@ -108,15 +93,9 @@ def read_rows(
 def read_lines(path: str) -> Iterator[tuple[int, str | None, bytes]]:
     r"""Reads the lines of a text file.
 
-    Args:
-      path: the file, in UTF-8; a byte order mark is left out.
-
     Yields:
       Line number from 1, the line without its end (None if it is not UTF-8),
       and its raw bytes. Only "\n" separates lines.
-
-    Raises:
-      UserError: the file cannot be opened.
     """
     if not storage.exists(path):
         raise UserError(f"{path}: no such file")

@@ -40,11 +40,7 @@ def identity(name: str, data_dir: str | None) -> str:
     """Returns name, configuration and version of a data set, preparing it.
 
     Args:
-      name: such as "glue/mrpc".
       data_dir: where TFDS keeps its data; None for its default.
-
-    Raises:
-      UserError: an unknown name, or preparing fails.
     """
     builder = _builder(name, data_dir)
     return f"{builder.info.full_name} ({builder.info.dataset_size} bytes)"
@@ -53,16 +49,7 @@ def identity(name: str, data_dir: str | None) -> str:
 def label_names(
     name: str, feature: str, data_dir: str | None
 ) -> list[str] | None:
-    """Returns the names of a class label in order, or None for other features.
-
-    Args:
-      name: such as "glue/mrpc".
-      feature: such as "label".
-      data_dir: as for `identity`.
-
-    Raises:
-      UserError: as `identity`; or there is no such feature.
-    """
+    """Names of a class label in order, or None for other features."""
     features = _builder(name, data_dir).info.features
     if feature not in features:
         raise UserError(
@@ -78,17 +65,7 @@ def read_rows(
     """Reads a split in its stored order.
 
     Args:
-      name: such as "glue/mrpc".
-      split: such as "validation".
-      data_dir: as for `identity`.
       max_rows: stop after so many rows; None reads all.
-
-    Yields:
-      One row an example: its features by name, texts decoded. `line` is the
-      example's number, from 1.
-
-    Raises:
-      UserError: as `identity`; or there is no such split.
     """
     import tensorflow_datasets as tfds
 

@@ -26,16 +26,7 @@ def write_card(
     loaded: run_facts.Loaded,
     module: ServingModule,
 ) -> dict[str, Any]:
-    """Writes MODEL_CARD.md and, in `assets.extra/`, the facts behind it.
-
-    Args:
-      folder: an exported version, otherwise complete.
-      loaded: the model that was exported.
-      module: what it was exported as.
-
-    Returns:
-      The facts.
-    """
+    """Writes MODEL_CARD.md and, in `assets.extra/`, the facts behind it."""
     facts = {
         "measured": card_facts.measured(folder),
         "recorded": run_facts.recorded(loaded, module),
@@ -53,14 +44,8 @@ def write_card(
 def check_card(folder: str) -> list[str]:
     """Measures an exported version again and compares with its card.
 
-    Args:
-      folder: `<output_dir>/<version>`.
-
     Returns:
       A line for each statement that is not so; empty where all are.
-
-    Raises:
-      UserError: there is no card, or no model.
     """
     path = os.path.join(folder, EXTRA, model_card.FACTS_FILE)
     card = os.path.join(folder, model_card.FILE_NAME)

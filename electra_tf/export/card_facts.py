@@ -25,15 +25,7 @@ _KEPT_PROBE = 8
 
 
 def measured(folder: str) -> dict[str, Any]:
-    """Measures an exported version.
-
-    Args:
-      folder: `<output_dir>/<version>`.
-
-    Returns:
-      Plain values: parameters, signatures, vocabulary, hashes of the files
-      that hold graph and weights, answers to the probes.
-    """
+    """Measures an exported version."""
     loaded = tf.saved_model.load(folder)
     described = loaded.signatures["describe"]()
     config = json.loads(described["config"].numpy())
@@ -60,14 +52,7 @@ def measured(folder: str) -> dict[str, Any]:
 
 
 def probe(loaded: Any) -> dict[str, list[list[Any]]]:
-    """Asks `serve_text` about fixed texts.
-
-    Args:
-      loaded: the SavedModel.
-
-    Returns:
-      Numeric and string outputs by name: of each text the first few values.
-    """
+    """Asks `serve_text` about fixed texts."""
     function = loaded.signatures["serve_text"]
     names = function.structured_input_signature[1]
     answers = function(**{name: tf.constant(PROBES) for name in names})
@@ -124,11 +109,7 @@ def _files(folder: str) -> dict[str, dict[str, Any]]:
 
 
 def file_facts(path: str) -> dict[str, Any]:
-    """Returns size (`bytes`) and `sha256` of a file.
-
-    Args:
-      path: the file.
-    """
+    """Returns size (`bytes`) and `sha256` of a file."""
     digest = hashlib.sha256()
     with tf.io.gfile.GFile(path, "rb") as file:
         while block := file.read(1 << 20):

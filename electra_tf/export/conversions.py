@@ -55,20 +55,7 @@ class ConversionReport:
 def measure_conversions(
     folder: str, loaded: Any, tokens: Sequence[str], max_positions: int
 ) -> list[ConversionReport]:
-    """Compares the files of a version with its SavedModel.
-
-    Args:
-      folder: `<output_dir>/<version>`.
-      loaded: its SavedModel.
-      tokens: of the vocabulary.
-      max_positions: the most an L may be.
-
-    Returns:
-      A report for each file, by name.
-
-    Raises:
-      UserError: there is an ONNX file, but no onnxruntime to run it.
-    """
+    """Compares the files of a version with its SavedModel."""
     paths = [
         path
         for part in _FOLDERS
@@ -95,13 +82,7 @@ def measure_conversions(
 def sample_inputs(
     tokens: Sequence[str], max_positions: int, seed: int = 0
 ) -> list[Inputs]:
-    """Returns random inputs of several shapes, with padding and segments.
-
-    Args:
-      tokens: of the vocabulary.
-      max_positions: the most an L may be.
-      seed: of the draws.
-    """
+    """Returns random inputs of several shapes, with padding and segments."""
     random = np.random.default_rng(seed)
     found = []
     for rows, length in _SHAPES:
@@ -122,12 +103,7 @@ def compare(
     wanted: Sequence[Mapping[str, tf.Tensor]],
     got: Sequence[Mapping[str, np.ndarray]],
 ) -> tuple[float, float, float | None]:
-    """Returns largest and mean change of floats, and share of equal integers.
-
-    Args:
-      wanted: outputs by name, for each batch.
-      got: the same of another program, as far as it gives them.
-    """
+    """Largest and mean change of floats, and share of equal integers."""
     changes: list[np.ndarray] = []
     same: list[np.ndarray] = []
     for one, other in zip(wanted, got, strict=True):

@@ -60,13 +60,8 @@ class EncoderModule(ServingModule):
     """An encoder without a head.
 
     Args:
-      loaded: a pre-trained model, whose discriminator (a masked LM: whose
-        transformer) it is, or a fine-tuned one.
       max_seq_length: what texts are cut to; None: the fine-tuned model's, or
         128.
-
-    Raises:
-      UserError: the checkpoint has no such encoder.
     """
 
     KIND = "encoder"
@@ -178,11 +173,7 @@ class EncoderModule(ServingModule):
 
 
 def make_preprocessor(module: ServingModule) -> tf.train.Checkpoint:
-    """Returns a preprocessor of the convention.
-
-    Args:
-      module: has the tokenizer and the length.
-    """
+    """Returns a preprocessor of the convention."""
     tokenizer, length = module.tokenizer, module.settings.max_seq_length
     strings = tf.TensorSpec([None], tf.string)
 

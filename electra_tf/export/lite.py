@@ -27,14 +27,7 @@ FOLDER = "lite"
 
 
 def check_kinds(kinds: Iterable[str]) -> list[str]:
-    """Returns the kinds asked for.
-
-    Args:
-      kinds: names.
-
-    Raises:
-      UserError: one is none of `KINDS`.
-    """
+    """Returns the kinds asked for."""
     kinds = list(dict.fromkeys(kinds))
     for kind in kinds:
         if kind not in KINDS:
@@ -47,16 +40,7 @@ def check_kinds(kinds: Iterable[str]) -> list[str]:
 def write_lite(
     module: ServingModule, folder: str, kinds: Sequence[str]
 ) -> None:
-    """Converts a module.
-
-    Args:
-      module: what is converted.
-      folder: the version's; the files go to `lite/` in it.
-      kinds: of `KINDS`.
-
-    Raises:
-      UserError: the module has operations that LiteRT has not.
-    """
+    """Converts a module."""
     if not kinds:
         return
     with inference():
@@ -69,11 +53,7 @@ def write_lite(
 
 
 def numeric_function(module: ServingModule) -> Callable[..., Outputs]:
-    """Returns a `tf.function` of the ids that gives the numeric outputs.
-
-    Args:
-      module: what is asked.
-    """
+    """Returns a `tf.function` of the ids that gives the numeric outputs."""
     matrix = tf.TensorSpec([None, None], tf.int32)
 
     @tf.function(input_signature=[matrix] * 3, autograph=False)
@@ -91,11 +71,7 @@ def numeric_function(module: ServingModule) -> Callable[..., Outputs]:
 
 
 def runner(content: bytes) -> Callable[..., dict[str, np.ndarray]]:
-    """Returns a function that runs a LiteRT file's signature.
-
-    Args:
-      content: the file.
-    """
+    """Returns a function that runs a LiteRT file's signature."""
     with warnings.catch_warnings():
         # It is to move to another package; this TensorFlow still has it.
         warnings.simplefilter("ignore")

@@ -48,14 +48,7 @@ _LIMITS = {
 
 
 def render(facts: Mapping[str, Any]) -> str:
-    """Writes the card.
-
-    Args:
-      facts: `measured` (`card_facts`) and `recorded` (`run_facts`).
-
-    Returns:
-      The text of MODEL_CARD.md.
-    """
+    """Writes the card."""
     measured, recorded = facts["measured"], facts["recorded"]
     parts = [
         f"# {recorded['name']}: {_title(measured)}",

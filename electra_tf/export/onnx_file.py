@@ -38,16 +38,7 @@ def check_installed() -> None:
 
 
 def write_onnx(module: ServingModule, folder: str) -> None:
-    """Converts a module.
-
-    Args:
-      module: what is converted.
-      folder: the version's; the file goes to `onnx/` in it.
-
-    Raises:
-      UserError: the extra is not installed, or the module has operations that
-        cannot be converted.
-    """
+    """Converts a module."""
     check_installed()
     import tf2onnx
 
@@ -73,14 +64,7 @@ def write_onnx(module: ServingModule, folder: str) -> None:
 
 
 def runner(content: bytes) -> Callable[..., dict[str, np.ndarray]]:
-    """Returns a function that runs an ONNX file.
-
-    Args:
-      content: the file.
-
-    Raises:
-      UserError: onnxruntime is not installed.
-    """
+    """Returns a function that runs an ONNX file."""
     check_installed()
     import onnxruntime
 

@@ -52,11 +52,7 @@ class PretrainedModule(ServingModule):
     """Base: a pre-trained model and one thing it is asked.
 
     Args:
-      loaded: the model.
       max_seq_length: what texts are cut to; None: all positions.
-
-    Raises:
-      UserError: the checkpoint lacks the part that is needed.
 
     Attributes:
       KIND: the kind, as `describe` gives it.
@@ -182,13 +178,7 @@ class ElectricModule(PretrainedModule):
 
 
 class FillMaskModule(PretrainedModule):
-    """The generator, or a masked LM: the best words for each [MASK].
-
-    Args:
-      loaded: the model.
-      max_seq_length: see the base class.
-      top_k: how many words for each.
-    """
+    """The generator, or a masked LM: the best words for each [MASK]."""
 
     KIND = "fill_mask"
 

@@ -72,10 +72,6 @@ _INDEPENDENT = ("end_logits",)
 class QuestionAnsweringModule(TaskModule):
     """Answers cut from a text.
 
-    Args:
-      loaded: the model.
-      task: one of its question answering tasks.
-
     Source: google-research/electra, finetune/qa.
     """
 

@@ -87,7 +87,6 @@ def independent_spans(
 
     Args:
       outputs: of the head: `start_logits` and `end_logits` [W, L].
-      n_best_size: how many of the best, N.
 
     Returns:
       Candidates [W, N * N], of fewer where L is less than N.
@@ -112,16 +111,6 @@ def find_answers(
     max_answer_length: int,
 ) -> Answers:
     """Returns the best answers with different texts.
-
-    Args:
-      passages: where answers are cut from.
-      windows: the windows.
-      spans: their candidates.
-      n_best_size: most answers of a question, N.
-      max_answer_length: most wordpieces of one.
-
-    Returns:
-      The answers; N is `n_best_size`.
 
     Source: google-research/electra, finetune/qa/qa_metrics.py,
       write_predictions.
@@ -177,9 +166,7 @@ def null_scores(
     """What speaks for there being no answer: the least of all windows.
 
     Args:
-      windows: the windows.
       scores: float32 [W], each window's.
-      without: the score of a question without windows, and the most of any.
 
     Returns:
       float32 [B].

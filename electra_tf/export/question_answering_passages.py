@@ -76,13 +76,7 @@ class Texts(NamedTuple):
 
 
 class PassageReader(tf.Module):
-    """Reads passages.
-
-    Args:
-      tokenizer: splits them.
-      do_lower_case: as of the tokenizer.
-      strip_accents: as of the tokenizer.
-    """
+    """Reads passages."""
 
     def __init__(
         self,
@@ -156,8 +150,6 @@ class PassageReader(tf.Module):
         Args:
           contexts: string [B].
           words: int32 [D], the word of every character.
-          in_words: the same for characters that are not separators.
-          n_words: how many words there are.
         """
         decoded = self._normalizer.decode(contexts)
         sources = self._normalizer.split(decoded).sources
@@ -174,7 +166,6 @@ def project(passages: Passages, first: tf.Tensor, last: tf.Tensor) -> Texts:
     """Says where answers stand in their passages; see the module.
 
     Args:
-      passages: what was read.
       first: int32 [M], the first wordpiece of each answer, counted through
         all passages.
       last: int32 [M], the last one, in the same passage.
@@ -201,9 +192,7 @@ def cut_texts(
     """Cuts answers out of their passages.
 
     Args:
-      passages: what was read.
       question: int32 [M], which passage.
-      texts: where in it.
 
     Returns:
       string [M] in UTF-8; between words there is one space, whatever stands

@@ -57,16 +57,8 @@ def cut_windows(
     Args:
       query: int32 [B, (Q)], ids of the questions, not cut yet.
       passage: int32 [B, (P)], ids of the passages.
-      max_seq_length: most ids of a row; more than `max_query_length` + 3.
-      max_query_length: ids that a question is cut to.
-      doc_stride: from one window's start to the next, unless a window is
-        shorter.
       cls_id: id of [CLS].
       sep_id: id of [SEP].
-      shortest: least L.
-
-    Returns:
-      The windows; L is the length of the longest, at least `shortest`.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, featurize.
     """
@@ -121,7 +113,6 @@ def shows_most_context(
     largest; of equal windows the first.
 
     Args:
-      windows: the windows.
       n_pieces: int32 [B], wordpieces of each passage.
       places: int32 [W, K], wordpieces of the passage that the window holds;
         anything for others.

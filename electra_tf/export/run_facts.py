@@ -37,15 +37,7 @@ _SAID_ELSEWHERE = ("model_name", "task_names")
 
 
 def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
-    """Collects what only the run knows.
-
-    Args:
-      loaded: the model that was exported.
-      module: what it was exported as.
-
-    Returns:
-      Plain values, without paths of the machine.
-    """
+    """Collects what only the run knows."""
     config = loaded.config
     origins = config.origins
     finetuned = isinstance(loaded, FinetunedModel)

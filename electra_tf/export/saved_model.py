@@ -38,11 +38,7 @@ _SAVED_MODEL = "saved_model.pb"
 
 
 def existing(output_dir: str) -> list[int]:
-    """Returns the versions in a served folder, the lowest first.
-
-    Args:
-      output_dir: the folder; need not exist.
-    """
+    """Returns the versions in a served folder, the lowest first."""
     if not tf.io.gfile.isdir(output_dir):
         return []
     names = [name.rstrip("/") for name in tf.io.gfile.listdir(output_dir)]
@@ -53,16 +49,8 @@ def choose(output_dir: str, version: int | None, overwrite: bool) -> int:
     """Decides what number an export gets.
 
     Args:
-      output_dir: the folder of all versions.
       version: the number asked for; None: the next, or with `overwrite` the
         highest there is.
-      overwrite: whether that may be replaced.
-
-    Returns:
-      The number.
-
-    Raises:
-      UserError: the place is taken, or is no folder of versions.
     """
     if tf.io.gfile.exists(output_dir) and not tf.io.gfile.isdir(output_dir):
         raise UserError(
@@ -96,19 +84,7 @@ def choose(output_dir: str, version: int | None, overwrite: bool) -> int:
 def writing(
     output_dir: str, version: int | None, overwrite: bool
 ) -> Iterator[tuple[str, str]]:
-    """Gives a folder to write a version to; it gets its name at the end.
-
-    Args:
-      output_dir: the folder of all versions; made if need be.
-      version: see `choose`.
-      overwrite: see `choose`.
-
-    Yields:
-      The folder to write to, and the one it will be.
-
-    Raises:
-      UserError: as `choose`, and if it cannot be written.
-    """
+    """Gives a folder to write a version to; it gets its name at the end."""
     number = choose(output_dir, version, overwrite)
     final = os.path.join(output_dir, str(number))
     part = os.path.join(output_dir, f"{number}.part")
@@ -171,18 +147,7 @@ def export(
     and programs that do not load the model; the same is inside.
 
     Args:
-      module: what is written.
-      output_dir: of all versions; made if need be.
       version: None: one more than the highest there is, or 1.
-      overwrite: whether a version that is there may be replaced.
-      finish: told the folder, adds what else belongs in it before it gets
-        its name (other formats, a card).
-
-    Returns:
-      The version's folder.
-
-    Raises:
-      UserError: the version is there already, or cannot be written.
     """
     with writing(output_dir, version, overwrite) as (folder, final):
         root = module.root()  # What can be trained is traced here.
@@ -201,24 +166,13 @@ def save(
     folder: str,
     signatures: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes a SavedModel, with gradients: it can be trained after loading.
-
-    Args:
-      root: the module.
-      folder: a fresh one.
-      signatures: functions by name.
-    """
+    """Writes a SavedModel, with gradients: it can be trained after loading."""
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     tf.saved_model.save(root, folder, signatures, options)
 
 
 def write_extras(module: ServingModule, folder: str) -> None:
-    """Writes config, labels and vocabulary into `assets.extra/`.
-
-    Args:
-      module: says what is in them.
-      folder: of the SavedModel.
-    """
+    """Writes config, labels and vocabulary into `assets.extra/`."""
     extra = os.path.join(folder, EXTRA)
     tf.io.gfile.makedirs(extra)
     settings = module.settings
@@ -233,12 +187,7 @@ def write_extras(module: ServingModule, folder: str) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Writes a text file in UTF-8.
-
-    Args:
-      path: the file.
-      text: its contents.
-    """
+    """Writes a text file in UTF-8."""
     with tf.io.gfile.GFile(path, "wb") as file:
         file.write(text.encode())
 
@@ -260,18 +209,7 @@ def make_task_module(
     task_name: str | None = None,
     rows_at_once: int = 0,
 ) -> TaskModule:
-    """Makes the module of one task of a fine-tuned model.
-
-    Args:
-      loaded: the model.
-      task_name: which task; may be left out where there is only one.
-      rows_at_once: see `TextModule`.
-
-    Raises:
-      UserError: no such task, several and none named, a head of a kind
-        that nothing here serves, or `rows_at_once` for one that answers
-        otherwise than once per text.
-    """
+    """Makes the module of one task of a fine-tuned model."""
     index = loaded.task_index(task_name)
     head, task = loaded.model.heads[index], loaded.tasks[index]
     for head_class, module_class in TASK_MODULES.items():

@@ -135,9 +135,6 @@ def to_inputs(
       ids: int32 [B, (T)].
       head: int32 [B]; ids from there on are of segment 1.
       width: L; None: the length of the longest row, 1 with no row at all.
-
-    Returns:
-      The inputs.
     """
     lengths = tf.cast(ids.row_lengths(), tf.int32)
     if width is None:
@@ -166,9 +163,6 @@ def complete(
       segment_ids: int32 [B, L]; None or without elements: not given.
       pad_id: id of [PAD].
       sep_id: id of [SEP].
-
-    Returns:
-      The inputs.
     """
     real = tf.cast(input_ids != pad_id, tf.int32)
     mask = _or_else(input_mask, real)
@@ -218,10 +212,6 @@ class ServingModule(tf.Module, abc.ABC):
     A subclass gives `signatures`; what its functions use of a model must be
     among `model_variables`. (Keras layers are not tracked themselves: their
     variables are enough, and Keras would save functions of its own.)
-
-    Args:
-      settings: what it is.
-      model_variables: every variable its functions read.
 
     Attributes:
       settings: as given; not in the SavedModel.
@@ -337,10 +327,6 @@ class ServingModule(tf.Module, abc.ABC):
           input_ids: int32 [B, L].
           input_mask: int32 [B, L]; None or empty: 1 where no [PAD] is.
           segment_ids: int32 [B, L]; None or empty: 1 after the first [SEP].
-
-        Returns:
-          The inputs. L beyond the position table makes an
-          InvalidArgumentError when the function runs.
         """
         limit = self.settings.max_positions
         check = tf.debugging.assert_less_equal(
@@ -387,10 +373,6 @@ _PLACES = (
 
 class TaskModule(ServingModule):
     """Encoder and one head. A subclass says what goes in and comes out.
-
-    Args:
-      loaded: the model; dropout is off in all that is exported.
-      task: one of its tasks.
 
     Attributes:
       KIND: the kind of head, as `describe` gives it.
@@ -465,11 +447,6 @@ class TaskModule(ServingModule):
 
         Args:
           inputs: int32 [B, L] each.
-          **features: the task's own features that matter, by full name; the
-            others (labels, the example's number) are zeros.
-
-        Returns:
-          The head's outputs; losses and labels among them mean nothing.
         """
         batch, length = tf.unstack(tf.shape(inputs.input_ids))
         given: dict[str, tf.Tensor] = {**inputs._asdict()}
@@ -490,10 +467,6 @@ class TaskModule(ServingModule):
 
 
 def public_hparams(config: FinetuningConfig) -> dict[str, Any]:
-    """Returns the hparams without the paths of the machine they ran on.
-
-    Args:
-      config: any config with `as_dict`.
-    """
+    """Returns the hparams without the paths of the machine they ran on."""
     values = config.as_dict()
     return {name: v for name, v in values.items() if name not in _PLACES}

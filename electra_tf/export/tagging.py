@@ -82,14 +82,8 @@ def place_words(
     Args:
       pieces: int32 [N, (T)], ids of the wordpieces of all words.
       n_words: int32 [B], words of each sentence.
-      max_length: most ids of a row; more than 2.
-      count_words: whether the task cuts as the original does; see
-        `text.alignment.place_words`.
       cls_id: id of [CLS].
       sep_id: id of [SEP].
-
-    Returns:
-      The windows; none for a sentence without words.
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       featurize.
@@ -157,7 +151,6 @@ def _first_words(
       begins: int32 [B], each sentence's first word.
       ends: int32 [B], the word after its last.
       n_read: int32 [B], words of its first window.
-      room: wordpieces of a window; no word has more.
 
     Returns:
       int32 [W], rising.
@@ -196,9 +189,6 @@ class LowercaseWordEncoder(tf.Module):
     Chinese characters together. The tokenizer itself gives the ids that it
     gives `as_elsewhere`.
 
-    Args:
-      vocab_file: path of the vocabulary.
-
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       tokenize_and_align.
     """
@@ -229,10 +219,6 @@ class LowercaseWordEncoder(tf.Module):
 
 class TaggingModule(TaskModule):
     """A tag per word.
-
-    Args:
-      loaded: the model.
-      task: one of its tagging tasks.
 
     Source: google-research/electra, finetune/tagging.
     """

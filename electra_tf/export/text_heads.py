@@ -50,8 +50,6 @@ def compute_by_length(
       compute: from inputs int32 [b, l] to float32 [b, units]; what it gives
         for a row does not depend on padding or on the other rows.
       inputs: int32 [B, L] each, padding at the end; B may be 0.
-      units: of the outputs.
-      rows_at_once: most rows of a group.
 
     Returns:
       float32 [B, units], in the order of the inputs.
@@ -83,14 +81,7 @@ def compute_by_length(
 
 
 class TextModule(TaskModule):
-    """One answer per text or pair; a subclass gives `answer`.
-
-    Args:
-      loaded: the model.
-      task: one of its tasks.
-      rows_at_once: `serve_text` computes so many rows of similar length
-        together; 0: a whole batch, padded to its longest text.
-    """
+    """One answer per text or pair; a subclass gives `answer`."""
 
     def __init__(
         self, loaded: FinetunedModel, task: Task, rows_at_once: int = 0

@@ -31,7 +31,6 @@ def compute_in_batches(
       inputs: int32 [W, L] each; W may be 0.
       extra: int32 [W, ...], whatever else `compute` needs.
       outputs: the spec [b, ...] of each output, with b None.
-      at_once: most windows of a batch.
 
     Returns:
       The outputs, [W, ...].

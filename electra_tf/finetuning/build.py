@@ -35,12 +35,7 @@ HEADS = "^task_specific/"
 def build_model(
     config: FinetuningConfig, tasks: Sequence[Task]
 ) -> FinetuningModel:
-    """Returns a freshly initialized model.
-
-    Args:
-      config: the resolved hparams.
-      tasks: what is learned.
-    """
+    """Returns a freshly initialized model."""
     model = FinetuningModel(config, tasks)
     sizes = model.encoder_config
     trained = max(0, sizes.num_hidden_layers - config.freeze_layers)
@@ -59,19 +54,7 @@ def build_model(
 def load_weights(
     config: FinetuningConfig, weights: Weights, model: FinetuningModel
 ) -> Coverage:
-    """Gives a model the starting weights; heads that lack there stay fresh.
-
-    Args:
-      config: says what else may be missing.
-      weights: of a pre-trained model, or of one fine-tuned on any task.
-      model: gets the values.
-
-    Returns:
-      The report of what was loaded.
-
-    Raises:
-      UserError: the weights are of another model.
-    """
+    """Gives a model the starting weights; heads that lack there stay fresh."""
     allowed = HEADS
     if config.allow_missing:
         allowed = f"(?:{HEADS})|(?:{config.allow_missing})"
@@ -81,16 +64,7 @@ def load_weights(
 def trained_variables(
     config: FinetuningConfig, model: FinetuningModel
 ) -> list[tf.Variable]:
-    """Returns the variables that training changes.
-
-    Args:
-      config: `freeze_layers` of the lowest layers stay as they are, and with
-        them the embeddings.
-      model: its variables.
-
-    Raises:
-      UserError: more layers are to be frozen than there are.
-    """
+    """Returns the variables that training changes."""
     frozen = config.freeze_layers
     if not frozen:
         return list(model.trainable_variables)
@@ -111,13 +85,7 @@ def trained_variables(
 def build_optimizer(
     config: FinetuningConfig, model: FinetuningModel, num_train_steps: int
 ) -> AdamWeightDecay:
-    """Returns the optimizer of a model's trained variables.
-
-    Args:
-      config: the resolved hparams.
-      model: what is trained.
-      num_train_steps: updates in all; the rate ends there at 0.
-    """
+    """Returns the optimizer of a model's trained variables."""
     schedule = WarmupPolynomialDecay(
         config.learning_rate,
         num_train_steps,
@@ -139,12 +107,7 @@ def build_optimizer(
 def layer_rates(
     config: FinetuningConfig, model: FinetuningModel
 ) -> list[LayerRate]:
-    """Returns the table of the trained layers' rates, the lowest first.
-
-    Args:
-      config: the resolved hparams.
-      model: what is trained.
-    """
+    """Returns the table of the trained layers' rates, the lowest first."""
     names = [variable_name(v) for v in trained_variables(config, model)]
     return rate_table(names, *_layerwise_arguments(config, model))
 

@@ -61,12 +61,7 @@ PARTS = (
 def write_archive(
     files: Mapping[str, Sequence[tuple[int, str]]], path: str
 ) -> None:
-    """Writes the zip file, once it was read back and checked.
-
-    Args:
-      files: file -> (index, prediction) of its rows.
-      path: of the zip file.
-    """
+    """Writes the zip file, once it was read back and checked."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, rows in files.items():
@@ -90,11 +85,7 @@ def check_archive(
     """Raises unless a zip file is a submission for these rows.
 
     Args:
-      archive: the zip file, or its path.
       indices: file -> the indices of its rows, in order.
-
-    Raises:
-      UserError: naming the file, the line, and what was expected.
     """
     parts = {part.file: part for part in PARTS}
     with zipfile.ZipFile(archive) as opened:
@@ -154,17 +145,7 @@ _ADMITTED = {
 
 
 def read_predictions(path: str) -> dict[int, Any]:
-    """Reads a file of predictions.
-
-    Args:
-      path: the file.
-
-    Returns:
-      Example number -> logits or a number, as NumPy values.
-
-    Raises:
-      UserError: the file holds something else.
-    """
+    """Reads a file of predictions."""
     with storage.open_file(path, "rb") as file:
         data = file.read()
     try:
@@ -215,16 +196,8 @@ def collect(
     """Collects a model's test predictions for all tasks.
 
     Args:
-      model_name: the model, as for fine-tuning.
-      data_dir: where data and models live.
       trial: whose predictions to take; None takes, for each task, the trial
         that is best on the dev set.
-
-    Returns:
-      The rows of each file that can be made in full.
-
-    Raises:
-      UserError: a results file or test file cannot be read.
     """
     found = Submission({}, {}, {}, [])
     for part in PARTS:

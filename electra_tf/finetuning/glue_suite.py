@@ -48,21 +48,7 @@ class Outcome:
 def run(
     config: FinetuningConfig, console: Console | None = None
 ) -> dict[str, Any]:
-    """Fine-tunes on each task that has data, as far as that is not done.
-
-    Args:
-      config: the hparams for all tasks; `task_names` are GLUE tasks. What is
-        derived of a task is derived for each.
-      console: where progress goes; standard output by default.
-
-    Returns:
-      `outcomes` by task, `interrupted` (a signal's number) if the run was
-      asked to stop, and the paths of the summary, `text` and `json`.
-
-    Raises:
-      UserError: no task has data, or the settings or weights are unusable.
-        What concerns one task only is told, and the others run.
-    """
+    """Fine-tunes on each task that has data, as far as that is not done."""
     config.check_mode()
     return _Suite(config, console or Console()).run()
 
@@ -70,13 +56,7 @@ def run(
 def config_for(
     config: FinetuningConfig, task: str, **more: Any
 ) -> FinetuningConfig:
-    """Returns the config for one of the tasks.
-
-    Args:
-      config: for all of them.
-      task: its name.
-      **more: hparams that win over the given ones.
-    """
+    """Returns the config for one of the tasks."""
     layers = [
         (config.origins.get(name, "argument"), {name: value})
         for name, value in config.as_dict().items()

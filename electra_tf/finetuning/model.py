@@ -25,17 +25,8 @@ class FinetuningModel(tf_keras.Model):
     All variables exist after the constructor, under the original's names:
     the encoder's, then each task's.
 
-    Args:
-      config: the resolved hparams.
-      tasks: what is learned, in the order of the config's `task_names`; a
-        row's `task_id` is the place of its task.
-
     Attributes:
       heads: the tasks' heads, in their order.
-
-    Raises:
-      UserError: sizes that make no model, or a sequence longer than the
-        position table.
 
     Source: google-research/electra, run_finetuning.py, FinetuningModel.
     """
@@ -74,7 +65,6 @@ class FinetuningModel(tf_keras.Model):
         Args:
           features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`,
             int32 [B] `task_id`, and the tasks' own.
-          training: whether dropout applies.
           seed: int32 [2], such as the run's seed and the step; every draw of
             the call is a function of it. None means (config.seed, 0).
           percent_done: float32 scalar in [0, 1]: how far training is.
@@ -113,11 +103,7 @@ class FinetuningModel(tf_keras.Model):
 
 
 def encoder_sizes(config: FinetuningConfig) -> EncoderConfig:
-    """Returns the encoder's sizes.
-
-    Args:
-      config: the resolved hparams.
-    """
+    """Returns the encoder's sizes."""
     return EncoderConfig.for_size(
         config.model_size,
         config.vocab_size,

@@ -25,17 +25,6 @@ def write_test_outputs(
 ) -> list[str]:
     """Predicts a task's test splits.
 
-    Args:
-      config: names the files.
-      evaluator: of the model.
-      task: the task.
-      trial: the trial's number, in the files' names.
-      console: told of each file, and of splits that are not there.
-
-    Returns:
-      The files written: for questions JSON from question to answer, else a
-      pickle from example to logits, a number, or a word's labels each.
-
     Source: google-research/electra, run_finetuning.py,
     write_classification_outputs and run_finetuning.
     Differs: questions are answered with the test examples; numbers are in the

@@ -47,10 +47,6 @@ def read_metadata(
 ) -> dict[str, Any] | None:
     """Returns the metadata of records, if they can be used again.
 
-    Args:
-      prefix: path of the records without its end.
-      fingerprint: what the records should be made of.
-
     Returns:
       The metadata; None where there are no records, others, or broken ones.
     """
@@ -71,12 +67,7 @@ def read_metadata(
 
 
 def write_metadata(prefix: str, metadata: dict[str, Any]) -> None:
-    """Writes metadata beside records.
-
-    Args:
-      prefix: path of the records without its end.
-      metadata: plain values; `fingerprint` and `n_bytes` among them.
-    """
+    """Writes metadata beside records."""
     path = f"{prefix}.metadata"
     temporary = f"{path}.{os.getpid()}.tmp"
     with storage.open_file(temporary, "wb") as file:
@@ -131,11 +122,6 @@ class Batches:
         self, batch_size: int | None = None, seed: int | None = None
     ) -> tf.data.Dataset:
         """Returns the data set.
-
-        Args:
-          batch_size: B; training drops a last smaller batch, evaluation
-            keeps it.
-          seed: of the order of a training set; trials have their own.
 
         Returns:
           Batches of every feature by name, int32 or float32 [B, ...]. Where a
@@ -282,11 +268,6 @@ class Preprocessor:
     hparams, vocabulary, batch size) in their name, so records of other data
     or settings are never used.
 
-    Args:
-      config: the resolved hparams.
-      tasks: the tasks that are learned together; every record has the
-        features of all of them.
-
     Source: google-research/electra, finetune/preprocessing.py.
     Differs: the cache is checked; the order comes from an explicit random
       stream; evaluation loses no examples.
@@ -319,36 +300,14 @@ class Preprocessor:
     def prepare_train(
         self, order: random.Random | None = None
     ) -> tuple[Batches, int]:
-        """Prepares the training data of all tasks.
-
-        Args:
-          order: shuffles the examples before they are written; a fresh
-            stream of the config's seed by default.
-
-        Returns:
-          What makes the data set, and the number of steps of all epochs.
-
-        Raises:
-          UserError: data is missing or unusable.
-        """
+        """Prepares the training data of all tasks."""
         order = order or random.Random(self._config.seed)
         return self._prepare(self._tasks, "train", order)
 
     def prepare_predict(
         self, tasks: Sequence[Task], split: str
     ) -> tuple[Batches, int]:
-        """Prepares a split for evaluation or prediction.
-
-        Args:
-          tasks: the tasks to predict, among those of this preprocessor.
-          split: the split.
-
-        Returns:
-          What makes the data set, and its number of batches.
-
-        Raises:
-          UserError: data is missing or unusable.
-        """
+        """Prepares a split for evaluation or prediction."""
         return self._prepare(list(tasks), split, None)
 
     def _prepare(

@@ -39,17 +39,7 @@ _CLASSES = {
 
 
 def read_task_config(path: str) -> TaskSpec:
-    """Reads a task's JSON file.
-
-    Args:
-      path: the value of the hparam `task_config`.
-
-    Returns:
-      The task as data.
-
-    Raises:
-      UserError: the file cannot be read, or does not describe a task.
-    """
+    """Reads a task's JSON file."""
     if not path.endswith(".json"):
         raise UserError(
             f"hparam task_config: expected the path of a .json file, got"
@@ -76,18 +66,7 @@ def make_task(
     tokenizer: FullTokenizer,
     directory: str | None = None,
 ) -> "Task":
-    """Makes a task of its description.
-
-    Args:
-      config: the resolved hparams.
-      spec: the task as data.
-      tokenizer: splits its texts.
-      directory: what relative paths start from; by default the task's own in
-        the data directory.
-
-    Returns:
-      The task.
-    """
+    """Makes a task of its description."""
     if spec.type == "question_answering":
         from electra_tf.finetuning.question_answering import files
 
@@ -136,14 +115,6 @@ def get_tasks(
 ) -> list[Task]:
     """Returns the config's tasks, in the order of `task_names`.
 
-    Args:
-      config: the resolved hparams.
-      tokenizer: for all of them; by default made of the config's vocabulary
-        and casing.
-
-    Raises:
-      UserError: an unknown task, with the nearest names.
-
     Source: google-research/electra, finetune/task_builder.py, get_tasks.
     """
     if tokenizer is None:
@@ -157,14 +128,6 @@ def get_task(
     config: FinetuningConfig, name: str, tokenizer: FullTokenizer
 ) -> Task:
     """Returns one task.
-
-    Args:
-      config: the resolved hparams.
-      name: a built-in task, or the one that `task_config` describes.
-      tokenizer: splits the task's texts.
-
-    Raises:
-      UserError: an unknown task, with the nearest names.
 
     Source: google-research/electra, finetune/task_builder.py, get_task.
     """

@@ -23,16 +23,7 @@ EXAMPLES = "examples"
 def step_values(
     features: dict[str, tf.Tensor], outputs: dict[str, Any], num_tasks: int
 ) -> dict[str, tf.Tensor]:
-    """Scalars of a training step besides its loss.
-
-    Args:
-      features: a replica's rows.
-      outputs: of `FinetuningModel.compute`.
-      num_tasks: rows of any other task are padding.
-
-    Returns:
-      Numbers of real tokens and of examples, which add up over replicas.
-    """
+    """Scalars of a training step besides its loss."""
     del outputs
     real = features["task_id"] < num_tasks
     return {
@@ -71,11 +62,7 @@ def shown_items(row: dict[str, Any]) -> dict[str, str]:
 
 
 def panels(figures: Sequence[str]) -> tuple[Panel, ...]:
-    """The curves of a trial.
-
-    Args:
-      figures: of the evaluations while training; empty without any.
-    """
+    """The curves of a trial."""
     scores = [name for name in figures if not lower_is_better(name)]
     losses = [name for name in figures if name.endswith("loss")]
     return (
@@ -94,14 +81,7 @@ def print_start(
     notes: Sequence[str],
     strategy: tf.distribute.Strategy,
 ) -> None:
-    """Prints the configuration, the devices and what is probably not meant.
-
-    Args:
-      console: where it goes.
-      config: the resolved hparams.
-      notes: what was taken from the pre-trained model.
-      strategy: where the run runs.
-    """
+    """Prints the configuration, the devices and what is probably not meant."""
     console.heading("Config:")
     console.table(config.as_dict())
     console.line()
@@ -129,13 +109,7 @@ def print_model(console: Console, model: FinetuningModel) -> None:
 def print_rates(
     console: Console, config: FinetuningConfig, rates: Sequence[LayerRate]
 ) -> None:
-    """Prints the learning rate of each layer.
-
-    Args:
-      console: where it goes.
-      config: says the rate of the heads.
-      rates: the trained layers, the lowest first.
-    """
+    """Prints the learning rate of each layer."""
     decay = config.layerwise_lr_decay
     how = "no layer-wise decay"
     if decay > 0:

@@ -37,10 +37,6 @@ def draw_scores(records: Sequence[TrialRecord], title: str) -> bytes:
 
     Args:
       records: of the trials, at least one.
-      title: above the picture.
-
-    Returns:
-      A PNG file's contents.
     """
     # After a trial: its first step need not wait for this.
     from matplotlib.figure import Figure
@@ -132,13 +128,7 @@ class TrialRecord:
 
 
 class ResultsFiles:
-    """Reads what earlier trials gave, and writes all files after each.
-
-    Args:
-      config: names the files, and decides whether earlier results are of the
-        same run.
-      console: told what is replaced.
-    """
+    """Reads what earlier trials gave, and writes all files after each."""
 
     def __init__(self, config: FinetuningConfig, console: Console) -> None:
         self._config = config
@@ -150,10 +140,6 @@ class ResultsFiles:
 
         Results of another kind of run are put aside, under names that end in
         `.before`.
-
-        Raises:
-          UserError: the results are of a training with other hparams, and
-            `overwrite` is not set.
         """
         found = _read(self._config.results_json)
         config = self._config
@@ -175,12 +161,6 @@ class ResultsFiles:
 
     def write(self, records: Sequence[TrialRecord]) -> None:
         """Writes all files, each complete or not at all.
-
-        Args:
-          records: of all trials so far.
-
-        Raises:
-          UserError: a file cannot be written.
 
         Source: google-research/electra, run_finetuning.py, write_results.
         """
@@ -241,11 +221,7 @@ class ResultsFiles:
 
 
 def text_of(results: Sequence[trials.TrialResults]) -> str:
-    """The text file: a line for each trial and task, as the original's.
-
-    Args:
-      results: of each trial.
-    """
+    """The text file: a line for each trial and task, as the original's."""
     return "".join(
         f"{task}: "
         + " - ".join(f"{name}: {value:.2f}" for name, value in figures.items())
@@ -256,11 +232,7 @@ def text_of(results: Sequence[trials.TrialResults]) -> str:
 
 
 def statistics_lines(records: Sequence[TrialRecord]) -> list[str]:
-    """The table of all trials, and which of them collapsed.
-
-    Args:
-      records: of all trials so far.
-    """
+    """The table of all trials, and which of them collapsed."""
     results = [record.results for record in records]
     lines = trials.table_lines(trials.summarize(results))
     for record in records:

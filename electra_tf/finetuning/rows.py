@@ -46,9 +46,6 @@ class RowReport:
     """Collects bad rows, and counts what is lost for other reasons.
 
     A row is counted once however often its file is read.
-
-    Args:
-      strict: raise at the first bad row instead of going on (`strict_rows`).
     """
 
     def __init__(self, strict: bool = False) -> None:
@@ -74,18 +71,7 @@ class RowReport:
         expected: str,
         skipped: bool = True,
     ) -> None:
-        """Notes one bad row.
-
-        Args:
-          path: the file.
-          line: its line number, from 1; 0 means the file as a whole.
-          found: what stands there.
-          expected: what should stand there, in words.
-          skipped: whether the row makes no example.
-
-        Raises:
-          UserError: the report is strict.
-        """
+        """Notes one bad row."""
         row = BadRow(path, line, _shorten(found), expected, skipped)
         if self.strict:
             place = f"{path}:{line}" if line else path
@@ -97,29 +83,15 @@ class RowReport:
         self._rows.setdefault(row)
 
     def set_loss(self, what: str, count: int) -> None:
-        """Sets how often something was lost; nothing is shown for 0.
-
-        Args:
-          what: in words, such as "train: words cut off".
-          count: how often.
-        """
+        """Sets how often something was lost; nothing is shown for 0."""
         self._losses[what] = count
 
     def count_loss(self, what: str, count: int = 1) -> None:
-        """Adds to how often something was lost.
-
-        Args:
-          what: in words, such as "words cut off".
-          count: how often, this time.
-        """
+        """Adds to how often something was lost."""
         self._losses[what] = self._losses.get(what, 0) + count
 
     def summary(self, title: str = "") -> list[str]:
-        """Returns lines for the console: first rows in full, then counts.
-
-        Args:
-          title: the task's name, put in front of each line.
-        """
+        """Returns lines for the console: first rows in full, then counts."""
         lines = []
         by_file = collections.Counter(row.path for row in self._rows)
         for path, count in by_file.items():
@@ -143,12 +115,7 @@ class RowReport:
         }
 
     def absorb(self, rows: Iterable[dict], losses: dict[str, int]) -> None:
-        """Takes over what `as_dict` of another report gave.
-
-        Args:
-          rows: its rows.
-          losses: its losses.
-        """
+        """Takes over what `as_dict` of another report gave."""
         self._rows.update(dict.fromkeys(BadRow(**row) for row in rows))
         for what, count in losses.items():
             self.count_loss(what, count)
@@ -176,15 +143,7 @@ def find_or_load(
     The data wins, so what is kept cannot be stale while the data is there.
 
     Args:
-      path: JSON file to keep it in.
       find: looks through the data; None if there is none.
-      task_name: for the error.
-
-    Returns:
-      What was found or loaded, as JSON has it.
-
-    Raises:
-      UserError: there is neither data nor file.
     """
     found = find()
     if found is not None:
@@ -203,14 +162,7 @@ def find_or_load(
 
 
 def load(path: str) -> Any:
-    """Loads what an earlier run found, whatever the data are now.
-
-    Args:
-      path: JSON file that is there.
-
-    Raises:
-      UserError: it is not JSON.
-    """
+    """Loads what an earlier run found, whatever the data are now."""
     with storage.open_file(path, "rb") as file:
         try:
             return json.loads(file.read())

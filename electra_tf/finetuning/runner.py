@@ -39,20 +39,6 @@ def run(
 ) -> dict[str, Any]:
     """Trains and evaluates `num_trials` models, as far as that is not done.
 
-    Args:
-      config: the hparams.
-      console: where progress goes; standard output by default.
-      tasks: tasks of one's own classes, in the order of `task_names`; the
-        built-in ones of these names by default.
-
-    Returns:
-      `trials`, a dictionary for each; `statistics` of their figures by task;
-      `interrupted`, the signal's number, if the run was asked to stop early.
-
-    Raises:
-      UserError: for anything the user can put right; nothing has been removed
-        or written when it concerns the settings, weights or devices.
-
     Source: google-research/electra, run_finetuning.py, run_finetuning.
     Differs: seeded, continues, never deletes without `overwrite`, statistics.
     """
@@ -62,12 +48,7 @@ def run(
 
 
 def trial_seed(seed: int, trial: int) -> int:
-    """Seed of a trial's own draws: data order, dropout, fresh heads.
-
-    Args:
-      seed: of the run.
-      trial: the trial's number, from 1.
-    """
+    """Seed of a trial's own draws: data order, dropout, fresh heads."""
     return zlib.crc32(f"{seed}:trial {trial}".encode()) & 0x7FFFFFFF
 
 

@@ -148,18 +148,7 @@ class TaskSpec:
     def from_dict(
         cls, given: Mapping[str, Any], where: str = "task"
     ) -> "TaskSpec":
-        """Checks a task description and fills in defaults.
-
-        Args:
-          given: the keys of the module's docstring.
-          where: the file's name, for errors.
-
-        Returns:
-          The description.
-
-        Raises:
-          UserError: naming key, value, and what was expected.
-        """
+        """Checks a task description and fills in defaults."""
         hparam_rules.check_names(given, _KEYS, f"{where} key")
         for key, kind in _KEYS.items():
             if key in given and not isinstance(given[key], kind):
@@ -180,15 +169,7 @@ class TaskSpec:
         return spec
 
     def split(self, name: str, directory: str) -> SplitSpec:
-        """Returns how to read a split.
-
-        Args:
-          name: the split.
-          directory: what relative paths start from.
-
-        Raises:
-          UserError: the task has no such split.
-        """
+        """Returns how to read a split."""
         if name not in self.files:
             raise UserError(
                 f"task {self.name} has no {name} split (it has:"

@@ -30,8 +30,6 @@ class FinetuningLoop(TrainLoop):
 
     Args:
       element_spec: types of a batch; lengths may be None.
-      jit_compile: make one XLA program of a step, for each length.
-      **arguments: those of `TrainLoop`.
     """
 
     def __init__(
@@ -48,13 +46,7 @@ class FinetuningLoop(TrainLoop):
 
 
 class PredictLoop(EvalLoop):
-    """An `EvalLoop` that hands the outputs of real rows to whoever asks.
-
-    Args:
-      task_names: in the order of their `task_id`.
-      batch_size: rows of every batch.
-      **arguments: those of `EvalLoop` besides what is read and measured.
-    """
+    """An `EvalLoop` that hands the outputs of real rows to whoever asks."""
 
     def __init__(
         self, *, task_names: tuple[str, ...], batch_size: int, **arguments: Any
@@ -76,11 +68,6 @@ class PredictLoop(EvalLoop):
         self, dataset: tf.data.Dataset, take: Callable[[str, Row], None]
     ) -> None:
         """Runs the model over a data set.
-
-        Args:
-          dataset: batches of all features.
-          take: called with the task's name and the outputs of each row that
-            is no padding, in the order of the data set.
 
         Raises:
           TrainingInterruptedError: a stop was asked for.
@@ -170,16 +157,7 @@ class Evaluation:
 
 
 class Evaluator(orbit.AbstractEvaluator):
-    """Predicts splits of tasks with a model as it is at the time.
-
-    Args:
-      config: the resolved hparams.
-      model: what is evaluated.
-      tasks: all of the model's.
-      preprocessor: of the same tasks.
-      strategy: where it runs.
-      should_stop: asked after each batch.
-    """
+    """Predicts splits of tasks with a model as it is at the time."""
 
     def __init__(
         self,
@@ -206,25 +184,13 @@ class Evaluator(orbit.AbstractEvaluator):
         )
 
     def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
-        """Evaluates all tasks on their dev sets; for the training session.
-
-        Args:
-          num_steps: not used: dev sets are evaluated whole.
-
-        Returns:
-          Figures by name, with several tasks by `<task>_<name>`.
-        """
+        """Evaluates all tasks on their dev sets; for the training session."""
         del num_steps
         found = [self.evaluate_task(task) for task in self._tasks]
         return flat_figures(found)
 
     def evaluate_task(self, task: Task, split: str = "dev") -> Evaluation:
-        """Evaluates a task on a split.
-
-        Args:
-          task: the task.
-          split: a split with labels.
-        """
+        """Evaluates a task on a split."""
         scorer = self.score(task, split)
         results = {name: float(value) for name, value in scorer.get_results()}
         return Evaluation(
@@ -237,12 +203,7 @@ class Evaluator(orbit.AbstractEvaluator):
         )
 
     def score(self, task: Task, split: str) -> Scorer:
-        """Returns a scorer that has seen the predictions on a split.
-
-        Args:
-          task: the task.
-          split: the split.
-        """
+        """Returns a scorer that has seen the predictions on a split."""
         scorer = task.get_scorer(split)
         self.predict(task, split, scorer.update)
         return scorer
@@ -250,14 +211,7 @@ class Evaluator(orbit.AbstractEvaluator):
     def predict(
         self, task: Task, split: str, take: Callable[[Row], None]
     ) -> None:
-        """Hands the outputs for each example of a split to a function.
-
-        Args:
-          task: the task.
-          split: the split.
-          take: gets one example's (or window's) outputs by name; the order
-            is not that of the data.
-        """
+        """Hands the outputs for each example of a split to a function."""
         key = f"{task.name}/{split}"
         if key not in self._batches:
             found, _ = self._preprocessor.prepare_predict([task], split)
@@ -271,23 +225,12 @@ class Evaluator(orbit.AbstractEvaluator):
 
 
 def with_total_loss(outputs: dict[str, Any]) -> dict[str, Any]:
-    """Names the loss as the training loops want it.
-
-    Args:
-      outputs: of `FinetuningModel.compute`.
-    """
+    """Names the loss as the training loops want it."""
     return {**outputs, "total_loss": outputs["loss"]}
 
 
 def flat_figures(evaluations: Sequence[Evaluation]) -> dict[str, float]:
-    """All figures in one dictionary.
-
-    Args:
-      evaluations: of one or several tasks.
-
-    Returns:
-      Results and details by name; with several tasks by `<task>_<name>`.
-    """
+    """All figures in one dictionary."""
     several = len(evaluations) > 1
     return {
         f"{found.task}_{name}" if several else name: value
@@ -307,16 +250,7 @@ def main_figures(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def check_figure(name: str, result: dict[str, float], hparam: str) -> None:
-    """Raises unless there is a figure of this name.
-
-    Args:
-      name: what the hparam says.
-      result: an evaluation's figures.
-      hparam: its name.
-
-    Raises:
-      UserError: listing the figures there are.
-    """
+    """Raises unless there is a figure of this name."""
     if name not in result:
         raise UserError(
             f"hparam {hparam}: there is no figure {name!r}; the evaluation"

@@ -56,16 +56,6 @@ def resolve_start(config: FinetuningConfig) -> Start:
 
     Sizes, casing and vocabulary are the pre-trained model's unless they are
     given; sizes that are given must be the model's.
-
-    Args:
-      config: the hparams as given.
-
-    Returns:
-      The resolved start.
-
-    Raises:
-      UserError: no weights where they should be, sizes that are not theirs,
-        or a vocabulary that does not fit.
     """
     weights = None
     adopted: dict[str, Any] = {}
@@ -282,26 +272,13 @@ FREE_HPARAMS = frozenset(
 
 
 def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Texts `name: old -> new` of what makes another model.
-
-    Args:
-      before: hparams of an earlier run.
-      now: hparams asked for.
-    """
+    """Texts `name: old -> new` of what makes another model."""
     names = tuple(name for name in now if name not in FREE_HPARAMS)
     return checkpointing.changed(before, now, names)
 
 
 def check_same_run(path: str, now: dict[str, Any]) -> None:
-    """Raises where a trial's directory is of a run with other hparams.
-
-    Args:
-      path: the directory; need not exist.
-      now: hparams asked for.
-
-    Raises:
-      UserError: naming what differs.
-    """
+    """Raises where a trial's directory is of a run with other hparams."""
     before = checkpointing.read_config(path)
     differing = changed_hparams(before or {}, now)
     if differing:
@@ -314,14 +291,7 @@ def check_same_run(path: str, now: dict[str, Any]) -> None:
 
 
 def make(path: str) -> None:
-    """Makes a trial's directory.
-
-    Args:
-      path: the directory.
-
-    Raises:
-      UserError: it cannot be made.
-    """
+    """Makes a trial's directory."""
     try:
         tf.io.gfile.makedirs(path)
     except tf.errors.OpError as error:
@@ -332,17 +302,7 @@ def make(path: str) -> None:
 
 
 def remove(path: str) -> bool:
-    """Deletes a trial's directory.
-
-    Args:
-      path: the directory.
-
-    Returns:
-      Whether there was one.
-
-    Raises:
-      UserError: it holds what no trial wrote.
-    """
+    """Deletes a trial's directory."""
     if not tf.io.gfile.exists(path):
         return False
     labels = [
@@ -353,10 +313,6 @@ def remove(path: str) -> bool:
 
 
 def trained_checkpoint(path: str) -> str | None:
-    """Prefix of the model to evaluate in a trial's directory: best, or newest.
-
-    Args:
-      path: the directory.
-    """
+    """The model to evaluate in a trial's directory: best, or newest."""
     kept = os.path.join(path, checkpointing.DIRECTORY)
     return tf.train.latest_checkpoint(kept) or tf.train.latest_checkpoint(path)

@@ -57,9 +57,6 @@ class Head(Protocol):
         """Computes losses and outputs of a batch.
 
         Args:
-          encoded: the encoder's output for the batch.
-          features: the batch: the shared features and the task's own.
-          training: whether the result is trained on.
           dropout: source of the head's dropout, or None for none.
           percent_done: float32 scalar in [0, 1]: how far training is.
 
@@ -70,11 +67,6 @@ class Head(Protocol):
 
 class Task(abc.ABC):
     """One task: data, head and scorer.
-
-    Args:
-      config: the resolved hparams.
-      name: the task's name; it prefixes its features (`<name>_eid`).
-      tokenizer: splits the task's texts.
 
     Attributes:
       row_report: what was found wrong with the data so far.
@@ -99,15 +91,8 @@ class Task(abc.ABC):
     def get_examples(self, split: str) -> list[Example]:
         """Reads a split.
 
-        Args:
-          split: "train", "dev", or one of `get_test_splits()`.
-
         Returns:
           Its examples, in the order of the data.
-
-        Raises:
-          UserError: the split is missing or empty, or, with `strict_rows`, a
-            row is bad.
         """
 
     @property
@@ -137,11 +122,6 @@ class Task(abc.ABC):
     ) -> dict[str, Any] | list[dict[str, Any]]:
         """Turns an example into numbers.
 
-        Args:
-          example: one of `get_examples`.
-          is_training: whether to train on the result.
-          log: whether to print it.
-
         Returns:
           The shared features (`input_ids`, `input_mask`, `segment_ids`,
           `task_id`) and the task's own by name; a list of them where one
@@ -150,12 +130,7 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def build_head(self, encoder_config: EncoderConfig, seed: int) -> Head:
-        """Returns a freshly initialized head.
-
-        Args:
-          encoder_config: sizes of the encoder below it.
-          seed: seed of the run.
-        """
+        """Returns a freshly initialized head."""
 
     @abc.abstractmethod
     def get_scorer(self, split: str = "dev") -> Scorer:
@@ -178,11 +153,7 @@ class Task(abc.ABC):
         return None
 
     def use_labels(self, found: Any) -> None:
-        """Takes labels as a run found them, instead of looking for them.
-
-        Args:
-          found: the contents of the file at `labels_path`.
-        """
+        """Takes labels as a run found them, instead of looking for them."""
         del found
         raise TypeError(f"{self} does not find its labels in data")
 

@@ -47,13 +47,7 @@ from electra_tf.training.summaries import Console
 
 
 class TrialLogs:
-    """Rows of training and of evaluations, in files and for TensorBoard.
-
-    Args:
-      directory: the trial's.
-      step: where it continues; later rows no longer count.
-      title: above the picture.
-    """
+    """Rows of training and of evaluations, in files and for TensorBoard."""
 
     def __init__(self, directory: str, step: int, title: str) -> None:
         self._directory = directory
@@ -78,12 +72,7 @@ class TrialLogs:
         return self._evaluations.rows
 
     def write_evaluation(self, step: int, result: dict[str, float]) -> None:
-        """Takes an evaluation.
-
-        Args:
-          step: updates done.
-          result: figures by name.
-        """
+        """Takes an evaluation."""
         self._evaluations.write(step, result)
         self._evaluation_board.write(step, result)
 
@@ -110,8 +99,6 @@ class Patience:
     that never stopped.
 
     Args:
-      evaluations: so many without a better figure are borne; 0 means any
-        number.
       figure: what is watched; None means the main one, F1 or else the first
         that is no loss.
     """
@@ -151,13 +138,7 @@ class Trial:
     """Trains one model, continuing where an earlier run stopped.
 
     Args:
-      config: the trial's own: its `seed` and `model_dir`.
       weights: what it starts from; None for random weights.
-      tasks: what is learned.
-      preprocessor: of the same tasks.
-      strategy: where it runs.
-      console: where progress goes.
-      interruption: already active; asks for a stop.
     """
 
     def __init__(
@@ -200,14 +181,7 @@ class Trial:
         return int(self._step.numpy())
 
     def load(self, path: str) -> None:
-        """Loads a model that is only evaluated.
-
-        Args:
-          path: any kind of checkpoint.
-
-        Raises:
-          UserError: it is of another model, or has no heads for the tasks.
-        """
+        """Loads a model that is only evaluated."""
         try:
             found = assign(
                 open_weights(path),
@@ -227,9 +201,6 @@ class Trial:
 
         Returns:
           False where the run was asked to stop before the end.
-
-        Raises:
-          UserError: the directory holds another model, or data is unusable.
         """
         batches, num_steps = self._preprocessor.prepare_train()
         if not num_steps:

@@ -52,14 +52,6 @@ class _OnePassScorer(TextScorer):
 class ElectricScorer(_OnePassScorer):
     """Pseudo-log-likelihood by Electric: minus the sum of its energies.
 
-    Args:
-      pretrained: an Electric model; its discriminator is enough.
-      batch_size: B, texts at a time.
-      with_cloze: whether the two-tower cloze model scores, too.
-
-    Raises:
-      UserError: another kind of model, or a part is missing.
-
     Source: see `electra_tf.pretraining.scoring`.
     """
 
@@ -98,15 +90,7 @@ class ElectricScorer(_OnePassScorer):
 
 
 class ClozeScorer(_OnePassScorer):
-    """Pseudo-log-likelihood by the two-tower cloze model alone.
-
-    Args:
-      pretrained: Electric, or ELECTRA with two towers.
-      batch_size: B, texts at a time.
-
-    Raises:
-      UserError: the model has no two towers.
-    """
+    """Pseudo-log-likelihood by the two-tower cloze model alone."""
 
     method = "cloze"
 

@@ -89,17 +89,7 @@ def join_wordpieces(tokens: Iterable[str]) -> str:
 
 
 class MaskFiller:
-    """Fills masks with a generator or a masked LM, loaded once.
-
-    Args:
-      pretrained: the model. A two-tower cloze model answers as well: it sees
-        everything but the mask asked for.
-      top_k: candidates a mask.
-      batch_size: B, texts at a time.
-
-    Raises:
-      UserError: the model has no generator.
-    """
+    """Fills masks with a generator or a masked LM, loaded once."""
 
     def __init__(
         self, pretrained: PretrainedModel, top_k: int = 5, batch_size: int = 32
@@ -117,12 +107,6 @@ class MaskFiller:
 
         Args:
           texts: strings with one "[MASK]" or several, each one wordpiece.
-
-        Yields:
-          The answers, in order.
-
-        Raises:
-          UserError: a text without a mask, or longer than the model takes.
         """
         texts = iter(texts)
         while batch := list(itertools.islice(texts, self.batch_size)):
@@ -203,7 +187,6 @@ def generator_logits(model: Any, features: Any, positions: Any) -> tf.Tensor:
     """Asks a generator (or masked LM) of any kind about some positions.
 
     Args:
-      model: a `PretrainingModel` that has one.
       features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
       positions: int32 [B, N].
 

@@ -19,15 +19,7 @@ _LEGEND = (
 
 
 def page(glasses: Iterable[Glass]) -> Iterator[str]:
-    """Writes a page, sentence by sentence.
-
-    Args:
-      glasses: what happened to each sentence.
-
-    Yields:
-      Pieces of one HTML document. Everything that comes from a text or a
-      vocabulary is escaped.
-    """
+    """Writes a page, sentence by sentence."""
     yield (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width">\n'

@@ -29,11 +29,7 @@ def drawn_inputs(
       pretrained: the model; whole-word masking and the share that shows
         [MASK] are its own.
       features: int32 [1, L] `input_ids`, `input_mask`, `segment_ids`.
-      mask_prob: share of the tokens that is chosen.
       seed: int32 [2].
-
-    Returns:
-      What `masking.mask_inputs` returns.
     """
     model = pretrained.model
     length = int(features["input_ids"].shape[1])
@@ -56,16 +52,11 @@ def chosen_inputs(
     """Masks what somebody chose, all of it in sight as [MASK].
 
     Args:
-      pretrained: the model.
       features: int32 [1, L] `input_ids`, `input_mask`, `segment_ids`.
-      words: every occurrence of each.
       positions: tokens, counted from 1 ([CLS] is 0).
 
     Returns:
       As `drawn_inputs`. Where the text says [MASK], that is chosen, too.
-
-    Raises:
-      UserError: a word that is not in the text, a position outside it.
     """
     special = pretrained.model.special
     ids = features["input_ids"].numpy()[0].tolist()

@@ -29,18 +29,7 @@ _ORDER = (
 
 
 def draw(glass: Glass, paint: Paint, width: int = 80) -> str:
-    """Draws one sentence.
-
-    Args:
-      glass: what happened to it.
-      paint: for colours.
-      width: columns of the terminal.
-
-    Returns:
-      Lines: which model; the tokens in columns, as they were, as the
-      generator saw them and as they were judged; the generator's proposals; a
-      summary.
-    """
+    """Draws one sentence."""
     lines = [paint.bold(_headline(glass)), *_how(glass), ""]
     names = _rows(glass)
     for block in _blocks(glass, width - max(map(len, names))):

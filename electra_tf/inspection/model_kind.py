@@ -20,11 +20,7 @@ def samples_uniformly(pretrained: PretrainedModel) -> bool:
 
 
 def kind_name(pretrained: PretrainedModel) -> str:
-    """Names the kind, such as "ELECTRA, small generator".
-
-    Args:
-      pretrained: the model, or a part of one.
-    """
+    """Names the kind, such as "ELECTRA, small generator"."""
     model = pretrained.model
     if not model.discriminates:
         return "masked LM"
@@ -44,14 +40,7 @@ def kind_name(pretrained: PretrainedModel) -> str:
 
 
 def describe(pretrained: PretrainedModel) -> list[str]:
-    """Says what does not apply to a model, and what is different.
-
-    Args:
-      pretrained: the model, or a part of one.
-
-    Returns:
-      One sentence each.
-    """
+    """Says what does not apply to a model, and what is different."""
     model = pretrained.model
     notes = [f"Not stated anywhere: {text}." for text in pretrained.assumptions]
     if not model.discriminates:

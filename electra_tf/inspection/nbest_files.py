@@ -27,18 +27,9 @@ def read_hypotheses(
     """Reads texts with their ids and scores.
 
     Args:
-      lines: of the file, without line ends.
       form: "lines": a text each, blank ones included, whose id is its number;
         "tsv": id, text and, if there is one, the base score; "jsonl": objects
         with `text` and, if they have them, `id` and `score`.
-      where: the file's name, for messages.
-
-    Yields:
-      The hypotheses, in order.
-
-    Raises:
-      UserError: a line that cannot be understood, or some have a base score
-        and some not.
     """
     scored: bool | None = None
     for number, line in enumerate(lines, 1):
@@ -61,20 +52,7 @@ def read_hypotheses(
 
 
 def read_references(lines: Iterable[str], form: str, where: str) -> dict:
-    """Reads the right texts by list id.
-
-    Args:
-      lines: of the file.
-      form: "tsv" (id, text), "jsonl" (`id`, `text`) or "lines" (the n-th line
-        is for list "n").
-      where: the file's name, for messages.
-
-    Returns:
-      The texts.
-
-    Raises:
-      UserError: as `read_hypotheses`, or an id twice.
-    """
+    """Reads the right texts by list id."""
     references: dict[str, str] = {}
     for hypothesis in read_hypotheses(lines, form, where):
         if hypothesis.list_id in references:
@@ -87,14 +65,8 @@ def text_line(scored: Scored, form: str, weight: float | None) -> str:
     """Writes a scored text as a line of TSV.
 
     Args:
-      scored: the text.
-      form: of the input. For "lines" the scores come first, then the text;
-        for others id, text, base score (if there is one) and scores.
       weight: None, or the weight with which the combined score is written in
         the last column.
-
-    Returns:
-      The line without its end. Scores are in nats.
     """
     hypothesis, result = scored.hypothesis, scored.text_score
     numbers = [result.score]
@@ -116,12 +88,7 @@ def record_of(
     """Makes an object for JSON of a scored text.
 
     Args:
-      scored: the text.
       weight: None, or the weight of the combined score.
-      with_tokens: whether each token's score is in it.
-
-    Returns:
-      The object.
     """
     hypothesis, result = scored.hypothesis, scored.text_score
     record: dict[str, Any] = {

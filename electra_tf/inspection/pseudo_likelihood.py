@@ -23,13 +23,6 @@ from electra_tf.pretraining.losses import softmax_cross_entropy
 class PseudoLikelihoodScorer(TextScorer):
     """Sum over tokens of log P(token | the others), each masked in turn.
 
-    Args:
-      pretrained: a masked LM, or ELECTRA, whose generator is one.
-      batch_size: B, masked copies at a time.
-
-    Raises:
-      UserError: the model has no masked LM.
-
     Source: Salazar et al. 2020, "Masked Language Model Scoring", section 2.
     """
 

@@ -68,18 +68,7 @@ NBest = list[Scored]
 def score_lists(
     scorer: TextScorer, hypotheses: Iterable[Hypothesis]
 ) -> Iterator[NBest]:
-    """Scores hypotheses and gathers them into their lists.
-
-    Args:
-      scorer: of the texts.
-      hypotheses: those of one list one after the other.
-
-    Yields:
-      The lists, in order.
-
-    Raises:
-      UserError: a list's hypotheses are not together.
-    """
+    """Scores hypotheses and gathers them into their lists."""
     ahead, behind = itertools.tee(hypotheses)
     scores = scorer.score(hypothesis.text for hypothesis in ahead)
     pairs = zip(behind, scores, strict=True)
@@ -98,15 +87,7 @@ def score_lists(
 
 
 def reranked(scored: NBest, weight: float) -> NBest:
-    """Sorts a list by the combined score, the best first.
-
-    Args:
-      scored: the list.
-      weight: of the text's score, 0 or more.
-
-    Returns:
-      A new list; equal scores keep the given order.
-    """
+    """Sorts a list by the combined score, the best first."""
     return sorted(scored, key=lambda s: -s.combined(weight))
 
 
@@ -135,20 +116,7 @@ def tune_weight(
     weights: Sequence[float] = WEIGHTS,
     count: Callable[[str, str], WordErrors] = word_errors,
 ) -> Tuning:
-    """Finds the weight with which fewest words are wrong.
-
-    Args:
-      lists: scored n-best lists.
-      references: the right text by list id.
-      weights: to try; 0 is tried in any case.
-      count: counts the errors of (reference, hypothesis).
-
-    Returns:
-      The best weight and what it gives.
-
-    Raises:
-      UserError: a list without reference, or no lists.
-    """
+    """Finds the weight with which fewest words are wrong."""
     if not lists:
         raise UserError("No n-best lists to tune the weight on.")
     errors = [_errors(scored, references, count) for scored in lists]
@@ -171,19 +139,7 @@ def tune_weight(
 def errors_of(
     lists: Iterable[NBest], references: Mapping[str, str], weight: float
 ) -> WordErrors:
-    """Counts the errors of the lists' best hypotheses.
-
-    Args:
-      lists: scored n-best lists.
-      references: the right text by list id.
-      weight: of the text's score.
-
-    Returns:
-      The sum over all lists.
-
-    Raises:
-      UserError: a list without reference.
-    """
+    """Counts the errors of the lists' best hypotheses."""
     total = WordErrors()
     for scored in lists:
         best = reranked(scored, weight)[0].hypothesis

@@ -18,21 +18,7 @@ def make_scorer(
     batch_size: int = 32,
     with_cloze: bool = False,
 ) -> TextScorer:
-    """Returns a scorer of texts.
-
-    Args:
-      pretrained: the model.
-      method: one of `METHODS`; "auto" is "electric" for Electric, "cloze" for
-        another model with two towers, else "masked_lm".
-      batch_size: B, inputs at a time.
-      with_cloze: whether Electric's cloze model scores beside it.
-
-    Returns:
-      The scorer.
-
-    Raises:
-      UserError: the model cannot be asked in that way.
-    """
+    """Returns a scorer of texts."""
     if method not in METHODS:
         raise UserError(
             f"method {method!r}: expected one of {', '.join(METHODS)}."

@@ -20,10 +20,6 @@ def encode_with_masks(tokenizer: FullTokenizer, text: str) -> list[int]:
     The tokenizer itself knows no special tokens: like the original's it splits
     "[MASK]" at its brackets, so that text cannot smuggle them in.
 
-    Args:
-      tokenizer: of the model.
-      text: any string.
-
     Returns:
       The ids, without [CLS] and [SEP].
     """
@@ -55,12 +51,7 @@ def windows(count: int, room: int) -> list[Window]:
     """Divides a text that may be longer than the model's position table.
 
     Args:
-      count: tokens of the text.
       room: tokens that fit beside [CLS] and [SEP].
-
-    Returns:
-      Windows of `room` tokens that overlap by at least half; every token is
-      answered for once, by the window in whose middle it lies most.
     """
     if count <= room:
         return [Window(0, count, 0, count)] if count else []

@@ -22,13 +22,7 @@ def wants_colour(
     """Decides whether to write colours.
 
     Args:
-      choice: "always", "never" or "auto": to a terminal that can show them,
-        unless NO_COLOR is set (https://no-color.org).
-      stream: where the text goes.
       environment: variables; None for the process's.
-
-    Returns:
-      Whether to.
     """
     if choice != AUTO:
         return choice == ALWAYS
@@ -39,11 +33,7 @@ def wants_colour(
 
 
 class Paint:
-    """Puts escape codes around text, or leaves it alone.
-
-    Args:
-      enabled: whether it paints at all.
-    """
+    """Puts escape codes around text, or leaves it alone."""
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled

@@ -76,10 +76,6 @@ Answer = dict[str, np.ndarray]
 class TextScorer(abc.ABC):
     """Scores texts with a pre-trained model.
 
-    Args:
-      pretrained: the model.
-      batch_size: B, inputs at a time.
-
     Attributes:
       method: name of the score, such as "electric".
     """
@@ -104,10 +100,6 @@ class TextScorer(abc.ABC):
 
     def score(self, texts: Iterable[str]) -> Iterator[TextScore]:
         """Scores texts one after the other, however many there are.
-
-        Args:
-          texts: any strings, of any length: a text longer than the position
-            table is scored in overlapping windows, each token once.
 
         Yields:
           The scores, in the order of the texts. A text without tokens has

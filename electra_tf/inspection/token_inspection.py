@@ -50,13 +50,7 @@ class LookingGlass:
     """Shows what a model does with sentences; loaded once.
 
     Args:
-      pretrained: any pre-trained model, or a part of one.
-      top_k: candidates shown a position.
-      seed: of positions and samples; the same seed, the same picture.
       mask_prob: share of the tokens that is masked; None for the model's.
-
-    Raises:
-      UserError: the checkpoint holds neither generator nor discriminator.
     """
 
     def __init__(
@@ -96,13 +90,6 @@ class LookingGlass:
           text: the sentence; "[MASK]" in it stands for a token that nobody
             knows.
           choice: what to mask; None, or an empty one, draws.
-          number: of the sentence among several; it goes into the draws.
-
-        Returns:
-          What happened.
-
-        Raises:
-          UserError: the text is empty or too long, or the choice does not fit.
         """
         choice = choice or Choice()
         tokenizer, model = self.pretrained.tokenizer, self.pretrained.model

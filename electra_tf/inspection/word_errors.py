@@ -32,17 +32,7 @@ class WordErrors:
 
 
 def word_errors(reference: str, hypothesis: str) -> WordErrors:
-    """Counts the word errors of a hypothesis.
-
-    Args:
-      reference: the right text; words are what white space separates, and
-        nothing is normalized.
-      hypothesis: the other text.
-
-    Returns:
-      The edit distance in words (Levenshtein 1966), and the words of the
-      reference.
-    """
+    """Counts the word errors of a hypothesis."""
     wanted, found = reference.split(), hypothesis.split()
     costs = list(range(len(found) + 1))
     for row, word in enumerate(wanted, 1):

@@ -75,13 +75,6 @@ def find_answers(
 ) -> list[Answer]:
     """Returns a question's best answers with different texts, best first.
 
-    Args:
-      config: `n_best_size`, `max_answer_length`, `joint_prediction`.
-      windows: the windows over its passage.
-      outputs: for each, the head's outputs as NumPy arrays.
-      doc_tokens: the passage's words.
-      tokenizer: splits text as the wordpieces were split.
-
     Returns:
       At most `n_best_size` answers; where no span is allowed, the answer
       "empty" with score 0.

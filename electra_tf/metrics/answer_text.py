@@ -8,11 +8,7 @@ from electra_tf.text.tokenization import BasicTokenizer
 
 
 def join_wordpieces(tokens: Sequence[str]) -> str:
-    """Puts wordpieces together to words with single spaces between them.
-
-    Args:
-      tokens: wordpieces; continuations start with "##".
-    """
+    """Puts wordpieces together to words with single spaces between them."""
     text = " ".join(tokens).replace(" ##", "").replace("##", "")
     return " ".join(text.split())
 
@@ -26,11 +22,6 @@ def project_to_passage(
     passage is tokenized in the same way, the answer is looked for in the
     result, and its first and last character are carried back by counting
     characters that are not spaces.
-
-    Args:
-      answer: joined wordpieces, such as "steve smith".
-      passage: the words that they come from, such as "Steve Smith's".
-      tokenizer: splits text as the wordpieces were split.
 
     Returns:
       The part, such as "Steve Smith"; the whole passage where tokenizing

@@ -77,11 +77,6 @@ class AccuracyScorer(SentenceLevelScorer):
 class F1Scorer(SentenceLevelScorer):
     """Precision, recall and F1 of one class, in percent.
 
-    Args:
-        positive_label: id of the class.
-        original_recall: take the number of predicted positives for that of
-            true ones, so that recall and F1 equal precision.
-
     Differs: the original always does the latter (none of its tasks uses it).
     """
 
@@ -150,9 +145,6 @@ class RegressionScorer(SentenceLevelScorer):
 class MultiLabelScorer(SentenceLevelScorer):
     """F1 over any number of labels per text, and exact matches, in percent.
 
-    Args:
-        labels: names of the labels, in the order of their ids.
-
     Differs: the original has no such task.
     """
 
@@ -219,13 +211,7 @@ def _precision_recall_f1(
 def f1_figures(
     n_correct: int, n_predicted: int, n_gold: int
 ) -> list[tuple[str, float]]:
-    """Precision, recall and F1 in percent; all 0 where nothing is right.
-
-    Args:
-        n_correct: how many of the predicted are right.
-        n_predicted: how many are predicted.
-        n_gold: how many there are to find.
-    """
+    """Precision, recall and F1 in percent; all 0 where nothing is right."""
     precision = recall = f1 = 0.0
     if n_correct:
         precision = 100.0 * n_correct / n_predicted

@@ -69,12 +69,8 @@ def score_task(task: str, trials: Sequence[Mapping[str, Any]]) -> TaskScore:
     """Scores a task from its trials.
 
     Args:
-      task: its name, one of `TASKS`.
       trials: for each, `results`, `details` and `other_splits` as results
         files hold them; at least one.
-
-    Returns:
-      Statistics over the trials. A figure that one of them lacks is left out.
     """
     found = [_figures(task, trial) for trial in trials]
     wanted = LEADERBOARD_FIGURES[task]
@@ -94,9 +90,6 @@ def average_scores(
     scores: Mapping[str, TaskScore],
 ) -> dict[str, dict[str, Any]]:
     """The averages over tasks, of their means, medians and best trials.
-
-    Args:
-      scores: by task; any may be missing.
 
     Returns:
       For each of `AVERAGES`: `mean`, `median` and `best` (None where
@@ -128,9 +121,6 @@ def average_scores(
 
 def table_lines(scores: Mapping[str, TaskScore]) -> list[str]:
     """Scores and averages as an aligned table.
-
-    Args:
-      scores: by task.
 
     Returns:
       Lines: a head, one a figure (where a task has two: their mean, too),

@@ -17,31 +17,18 @@ _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalize(text: str) -> str:
-    """Lower-cases; drops ASCII punctuation, articles and extra spaces.
-
-    Args:
-      text: an answer.
-    """
+    """Lower-cases; drops ASCII punctuation, articles and extra spaces."""
     text = text.lower().translate(_WITHOUT_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 
 def exact_match(prediction: str, answer: str) -> bool:
-    """Whether two answers are the same once normalized.
-
-    Args:
-      prediction: what was predicted.
-      answer: an expected answer.
-    """
+    """Whether two answers are the same once normalized."""
     return normalize(prediction) == normalize(answer)
 
 
 def f1_score(prediction: str, answer: str) -> float:
     """Harmonic mean of precision and recall of an answer's words.
-
-    Args:
-      prediction: what was predicted.
-      answer: an expected answer.
 
     Returns:
       From 0 to 1; 0 where no word is shared, so also where nothing is left
@@ -61,19 +48,7 @@ def f1_score(prediction: str, answer: str) -> float:
 def evaluate(
     questions: Iterable[Question], predictions: Mapping[str, str]
 ) -> dict[str, float]:
-    """Compares predictions with the best fitting expected answer each.
-
-    Args:
-      questions: with their answers; the last one of an id counts. Questions
-        without answers or predictions are left out.
-      predictions: question's id -> answer.
-
-    Returns:
-      `exact_match` and `f1`, from 0 to 100.
-
-    Raises:
-      UserError: there is nothing to compare with.
-    """
+    """Compares predictions with the best fitting expected answer each."""
     answers: dict[str, Sequence[str]] = {
         question.key: question.answers for question in questions
     }

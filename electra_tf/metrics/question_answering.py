@@ -42,11 +42,6 @@ class SpanScorer(Scorer):
     """Puts the windows of each question together, and scores the answers.
 
     Args:
-      config: the resolved hparams; they also name the files written.
-      name: the task's name.
-      version: "squad1", "squad2" or "mrqa": which figures are computed, and
-        whether there may be no answer ("squad2").
-      examples: the split's questions.
       windows_of: from an example to its windows, in order.
 
     Attributes:

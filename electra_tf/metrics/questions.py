@@ -37,15 +37,7 @@ class QuestionExample(Protocol):
 
 
 def require_answers(scored: Sized, n_questions: int) -> None:
-    """Raises unless there is something to score.
-
-    Args:
-      scored: the questions with answers to compare with.
-      n_questions: how many questions there are.
-
-    Raises:
-      UserError: saying so.
-    """
+    """Raises unless there is something to score."""
     if not len(scored):
         raise UserError(
             f"none of {n_questions} questions has both a prediction and an"

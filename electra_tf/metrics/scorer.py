@@ -42,14 +42,7 @@ class Scorer(abc.ABC):
         """Computes the figures; `get_results` remembers them."""
 
     def get_results(self, prefix: str = "") -> list[tuple[str, float]]:
-        """The figures in the order they are printed.
-
-        Args:
-            prefix: Put before each name.
-
-        Returns:
-            Pairs of a name and a value; percentages run from 0 to 100.
-        """
+        """The figures in the order they are printed."""
         if self._updated:
             self._cached_results = self._get_results()
             self._updated = False
@@ -59,9 +52,6 @@ class Scorer(abc.ABC):
         """Figures beyond the original's, for the console and the JSON file.
 
         The original's text and pickle files hold `get_results` only.
-
-        Returns:
-            Pairs as those of `get_results`; none by default.
         """
         return []
 

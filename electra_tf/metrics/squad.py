@@ -27,17 +27,6 @@ def evaluate_v1(
 ) -> dict[str, float]:
     """Scores answers to questions that all have one.
 
-    Args:
-      questions: with the answers that count as right. One without a
-        prediction scores 0; those without answers are left out.
-      predictions: question's id -> answer.
-
-    Returns:
-      `exact_match` and `f1`, from 0 to 100.
-
-    Raises:
-      UserError: there is nothing to compare with.
-
     Differs: the original fails at a question without answers.
     """
     answered = [question for question in questions if question.answers]
@@ -57,23 +46,7 @@ def evaluate_v2(
     null_odds: Mapping[str, float],
     threshold: float,
 ) -> dict[str, float]:
-    """Scores answers where a question may have none.
-
-    Args:
-      questions: with the answers that count as right, or none.
-      predictions: question's id -> best answer, were there one.
-      null_odds: question's id -> how much speaks for there being none.
-      threshold: odds above this mean that none is predicted.
-
-    Returns:
-      `exact`, `f1` (0 to 100) and `total` over all questions; the same with
-      `HasAns_` and `NoAns_` over those with and without answers; and
-      `best_exact`, `best_f1` with the thresholds `..._thresh` that would
-      give them.
-
-    Raises:
-      UserError: no question has a prediction.
-    """
+    """Scores answers where a question may have none."""
     predicted = [q for q in questions if q.key in predictions]
     require_answers(predicted, len(questions))
     dataset = _dataset(predicted)

@@ -81,11 +81,7 @@ class WordLevelScorer(Scorer):
 
 
 class AccuracyScorer(WordLevelScorer):
-    """Share of words whose label is right, in percent.
-
-    Args:
-        auto_fail_label: id of a label that never counts as right.
-    """
+    """Share of words whose label is right, in percent."""
 
     def __init__(self, auto_fail_label: int | None = None) -> None:
         super().__init__()
@@ -104,9 +100,6 @@ class EntityLevelF1Scorer(WordLevelScorer):
     A span counts when its words and its type are right. Spans of a sentence
     are sets, read as the original reads them (an I of another type goes on);
     seqeval's figures, which follow the CoNLL script, are among the details.
-
-    Args:
-        label_mapping: label -> id; labels as of `text.spans`.
     """
 
     def __init__(self, label_mapping: Mapping[str, int]) -> None:

@@ -47,30 +47,17 @@ class Statistics:
 
 
 def lower_is_better(figure: str) -> bool:
-    """Whether a figure is a loss or an error.
-
-    Args:
-        figure: its name.
-    """
+    """Whether a figure is a loss or an error."""
     return "loss" in figure or figure.endswith("mse")
 
 
 def main_figure(names: Sequence[str]) -> str:
-    """The figure trials are compared by: F1 where there is one, else the first.
-
-    Args:
-        names: a task's figures, in the order its scorer gives them.
-    """
+    """How trials are compared: F1 where there is one, else the first."""
     return "f1" if "f1" in names else names[0]
 
 
 def describe(values: Sequence[float], lower: bool = False) -> Statistics:
-    """Statistics of one figure.
-
-    Args:
-        values: one a trial; NaN where undefined.
-        lower: whether lower is better.
-    """
+    """Statistics of one figure."""
     defined = [v for v in values if math.isfinite(v)]
     best_index = None
     if defined:
@@ -94,9 +81,6 @@ def summarize(
 ) -> dict[str, dict[str, Statistics]]:
     """Statistics of every figure of every task.
 
-    Args:
-        trials: the results of each trial, with the same tasks and figures.
-
     Returns:
         Task -> figure -> statistics, in the order of the first trial.
     """
@@ -117,9 +101,6 @@ def summarize(
 def best_trial(trials: Sequence[TrialResults]) -> int | None:
     """Which trial is best: by the mean of its tasks' main figures.
 
-    Args:
-        trials: the results of each trial.
-
     Returns:
         Its place from 0; None where no trial has defined figures.
     """
@@ -139,14 +120,7 @@ def best_trial(trials: Sequence[TrialResults]) -> int | None:
 def table_lines(
     summary: Mapping[str, Mapping[str, Statistics]],
 ) -> list[str]:
-    """The statistics as an aligned table.
-
-    Args:
-        summary: what `summarize` returns.
-
-    Returns:
-        Lines: a head, then one a figure.
-    """
+    """The statistics as an aligned table."""
     head = ["task", "figure", "mean", "median", "std", "best", "values"]
     rows = [head]
     for task, figures in summary.items():

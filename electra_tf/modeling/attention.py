@@ -35,9 +35,6 @@ def attention_bias(
       float32, 0 where visible and -10000 where not: [B, 1, 1, L], or
       [B, 1, L, L] with a direction.
 
-    Raises:
-      ValueError: for another direction.
-
     Source: google-research/electra, model/modeling.py,
     create_attention_mask_from_input_mask and BertModel.
     """
@@ -54,11 +51,6 @@ def attention_bias(
 
 class SelfAttention(ScopedLayer):
     """Projects to queries, keys and values and mixes the values.
-
-    Args:
-      scope: TF1 scope ending in "attention/self".
-      config: sizes of the encoder.
-      seed: seed of the run.
 
     Source: google-research/electra, model/modeling.py, attention_layer.
     """

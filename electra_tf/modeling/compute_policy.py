@@ -19,11 +19,6 @@ class ComputePolicy:
 
     @classmethod
     def of(cls, config: Any, recompute: bool) -> "ComputePolicy":
-        """Reads the hparam `mixed_precision`.
-
-        Args:
-          config: a config of pre-training or fine-tuning.
-          recompute: as the attribute; see `training.recomputation`.
-        """
+        """Reads the hparam `mixed_precision`."""
         dtype = {"": "float32", "bf16": "bfloat16", "fp16": "float16"}
         return cls(dtype[config.mixed_precision], recompute)

@@ -17,12 +17,6 @@ class Embeddings(ScopedLayer):
     The generator and the discriminator share one instance (paper section
     3.2), and with it the layer norm.
 
-    Args:
-      scope: TF1 scope, "electra/embeddings" unless untied.
-      config: sizes of the encoder; vocabulary, positions and segments count.
-      width: E, width of the tables.
-      seed: seed of the run.
-
     Source: google-research/electra, model/modeling.py, embedding_lookup and
     embedding_postprocessor.
     """
@@ -66,9 +60,6 @@ class Embeddings(ScopedLayer):
 
         Returns:
           float32 [B, L, E].
-
-        Raises:
-          ValueError: if a static L exceeds the position table.
         """
         length = input_ids.shape[1]
         limit = self.config.max_position_embeddings

@@ -17,11 +17,6 @@ from electra_tf.modeling.seeds import SeedStream, dropout
 class TransformerBlock(ScopedLayer):
     """Self-attention and feed-forward, each added and then normalized.
 
-    Args:
-      scope: TF1 scope ending in "encoder/layer_<i>".
-      config: sizes of the encoder.
-      seed: seed of the run.
-
     Source: google-research/electra, model/modeling.py, transformer_model.
     """
 
@@ -123,12 +118,7 @@ class Encoder(ScopedLayer):
     """BERT-style encoder, as generator, discriminator or tower.
 
     Args:
-      scope: TF1 scope: "electra", "generator", "generator_ltr" ...
-      config: sizes.
-      embeddings: the embedding layer, possibly shared. When its width is not
-        the hidden size a projection `embeddings_project` follows.
       direction: None, "ltr" or "rtl"; see `attention_bias`.
-      seed: seed of the run.
 
     Attributes:
       computation: how the blocks are computed; see `set_compute_policy`.
@@ -176,9 +166,6 @@ class Encoder(ScopedLayer):
           input_mask: int32 [B, L], 1 for real tokens, 0 for padding.
           segment_ids: int32 [B, L].
           randomness: source of dropout, or None for none.
-
-        Returns:
-          An `EncoderOutput`.
         """
         if randomness is not None:
             randomness = randomness.child(self.scope)
@@ -225,12 +212,7 @@ def _recomputed(
 
 
 def set_compute_policy(model: tf.Module, computation: ComputePolicy) -> None:
-    """Says how all encoders of a model compute.
-
-    Args:
-      model: holds `Encoder`s at any depth.
-      computation: from now on theirs; graphs made before keep the former.
-    """
+    """Says how all encoders of a model compute."""
     for module in model.submodules:
         if isinstance(module, Encoder):
             module.computation = computation

@@ -71,20 +71,6 @@ class EncoderConfig:
         Heads (one per 64 hidden units) and the feed-forward width (4 times
         hidden) follow the hidden size unless overridden themselves.
 
-        Args:
-          model_size: "small", "base" or "large".
-          vocab_size: rows of the token table, unless overridden.
-          overrides: the hparam `model_hparam_overrides`.
-          debug: whether to shrink to the original's debug shape, which wins
-            over the overrides.
-
-        Returns:
-          The resolved configuration.
-
-        Raises:
-          UserError: for an unknown size or override name, or heads that do
-            not divide the hidden size.
-
         Source: google-research/electra, util/training_utils.py,
         get_bert_config, and the debug block of run_pretraining.py.
 
@@ -124,14 +110,6 @@ class EncoderConfig:
 
         Args:
           hidden_fraction: share of the hidden size, 0-1 (or above).
-          layer_fraction: share of the layers.
-
-        Returns:
-          A configuration whose heads and feed-forward width follow the scaled
-          hidden size, whatever this configuration's own are.
-
-        Raises:
-          UserError: if no generator of that size can be.
 
         Source: google-research/electra, run_pretraining.py,
         get_generator_config (Python's round: half to even).

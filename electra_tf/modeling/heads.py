@@ -13,13 +13,6 @@ from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
 class MaskedLMHead(ScopedLayer):
     """Vectors to vocabulary logits through a tied embedding table.
 
-    Args:
-      scope: TF1 scope, "generator_predictions" or "cloze_predictions".
-      config: sizes; activation, initializer range and vocabulary count.
-      in_width: width of the vectors (twice H for two towers).
-      embedding_width: E, width of the tied table.
-      seed: seed of the run.
-
     Source: google-research/electra, run_pretraining.py, get_token_logits.
     """
 
@@ -75,11 +68,6 @@ class MaskedLMHead(ScopedLayer):
 
 class DiscriminatorHead(ScopedLayer):
     """One logit a token: was it replaced?
-
-    Args:
-      scope: TF1 scope, "discriminator_predictions".
-      config: sizes of the discriminator.
-      seed: seed of the run.
 
     Source: google-research/electra, run_pretraining.py,
     _get_discriminator_output.

@@ -41,10 +41,6 @@ class ScopedLayer(tf_keras.layers.Layer):
 
     Variables are made in the constructor, so a model is complete (and can be
     restored into) before it has seen data.
-
-    Args:
-      scope: TF1 variable scope, such as "electra/encoder/layer_0/output".
-      seed: seed of the run; initial values derive from it and the name.
     """
 
     def __init__(self, scope: str, seed: int = 0) -> None:
@@ -57,13 +53,6 @@ class ScopedLayer(tf_keras.layers.Layer):
         self, name: str, shape: list[int], init: str, stddev: float = 0.02
     ) -> tf.Variable:
         """Creates a trainable variable named `<scope>/<name>`.
-
-        Args:
-          name: last part of the TF1 name.
-          shape: static shape.
-          init: "normal" (truncated at two standard deviations), "glorot",
-            "zeros" or "ones".
-          stddev: of the truncated normal.
 
         Returns:
           A float32 variable.
@@ -92,12 +81,8 @@ class Dense(ScopedLayer):
 
     Args:
       scope: TF1 scope of `kernel` [in_width, units] and `bias` [units].
-      in_width: size of the inputs' last axis.
-      units: size of the outputs' last axis.
-      activation: name for `activation_function`.
       stddev: of the truncated-normal kernel; None means Glorot uniform, which
         is what the original gets wherever it names no initializer.
-      seed: seed of the run.
     """
 
     def __init__(
@@ -124,7 +109,6 @@ class Dense(ScopedLayer):
 
         Args:
           inputs: float [..., in_width].
-          train_bias: False gives the bias a gradient of exactly zero.
 
         Returns:
           float [..., units].
@@ -163,7 +147,6 @@ def affine(
       rows: float [R, K].
       kernel: float [K, U].
       bias: float [U].
-      train_bias: False gives the bias a gradient of exactly zero.
 
     Returns:
       float [R, U].
@@ -223,11 +206,6 @@ def _turned(matrix: tf.Tensor) -> tf.Tensor:
 
 class LayerNorm(ScopedLayer):
     """Normalizes the last axis to zero mean and unit variance, then scales.
-
-    Args:
-      scope: TF1 scope that holds `LayerNorm/beta` and `LayerNorm/gamma`.
-      width: size of the last axis.
-      seed: seed of the run (unused by the constant initial values).
 
     Source: tf.contrib.layers.layer_norm as called by the original.
     """
@@ -332,9 +310,6 @@ def activation_function(
 
     Returns:
       The function, or None for identity.
-
-    Raises:
-      UserError: for any other name.
 
     Source: google-research/electra, model/modeling.py, get_activation.
     """

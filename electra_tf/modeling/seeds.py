@@ -15,7 +15,6 @@ class SeedStream:
 
     Args:
       seed: int32 [2]; by convention the run's seed and the step.
-      scope: prefix of the site names.
     """
 
     def __init__(self, seed: tf.Tensor, scope: str = "") -> None:
@@ -28,9 +27,6 @@ class SeedStream:
 
     def seed(self, site: str) -> tf.Tensor:
         """Returns the int32 [2] seed of a site.
-
-        Args:
-          site: name of the draw; the same name gives the same seed.
 
         Returns:
           int32 [2], to be passed to a tf.random.stateless_* function.
@@ -60,9 +56,6 @@ def dropout(
 
     Returns:
       Same shape and dtype as `inputs`.
-
-    Raises:
-      ValueError: for a rate out of range, or that rounds to 1.
 
     Source: google-research/electra, model/modeling.py, dropout.
 

@@ -15,9 +15,6 @@ def gather_positions(sequence: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
     Returns:
       Same dtype as `sequence`, [B, N] or [B, N, H].
 
-    Raises:
-      ValueError: if `sequence` is not of rank 2 or 3.
-
     Source: google-research/electra, pretrain/pretrain_helpers.py,
     gather_positions.
     """

@@ -16,14 +16,6 @@ from electra_tf.modeling.seeds import SeedStream
 class TwoTowerClozeTransformer(ScopedLayer):
     """Predicts each token from its left and right context, never itself.
 
-    Args:
-      scope: prefix of the towers' scopes: "generator" gives "generator_ltr"
-        and "generator_rtl".
-      config: sizes of each tower.
-      ltr_embeddings: embedding layer of the left-to-right tower.
-      rtl_embeddings: of the right-to-left tower; usually the same.
-      seed: seed of the run.
-
     Source: google-research/electra, run_pretraining.py,
     TwoTowerClozeTransformer; Electric paper (EMNLP 2020) section 2.3.
     """

@@ -37,18 +37,8 @@ class AdamWeightDecay(tf.Module):
     table is updated at each step, also those absent from the batch.
 
     Args:
-      variables: what is trained; each name must be unique.
-      schedule: from the number of completed updates to the learning rate.
       weight_decay_rate: decay per update and unit of learning rate; 0 or less
         for none.
-      beta_1: decay of the first moment.
-      beta_2: decay of the second moment.
-      epsilon: added to the root, not inside it.
-      clip_norm: largest global norm of the gradients.
-      bias_correction: divide the moments by 1 - b^k as Adam's paper does;
-        the original does not.
-      learning_rate_multipliers: multiple of the schedule's rate by variable
-        name, for all variables or for none; see `layerwise`.
 
     Attributes:
       m: first moments by variable name, slots `<name>/adam_m`.
@@ -109,9 +99,6 @@ class AdamWeightDecay(tf.Module):
           float32 scalars `learning_rate` and `grad_norm` (before clipping).
           When the norm is not finite no trained variable changes; the
           moments decay as for a gradient of zero.
-
-        Raises:
-          ValueError: if the number of gradients is not that of the variables.
         """
         if len(gradients) != len(self._named):
             raise ValueError(

@@ -31,18 +31,8 @@ def layer_multipliers(
 ) -> dict[str, float]:
     """The learning rate of each variable, as a multiple of the heads'.
 
-    Args:
-      names: of variables, as the original names them.
-      decay: multiplier from a layer to the one below it; 0 or less for none.
-      num_layers: of the encoder.
-      fixed: the top layer is one level below the heads. Else it is two below,
-        as in the original, where the level between them is nobody's.
-
     Returns:
       Multiplier by name; empty without decay.
-
-    Raises:
-      ValueError: a variable that is no part of an encoder with heads.
 
     Source: google-research/electra, model/optimization.py, _get_layer_lrs.
     """
@@ -57,17 +47,7 @@ def layer_multipliers(
 def rate_table(
     names: Sequence[str], decay: float, num_layers: int, fixed: bool = False
 ) -> list[LayerRate]:
-    """The multipliers part by part, the lowest first.
-
-    Args:
-      names: of the variables that are trained.
-      decay: see `layer_multipliers`.
-      num_layers: see `layer_multipliers`.
-      fixed: see `layer_multipliers`.
-
-    Returns:
-      A row for each part that has variables.
-    """
+    """The multipliers part by part, the lowest first."""
     multipliers = layer_multipliers(names, decay, num_layers, fixed)
     counts: dict[int, int] = {}
     found: dict[int, float] = {}

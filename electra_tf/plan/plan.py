@@ -164,17 +164,7 @@ class Plan:
 
 
 def make_plan(config: PretrainingConfig) -> Plan:
-    """Counts and looks; writes nothing and imports no TensorFlow.
-
-    Args:
-      config: the run's.
-
-    Returns:
-      The plan.
-
-    Raises:
-      UserError: the config makes no model, or is not of a training run.
-    """
+    """Counts and looks; writes nothing and imports no TensorFlow."""
     if not config.do_train:
         raise UserError(
             "do_train is false: only training is planned; leave it out"
@@ -198,9 +188,6 @@ def make_plan(config: PretrainingConfig) -> Plan:
 def measured_batch_size(config: PretrainingConfig) -> int:
     """Chooses a batch that a step can be timed with on this machine.
 
-    Args:
-      config: the run's.
-
     Returns:
       The batch that a step computes at a time, or a half, a quarter ... of it
       that fits in memory and takes seconds, not minutes, on a CPU.
@@ -217,11 +204,7 @@ def measured_batch_size(config: PretrainingConfig) -> int:
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
-    """Returns a plan's numbers by name, ready for JSON.
-
-    Args:
-      plan: what to show.
-    """
+    """Returns a plan's numbers by name, ready for JSON."""
     parameters, records, memory = plan.parameters, plan.records, plan.memory
     return {
         "model_name": plan.config.model_name,

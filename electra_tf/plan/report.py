@@ -27,7 +27,6 @@ def plan_lines(plan: Plan, seconds_per_step: float | None) -> list[str]:
     """Returns the lines of the screen, without speed's own and warnings.
 
     Args:
-      plan: what to show.
       seconds_per_step: measured or reckoned; None leaves the time out.
     """
     config = plan.config

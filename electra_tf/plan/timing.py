@@ -63,21 +63,7 @@ def measure_steps(
     steps: int,
     real_batches: bool,
 ) -> Measurement:
-    """Trains a fresh model for some steps and forgets it.
-
-    Args:
-      config: the run's; `gradient_accumulation_steps` is taken for 1.
-      batch_size: examples a step.
-      steps: how many are timed, after two that are not.
-      real_batches: read the run's records; else tokens are drawn uniformly.
-
-    Returns:
-      The times.
-
-    Raises:
-      UserError: for what would stop a run, too: a vocabulary that does not
-        fit, devices that are not there.
-    """
+    """Trains a fresh model for some steps and forgets it."""
     strategies.use_threads(config.threads)
     config = dataclasses.replace(
         config, train_batch_size=batch_size, gradient_accumulation_steps=1

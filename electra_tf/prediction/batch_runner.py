@@ -28,7 +28,6 @@ class PackedFunction:
     little beside what it computes, even with one short row.
 
     Args:
-      names: of the features.
       compute: from features [B, L] by name to tensors whose first axis is B.
     """
 
@@ -51,13 +50,7 @@ class PackedFunction:
     def __call__(
         self, rows: Sequence[Row], length: int
     ) -> dict[str, np.ndarray]:
-        """Runs a batch.
-
-        Args:
-          rows: sequences of int by name, longer than `length` only where the
-            rest is padding.
-          length: L.
-        """
+        """Runs a batch."""
         packed = np.zeros([len(self.names), len(rows), length], np.int32)
         for i, name in enumerate(self.names):
             for j, row in enumerate(rows):
@@ -77,12 +70,8 @@ def head_function(
     """Returns the graph from features to chosen outputs of one task's head.
 
     Args:
-      model: the model.
-      index: place of the task's head.
-      task: the task.
       fed: the task's own features that matter, int32 [B, L]; all others are
         for losses and are given as zeros.
-      outputs: the names wanted.
     """
     specs = [s for s in task.get_feature_specs() if s.name not in fed]
     whole = task.config.max_seq_length
@@ -116,13 +105,6 @@ def run_in_batches(
     longest: int,
 ) -> list[dict[str, np.ndarray]]:
     """Runs rows in batches of similar length.
-
-    Args:
-      function: the graph.
-      rows: features by name.
-      lengths: of each row, without padding.
-      batch_size: rows of a batch, at most.
-      longest: no batch is padded beyond it.
 
     Returns:
       The outputs of each row, in the order of the rows.
@@ -158,14 +140,6 @@ def batch_sizes(
     """Cuts sorted rows into batches that cost least in all.
 
     A batch costs its rows times its longest, and `call_cost`.
-
-    Args:
-      lengths: of the rows, the longest first.
-      most: rows of a batch, at most.
-      call_cost: in tokens; infinite for as few batches as can be.
-
-    Returns:
-      The batches' numbers of rows, in order.
     """
     count = len(lengths)
     if math.isinf(call_cost):

@@ -69,12 +69,6 @@ class _Text:
 class Embedder:
     """Turns texts into vectors.
 
-    Args:
-      encoder: its weights are in place.
-      tokenizer: as in training.
-      max_length: wordpieces that a text is cut to.
-      batch_size: texts that are computed at once, at most.
-
     Attributes:
       encoder: as given.
       size: H.
@@ -107,18 +101,8 @@ class Embedder:
         """Loads an encoder.
 
         Args:
-          path: of a fine-tuned model's folder, a pre-training run, or a
-            checkpoint of any kind.
-          part: "encoder": the discriminator's (of a masked LM: its own), or
-            "generator".
-          batch_size: texts that are computed at once, at most.
           max_length: wordpieces that a text is cut to; None: the model's
             positions.
-          vocab_file: where there is none beside the checkpoint.
-          **overrides: hparams that no file states, or that have changed.
-
-        Raises:
-          UserError: nothing there, or not that part.
         """
         if part not in PARTS:
             raise UserError(
@@ -152,22 +136,16 @@ class Embedder:
         """Returns the vectors of one text or of several.
 
         Args:
-          texts: a text, or texts.
           layers: which layer, or which ones: 0 is the embeddings' output,
             k the k-th block's, -1 the last block's.
           pooling: "first" (the vector at [CLS]), "mean" and "max" over all
             wordpieces with [CLS] and [SEP], "words" (the mean of each word's
             pieces), or "none".
-          combine: what becomes of several layers: their "mean", or "concat",
-            one behind the other.
 
         Returns:
           float32: [H] for one text and [N, H] for several; with pooling
           "words" or "none", which make several vectors a text, [T, H] or a
           list of them.
-
-        Raises:
-          UserError: a layer that the model has not, or another name.
         """
         if isinstance(texts, str | bytes):
             return self.embed([texts], layers, pooling, combine)[0].vectors

@@ -59,14 +59,7 @@ class FinetunedModel:
     global_step: int | None
 
     def task(self, name: str | None = None) -> Task:
-        """Returns one of the tasks.
-
-        Args:
-          name: of the task; may be left out where there is only one.
-
-        Raises:
-          UserError: no such task, or several and none named.
-        """
+        """Returns one of the tasks."""
         return self.tasks[self.task_index(name)]
 
     def task_index(self, name: str | None = None) -> int:
@@ -90,20 +83,6 @@ def load_finetuned(
 
     The training data are not needed: labels that were found in them are taken
     from the folder, or from where the run kept them.
-
-    Args:
-      folder: of a trial (`..._model_1`), its `best`, or the prefix of a
-        checkpoint in either. Where a trial kept its best model, that is taken.
-      tasks: for models of one's own task classes: these, with labels known,
-        in the order of the config's `task_names`.
-      **overrides: hparams that win over the run's, such as `data_dir` or
-        `task_config` where files have moved.
-
-    Returns:
-      The model.
-
-    Raises:
-      UserError: naming the file that is missing or does not fit.
     """
     home, checkpoint = _find(folder)
     config = _read_config(home, overrides)
@@ -136,11 +115,7 @@ def load_finetuned(
 
 
 def is_finetuned(path: str) -> bool:
-    """Returns whether a path is of a fine-tuned model, not a pre-trained one.
-
-    Args:
-      path: what `load_finetuned` or `load_pretrained` takes.
-    """
+    """Whether a path is of a fine-tuned model, not a pre-trained one."""
     place = path.rstrip("/") or "/"
     if not tf.io.gfile.isdir(place):
         place = os.path.dirname(place) or "."

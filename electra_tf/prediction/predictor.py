@@ -39,20 +39,11 @@ _GROWTH = 4
 class Predictor:
     """Answers with one task of a fine-tuned model.
 
-    Args:
-      loaded: the model.
-      task: name of the task, where it learned several.
-      batch_size: rows that are computed at once, at most.
-      n_best: answers listed for a question (QA).
-
     Attributes:
       loaded: the model.
       task: the task; `task.row_report.losses` says what was cut off so far.
       answerer: what makes examples and answers; its class says what can be
         asked and what an answer holds.
-
-    Raises:
-      UserError: no such task, or one that nothing here knows.
     """
 
     def __init__(
@@ -83,34 +74,12 @@ class Predictor:
         n_best: int = 3,
         **overrides: Any,
     ) -> "Predictor":
-        """Loads a model and makes a predictor of it.
-
-        Args:
-          folder: of a trial, as run_finetuning leaves it.
-          task: name of the task, where it learned several.
-          batch_size: rows that are computed at once, at most.
-          n_best: answers listed for a question (QA).
-          **overrides: see `load_finetuned`.
-
-        Raises:
-          UserError: as `load_finetuned`, and as the class.
-        """
+        """Loads a model and makes a predictor of it."""
         loaded = load_finetuned(folder, **overrides)
         return cls(loaded, task, batch_size, n_best)
 
     def __call__(self, texts: Any) -> dict[str, Any] | list[dict[str, Any]]:
-        """Answers one question, or a list of them.
-
-        Args:
-          texts: a text, a tuple of two (pairs; question and context), a
-            mapping, or a list of what the task's answerer takes.
-
-        Returns:
-          An answer, or a list of answers in the same order.
-
-        Raises:
-          UserError: something that cannot be asked; names the item.
-        """
+        """Answers one question, or a list of them."""
         if self.answerer.is_single(texts):
             return self._answer([texts])[0]
         if isinstance(texts, Iterable):
@@ -122,20 +91,7 @@ class Predictor:
         items: Iterable[Any],
         on_error: Callable[[int, BadInputError], None] | None = None,
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Answers one after the other; memory does not grow with their number.
-
-        Args:
-          items: what can be asked, read as it is needed: the first batch is
-            answered when it is full, later ones are sorted in larger pools.
-          on_error: told the number of an item, from 0, that cannot be asked,
-            and why; by default that ends it all.
-
-        Yields:
-          The number of an item and its answer, in order.
-
-        Raises:
-          UserError: see `on_error`; names the item.
-        """
+        """Answers one by one; memory does not grow with their number."""
         numbered = enumerate(items)
         size = self.batch_size
         while pool := list(itertools.islice(numbered, size)):

@@ -14,10 +14,6 @@ class Progress:
     """Follows what has been read of the sources.
 
     Bytes tell how far it is where the sizes are known, else rows are counted.
-
-    Args:
-      sources: what is read.
-      shown: whether there is a bar at all.
     """
 
     def __init__(self, sources: Sequence[Source], shown: bool = True) -> None:

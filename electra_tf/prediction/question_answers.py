@@ -31,10 +31,6 @@ class QuestionAnswerer:
     characters, and the `n_best`. Models that know questions without an answer
     also give the `null_odds`; where they are above the threshold, `answer` is
     "" and has no place.
-
-    Args:
-      task: the task.
-      n_best: how many of the best answers are listed.
     """
 
     fed: tuple[str, ...] = ()

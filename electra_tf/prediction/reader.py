@@ -94,11 +94,7 @@ class Source:
         return storage.file_size(self.path) or None
 
     def check(self) -> None:
-        """Raises where it cannot be read, before anything is loaded.
-
-        Raises:
-          UserError: no such file, or a format that is not known.
-        """
+        """Raises where it cannot be read, before anything is loaded."""
         self._format()
         if self.path == STDIN:
             return
@@ -108,11 +104,7 @@ class Source:
             raise UserError(f"{self.path}: is a directory, expected a file")
 
     def __iter__(self) -> Iterator[Read]:
-        """Yields the questions and the problems, in order.
-
-        Raises:
-          UserError: it cannot be opened, or has not the columns asked for.
-        """
+        """Yields the questions and the problems, in order."""
         kind = self._format()
         if self.path == STDIN:
             yield from self._read(kind, sys.stdin.buffer)

@@ -19,12 +19,7 @@ Outputs = dict[str, np.ndarray]
 
 
 class BadInputError(UserError):
-    """Something that this model cannot be asked.
-
-    Args:
-      found: what was given.
-      expected: what should be, in words.
-    """
+    """Something that this model cannot be asked."""
 
     def __init__(self, found: Any, expected: str) -> None:
         text = found if isinstance(found, str) else repr(found)
@@ -66,10 +61,6 @@ class Answerer(Protocol):
     def example(self, item: Any, number: int) -> Example:
         """Makes an example of what somebody asks.
 
-        Args:
-          item: see the class.
-          number: the example's; different for all that are answered at once.
-
         Raises:
           BadInputError: it is nothing that can be asked.
         """
@@ -78,23 +69,13 @@ class Answerer(Protocol):
         """Whether something is one question rather than a list of them."""
 
     def answers(self, asked: Sequence[Asked]) -> list[dict[str, Any]]:
-        """Returns the answers, plain values that JSON can hold.
-
-        Args:
-          asked: examples with their outputs.
-        """
+        """Returns the answers, plain values that JSON can hold."""
 
 
 def texts_of(
     item: Any, names: Sequence[tuple[str, ...]], expected: str
 ) -> list[str | None]:
     """Takes texts out of a question.
-
-    Args:
-      item: a text, a sequence of texts, or a mapping.
-      names: for each text wanted, the names it may have in a mapping; the
-        first one of an optional text ends in "?".
-      expected: in words, for the error.
 
     Returns:
       A text for each, None for an optional one that is absent.

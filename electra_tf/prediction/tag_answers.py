@@ -36,9 +36,6 @@ class TagAnswerer:
     `words`. Answers hold `words`, a tag and its probability for each (None
     for words cut off as too long), and for models of spans the `spans`: type,
     text, first and last word, and with running text the place in characters.
-
-    Args:
-      task: the task.
     """
 
     outputs = ("logits",)

@@ -26,9 +26,6 @@ class TextAnswerer(abc.ABC):
 
     An item is a text, a pair `("one", "two")`, or a mapping with `text` (or
     `text_a`) and, for pairs, `text_pair` (or `text_b`).
-
-    Args:
-      task: the task.
     """
 
     fed: tuple[str, ...] = ()

@@ -20,7 +20,6 @@ class RowsFile:
     """An `.npy` file of float32 rows that grows.
 
     Args:
-      path: the file; it is written as `<path>.part`.
       width: numbers of a row; None: the file is one int64 column.
     """
 
@@ -32,11 +31,7 @@ class RowsFile:
         self._file.write(self._header())
 
     def append(self, values: Any) -> None:
-        """Adds rows.
-
-        Args:
-          values: [n, width], or [n] for a column.
-        """
+        """Adds rows."""
         array = np.ascontiguousarray(values, self._dtype)
         self.rows += len(array)
         self._file.write(array.tobytes())
@@ -72,13 +67,6 @@ class VectorFile:
     [texts + 1]: the rows of text i are `offsets[i]` to `offsets[i + 1]`.
 
     Use it as a context manager.
-
-    Args:
-      path: ends in .npy or .npz.
-      width: numbers of a vector.
-
-    Raises:
-      UserError: another end.
     """
 
     def __init__(self, path: str, width: int) -> None:

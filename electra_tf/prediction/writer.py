@@ -17,15 +17,7 @@ PART = ".part"
 
 
 def check_free(path: str, overwrite: bool) -> None:
-    """Raises where a file is in the way, or the folder is not there.
-
-    Args:
-      path: of a file to be written; "-" is always free.
-      overwrite: whether it may be replaced.
-
-    Raises:
-      UserError: saying which.
-    """
+    """Raises where a file is in the way, or the folder is not there."""
     if path == STDOUT:
         return
     if storage.exists(path) and not overwrite:
@@ -42,7 +34,6 @@ def format_of(path: str, given: str | None) -> str:
     """Returns the format of the output: as given, or by its name's end.
 
     Args:
-      path: the file, or "-".
       given: one of `FORMATS`, or None.
     """
     if given is not None:
@@ -57,14 +48,9 @@ class AnswerFile:
     stays under `<path>.part`.
 
     Args:
-      path: the file, or "-" for standard output.
       format_name: "jsonl": an object a line; "tsv": a header and a column for
         each value, those of nested values as `probabilities.good`, lists as
         JSON.
-      overwrite: whether a file of that name may be replaced.
-
-    Raises:
-      UserError: see `check_free`.
     """
 
     def __init__(
@@ -97,11 +83,7 @@ class AnswerFile:
             storage.rename(self.path + PART, self.path)
 
     def write(self, answer: Mapping[str, Any]) -> None:
-        """Writes an answer.
-
-        Args:
-          answer: plain values.
-        """
+        """Writes an answer."""
         if self._format == "jsonl":
             text = json.dumps(answer, ensure_ascii=False)
         else:

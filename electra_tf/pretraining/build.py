@@ -27,11 +27,6 @@ def step_values(
 
     Args:
       features: int32 [B, L] tensors of one replica.
-      outputs: of `PretrainingModel.compute`.
-
-    Returns:
-      Scalars that add up over replicas: losses (their denominators are global)
-      and counts.
     """
     values = {name: outputs[name] for name in LOSSES if name in outputs}
     mask = features["input_mask"]
@@ -43,14 +38,7 @@ def step_values(
 
 
 def build_model(config: Any) -> PretrainingModel:
-    """Returns a freshly initialized model.
-
-    Args:
-      config: a `PretrainingConfig`.
-
-    Returns:
-      The model, with every variable made.
-    """
+    """Returns a freshly initialized model."""
     model = PretrainingModel(config)
     rows = rows_of_a_machine(config.train_batch_size)
     kept = pretraining_memory(config, rows)
@@ -61,15 +49,7 @@ def build_model(config: Any) -> PretrainingModel:
 
 
 def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:
-    """Returns the optimizer of a model's variables.
-
-    Args:
-      config: a `PretrainingConfig`.
-      model: what is trained.
-
-    Returns:
-      The optimizer, with zero slots.
-    """
+    """Returns the optimizer of a model's variables."""
     schedule = WarmupPolynomialDecay(
         config.learning_rate,
         config.num_train_steps,
@@ -98,14 +78,9 @@ def build_train_loop(
     """Returns the loop that updates a model, one batch a step.
 
     Args:
-      config: a `PretrainingConfig`.
-      model: what is trained.
-      optimizer: of its variables.
       iterator: batches of features, `int32 [B, L]` each.
       step: int64 scalar, the global step.
-      strategy: where the replicas are.
       loss_scale: of float16 training.
-      should_stop: asked between steps.
     """
     return TrainLoop(
         compute=model.compute,

@@ -49,19 +49,7 @@ _ENCODER_LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
 
 
 def model_hparams(weights: Weights) -> dict[str, Any]:
-    """Finds out of which hparams a checkpoint's model is.
-
-    Args:
-      weights: the checkpoint.
-
-    Returns:
-      What the shapes show and the configuration beside the file states, the
-      latter winning. An encoder without heads (a fine-tuned model) is given
-      no generator.
-
-    Raises:
-      UserError: if the shapes are not those of an ELECTRA model.
-    """
+    """Finds out of which hparams a checkpoint's model is."""
     hparams = infer_hparams(weights.shapes)
     if is_headless(weights):
         hparams["uniform_generator"] = True
@@ -69,24 +57,13 @@ def model_hparams(weights: Weights) -> dict[str, Any]:
 
 
 def stated_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Takes from a configuration what sizes and outputs depend on.
-
-    Args:
-      given: hparams, such as a run's.
-
-    Returns:
-      Those that `model_hparams` would return.
-    """
+    """Takes from a configuration what sizes and outputs depend on."""
     known = (*MODEL_HPARAMS, *_SETTINGS)
     return {n: v for n, v in given.items() if n in known}
 
 
 def unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
     """Takes from one checkpoint's configuration what another does not show.
-
-    Args:
-      giver: a checkpoint.
-      taker: another of the same model, perhaps.
 
     Returns:
       Hparams that shapes cannot tell, where only `giver` states them.
@@ -126,19 +103,7 @@ def as_masked_lm(hparams: Mapping[str, Any]) -> dict[str, Any]:
 def model_config(
     hparams: Mapping[str, Any], vocab_file: str, length: int
 ) -> PretrainingConfig:
-    """Completes hparams to a configuration.
-
-    Args:
-      hparams: from `model_hparams`.
-      vocab_file: path of the vocabulary.
-      length: L, wordpieces per example.
-
-    Returns:
-      The configuration; nothing else is read from disk.
-
-    Raises:
-      UserError: if the hparams cannot be.
-    """
+    """Completes hparams to a configuration."""
     left_out = ("init_checkpoint", "allow_missing", "model_name", "data_dir")
     settings = {n: v for n, v in hparams.items() if n not in left_out}
     settings |= {"vocab_file": vocab_file, "max_seq_length": length}
@@ -157,16 +122,7 @@ class LoadedModel:
     def __init__(
         self, label: str, weights: Weights, config: PretrainingConfig
     ) -> None:
-        """Builds the model and fills it, one tensor at a time.
-
-        Args:
-          label: "A" or "B".
-          weights: the checkpoint.
-          config: of its model.
-
-        Raises:
-          UserError: if the model is of other sizes than the checkpoint.
-        """
+        """Builds the model and fills it, one tensor at a time."""
         self.label = label
         self.model = PretrainingModel(config)
         wanted = variables_by_name(self.model.variables)
@@ -205,9 +161,6 @@ class LoadedModel:
 
     def lack_of_generator(self, with_head: bool) -> str | None:
         """Says why there is no (complete) generator.
-
-        Args:
-          with_head: whether the masked-LM head is needed, too.
 
         Returns:
           The reason, None where nothing is missing.
@@ -341,11 +294,7 @@ class PretrainedModel:
         return self.loaded.lack_of_judge()
 
     def require_generator(self, purpose: str) -> None:
-        """Raises a UserError unless the generator (or masked LM) is complete.
-
-        Args:
-          purpose: what it is needed for: "fill-mask".
-        """
+        """Raises UserError unless the generator (or masked LM) is complete."""
         if why := self.lacks_generator():
             raise UserError(
                 f"{why}; {purpose} needs one. Give the run's model directory,"
@@ -353,11 +302,7 @@ class PretrainedModel:
             )
 
     def require_discriminator(self, purpose: str) -> None:
-        """Raises a UserError unless the discriminator is complete.
-
-        Args:
-          purpose: what it is needed for.
-        """
+        """Raises a UserError unless the discriminator is complete."""
         if why := self.lacks_discriminator():
             raise UserError(
                 f"{why}; {purpose} needs one. Give the run's model directory,"
@@ -373,20 +318,8 @@ def load_pretrained(
     """Loads a pre-trained model.
 
     Args:
-      path: the directory of a pre-training run, one of its parts under
-        `export/`, or any checkpoint that `checkpoints.formats` opens: of the
-        original, of BERT, of this project, or a Hugging Face folder.
       vocab_file: the vocabulary; None for the one beside the checkpoint, or
         the one that the run names.
-      hparams: what no file states (by `PretrainingConfig`'s names); wins over
-        what files do.
-
-    Returns:
-      The model. Parts that the checkpoint lacks are there with fresh weights;
-      `require_generator` and `require_discriminator` refuse those.
-
-    Raises:
-      UserError: nothing there, no vocabulary, or hparams of another model.
     """
     weights = open_weights(path)
     given = PretrainingConfig.clean_hparams(dict(hparams or {}))

@@ -23,15 +23,7 @@ class SpecialTokens:
 
     @classmethod
     def of(cls, vocab: Mapping[str, int], vocab_size: int) -> "SpecialTokens":
-        """Reads the special ids from a vocabulary.
-
-        Args:
-          vocab: wordpiece to id.
-          vocab_size: V, rows of the token table.
-
-        Returns:
-          The ids and the continuation table.
-        """
+        """Reads the special ids from a vocabulary."""
         continues = np.zeros([vocab_size], bool)
         for token, index in vocab.items():
             if token.startswith("##") and index < vocab_size:
@@ -58,7 +50,6 @@ def candidates_mask(
     Args:
       input_ids: int32 [B, L].
       input_mask: int32 [B, L].
-      special: ids of the vocabulary.
 
     Returns:
       bool [B, L], False for [CLS], [SEP], [MASK] and padding.
@@ -80,7 +71,6 @@ def number_to_predict(
     Args:
       input_mask: int32 [B, L]; [CLS] and [SEP] count as tokens.
       mask_prob: share of tokens, 0-1.
-      max_predictions: N.
 
     Returns:
       int32 [B], at least 1 and at most N; the product is rounded half to even.
@@ -121,7 +111,6 @@ def _draw_whole_words(
       candidates: bool [B, L].
       continues_word: bool [B, L], True at "##..." pieces.
       wanted: int32 [B], pieces to choose.
-      draws: N.
       seed: int32 [2].
 
     Returns:
@@ -162,9 +151,6 @@ def mask_inputs(
 
     Args:
       features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
-      special: ids of the vocabulary.
-      rule: how to choose.
-      randomness: source of the draws.
 
     Returns:
       `input_ids` int32 [B, L] after masking, `masked_lm_positions` and

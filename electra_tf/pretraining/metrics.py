@@ -66,7 +66,6 @@ class PretrainingMetrics:
 
         Args:
           mask_token_id: id of `[MASK]`.
-          disc_weight: as in the config; disc_* are left out unless positive.
           token_counts: int64 [V], how often each token occurs in the corpus;
             without it there is no frequency baseline.
         """
@@ -81,12 +80,7 @@ class PretrainingMetrics:
         self._shown: list[np.ndarray] = []
 
     def update(self, arrays: Arrays, total_loss: float) -> None:
-        """Adds one batch.
-
-        Args:
-          arrays: the tensors of `metric_inputs`, as numpy arrays.
-          total_loss: of the batch.
-        """
+        """Adds one batch."""
         self._add("loss", np.float64(total_loss))
         weights = arrays["masked_lm_weights"]
         targets = arrays["masked_lm_ids"]
@@ -169,7 +163,6 @@ class PaddedAuc:
         """Adds predictions.
 
         Args:
-          labels: int, any shape, 0 or 1.
           probs: float32, same shape.
         """
         labels = labels.reshape(-1).astype(np.int64)
@@ -196,15 +189,7 @@ class PaddedAuc:
 
 
 def exact_auc(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Probability that a positive scores above a negative; ties count half.
-
-    Args:
-      labels: int [n], 0 or 1.
-      scores: real [n].
-
-    Returns:
-      The area under the ROC curve; NaN when a class is absent.
-    """
+    """Probability that a positive scores above a negative; ties count half."""
     positives = int(labels.sum())
     negatives = labels.size - positives
     if not positives or not negatives:
@@ -229,8 +214,6 @@ def count_tokens(
 
     Args:
       batches: features with `input_ids` and `input_mask`, int32 [B, L].
-      vocab_size: V.
-      max_examples: stop after so many.
 
     Returns:
       int64 [V].

@@ -29,13 +29,6 @@ class PretrainingModel(tf_keras.Model):
 
     All variables exist after the constructor, under the original's names.
 
-    Args:
-      config: a `PretrainingConfig`; only `vocab_file` is read from disk.
-
-    Raises:
-      UserError: if the vocabulary cannot be used.
-      ValueError: for combinations of hparams that make no model.
-
     Source: google-research/electra, run_pretraining.py, PretrainingModel.
     """
 
@@ -146,14 +139,9 @@ class PretrainingModel(tf_keras.Model):
         Args:
           features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`,
             not masked.
-          masked_inputs: what `mask_inputs` returns, to be used instead of
-            drawing positions.
           sampled_token_ids: int32 [B, N], used instead of sampling.
-          training: whether dropout applies.
           seed: int32 [2], such as the run's seed and the step; every draw of
             the call is a function of it. None means (config.seed, 0).
-          weight_totals: of the whole batch, from `prepare_parts`, where
-            `features` are a part of it.
 
         Returns:
           Tensors by name. Always: `mlm_logits` [B, N, V], `mlm_loss`,
@@ -218,10 +206,6 @@ class PretrainingModel(tf_keras.Model):
         Args:
           features: int32 [B, L], as for `compute`.
           seed: int32 [2], as for `compute`, whose masks it draws.
-
-        Returns:
-          Arguments of `compute` to be cut along with the features
-          (`masked_inputs`), and those for every part (`weight_totals`).
         """
         masked = masking.mask_inputs(
             features, self.special, self.masking_rule, SeedStream(seed)
@@ -234,7 +218,6 @@ class PretrainingModel(tf_keras.Model):
 
         Args:
           features: int32 [B, L], as for `compute`.
-          masked: what `mask_inputs` returns.
 
         Returns:
           float32 scalars, over all replicas, by the loss they divide: `mlm`,

@@ -210,16 +210,6 @@ def export_parts(
     Each holds a checkpoint in the original's format, `electra_config.json` and
     `vocab.txt`: all that fine-tuning, or another program, needs. An earlier
     export of the same run is replaced.
-
-    Args:
-      config: of the run.
-      model: whose weights are written.
-      step: updates done.
-      directory: the run's.
-
-    Returns:
-      Prefixes of the checkpoints written; parts that the objective does not
-      have (the discriminator of a masked LM) are left out.
     """
     weights = ModelWeights(variables_by_name(model.variables), step, directory)
     written = []
@@ -253,13 +243,7 @@ DATA_HPARAMS = (
 def check_same_model(
     before: dict[str, Any], now: dict[str, Any], path: str
 ) -> None:
-    """Raises UserError naming the model hparams that changed.
-
-    Args:
-      before: hparams the run was started with; empty when not known.
-      now: hparams asked for.
-      path: prefix of the checkpoint, for the message.
-    """
+    """Raises UserError naming the model hparams that changed."""
     differing = checkpointing.changed(before, now, MODEL_HPARAMS)
     if differing:
         raise UserError(
@@ -271,16 +255,7 @@ def check_same_model(
 
 
 def prepare(path: str, overwrite: bool, console: Console) -> None:
-    """Makes the model directory; with `overwrite`, deletes it first.
-
-    Args:
-      path: the directory.
-      overwrite: whether what an earlier run left there is deleted.
-      console: told of a deletion.
-
-    Raises:
-      UserError: it cannot be written, or holds what no run of ours wrote.
-    """
+    """Makes the model directory; with `overwrite`, deletes it first."""
     try:
         if overwrite and tf.io.gfile.exists(path):
             remove_run(
@@ -313,19 +288,7 @@ def evaluate_newest(
     strategy: tf.distribute.Strategy,
     console: Console,
 ) -> dict[str, Any]:
-    """Evaluates the newest checkpoint and writes the results files.
-
-    Args:
-      config: says which model and which records.
-      strategy: where it runs.
-      console: where progress goes.
-
-    Returns:
-      The metrics by name, and `global_step`.
-
-    Raises:
-      UserError: there is no checkpoint, or it is of another model.
-    """
+    """Evaluates the newest checkpoint and writes the results files."""
     try:
         path = tf1.find_checkpoint(config.model_dir)
     except UserError as error:
@@ -363,17 +326,7 @@ def build_evaluator(
     strategy: tf.distribute.Strategy,
     **hooks: Any,
 ) -> EvalLoop:
-    """The evaluation of a model on the held-out records.
-
-    Args:
-      config: says which records, how many batches, and the seed.
-      model: what is evaluated, with the weights it has at that time.
-      strategy: where it runs.
-      **hooks: further arguments of `EvalLoop`.
-
-    Returns:
-      The loop; each call of its `evaluate` reads and masks the same.
-    """
+    """The evaluation of a model on the held-out records."""
     counts: list[np.ndarray] = []
 
     def create_metrics() -> metrics.PretrainingMetrics:
@@ -416,14 +369,7 @@ def write_results(
     step: int,
     console: Console,
 ) -> None:
-    """Prints an evaluation as the original does, and writes its files.
-
-    Args:
-      config: names the files.
-      result: metrics by name.
-      step: updates done by the weights that were evaluated.
-      console: where the lines go.
-    """
+    """Prints an evaluation as the original does, and writes its files."""
     for text in summaries.lines({**result, "global_step": step}):
         console.line(f"  {text}")
     replaced = tf.io.gfile.exists(config.results_json)
@@ -446,19 +392,6 @@ def run(
     config: PretrainingConfig, console: Console | None = None
 ) -> dict[str, Any]:
     """Trains (continuing where it stopped) or evaluates the newest checkpoint.
-
-    Args:
-      config: with exactly one of `do_train` and `do_eval`.
-      console: where progress goes; standard output by default.
-
-    Returns:
-      The last evaluation's metrics by name, the last training row under
-      `train_<name>`, and `global_step`; `interrupted`, the signal's number,
-      is there when the run was asked to stop early.
-
-    Raises:
-      UserError: for anything the user can put right; nothing has been removed
-        or written when it concerns the settings, records or devices.
 
     Source: google-research/electra, run_pretraining.py, train_or_eval.
     Differs: continues, evaluates while training, writes the results files;

@@ -19,7 +19,6 @@ def sampling_logits(
 
     Args:
       logits: float32 [B, N, V].
-      temperature: above 1 flattens the distribution, below 1 sharpens it.
       disallowed_ids: int32 [B, N] ids never to sample, or None.
 
     Returns:
@@ -84,11 +83,6 @@ def corrupt_inputs(
       original_ids: int32 [B, L], unmasked.
       sampled_token_ids: int32 [B, N].
       positions: int32 [B, N]; position 0 marks unused slots.
-      sampled_is_fake: Electric's rule, every sampled position is fake; else
-        a sample equal to the original token counts as real.
-
-    Returns:
-      The corrupted ids and labels.
 
     Source: google-research/electra, run_pretraining.py, _get_fake_data.
     """

@@ -95,7 +95,6 @@ def scored_positions(features: Features, special: Any) -> tf.Tensor:
 
     Args:
       features: int32 [B, L] `input_ids` and `input_mask`.
-      special: the model's `SpecialTokens`.
 
     Returns:
       bool [B, L], False for [CLS], [SEP], [MASK] and padding: the positions at
@@ -112,7 +111,6 @@ def discriminator_energies(model: Any, features: Features) -> tf.Tensor:
     The generator is not needed: what training adds to the logits is not added.
 
     Args:
-      model: a `PretrainingModel` with a discriminator.
       features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
 
     Returns:
@@ -130,10 +128,7 @@ def electric_scores(
     """Scores texts in one pass.
 
     Args:
-      model: an Electric `PretrainingModel`.
       features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
-      with_cloze: whether the two-tower model scores them, too; it costs a
-        softmax over the vocabulary a token.
 
     Returns:
       `score` [B], `token_scores` [B, L] (0 where none counts), both float32
@@ -152,7 +147,6 @@ def cloze_scores(model: Any, features: Features) -> dict[str, tf.Tensor]:
     """Scores texts with the two-tower cloze model alone.
 
     Args:
-      model: a `PretrainingModel` with two towers (Electric, or ELECTRA-TT).
       features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
 
     Returns:

@@ -44,11 +44,6 @@ _logger = logging.getLogger(__name__)
 class ModelServer:
     """What the routes do, for one model.
 
-    Args:
-      model: is served.
-      limits: how requests are put together.
-      max_body_bytes: larger bodies are refused.
-
     Attributes:
       application: for a server of aiohttp.
       is_stopping: whether `/healthz` says so, and nothing new is taken.

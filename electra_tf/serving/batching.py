@@ -66,11 +66,7 @@ class Counts:
 
 
 class Batcher:
-    """Computes requests in batches.
-
-    Args:
-      limits: of the batches.
-    """
+    """Computes requests in batches."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -106,12 +102,6 @@ class Batcher:
 
     async def ask(self, request: PredictRequest) -> dict[str, np.ndarray]:
         """Computes a request, together with others where they fit.
-
-        Args:
-          request: what to compute.
-
-        Returns:
-          The outputs of its rows.
 
         Raises:
           RequestError: too many rows, too busy, or the model refuses it.

@@ -30,12 +30,7 @@ _KEYS = frozenset({"signature_name", "instances", "inputs"})
 
 
 class RequestError(Exception):
-    """A request that gets an error for an answer.
-
-    Args:
-      message: what is wrong, for the client.
-      status: of HTTP, 4xx or 5xx.
-    """
+    """A request that gets an error for an answer."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -61,13 +56,6 @@ class PredictRequest:
 
 def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
     """Understands the body of a request.
-
-    Args:
-      body: JSON in UTF-8.
-      model: what is asked.
-
-    Returns:
-      The request.
 
     Raises:
       RequestError: saying what is wrong.

@@ -22,9 +22,6 @@ _BYTES = "_bytes"
 def predictions(outputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Answers row by row.
 
-    Args:
-      outputs: by name; the first axis of all is the rows'.
-
     Returns:
       `predictions`: a value a row where there is one output, else an object.
 
@@ -47,9 +44,6 @@ def predictions(outputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
 def columns(outputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Answers output by output.
 
-    Args:
-      outputs: by name.
-
     Returns:
       `outputs`: the value where there is one output, else an object.
     """
@@ -60,12 +54,7 @@ def columns(outputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 def to_plain(name: str, array: np.ndarray) -> Any:
-    """Returns an array as lists that JSON can hold.
-
-    Args:
-      name: of the output.
-      array: any.
-    """
+    """Returns an array as lists that JSON can hold."""
     value = array.tolist()
     if array.dtype.kind in "OSU":
         return _map(_text if not name.endswith(_BYTES) else _encoded, value)

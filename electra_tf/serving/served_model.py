@@ -62,9 +62,6 @@ class Signature:
     def __call__(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Computes.
 
-        Args:
-          arrays: inputs by name; those with defaults may be left out.
-
         Raises:
           tf.errors.InvalidArgumentError: the model refuses them.
         """
@@ -100,16 +97,7 @@ class ServedModel:
     """
 
     def __init__(self, folder: str, name: str, version: int) -> None:
-        """Loads a SavedModel.
-
-        Args:
-          folder: holds saved_model.pb.
-          name: what clients call it.
-          version: its number.
-
-        Raises:
-          UserError: it cannot be loaded.
-        """
+        """Loads a SavedModel."""
         self.folder, self.name, self.version = folder, name, version
         protos = _signature_protos(folder)
         try:
@@ -154,16 +142,8 @@ def open_model(
     """Loads a version of a model.
 
     Args:
-      folder: of the versions (`<folder>/<number>/saved_model.pb`), or of one
-        SavedModel, which then is version 1, or what its name says.
       name: what clients call it; None: the folder's name.
       version: which; None: the highest.
-
-    Returns:
-      The model.
-
-    Raises:
-      UserError: there is none, or it cannot be loaded.
     """
     place = os.path.abspath(folder)
     if not os.path.isdir(place):
@@ -192,11 +172,7 @@ def open_model(
 
 
 def versions_in(folder: str) -> list[int]:
-    """Returns the numbers of the complete versions in a folder, sorted.
-
-    Args:
-      folder: of the versions.
-    """
+    """Returns the numbers of the complete versions in a folder, sorted."""
     return sorted(
         int(name)
         for name in os.listdir(folder)

@@ -33,16 +33,6 @@ async def serve(
 
     On a signal no new connection is taken, requests that are in are answered,
     and the function returns.
-
-    Args:
-      server: what is served.
-      host: address to listen at.
-      port: its port; 0: any free one.
-      ready: told the address (`http://127.0.0.1:8501`) once it listens.
-      stop: ends it, too, when set.
-
-    Raises:
-      UserError: the address cannot be had.
     """
     stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()

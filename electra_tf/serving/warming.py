@@ -13,14 +13,7 @@ _logger = logging.getLogger(__name__)
 
 
 def warm_up(model: ServedModel) -> list[str]:
-    """Calls every function with one small row.
-
-    Args:
-      model: its functions are called.
-
-    Returns:
-      Names of the functions that took it; a model may refuse such a row.
-    """
+    """Calls every function with one small row."""
     warmed = []
     for name, signature in model.signatures.items():
         try:

@@ -12,12 +12,6 @@ from electra_tf.text.tokenization import MEMO_ENTRIES, FullTokenizer
 class WordAligner:
     """Splits each word of a sentence into wordpieces.
 
-    Args:
-      tokenizer: the tokenizer.
-      as_elsewhere: whether a word becomes what it becomes in running text.
-        Otherwise, as in the original, it is always lower-cased and stripped
-        of accents, and Chinese characters are not set apart.
-
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       tokenize_and_align.
     """
@@ -32,9 +26,6 @@ class WordAligner:
 
     def encode_word(self, word: str) -> list[int]:
         """Returns the ids of a word's pieces.
-
-        Args:
-          word: a word without white space.
 
         Returns:
           Its ids; none where cleaning leaves nothing of the word.
@@ -70,10 +61,8 @@ def place_words(
     """Joins the pieces of a sentence's words, as far as they fit.
 
     Args:
-      words: ids of each word's pieces.
       cls_id: id of [CLS].
       sep_id: id of [SEP].
-      max_length: most ids to return.
       count_words: cut as the original does: where the number of *words* of
         the whole sentence does not fit behind the pieces so far. Long
         sentences lose far more than they must, and may be left with [SEP]

@@ -40,12 +40,6 @@ _SPACING_CONTROLS = frozenset("\t\n\r")
 def is_whitespace(char: str) -> bool:
     """Whether a character becomes a space.
 
-    Args:
-      char: one character.
-
-    Returns:
-      True for tab, newline, carriage return and category Zs.
-
     Source:
       model/tokenization.py `_is_whitespace`.
     """
@@ -54,9 +48,6 @@ def is_whitespace(char: str) -> bool:
 
 def is_control(char: str) -> bool:
     """Whether a character is removed as a control character.
-
-    Args:
-      char: one character.
 
     Returns:
       True for every category C*: control, format, surrogate, private use and
@@ -73,9 +64,6 @@ def is_control(char: str) -> bool:
 def is_removed(char: str) -> bool:
     """Whether cleaning deletes a character.
 
-    Args:
-      char: one character.
-
     Returns:
       True for control characters and for U+FFFD, the mark that decoders leave
       where bytes were not text.
@@ -89,14 +77,6 @@ def is_removed(char: str) -> bool:
 def is_punctuation(char: str) -> bool:
     """Whether a character is a token of its own as punctuation.
 
-    Args:
-      char: one character.
-
-    Returns:
-      True for category P* and for every printable ASCII character that is
-      neither a letter, a digit nor the space ("$", "^" and "`" are symbols to
-      Unicode).
-
     Source:
       model/tokenization.py `_is_punctuation`.
     """
@@ -108,12 +88,6 @@ def is_punctuation(char: str) -> bool:
 def is_cjk(char: str) -> bool:
     """Whether a character is an ideograph, set apart by spaces.
 
-    Args:
-      char: one character.
-
-    Returns:
-      True inside `CJK_RANGES`.
-
     Source:
       model/tokenization.py `BasicTokenizer._is_chinese_char`.
     """
@@ -123,12 +97,6 @@ def is_cjk(char: str) -> bool:
 
 def is_accent(char: str) -> bool:
     """Whether stripping accents drops a character of decomposed (NFD) text.
-
-    Args:
-      char: one character.
-
-    Returns:
-      True for category Mn, the non-spacing marks.
 
     Source:
       model/tokenization.py `BasicTokenizer._run_strip_accents`.
@@ -165,11 +133,7 @@ class CleaningTable(_Table):
 
 
 class SplittingTable(_Table):
-    """Sets punctuation apart by spaces; optionally drops accents.
-
-    Args:
-      drop_accents: whether non-spacing marks are deleted.
-    """
+    """Sets punctuation apart by spaces; optionally drops accents."""
 
     def __init__(self, drop_accents: bool):
         super().__init__()

@@ -75,16 +75,7 @@ class Table:
 def build_table(
     do_lower_case: bool, strip_accents: bool, ideographs_apart: bool = True
 ) -> Table:
-    """Works out the rows of all code points.
-
-    Args:
-      do_lower_case: whether to lower-case.
-      strip_accents: whether a lower-casing tokenizer drops accents.
-      ideographs_apart: whether ideographs are words by themselves.
-
-    Returns:
-      The table; the same object for the same settings.
-    """
+    """Works out the rows of all code points."""
     strip = do_lower_case and strip_accents
     builder = _Builder(do_lower_case, strip, ideographs_apart)
     rows = np.fromiter(
@@ -236,14 +227,7 @@ class Words(NamedTuple):
 
 
 class GraphNormalizer(tf.Module):
-    """Splits strings into words and punctuation marks.
-
-    Args:
-      do_lower_case: whether to lower-case.
-      strip_accents: whether a lower-casing tokenizer drops accents.
-      ideographs_apart: whether ideographs are words by themselves, as
-        everywhere but in `WordAligner`.
-    """
+    """Splits strings into words and punctuation marks."""
 
     def __init__(
         self,
@@ -267,9 +251,6 @@ class GraphNormalizer(tf.Module):
 
         Args:
           strings: string [B]; what is not UTF-8 is left out.
-
-        Returns:
-          The characters, with a space after each string's.
         """
         splits, codes, starts = tf.raw_ops.UnicodeDecodeWithOffsets(
             input=tf.strings.join([strings, " "]),
@@ -290,14 +271,7 @@ class GraphNormalizer(tf.Module):
         return Decoded(rows, starts, ends, tf.cast(splits, tf.int32))
 
     def split(self, decoded: Decoded) -> Words:
-        """Splits characters into words.
-
-        Args:
-          decoded: what `decode` returned.
-
-        Returns:
-          The words.
-        """
+        """Splits characters into words."""
         n_decoded = tf.size(decoded.rows)
         plain = Characters(decoded.rows, tf.range(n_decoded))
         rows, sources = tf.cond(

@@ -43,13 +43,7 @@ _LONG = (
 
 
 class PlainTextTokenizer(tf.Module):
-    """Tokenizes plain strings, fast.
-
-    Args:
-      wordpiece: holds the vocabulary.
-      do_lower_case: whether to lower-case.
-      strip_accents: whether a lower-casing tokenizer drops accents.
-    """
+    """Tokenizes plain strings, fast."""
 
     def __init__(
         self,
@@ -84,11 +78,6 @@ class PlainTextTokenizer(tf.Module):
 
         Args:
           strings: string [B], all of which `accepts` takes.
-          with_offsets: whether `starts` and `ends` are wanted; else both are
-            empty.
-
-        Returns:
-          The pieces.
         """
         texts, offsets = self._normalizer.normalize(strings, with_offsets)
         pieces = self._wordpiece.split_plain_text(texts)
@@ -129,10 +118,6 @@ class _Normalizer(tf.Module):
 @functools.lru_cache(maxsize=4)
 def plain_characters(do_lower_case: bool, strip_accents: bool) -> np.ndarray:
     """Asks tensorflow-text what it does to each character.
-
-    Args:
-      do_lower_case: whether to lower-case.
-      strip_accents: whether a lower-casing tokenizer drops accents.
 
     Returns:
       Sorted int64 [N], the code points that it treats as Python does, and of
@@ -190,17 +175,8 @@ class GraphTokenizer(tf.Module):
     which holds the vocabulary and all tables; a program that loads it needs
     `tensorflow` and `tensorflow_text`, nothing else.
 
-    Args:
-      vocab_file: path of the vocabulary, one token per line.
-      do_lower_case: whether to lower-case.
-      strip_accents: whether a lower-casing tokenizer drops accents.
-
     Attributes:
       cls_id, sep_id, pad_id, unk_id, mask_id: ids of the special tokens.
-
-    Raises:
-      UserError: the vocabulary cannot be read, lacks a special token, or has
-        a token of more than 256 bytes.
 
     Source:
       model/tokenization.py `FullTokenizer`.
@@ -250,9 +226,6 @@ class GraphTokenizer(tf.Module):
         self, strings: tf.Tensor
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """Splits strings into wordpieces; says where each comes from.
-
-        Args:
-          strings: as for `encode`.
 
         Returns:
           ids: int32 [B, (T)], as `encode` returns.
@@ -322,12 +295,7 @@ def _interleave(one: Pieces, two: Pieces, places: tf.Tensor) -> Pieces:
     """Joins pieces of some strings and of others.
 
     Args:
-      one: pieces of some strings.
-      two: pieces of the others.
       places: int32 [B], where each of these strings belongs.
-
-    Returns:
-      Pieces of all strings, in their places.
     """
     order = tf.math.invert_permutation(places)
     firsts = tf.concat([one.splits, two.splits[1:] + one.splits[-1]], axis=0)

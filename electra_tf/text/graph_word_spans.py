@@ -45,9 +45,6 @@ class GraphWordSplitter(tf.Module):
 
         Args:
           texts: string [B], any bytes; what is not UTF-8 is left out.
-
-        Returns:
-          The words.
         """
         codes, offsets = tf.strings.unicode_decode_with_offsets(
             texts, "UTF-8", errors="ignore"

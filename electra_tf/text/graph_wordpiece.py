@@ -49,9 +49,6 @@ class GraphWordpiece(tf.Module):
 
     Args:
       vocab: from token to id; must hold [UNK].
-
-    Raises:
-      UserError: a token is longer than tensorflow-text can hold.
     """
 
     def __init__(self, vocab: Mapping[str, int]):
@@ -88,9 +85,6 @@ class GraphWordpiece(tf.Module):
         Args:
           texts: string [B], in UTF-8, normalized, with no word longer than
             `MAX_CHARACTERS`.
-
-        Returns:
-          The pieces of each text.
         """
         return self._split(self._of_text, texts)
 

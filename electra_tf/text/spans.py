@@ -15,18 +15,7 @@ Span = tuple[int, int, str]
 
 @functools.lru_cache(maxsize=4096)
 def split_tag(tag: str) -> tuple[str, str]:
-    """Splits a tag into position and type.
-
-    Args:
-      tag: "O", or a letter of B, I, E, S (also L, U), alone or followed by a
-        dash and a type, which may hold dashes itself.
-
-    Returns:
-      The letter and the type, "" for untyped tags.
-
-    Raises:
-      ValueError: any other tag.
-    """
+    """Splits a tag into position and type."""
     letter, _, span_type = tag.partition("-")
     letter = _SAME_AS.get(letter, letter)
     if letter not in BIOES or len(letter) != 1 or (letter == "O" and span_type):
@@ -41,18 +30,6 @@ def read_spans(
 
     A span begins at B or S, or at any tag after O, and goes on until O or the
     next beginning; its type is that of its last tag.
-
-    Args:
-      tags: one tag a word.
-      type_change_starts_span: whether an I of another type than the word
-        before begins a span, too (as evaluation scripts have it); in the
-        original it does not.
-
-    Returns:
-      (first word, last word, type) of each span, in order.
-
-    Raises:
-      ValueError: a tag that is none.
 
     Source: google-research/electra, finetune/tagging/tagging_utils.py,
       get_span_labels.
@@ -79,13 +56,6 @@ def read_spans(
 
 def write_tags(spans: Iterable[Span], length: int) -> list[str]:
     """Marks spans by tags of the BIOES scheme.
-
-    Args:
-      spans: (first word, last word, type) of each.
-      length: number of words.
-
-    Returns:
-      One tag a word.
 
     Source: google-research/electra, finetune/tagging/tagging_utils.py,
       get_tags.

@@ -36,12 +36,6 @@ def as_text(text: str | bytes) -> str:
     Args:
       text: a string, or bytes in UTF-8.
 
-    Returns:
-      The string; byte sequences that are not UTF-8 are left out.
-
-    Raises:
-      ValueError: `text` is of another type.
-
     Source:
       model/tokenization.py `convert_to_unicode`.
     """
@@ -61,12 +55,6 @@ def split_raw_words(text: str) -> list[str]:
     controls that the original deletes before it splits; and on both sides of
     punctuation, which is always a token of its own ("end," and "end." both
     hold the word "end", which need then be worked out only once).
-
-    Args:
-      text: any string.
-
-    Returns:
-      Words as they stand in the text, not cleaned yet.
     """
     # Most lines are printable throughout, hence hold none of those controls.
     if not text.isprintable():
@@ -81,11 +69,6 @@ class BasicTokenizer:
 
     The settings are read when the tokenizer is made; changing the attributes
     afterwards has no effect.
-
-    Args:
-      do_lower_case: whether to lower-case.
-      strip_accents: whether to decompose characters and drop accents. Only
-        lower-casing tokenizers do so: without `do_lower_case` accents stay.
 
     Source:
       model/tokenization.py `BasicTokenizer`.
@@ -113,14 +96,7 @@ class BasicTokenizer:
         return tokens
 
     def split_word(self, word: str) -> list[str]:
-        """Does to one word of `split_raw_words` all that remains to be done.
-
-        Args:
-          word: a word without white space, not cleaned yet.
-
-        Returns:
-          Its tokens: none when nothing is left of it.
-        """
+        """Does to one word of `split_raw_words` all that remains to be done."""
         if not word.isascii():
             return self._split_any(word)
         if not word.isprintable():
@@ -153,12 +129,6 @@ class WordpieceTokenizer:
     The vocabulary's longest piece is measured when the tokenizer is made;
     longer tokens added to `vocab` afterwards are not found.
 
-    Args:
-      vocab: the pieces (a mapping from piece to id serves); pieces that
-        continue a word start with "##".
-      unk_token: stands for a word that cannot be split.
-      max_input_chars_per_word: longer words become `unk_token`.
-
     Source:
       model/tokenization.py `WordpieceTokenizer`.
     """
@@ -179,29 +149,14 @@ class WordpieceTokenizer:
         self._longest_next = max(continuing, default=0) - len(JOINER)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        """Splits a word, or several between white space, into pieces.
-
-        Args:
-          text: what a `BasicTokenizer` returned: one token or several joined
-            by white space.
-
-        Returns:
-          The pieces in order.
-        """
+        """Splits a word, or several between white space, into pieces."""
         pieces = []
         for word in as_text(text).split():
             pieces += self.split_word(word)
         return pieces
 
     def split_word(self, word: str) -> list[str]:
-        """Splits one word into pieces.
-
-        Args:
-          word: a word without white space, not empty.
-
-        Returns:
-          Its pieces, or `[unk_token]`.
-        """
+        """Splits one word into pieces."""
         vocab = self.vocab
         length = len(word)
         if length > self.max_input_chars_per_word:
@@ -245,14 +200,6 @@ class FullTokenizer:
     Settings and vocabulary are read when the tokenizer is made; changing the
     attributes afterwards has no effect on words already met.
 
-    Args:
-      vocab_file: path of the vocabulary, one token per line.
-      do_lower_case: whether to lower-case.
-      strip_accents: whether a lower-casing tokenizer drops accents.
-
-    Raises:
-      UserError: the vocabulary cannot be read.
-
     Source:
       model/tokenization.py `FullTokenizer`.
     """
@@ -284,54 +231,21 @@ class FullTokenizer:
 
         Args:
           text: any string, or bytes in UTF-8 (what is not UTF-8 is left out).
-
-        Returns:
-          The wordpieces in order.
         """
         words = self._raw_words(text)
         return _chain(map(self._tokens_of_word.__getitem__, words))
 
     def encode(self, text: str | bytes) -> list[int]:
-        """Splits text into wordpieces and returns their ids.
-
-        Args:
-          text: as for `tokenize`.
-
-        Returns:
-          What `convert_tokens_to_ids(tokenize(text))` returns, faster.
-
-        Raises:
-          UserError: a word is unknown and the vocabulary has no [UNK].
-        """
+        """Splits text into wordpieces and returns their ids."""
         words = self._raw_words(text)
         return _chain(map(self._ids_of_word.__getitem__, words))
 
     def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
-        """Looks up the ids of wordpieces.
-
-        Args:
-          tokens: wordpieces of the vocabulary.
-
-        Returns:
-          Their ids, in order.
-
-        Raises:
-          UserError: a token is not in the vocabulary.
-        """
+        """Looks up the ids of wordpieces."""
         return convert_tokens_to_ids(self.vocab, tokens)
 
     def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
-        """Looks up the wordpieces of ids.
-
-        Args:
-          ids: ids of the vocabulary (Python or NumPy integers).
-
-        Returns:
-          The wordpieces, in order.
-
-        Raises:
-          UserError: an id is not in the vocabulary.
-        """
+        """Looks up the wordpieces of ids."""
         return convert_ids_to_tokens(self.inv_vocab, ids)
 
     def _raw_words(self, text: str | bytes) -> list[str]:
@@ -379,16 +293,6 @@ def convert_tokens_to_ids(
 ) -> list[int]:
     """Looks up the ids of wordpieces.
 
-    Args:
-      vocab: from token to id.
-      tokens: wordpieces of the vocabulary.
-
-    Returns:
-      Their ids, in order.
-
-    Raises:
-      UserError: a token is not in the vocabulary.
-
     Source:
       model/tokenization.py `convert_tokens_to_ids`.
 
@@ -411,16 +315,6 @@ def convert_ids_to_tokens(
     inv_vocab: Mapping[int, str], ids: Iterable[int]
 ) -> list[str]:
     """Looks up the wordpieces of ids.
-
-    Args:
-      inv_vocab: from id to token.
-      ids: ids of the vocabulary.
-
-    Returns:
-      The wordpieces, in order.
-
-    Raises:
-      UserError: an id is not in the vocabulary.
 
     Source:
       model/tokenization.py `convert_ids_to_tokens`.

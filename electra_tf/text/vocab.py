@@ -27,18 +27,6 @@ _EXAMPLES = 3
 def load_vocab(path: str) -> dict[str, int]:
     """Reads a vocabulary as the original does, whatever is in it.
 
-    Args:
-      path: a text file in UTF-8, one token per line; local, or remote
-        (`gs://...`) where TensorFlow can read it.
-
-    Returns:
-      From token to id, in the file's order. White space around a token is
-      dropped; of a token that occurs twice the last id counts.
-
-    Raises:
-      UserError: the file is missing, is a directory, cannot be read or is not
-        UTF-8.
-
     Source:
       model/tokenization.py `load_vocab`.
     """
@@ -46,19 +34,7 @@ def load_vocab(path: str) -> dict[str, int]:
 
 
 def check_vocab(path: str) -> dict[str, int]:
-    """Reads a vocabulary and refuses one that cannot serve.
-
-    Args:
-      path: as for `load_vocab`.
-
-    Returns:
-      What `load_vocab` returns.
-
-    Raises:
-      UserError: as for `load_vocab`; also when the file is empty, has blank
-        lines or the same token twice, lacks one of `SPECIAL_TOKENS`, or [PAD]
-        is not its first line.
-    """
+    """Reads a vocabulary and refuses one that cannot serve."""
     tokens = _read_tokens(path)
     if not any(tokens):
         raise UserError(
@@ -71,29 +47,16 @@ def check_vocab(path: str) -> dict[str, int]:
 
 
 def invert_vocab(vocab: Mapping[str, int]) -> dict[int, str]:
-    """Turns a vocabulary round.
-
-    Args:
-      vocab: from token to id.
-
-    Returns:
-      From id to token.
-    """
+    """Turns a vocabulary round."""
     return {number: token for token, number in vocab.items()}
 
 
 def vocab_hash(path: str) -> str:
     """Tells vocabularies apart.
 
-    Args:
-      path: as for `load_vocab`.
-
     Returns:
       The SHA-256 of the file's bytes, 64 hexadecimal digits, as `sha256sum`
       prints it.
-
-    Raises:
-      UserError: the file is missing, is a directory or cannot be read.
     """
     return hashlib.sha256(_read_bytes(path)).hexdigest()
 

@@ -30,14 +30,7 @@ _Pair = tuple[str, str]
 
 
 def spell(word: str) -> list[str]:
-    """Splits a word into single-character pieces.
-
-    Args:
-      word: a word, not empty.
-
-    Returns:
-      Its characters, all but the first marked as continuing the word.
-    """
+    """Splits a word into single-character pieces."""
     return [word[0], *(JOINER + char for char in word[1:])]
 
 
@@ -48,13 +41,6 @@ def learn_pieces(
     min_count: int = 2,
 ) -> list[str]:
     """Learns the most useful pieces of more than one character.
-
-    Args:
-      word_counts: from word to how often it occurs.
-      alphabet: the characters that may occur in pieces; words with others are
-        passed over.
-      max_pieces: how many pieces are wanted.
-      min_count: a pair that occurs less often is not merged.
 
     Returns:
       At most `max_pieces` pieces, in the order in which they were formed, that
@@ -191,17 +177,7 @@ def count_words(
     do_lower_case: bool = True,
     strip_accents: bool = True,
 ) -> dict[str, int]:
-    """Counts the words of a text as the tokenizer splits them.
-
-    Args:
-      lines: the text; where it is cut into lines does not matter, except that
-        no word may straddle a cut.
-      do_lower_case: as for `BasicTokenizer`.
-      strip_accents: as for `BasicTokenizer`.
-
-    Returns:
-      From word or punctuation mark to how often it occurs.
-    """
+    """Counts the words of a text as the tokenizer splits them."""
     raw_counts: dict[str, int] = collections.Counter()
     for line in lines:
         raw_counts.update(split_raw_words(as_text(line)))
@@ -226,24 +202,13 @@ def build_vocab(
     """Learns a vocabulary.
 
     Args:
-      words: what `count_words` returned, or lines of text to count.
       vocab_size: how many tokens are wanted, the special ones included.
-      do_lower_case: as for `BasicTokenizer`; of no effect on counted words.
-      strip_accents: likewise.
-      num_unused: how many `[unused*]` tokens to reserve for later use.
-      min_count: what occurs less often gets no token of its own, be it a
-        character or a pair of pieces.
-      max_characters: at most so many different characters, the most frequent.
 
     Returns:
       The tokens in order of their ids: [PAD] [UNK] [CLS] [SEP] [MASK], the
       unused ones, characters that begin a word, those that continue one, and
       longer pieces from frequent to rare. Fewer than `vocab_size` when the
       text has no more to offer.
-
-    Raises:
-      UserError: there are no words, or `vocab_size` cannot hold even the
-        specials, unused tokens and characters.
 
     Differs:
       The original has no such program. TensorFlow Text's learner was not taken
@@ -282,15 +247,7 @@ def build_vocab(
 def measure_coverage(
     tokens: Iterable[str], word_counts: Mapping[str, int]
 ) -> Coverage:
-    """Splits counted words with a vocabulary.
-
-    Args:
-      tokens: the vocabulary.
-      word_counts: what `count_words` returned.
-
-    Returns:
-      How many words there are, how many are unknown, and in how many pieces.
-    """
+    """Splits counted words with a vocabulary."""
     tokenizer = WordpieceTokenizer(frozenset(tokens))
     unknown = pieces = 0
     for word, count in word_counts.items():

@@ -16,12 +16,6 @@ def split_words(text: str) -> list[tuple[int, int]]:
     White space separates them; punctuation marks and Chinese characters are
     words of their own. What tokenization would remove, such as control
     characters, stays inside its word, or is left out where it stands alone.
-
-    Args:
-      text: any text.
-
-    Returns:
-      (start, end) of each word, in characters; end is exclusive.
     """
     words: list[tuple[int, int]] = []
     start = -1  # of the word that is being read
@@ -47,14 +41,7 @@ def split_words(text: str) -> list[tuple[int, int]]:
 
 @functools.lru_cache(2**16)
 def kind_of(char: str) -> int:
-    """Tells whether a character separates words, is one, or part of one.
-
-    Args:
-      char: one character.
-
-    Returns:
-      `SPACE`, `ALONE` or `INSIDE`.
-    """
+    """Tells whether a character separates words, is one, or part of one."""
     if characters.is_removed(char):
         return INSIDE
     # Line and paragraph separators are white space to `str.split` only.

@@ -40,17 +40,8 @@ class Checkpoints:
         """Ties the objects of a run to a directory; reads and writes nothing.
 
         Args:
-          directory: where the checkpoints are.
-          model: holds the weights.
-          optimizer: holds the slots `m` and `v` by variable name.
           step: int64 scalar, updates done so far.
-          position: what else an exact continuation needs (the data iterator,
-            the sums of the log); left out when the data settings changed.
           keep: newest checkpoints kept; 0 or None keeps all.
-          keep_every: checkpoints at multiples of it stay beyond that; 0: none.
-          write_directory: for workers other than the chief: where their copy
-            goes.
-          extras: further state, restored only from checkpoints that have it.
         """
         self.directory = directory
         self._variables = model.variables
@@ -70,12 +61,7 @@ class Checkpoints:
 
     @property
     def latest(self) -> str | None:
-        """Prefix of the newest checkpoint, or None where there was never one.
-
-        Raises:
-          UserError: the file `checkpoint` names one whose files are gone:
-            starting anew beside it would bury the run.
-        """
+        """The newest checkpoint, or None where there was never one."""
         found = tf.train.latest_checkpoint(self.directory)
         state = tf.train.get_checkpoint_state(self.directory)
         if found is None and state is not None:
@@ -111,14 +97,7 @@ class Checkpoints:
         return prefix
 
     def save_best(self, directory: str) -> str:
-        """Writes weights, slots and step to another directory.
-
-        Args:
-          directory: afterwards holds this checkpoint only.
-
-        Returns:
-          Its prefix.
-        """
+        """Writes weights, slots and step to another directory."""
         prefix = f"{CHECKPOINT_NAME}-{int(self._step.numpy())}"
         prefix = os.path.join(directory, prefix)
         tf.io.gfile.makedirs(directory)
@@ -131,20 +110,7 @@ class Checkpoints:
         return prefix
 
     def restore(self, path: str, with_position: bool = True) -> bool:
-        """Loads a checkpoint, strictly.
-
-        Args:
-          path: prefix of a checkpoint of ours, or of the original's with its
-            Adam slots.
-          with_position: also the data position and the sums of the log.
-
-        Returns:
-          Whether the data position was loaded: converted checkpoints and the
-          original's have none.
-
-        Raises:
-          UserError: for a checkpoint of another model or without slots.
-        """
+        """Loads a checkpoint, strictly."""
         weights = open_weights(path)
         check_same_variables(weights, self._variables)
         if weights.kind != "native":
@@ -229,11 +195,7 @@ def _listed(directory: str) -> list[str]:
 
 
 def remove_checkpoint(prefix: str) -> None:
-    """Deletes the files of one checkpoint, the index first.
-
-    Args:
-      prefix: of the files.
-    """
+    """Deletes the files of one checkpoint, the index first."""
     tf.io.gfile.remove(prefix + ".index")  # Without it, it does not count.
     for path in tf.io.gfile.glob(tf2.glob_escape(prefix) + ".data-*"):
         tf.io.gfile.remove(path)
@@ -243,15 +205,7 @@ def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
     """Loads the weights and the step only, for evaluation.
 
     Args:
-      path: prefix of a checkpoint of any kind.
-      model: its variables carry the original's names.
       step: int64 scalar; 0 where the checkpoint has none.
-
-    Returns:
-      What was loaded.
-
-    Raises:
-      UserError: for a checkpoint of another model.
     """
     weights = open_weights(path)
     check_same_variables(weights, model.variables)
@@ -263,16 +217,7 @@ def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
 def check_same_variables(
     weights: Weights, variables: list[tf.Variable]
 ) -> None:
-    """Compares the model's variables with a checkpoint before it is loaded.
-
-    Args:
-      weights: the checkpoint.
-      variables: the model's.
-
-    Raises:
-      UserError: naming up to five variables of other shapes, missing or
-        unexpected, and the hparams that set those shapes.
-    """
+    """Compares the model's variables with a checkpoint before it is loaded."""
     saved = weights.shapes
     wanted = {
         name: tuple(variable.shape)
@@ -363,16 +308,7 @@ class BestCheckpoint:
     def __init__(
         self, directory: str, metric: str, checkpoints: Checkpoints
     ) -> None:
-        """Reads what an earlier part of the run kept.
-
-        Args:
-          directory: the run's.
-          metric: of the evaluation; lower is better for losses, else higher.
-          checkpoints: writes the files.
-
-        Raises:
-          UserError: the file that says what is best cannot be read.
-        """
+        """Reads what an earlier part of the run kept."""
         self._directory = os.path.join(directory, DIRECTORY)
         self._metric = metric
         self._checkpoints = checkpoints
@@ -380,10 +316,6 @@ class BestCheckpoint:
 
     def update(self, step: int, result: Mapping[str, float]) -> str | None:
         """Takes an evaluation; saves if it is the best.
-
-        Args:
-          step: updates done.
-          result: metrics by name.
 
         Returns:
           What to tell the user, or None.

@@ -34,7 +34,6 @@ def rows_of_part(
       tensors: tensors [B, ...] by name, possibly nested; B is known when the
         graph is made, and a multiple of `parts`.
       index: int32 scalar in [0, parts).
-      parts: how many parts of the same size there are.
 
     Returns:
       The same with tensors [B / parts, ...].
@@ -58,14 +57,6 @@ def sum_over_parts(
     The sum is what the undivided batch gives, up to the rounding of a sum in
     another order. The rows of `IndexedSlices` are joined, not added, so that
     their norm is the undivided batch's, too.
-
-    Args:
-      part: computes one part; its losses' denominators are the whole batch's.
-      parts: how many there are.
-      variables: what the gradients are of, in their order.
-
-    Returns:
-      The sums, as `part` gives them.
     """
     # A function of its own is traced once, and tells what comes out of it
     # before the loop is made.
@@ -191,10 +182,6 @@ class LossScale(tf.Module):
 
     All factors are powers of two, which change no digit of a gradient.
 
-    Args:
-      initial: the first factor.
-      growth_steps: good steps in a row after which it doubles.
-
     Attributes:
       scale: float32 scalar, the factor.
       good_steps: int64 scalar, steps since it last changed.
@@ -275,15 +262,7 @@ class LossScale(tf.Module):
 
 
 def log_values(interval: StepMetrics) -> dict[str, float]:
-    """What a log row says of the gradients.
-
-    Args:
-      interval: the steps since the last row.
-
-    Returns:
-      `grad_norm`, the mean over the updates that were made; with loss scaling
-      also the last `loss_scale` and the `skipped_updates` of the run so far.
-    """
+    """What a log row says of the gradients."""
     if SCALE not in interval.last:
         return {"grad_norm": interval.mean("grad_norm")}
     made = interval.steps - interval.sums[SKIPPED]
@@ -366,24 +345,9 @@ class TrainLoop(orbit.AbstractTrainer):
         """Builds the loop.
 
         Args:
-          compute: the objective; losses are sums whose denominators are global
-            (over all replicas, and over all parts).
-          variables: the trainable variables.
-          optimizer: has `update(gradients, step)`, which returns
-            `learning_rate` and `grad_norm`.
           iterator: gives global batches, tensors [B, ...].
           step: int64 scalar, updates done so far.
-          seed: the run's seed; the draws of a step depend on (seed, step) only.
-          strategy: where the step runs.
           step_values: further scalars to log.
-          should_stop: asked after each step.
-          parts: equal parts of a batch whose gradients are added one after
-            the other, so that only one part's activations are in memory.
-            Each draws from a seed of its own.
-          prepare: with several parts, called on the whole batch; what it
-            returns goes to `compute`: what all parts share, such as
-            denominators, and draws made for the batch as a whole.
-          jit_compile: make one XLA program of a step.
           loss_scale: for gradients in float16; an update whose gradients
             overflow is skipped, which counts as a step all the same.
         """
@@ -409,7 +373,6 @@ class TrainLoop(orbit.AbstractTrainer):
 
         Raises:
           TrainingInterruptedError: when `should_stop` says so after a step.
-          UserError: when the records end or cannot be read.
         """
         self._first_step = int(self._step.numpy())
         self._pending = []
@@ -510,18 +473,7 @@ class EvalLoop(orbit.AbstractEvaluator):
         """Builds the loop.
 
         Args:
-          compute: the objective, as in `TrainLoop`.
-          create_dataset: makes the batches of held-out features; called for
-            every evaluation, since a shuffled dataset that is read twice gives
-            another order the second time.
-          seed: the run's seed.
-          strategy: where it runs.
           outputs: picks the tensors the metrics need, each [B, ...].
-          create_metrics: makes an object with `update(arrays, total_loss)` and
-            `result()`; a fresh one for every evaluation.
-          on_batch: told the batches done and the last one's loss.
-          should_stop: asked after each batch.
-          jit_compile: make one XLA program of a batch.
         """
         self._compute = compute
         self._create_dataset = create_dataset
@@ -537,12 +489,8 @@ class EvalLoop(orbit.AbstractEvaluator):
     def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
         """Evaluates at most `num_steps` batches (int32; -1 means all).
 
-        Returns:
-          The metrics' result; `examples` and `batches` say how much was read.
-
         Raises:
           TrainingInterruptedError: when `should_stop` says so.
-          UserError: when there is no batch at all.
         """
         metrics = self._create_metrics()
         limit = int(num_steps)
@@ -603,14 +551,7 @@ class EvalLoop(orbit.AbstractEvaluator):
 def step_function(
     step: Callable[..., Any], jit_compile: bool, signature: Any = None
 ) -> Callable[..., Any]:
-    """Makes a graph of a step.
-
-    Args:
-      step: the step; it must not branch on tensors.
-      jit_compile: make one XLA program of it, for each shape of its inputs.
-      signature: types of the inputs; by default the graph is made anew for
-        each shape.
-    """
+    """Makes a graph of a step."""
     return tf.function(
         step,
         autograph=False,  # Converting would only take time.
@@ -642,11 +583,6 @@ def evaluation_seed(seed: int, batch_index: tf.Tensor) -> tf.Tensor:
 
 def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
     """Stops the run when a step of the chunk has a NaN or infinite number.
-
-    Args:
-      chunk: the steps to look at.
-      seed: the run's seed, written to the dump.
-      directory: where `non_finite_step_<N>.npz` is written; N counts from 1.
 
     Raises:
       NonFiniteLossError: naming the step, the numbers and the file.

@@ -16,13 +16,6 @@ def recomputes(config: Any, kept: MemoryEstimate) -> bool:
 
     Depends on the machine's memory, not on what of it is free: a run that
     continues on the same machine computes as before.
-
-    Args:
-      config: a config of pre-training or fine-tuning.
-      kept: memory of this machine's devices if activations are kept.
-
-    Returns:
-      Whether they are computed again.
     """
     if config.recompute_grad is not None:
         return config.recompute_grad
@@ -54,12 +47,7 @@ def _has_accelerator() -> bool:
 
 
 def rows_of_a_machine(batch_size: int) -> int:
-    """Returns how many rows of a batch one machine without GPUs computes.
-
-    Args:
-      batch_size: B of all; split by the strategy whose scope is active, if
-        that is over several machines.
-    """
+    """Returns how many rows of a batch one machine without GPUs computes."""
     strategy = tf.distribute.get_strategy()
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return batch_size  # Several devices of one machine share its memory.

@@ -35,18 +35,7 @@ def remove_run(
     prefixes: Collection[str] = (),
     lead: str = "",
 ) -> None:
-    """Deletes the directory of a run.
-
-    Args:
-      path: the directory.
-      kind: of run, for the message: "training" or "fine-tuning".
-      names: of entries that this kind of run writes besides `OWN_NAMES`.
-      prefixes: likewise besides `OWN_PREFIXES`.
-      lead: begins the message, such as the flag that asked for it.
-
-    Raises:
-      UserError: it holds what no run of this kind wrote, or is a link.
-    """
+    """Deletes the directory of a run."""
     # Without the slash of a directory and what an unfinished write adds.
     entries = [
         entry.rstrip("/").removesuffix(".tmp")

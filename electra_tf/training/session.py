@@ -163,18 +163,8 @@ class TrainingSession:
         """Ties the parts of a run; see their own docs.
 
         Args:
-          schedule: when to log, save and evaluate.
-          trainer: runs the steps.
           evaluator: runs an evaluation, or None.
-          checkpoints: saves; already restored.
-          interval: the sums since the last row; already restored.
-          interruption: already active; asks for a stop.
-          reporting: what is logged.
-          console: where the progress line goes.
           step: int64 scalar, updates done so far.
-          seed: the run's seed, for a non-finite dump.
-          directory: the run's, for a non-finite dump.
-          strategy: where the steps run.
         """
         self._schedule = schedule
         self._trainer = trainer
@@ -193,16 +183,7 @@ class TrainingSession:
         self._row: dict[str, Any] = {}
 
     def run(self, evaluate_first: bool = False) -> dict[str, Any]:
-        """Trains to the end of the schedule, or until a stop is asked for.
-
-        Args:
-          evaluate_first: an evaluation of the restored step is still due.
-
-        Returns:
-          The last row's values under `train_<name>` and the last evaluation's;
-          `interrupted` is present, with the signal's number, when a stop was
-          asked for.
-        """
+        """Trains to the end of the schedule, or until a stop is asked for."""
         step = self._start_step = int(self._step.numpy())
         self._progress = Progress(step, self._schedule.total_steps)
         if step == 0:

@@ -24,20 +24,7 @@ def create_strategy(
     """Picks the distribution strategy.
 
     Args:
-      name: one of `DISTRIBUTION_STRATEGIES`. "auto" means every GPU when there
-        are several, else the one GPU or the CPU.
-      require_gpu: refuse to run without a GPU.
-      tpu_name: name or address of the Cloud TPU ("tpu" only).
-      tpu_zone: its zone, when it cannot be found out.
-      gcp_project: its project, when it cannot be found out.
       tpu_job_name: the TPU's job in its cluster; None for "worker".
-
-    Returns:
-      A strategy; its scope must be active while variables are created.
-
-    Raises:
-      UserError: unknown name, no GPU though one is required, or a worker or TPU
-        set-up that is not there.
     """
     gpus = tf.config.list_logical_devices("GPU")
     if require_gpu and not gpus:
@@ -64,14 +51,7 @@ def create_strategy(
 
 
 def use_threads(threads: int) -> None:
-    """Sets how many threads share one operation on the CPU.
-
-    Args:
-      threads: their number; 0 leaves it to TensorFlow (all cores).
-
-    Raises:
-      UserError: TensorFlow has started with another number.
-    """
+    """Sets how many threads share one operation on the CPU."""
     if not threads:
         return
     try:
@@ -88,13 +68,7 @@ def use_threads(threads: int) -> None:
 def check_parts(
     strategy: tf.distribute.Strategy, batch_size: int, parts: int
 ) -> None:
-    """Raises UserError unless replicas and parts can share a training batch.
-
-    Args:
-      strategy: has the replicas.
-      batch_size: `train_batch_size`.
-      parts: `gradient_accumulation_steps`.
-    """
+    """Raises UserError unless replicas and parts can share a training batch."""
     if parts == 1:
         check_batch_size(strategy, "train_batch_size", batch_size)
     else:
@@ -108,12 +82,7 @@ def check_parts(
 def check_jit_compile(
     strategy: tf.distribute.Strategy, jit_compile: bool
 ) -> None:
-    """Raises UserError for an XLA program that would span several replicas.
-
-    Args:
-      strategy: has the replicas.
-      jit_compile: the hparam.
-    """
+    """Raises UserError for an XLA program that would span several replicas."""
     replicas = strategy.num_replicas_in_sync
     # A TPU compiles everything by itself.
     if isinstance(strategy, tf.distribute.TPUStrategy):

@@ -65,13 +65,7 @@ class TensorBoard:
     """
 
     def __init__(self, directory: str, name: str, resume_step: int) -> None:
-        """Opens a writer; nothing is written before the first row.
-
-        Args:
-          directory: the run's.
-          name: of what is measured, such as "train".
-          resume_step: where the run continues; 0 for a new one.
-        """
+        """Opens a writer; nothing is written before the first row."""
         self._writer = tf.summary.create_file_writer(
             os.path.join(directory, TENSORBOARD_DIR, name)
         )
@@ -196,10 +190,6 @@ class Progress:
     ) -> dict[str, float | None]:
         """Rates since the last call; call once per row.
 
-        Args:
-          step: updates done so far.
-          tokens_per_step: real tokens of a step, mean over the interval.
-
         Returns:
           seconds since the start, steps_per_second, tokens_per_second; the
           rates are None where no step has been measured yet.
@@ -230,11 +220,7 @@ class Progress:
         """The progress line.
 
         Args:
-          step: updates done so far.
           shown: further items in order, as text.
-
-        Returns:
-          Text like `20/300 = 6.7%, SPS: 4.9, ELAP: 4, ETA: 57 - loss: 9.1`.
         """
         now = self._clock()
         since, begin = self._rate_from
@@ -310,14 +296,7 @@ def draw_curves(
     """Draws `curves.png`; panels without data are left out.
 
     Args:
-      directory: where the picture goes.
-      panels: what to draw.
       train_rows: rows with `step` and numbers; None stands for a gap.
-      eval_rows: the same for evaluations.
-      title: above the picture.
-
-    Returns:
-      Path of the picture.
     """
     # At the end of a run: its first step need not wait for this.
     from matplotlib.figure import Figure
@@ -435,18 +414,6 @@ def write_results(
     step: int,
 ) -> None:
     """Writes one evaluation in three forms, each complete or not at all.
-
-    Args:
-      metrics: name -> value.
-      txt: path of the text file: sorted lines `name = value`, as the original
-        prints them.
-      pkl: path of the pickle: the same dict.
-      json_path: path of the JSON file: metrics, step, time, resolved hparams.
-      config: resolved hparams.
-      step: updates done by the weights that were evaluated.
-
-    Raises:
-      UserError: a file cannot be written.
 
     Source: google-research/electra, run_pretraining.py, train_or_eval (which
     names `results_txt` and `results_pkl` and prints the lines).

@@ -20,16 +20,7 @@ DROPOUT_RATE = 0.1
 
 
 class SentenceHead(ScopedLayer):
-    """Dropout and one dense layer on the sentence's vector.
-
-    Args:
-      task_name: variables are `task_specific/<task_name>/dense/...`.
-      hidden_size: H of the encoder.
-      units: size of the output.
-      pooling: "first" takes the first token's vector, as the original does;
-        "mean" the mean over all real tokens.
-      seed: seed of the run.
-    """
+    """Dropout and one dense layer on the sentence's vector."""
 
     def __init__(
         self,
@@ -55,9 +46,7 @@ class SentenceHead(ScopedLayer):
         """Runs the dense layer.
 
         Args:
-          encoded: the encoder's output.
           features: the batch; `input_mask` [B, L] says what is real.
-          training: whether dropout applies.
           randomness: its source; None for none.
 
         Returns:
@@ -111,14 +100,7 @@ class ClassificationHead(SentenceHead):
 
 
 class RegressionHead(SentenceHead):
-    """One number, learned by squared error.
-
-    Args:
-      task_name: see `SentenceHead`.
-      hidden_size: H of the encoder.
-      pooling: see `SentenceHead`.
-      seed: seed of the run.
-    """
+    """One number, learned by squared error."""
 
     def __init__(
         self,

@@ -41,22 +41,7 @@ def read_files(
     report: RowReport,
     debug: bool = False,
 ) -> Iterator[TextRow]:
-    """Reads a split from a file.
-
-    Args:
-      spec: the task.
-      split: the split.
-      directory: what relative paths start from.
-      report: told about rows that cannot be used.
-      debug: read only the first rows.
-
-    Yields:
-      The usable rows, in order.
-
-    Raises:
-      UserError: no such split, no such file, or a column that the header
-        does not name.
-    """
+    """Reads a split from a file."""
     place = spec.split(split, directory)
     if not storage.exists(place.path):
         raise UserError(
@@ -92,17 +77,7 @@ def read_tfds(
     """Reads a split from TensorFlow Datasets; see `read_files`.
 
     Args:
-      spec: the task; its `tfds` must be set.
-      split: the split.
       data_dir: where TFDS keeps its data; None for its default.
-      report: told about rows that cannot be used.
-      debug: read only the first rows.
-
-    Yields:
-      The usable rows, in order.
-
-    Raises:
-      UserError: the task, the data set or the split is not there.
     """
     if spec.tfds is None:
         raise UserError(

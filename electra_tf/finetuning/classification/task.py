@@ -63,13 +63,6 @@ class BadLabelError(ValueError):
 class TextTask(Task):
     """Reads texts and labels and makes the inputs of them.
 
-    Args:
-      config: the resolved hparams.
-      spec: the task as data.
-      tokenizer: splits the texts.
-      directory: what the paths in `spec` start from; the task's own in the
-        data directory by default.
-
     Source: google-research/electra, finetune/classification/
       classification_tasks.py, SingleOutputTask.
     Differs: labels are checked when they are read, so that a bad one costs a
@@ -94,9 +87,6 @@ class TextTask(Task):
     @abc.abstractmethod
     def read_label(self, cell: Any) -> Any:
         """Returns a label from its cell.
-
-        Args:
-          cell: text, or any JSON value.
 
         Raises:
           BadLabelError: it is none; says what was expected.
@@ -169,14 +159,6 @@ class TextTask(Task):
         self, example: TextExample, is_training: bool, log: bool = False
     ) -> dict[str, Any]:
         """Turns a text or pair into the inputs of the encoder.
-
-        Args:
-          example: one of `get_examples`.
-          is_training: makes no difference here.
-          log: whether to print it.
-
-        Returns:
-          The shared features, `<task>_eid`, and the label's features.
 
         Source: google-research/electra, finetune/classification/
           classification_tasks.py, featurize.
@@ -267,11 +249,7 @@ class TextTask(Task):
         return self.read_label(row.label)
 
     def labels_in(self, splits: tuple[str, ...]) -> list[Any] | None:
-        """Returns the label cells of splits; None if no split is there.
-
-        Args:
-          splits: names of splits.
-        """
+        """Returns the label cells of splits; None if no split is there."""
         there = [s for s in splits if self.has_split(s)]
         if not there:
             return None
@@ -531,9 +509,6 @@ class RegressionTask(TextTask):
 
         Args:
           predictions: float, array or number, on the scale of the targets.
-
-        Returns:
-          The same in units of the labels, not clipped.
         """
         low, high = self.value_range
         return predictions * (high - low) + low

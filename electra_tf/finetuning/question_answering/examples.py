@@ -22,9 +22,6 @@ _WORD = re.compile("[^ \t\r\n\u202f]+")
 class Passage:
     """A text split into words, and the way back from characters to words.
 
-    Args:
-      text: the passage.
-
     Attributes:
       words: its words.
       starts: for each, the place of its first character.
@@ -82,12 +79,7 @@ class QAExample(Example):
 
 
 class UnusableError(ValueError):
-    """A question that makes no example.
-
-    Args:
-      found: what stands there.
-      expected: what should stand there, in words.
-    """
+    """A question that makes no example."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f"found {found}, expected {expected}")
@@ -104,17 +96,6 @@ def make_example(
     version: str,
 ) -> QAExample:
     """Makes an example of a question.
-
-    Args:
-      fields: the question as it stands in the file.
-      passage: its passage.
-      task_name: the task.
-      eid: the example's number.
-      is_training: whether the place of its answer is needed.
-      version: "squad1", "squad2" or "mrqa".
-
-    Returns:
-      The example.
 
     Raises:
       UnusableError: there is no question or id; or, in training, no answer
@@ -237,15 +218,7 @@ def read_squad(
     """Reads a file of SQuAD 1.1 or 2.0.
 
     Args:
-      path: the file.
-      report: told about paragraphs that cannot be used.
       max_paragraphs: stop after so many; None reads all.
-
-    Yields:
-      The questions, in order.
-
-    Raises:
-      UserError: no such file, malformed JSON, or of another form.
     """
     text = _read_text(path)
     try:
@@ -279,15 +252,7 @@ def read_mrqa(
     """Reads a file of the MRQA 2019 shared task, plain or compressed.
 
     Args:
-      path: the file: JSON lines.
-      report: told about lines that cannot be used.
       max_lines: stop after so many; None reads all.
-
-    Yields:
-      The questions, in order.
-
-    Raises:
-      UserError: no such file.
     """
     rows = _compressed_rows(path) if path.endswith(".gz") else None
     for number, row in enumerate(rows or tables.read_rows(path, "jsonl")):
@@ -311,16 +276,8 @@ def read_tfds(
     """Reads a SQuAD data set of TensorFlow Datasets.
 
     Args:
-      name: such as "squad/v2.0".
-      split: such as "validation".
       data_dir: where TFDS keeps its data; None for its default.
       max_rows: stop after so many questions; None reads all.
-
-    Yields:
-      The questions, in stored order.
-
-    Raises:
-      UserError: the data set or the split is not there.
     """
     passages: dict[str, Passage] = {}
     for row in tfds_tables.read_rows(name, split, data_dir, max_rows):

@@ -54,11 +54,7 @@ class Cut:
     n_lost: int
 
     def tokens(self, number: int) -> list[str]:
-        """Returns all wordpieces of a window.
-
-        Args:
-          number: its place among the windows.
-        """
+        """Returns all wordpieces of a window."""
         start, length = self.spans[number]
         part = self.pieces.tokens[start : start + length]
         return ["[CLS]", *self.query, "[SEP]", *part, "[SEP]"]
@@ -68,10 +64,7 @@ class WindowCutter:
     """Cuts examples into windows.
 
     Args:
-      tokenizer: splits questions and passages.
       max_seq_length: wordpieces of a window, question and specials included.
-      max_query_length: wordpieces of a question.
-      doc_stride: wordpieces from one window's start to the next.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, featurize.
     Differs: windows beyond `MAX_WINDOWS` are left out, where the original
@@ -92,14 +85,7 @@ class WindowCutter:
         self._pieces = functools.lru_cache(_PASSAGES_KEPT)(self._split)
 
     def cut(self, example: QAExample) -> Cut:
-        """Lays windows over an example's passage.
-
-        Args:
-          example: the example.
-
-        Returns:
-          Question and windows; no window for a passage without wordpieces.
-        """
+        """Lays windows over an example's passage."""
         whole = self._tokenizer.tokenize(example.question_text)
         query = whole[: self._max_query_length]
         pieces = self._pieces(example.passage)
@@ -116,11 +102,7 @@ class WindowCutter:
         return Cut(query, len(whole) - len(query), pieces, spans, count - held)
 
     def windows(self, example: QAExample) -> list[Window]:
-        """Returns an example's windows as scoring needs them.
-
-        Args:
-          example: the example.
-        """
+        """Returns an example's windows as scoring needs them."""
         cut = self.cut(example)
         best = _windows_of_most_context(cut.spans, len(cut.pieces.tokens))
         words = np.array(cut.pieces.words, np.int32)
@@ -148,10 +130,6 @@ class WindowCutter:
         The answer's words may hold more than the answer, such as a bracket;
         if the wordpieces of the answer alone are among theirs, it is those.
 
-        Args:
-          example: a training example with an answer.
-          pieces: its passage's wordpieces.
-
         Source: google-research/electra, finetune/qa/qa_tasks.py, featurize
         and _improve_answer_span.
         """
@@ -178,15 +156,7 @@ class WindowCutter:
 
 
 def check_lengths(config: FinetuningConfig, name: str) -> None:
-    """Raises unless windows have room for a passage and for the beam.
-
-    Args:
-      config: the resolved hparams.
-      name: the task's name.
-
-    Raises:
-      UserError: naming the hparams.
-    """
+    """Raises unless windows have room for a passage and for the beam."""
     length = config.max_seq_length
     if config.max_query_length + 3 >= length:
         raise UserError(
@@ -202,12 +172,7 @@ def check_lengths(config: FinetuningConfig, name: str) -> None:
 
 
 def window_eid(example: QAExample, number: int) -> int:
-    """Returns the number of a window among all of a split.
-
-    Args:
-      example: its example.
-      number: its place among the example's windows.
-    """
+    """Returns the number of a window among all of a split."""
     return MAX_WINDOWS * example.eid + number
 
 

@@ -23,22 +23,7 @@ _TFDS_SPLITS = {"train": "train", "dev": "validation"}
 
 
 class FileQATask(QATask):
-    """A question answering task in the format of SQuAD or MRQA.
-
-    Args:
-      config: the resolved hparams.
-      name: the task's name.
-      tokenizer: splits questions and passages.
-      version: "squad1", "squad2" or "mrqa"; the last is read as JSON lines.
-      files: split -> file, where it is not `<split>.json` (MRQA:
-        `<split>.jsonl`, or with `.gz`).
-      directory: what relative paths start from; the task's own in the data
-        directory by default.
-      tfds: the data set of TensorFlow Datasets that holds the same data.
-
-    Raises:
-      UserError: TFDS is asked for but has no such data.
-    """
+    """A question answering task in the format of SQuAD or MRQA."""
 
     def __init__(
         self,
@@ -139,10 +124,6 @@ class FileQATask(QATask):
 class SQuAD(FileQATask):
     """SQuAD 2.0: there may be no answer.
 
-    Args:
-      config: the resolved hparams.
-      tokenizer: splits questions and passages.
-
     Source: google-research/electra, finetune/qa/qa_tasks.py, SQuAD.
     """
 
@@ -156,10 +137,6 @@ class SQuAD(FileQATask):
 
 class SQuADv1(FileQATask):
     """SQuAD 1.1: every question has an answer.
-
-    Args:
-      config: the resolved hparams.
-      tokenizer: splits questions and passages.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, SQuADv1.
     """
@@ -214,12 +191,6 @@ class SearchQA(FileQATask):
 
 class CustomQATask(FileQATask):
     """A task as data.
-
-    Args:
-      config: the resolved hparams.
-      spec: the task; `version`, `files` and `metric` count.
-      tokenizer: splits questions and passages.
-      directory: what relative paths start from.
 
     Differs: answers are filed by id in SQuAD's format whatever the task's
       name is; the original looks for "squad" in it.

@@ -24,16 +24,8 @@ class QuestionAnsweringHead(ScopedLayer):
     true one, else each of the `beam_size` best.
 
     Args:
-      task_name: variables are `task_specific/<task_name>/...`.
-      hidden_size: H of the encoder.
-      max_seq_length: L of a batch that is not trimmed.
-      beam_size: starts, and ends for each, that are kept.
-      joint_prediction: whether the end depends on the start.
-      answerable_classifier: whether to learn if there is an answer.
       answerable_uses_start_logits: whether it sees what the start logits
         point at.
-      answerable_weight: of its loss.
-      seed: seed of the run.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py,
       get_prediction_module.

@@ -35,17 +35,8 @@ _MAX_EXAMPLES = 2**31 // MAX_WINDOWS - 1
 class QATask(Task):
     """Finds answers in passages.
 
-    Args:
-      config: the resolved hparams.
-      name: the task's name.
-      tokenizer: splits questions and passages.
-      version: "squad1", "squad2" (there may be no answer) or "mrqa".
-
     Attributes:
       v2: whether a question may have no answer.
-
-    Raises:
-      UserError: settings that leave no room for a passage or the beam.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, QATask.
     """
@@ -71,14 +62,7 @@ class QATask(Task):
 
     @abc.abstractmethod
     def read_questions(self, split: str) -> Iterator[RawQuestion]:
-        """Reads a split's questions in order.
-
-        Args:
-          split: the split.
-
-        Raises:
-          UserError: it is missing or malformed.
-        """
+        """Reads a split's questions in order."""
 
     @property
     def main_metric(self) -> str:
@@ -110,14 +94,6 @@ class QATask(Task):
 
         A training window without the whole answer gets [CLS] as its answer,
         but is not called impossible.
-
-        Args:
-          example: one of `get_examples`.
-          is_training: whether the answers' places are wanted.
-          log: whether to print them.
-
-        Returns:
-          A dictionary a window; none for a passage without wordpieces.
 
         Source: google-research/electra, finetune/qa/qa_tasks.py, featurize.
         """
@@ -168,11 +144,7 @@ class QATask(Task):
         return self.scorer_of(self.get_examples(split))
 
     def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
-        """Returns a fresh scorer of answers.
-
-        Args:
-          examples: the questions, each with a number and a key of its own.
-        """
+        """Returns a fresh scorer of answers."""
         return SpanScorer(
             self.config,
             self.name,

@@ -18,12 +18,6 @@ class TaggingHead(ScopedLayer):
 
     The loss of an example is the sum over its words.
 
-    Args:
-      task_name: variables are `task_specific/<task_name>/dense/...`.
-      hidden_size: H of the encoder.
-      num_labels: number of labels.
-      seed: seed of the run.
-
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
     get_prediction_module.
     """

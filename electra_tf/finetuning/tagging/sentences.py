@@ -49,22 +49,6 @@ def read_sentences(
 ) -> list[Sentence]:
     """Reads a split.
 
-    Args:
-      spec: the task.
-      split: the split.
-      directory: what relative paths start from.
-      report: told about words and sentences that cannot be used.
-      check_tag: checks each tag.
-      keep_last: whether a last sentence without a blank line counts (the
-        original drops it).
-      debug: read only the first sentences.
-
-    Returns:
-      The usable sentences, in order; one with a bad word is left out.
-
-    Raises:
-      UserError: no such split or file, or a column given by name.
-
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       _get_labeled_sentences.
     """

@@ -41,14 +41,6 @@ class TaggingTask(Task):
 
     Spans are learned as tags of the BIOES scheme, whatever the files' scheme.
 
-    Args:
-      config: the resolved hparams.
-      spec: the task as data.
-      tokenizer: splits the words.
-      directory: what the paths in `spec` start from; the task's own in the
-        data directory by default.
-      type_change_starts_span: see `spans.read_spans`.
-
     Source: google-research/electra, finetune/tagging/tagging_tasks.py.
     Differs: the label map is JSON and always that of the data; see
       `fix_tagging_truncation`, `fix_tagging_casing` and `fix_last_sentence`.
@@ -147,15 +139,6 @@ class TaggingTask(Task):
 
         Only the first wordpiece of a word has its label. Segment ids are one
         at all tokens, unlike in every other task.
-
-        Args:
-          example: one of `get_examples`.
-          is_training: makes no difference here.
-          log: whether to print it.
-
-        Returns:
-          The shared features, and by full name `eid`, `labels` (one a word,
-          from index 0), `labels_mask` and `labeled_positions`.
         """
         input_ids, positions = self._place(example.words)
         cut = len(example.words) - len(positions)
@@ -337,12 +320,7 @@ CHUNKING = TaskSpec.from_dict(
 
 
 class Chunking(TaggingTask):
-    """Text chunking; word first, tag last of the columns.
-
-    Args:
-      config: the resolved hparams.
-      tokenizer: splits the words.
-    """
+    """Text chunking; word first, tag last of the columns."""
 
     def __init__(
         self, config: FinetuningConfig, tokenizer: FullTokenizer
@@ -368,12 +346,7 @@ PARTS_OF_SPEECH = TaskSpec.from_dict(
 
 
 class NamedEntities(TaggingTask):
-    """Named entity recognition; word first, tag last of the columns.
-
-    Args:
-      config: the resolved hparams.
-      tokenizer: splits the words.
-    """
+    """Named entity recognition; word first, tag last of the columns."""
 
     def __init__(
         self, config: FinetuningConfig, tokenizer: FullTokenizer
@@ -382,12 +355,7 @@ class NamedEntities(TaggingTask):
 
 
 class PartsOfSpeech(TaggingTask):
-    """Part-of-speech tagging; word first, tag second of the columns.
-
-    Args:
-      config: the resolved hparams.
-      tokenizer: splits the words.
-    """
+    """Part-of-speech tagging; word first, tag second of the columns."""
 
     def __init__(
         self, config: FinetuningConfig, tokenizer: FullTokenizer
