@@ -98,12 +98,12 @@ def _question_answering(module: str, class_name: str) -> TaskMaker:
 
 TASKS: dict[str, TaskMaker] = {
     **{name: _glue(name) for name in GLUE_TASKS},
-    "squad": _question_answering("squad", "SQuAD"),
-    "squadv1": _question_answering("squad", "SQuADv1"),
-    "newsqa": _question_answering("mrqa", "NewsQA"),
-    "naturalqs": _question_answering("mrqa", "NaturalQuestions"),
-    "triviaqa": _question_answering("mrqa", "TriviaQA"),
-    "searchqa": _question_answering("mrqa", "SearchQA"),
+    "squad": _question_answering("files", "SQuAD"),
+    "squadv1": _question_answering("files", "SQuADv1"),
+    "newsqa": _question_answering("files", "NewsQA"),
+    "naturalqs": _question_answering("files", "NaturalQuestions"),
+    "triviaqa": _question_answering("files", "TriviaQA"),
+    "searchqa": _question_answering("files", "SearchQA"),
     "chunk": Chunking,
     "ner": NamedEntities,
     "pos": PartsOfSpeech,
