@@ -31,10 +31,10 @@ help:
 	@echo "make clean               remove .venv and caches"
 
 demo: $(READY)
-	@$(PY) -m electra_tf.commands.demo
+	@$(PY) -m electra_tf demo
 
 pretrain-reference: $(READY)
-	@$(PY) -m electra_tf.commands.pretrain_reference
+	@$(PY) -m electra_tf pretrain_reference
 
 # One process for each core, of at most eight; each takes up to 3 GB. An idle
 # one takes tests over from the end of another's part.

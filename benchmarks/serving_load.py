@@ -61,7 +61,7 @@ def serving(args):
     if args.port:
         yield args.port
         return
-    command = [sys.executable, "-m", "electra_tf.commands.serve", args.folder]
+    command = [sys.executable, "-m", "electra_tf", "serve", args.folder]
     process = subprocess.Popen(
         [*command, "--port=0"], stdout=subprocess.PIPE, text=True, cwd=ROOT
     )

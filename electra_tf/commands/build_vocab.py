@@ -22,7 +22,7 @@ from electra_tf.text import vocab_builder
 def make_parser() -> flags.FrontDoorParser:
     """Describes the command line."""
     parser = flags.FrontDoorParser(
-        prog="python -m electra_tf.commands.build_vocab",
+        prog="python -m electra_tf build_vocab",
         usage="%(prog)s --corpus-dir DIR --output FILE\n"
         "       [--vocab-size N] [--no-lower-case] [--overwrite] ...",
         description=__doc__,
@@ -193,7 +193,3 @@ def _summary(
             f"  pieces a word  {coverage.pieces_per_word:.3f}",
         ]
     )
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

@@ -50,7 +50,7 @@ mistake.
 def make_parser() -> flags.FrontDoorParser:
     """Describes the command line."""
     parser = flags.FrontDoorParser(
-        prog="python -m electra_tf.commands.compare_checkpoints",
+        prog="python -m electra_tf compare_checkpoints",
         usage="%(prog)s A B [--tolerance 1e-5] ...\n"
         "       %(prog)s A --expect FILE.npz ...",
         description=_DESCRIPTION,
@@ -336,7 +336,3 @@ def _write(
     )
     draw_layer_differences(picture, forward, args.tolerance, title)
     return [path, picture]
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

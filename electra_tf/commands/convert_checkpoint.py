@@ -33,7 +33,7 @@ PARTS = ("all", "discriminator", "generator", "encoder")
 def make_parser() -> flags.FrontDoorParser:
     """Describes the command line."""
     parser = flags.FrontDoorParser(
-        prog="python -m electra_tf.commands.convert_checkpoint",
+        prog="python -m electra_tf convert_checkpoint",
         usage="%(prog)s --from PATH --to PATH\n"
         "       [--format tf1|native|huggingface] [--part PART]\n"
         "       [--strip_optimizer] [--overwrite] ...",
@@ -543,7 +543,3 @@ def _described(weights: Any, place: Place) -> dict[str, Any]:
         weights = open_huggingface(place.path)
     described = describe(weights)
     return {**described, "path": place.path, "kind": place.format}
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

@@ -5,7 +5,7 @@
 Everything the real work does, small: a corpus, a WordPiece vocabulary learned
 from it, records, training with held-out evaluation, results and curves.
 
-  python -m electra_tf.commands.demo [--output_dir=demo] [--steps=1500]
+  python -m electra_tf demo [--output_dir=demo] [--steps=1500]
 """
 
 import argparse
@@ -140,7 +140,7 @@ def results_screen(result: dict[str, float], seconds: float) -> str:
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FrontDoorParser(
-        prog="python -m electra_tf.commands.demo",
+        prog="python -m electra_tf demo",
         description="Pre-trains a tiny ELECTRA on the Python language"
         " reference: corpus, vocabulary, records, training, results.",
     )
@@ -185,7 +185,3 @@ def main(args: argparse.Namespace) -> int:
     print(results_screen(result, time.time() - started))
     print(f"Curves: {os.path.join(config.model_dir, 'curves.png')}")
     return 0
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

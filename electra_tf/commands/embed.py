@@ -19,7 +19,7 @@ from electra_tf.prediction.progress import Progress
 if TYPE_CHECKING:
     from electra_tf.prediction.embedding import Embedder
 
-_PROG = "python -m electra_tf.commands.embed"
+_PROG = "python -m electra_tf embed"
 _DESCRIPTION = """
 Vectors of texts, words or wordpieces, from the encoder of any model: fine-tuned
 or pre-trained, of this project, the original or Hugging Face. Writes
@@ -237,7 +237,3 @@ def _write_description(
     with open(path + writer.PART, "w", encoding="utf-8") as file:
         file.write(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
     os.replace(path + writer.PART, path)
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

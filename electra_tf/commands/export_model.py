@@ -14,7 +14,7 @@ from configure.errors import UserError
 if TYPE_CHECKING:
     from electra_tf.export.signatures import ServingModule
 
-_PROG = "python -m electra_tf.commands.export_model"
+_PROG = "python -m electra_tf export_model"
 _DESCRIPTION = """
 Writes DIR/<version>/: a SavedModel with the tokenizer, the label names and the
 settings inside, for TensorFlow Serving and for any program with tensorflow and
@@ -283,7 +283,3 @@ def _check(folder: str) -> None:
             f" so:{lines}"
         )
     print(f"{folder}: MODEL_CARD.md says what is measured on the files")
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from typing import TextIO
 
 from configure import flags
@@ -20,11 +21,11 @@ from electra_tf.commands.inspection_flags import (
     written,
 )
 
-_PROG = "python -m electra_tf.commands.fill_mask"
+_PROG = "python -m electra_tf fill_mask"
 
 
-def parser() -> flags.FrontDoorParser:
-    """Returns the command line's parser."""
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line."""
     parser = flags.FrontDoorParser(
         prog=_PROG,
         usage=f"{_PROG}\n"
@@ -68,7 +69,7 @@ def parser() -> flags.FrontDoorParser:
         default=32,
         help="texts at a time (default 32)",
     )
-    return parser
+    return parser.parse_args(list(argv[1:]))
 
 
 def main(args: argparse.Namespace) -> int:
@@ -105,7 +106,3 @@ def _write_table(file: TextIO, filled) -> None:
                 file=file,
             )
     print(f"  likeliest: {printable(filled.best())}\n", file=file)
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parser())

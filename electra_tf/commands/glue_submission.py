@@ -13,7 +13,7 @@ from configure.errors import UserError
 def make_parser() -> flags.FrontDoorParser:
     """Describes the command line."""
     parser = flags.FrontDoorParser(
-        prog="python -m electra_tf.commands.glue_submission",
+        prog="python -m electra_tf glue_submission",
         usage="%(prog)s\n"
         "       --data-dir DIR --model-name NAME [--output FILE] [--trial N]\n"
         "       [--partial] [--overwrite]",
@@ -101,7 +101,3 @@ def main(args: argparse.Namespace) -> None:
     if missing:
         print("Missing:", *missing, sep="\n")
     print(f"Wrote {path}")
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

@@ -10,7 +10,7 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from configure import flags
 from configure.errors import UserError
@@ -22,11 +22,11 @@ from electra_tf.commands.inspection_flags import (
     written,
 )
 
-_PROG = "python -m electra_tf.commands.inspect_tokens"
+_PROG = "python -m electra_tf inspect_tokens"
 
 
-def parser() -> flags.FrontDoorParser:
-    """Returns the command line's parser."""
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line."""
     parser = flags.FrontDoorParser(
         prog=_PROG,
         usage=f"{_PROG}\n"
@@ -98,7 +98,7 @@ def parser() -> flags.FrontDoorParser:
         metavar="FILE",
         help="write JSON, a sentence a line; - prints it instead",
     )
-    return parser
+    return parser.parse_args(list(argv[1:]))
 
 
 def main(args: argparse.Namespace) -> int:
@@ -161,7 +161,3 @@ def _positions(text: str | None) -> list[int]:
             f"--mask_positions={text}: expected whole numbers separated by"
             " commas, such as 3,4."
         ) from error
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parser())

@@ -28,7 +28,7 @@ def plan_parser() -> flags.FrontDoorParser:
     parser = pretraining_flags.pretraining_parser("plan")
     parser.description = " ".join(__doc__.split())
     parser.usage = (
-        "python -m electra_tf.commands.plan --data-dir DIR --model-name NAME\n"
+        "python -m electra_tf plan --data-dir DIR --model-name NAME\n"
         "       [--measure [STEPS]] [--json] [any flag of run_pretraining.py]"
     )
     group = parser.add_argument_group("Plan")
@@ -61,7 +61,7 @@ def plan_parser() -> flags.FrontDoorParser:
     return parser
 
 
-def parse_plan_args(argv: Sequence[str]) -> Parsed:
+def parse_flags(argv: Sequence[str]) -> Parsed:
     """Turns a command line into a config and the plan's own flags.
 
     Raises:
@@ -162,7 +162,3 @@ def _positive(kind: type) -> Any:
 
     parse.__name__ = kind.__name__
     return parse
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_plan_args)

@@ -23,7 +23,7 @@ from electra_tf.prediction.reader import Read
 if TYPE_CHECKING:
     from electra_tf.prediction.predictor import Predictor
 
-_PROG = "python -m electra_tf.commands.predict"
+_PROG = "python -m electra_tf predict"
 _DESCRIPTION = """
 Answers for new data, with any fine-tuned model: labels with probabilities,
 numbers, tags, answers to questions. Reads files or standard input, one
@@ -214,7 +214,3 @@ def _predict(
     if not progress.rows:
         raise UserError("no line could be answered")
     return 0
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

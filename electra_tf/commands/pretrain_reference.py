@@ -7,7 +7,7 @@ default ../shared), learns a vocabulary and trains in two phases, as BERT did:
 the preset "reference_short" on sequences of 32, then "reference" on sequences
 of 128, starting from the first phase's weights. Run again, it continues.
 
-  python -m electra_tf.commands.pretrain_reference [--data_dir=runs]
+  python -m electra_tf pretrain_reference [--data_dir=runs]
 """
 
 import argparse
@@ -94,7 +94,7 @@ def lengthen(trained: str, output: str, positions: int) -> None:
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FrontDoorParser(
-        prog="python -m electra_tf.commands.pretrain_reference",
+        prog="python -m electra_tf pretrain_reference",
         description="Recreates the longer pre-training run of"
         " docs/results.md. Run again, it continues.",
     )
@@ -142,7 +142,3 @@ def main(args: argparse.Namespace) -> int:
     if "interrupted" in result:
         return 128 + int(result["interrupted"])
     return 0
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

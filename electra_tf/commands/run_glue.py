@@ -5,11 +5,11 @@
 from argparse import Namespace
 from collections.abc import Sequence
 
-from configure import finetuning_flags, flags
+from configure import finetuning_flags
 from configure.finetuning import FinetuningConfig
 from electra_tf.metrics.glue import TASKS
 
-_PROG = "python -m electra_tf.commands.run_glue"
+_PROG = "python -m electra_tf run_glue"
 
 
 def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
@@ -43,7 +43,3 @@ def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
     if "interrupted" in result:
         return 128 + result["interrupted"]
     return int(any(o.state == "failed" for o in result["outcomes"].values()))
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

@@ -11,7 +11,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from configure import flags
@@ -27,11 +27,11 @@ from electra_tf.commands.inspection_flags import (
 
 # The command line of `score`.
 
-_PROG = "python -m electra_tf.commands.score"
+_PROG = "python -m electra_tf score"
 
 
-def parser() -> flags.FrontDoorParser:
-    """Returns the parser."""
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line."""
     parser = flags.FrontDoorParser(
         prog=_PROG,
         usage=f"{_PROG}\n"
@@ -45,7 +45,7 @@ def parser() -> flags.FrontDoorParser:
     _add_text_flags(parser)
     _add_score_flags(parser)
     _add_rerank_flags(parser)
-    return parser
+    return parser.parse_args(list(argv[1:]))
 
 
 def _add_text_flags(parser: flags.FrontDoorParser) -> None:
@@ -343,7 +343,3 @@ def _lines(
             yield json.dumps(record, ensure_ascii=False)
         else:
             yield nbest_files.text_line(one, form, weight)
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parser())

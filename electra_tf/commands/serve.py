@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from configure import flags
 
-_PROG = "python -m electra_tf.commands.serve"
+_PROG = "python -m electra_tf serve"
 _DESCRIPTION = """
 Serves an exported model by TensorFlow Serving's REST protocol for predictions,
 and a page at / where a person types text and sees the answer. Takes the newest
@@ -111,7 +111,3 @@ def main(args: argparse.Namespace) -> int:
     asyncio.run(serve(server, args.host, args.port, ready))
     print("Stopped.", flush=True)
     return 0
-
-
-if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)

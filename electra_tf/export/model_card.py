@@ -83,7 +83,7 @@ def render(facts: Mapping[str, Any]) -> str:
         _bullets(_origin_lines(recorded)),
         "What stands under How to ask it, Model, Answers, Other formats and"
         " Files is measured on the files; to measure it again:\n\n"
-        "    python -m electra_tf.commands.export_model --check FOLDER",
+        "    python -m electra_tf export_model --check FOLDER",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -16,7 +16,7 @@ LINES = ["The low lower lowest tide, the widest tide."] * 3 + ["été Été"]
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "electra_tf.commands.build_vocab", *arguments],
+        [sys.executable, "-m", "electra_tf", "build_vocab", *arguments],
         capture_output=True,
         text=True,
     )

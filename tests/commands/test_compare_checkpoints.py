@@ -285,7 +285,7 @@ def test_mistakes_on_the_command_line(capsys, arguments, message):
 
 
 def test_front_door_has_help_and_status(tmp_path):
-    command = [sys.executable, "-m", "electra_tf.commands.compare_checkpoints"]
+    command = [sys.executable, "-m", "electra_tf", "compare_checkpoints"]
     done = subprocess.run(
         [*command, CHECKPOINT, f"{tmp_path}/none", VOCAB],
         capture_output=True,

@@ -276,7 +276,7 @@ def test_a_cut_source_leaves_nothing(source, tmp_path):
 
 
 def test_mistakes_are_told_without_a_traceback(source, tmp_path):
-    command = [sys.executable, "-m", "electra_tf.commands.convert_checkpoint"]
+    command = [sys.executable, "-m", "electra_tf", "convert_checkpoint"]
     done = subprocess.run(
         [*command, "--from", source + "1", "--to", str(tmp_path / "x")],
         capture_output=True,

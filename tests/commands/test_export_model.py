@@ -138,7 +138,7 @@ def test_mistakes_are_told_and_nothing_is_written(folders, tmp_path):
 
 
 def test_flags_are_explained_and_a_mistake_costs_a_line(tmp_path):
-    command = [sys.executable, "-m", "electra_tf.commands.export_model"]
+    command = [sys.executable, "-m", "electra_tf", "export_model"]
     shown = subprocess.run(
         [*command, "--help"], capture_output=True, text=True, check=True
     ).stdout

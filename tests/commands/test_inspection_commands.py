@@ -62,7 +62,7 @@ def run(capsys):
 
     def call(command, *arguments):
         arguments = [str(argument) for argument in arguments]
-        assert command.main(command.parser().parse_args(arguments)) == 0
+        assert command.main(command.parse_flags(["", *arguments])) == 0
         return capsys.readouterr()
 
     return call
@@ -111,8 +111,8 @@ def test_inspect_tokens_refuses_contradictions(folder):
     model = f"--model={folder('electra')}"
 
     def attempt(*arguments):
-        parser = inspect_tokens.parser()
-        inspect_tokens.main(parser.parse_args([model, *arguments]))
+        flags = inspect_tokens.parse_flags(["", model, *arguments])
+        inspect_tokens.main(flags)
 
     with pytest.raises(UserError, match="--text, or a file by --input"):
         attempt()
@@ -134,7 +134,7 @@ def test_a_page_that_fails_leaves_no_half_of_it(folder, tmp_path):
         f"--html={page}",
     ]
     with pytest.raises(UserError, match="'cat'"):
-        inspect_tokens.main(inspect_tokens.parser().parse_args(arguments))
+        inspect_tokens.main(inspect_tokens.parse_flags(["", *arguments]))
     assert os.listdir(tmp_path) == ["glass.html"]
     assert page.read_text() == "before"
 
@@ -229,7 +229,7 @@ def test_score_refuses_what_makes_no_sense(folder, nbest, tmp_path):
     def attempt(path, *arguments):
         model = f"--model={folder('electric')}"
         arguments = [model, f"--input={path}", *arguments]
-        score.main(score.parser().parse_args(arguments))
+        score.main(score.parse_flags(["", *arguments]))
 
     with pytest.raises(UserError, match="lines of text are no n-best lists"):
         attempt(lines, "--rerank", "--weight=1")
@@ -250,7 +250,7 @@ def test_score_refuses_what_makes_no_sense(folder, nbest, tmp_path):
 def test_a_mistake_is_one_line(name, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the\n")
-    command = [sys.executable, "-m", f"electra_tf.commands.{name}"]
+    command = [sys.executable, "-m", "electra_tf", name]
     arguments = ["--model", str(tmp_path / "none"), "--input", str(text)]
     done = subprocess.run(
         [*command, *arguments], capture_output=True, text=True, check=False

@@ -47,7 +47,7 @@ def screen(arguments, capsys):
 
     def run(*more):
         argv = ["plan", *arguments, *more]
-        plan.main(plan.parse_plan_args(argv))
+        plan.main(plan.parse_flags(argv))
         return capsys.readouterr().out
 
     return run
@@ -195,7 +195,7 @@ def test_without_records_and_vocabulary_batches_are_random(tmp_path, screen):
     ],
 )
 def test_mistakes_are_one_line(arguments, wrong, status, message):
-    command = [sys.executable, "-m", "electra_tf.commands.plan", *arguments]
+    command = [sys.executable, "-m", "electra_tf", "plan", *arguments]
     done = subprocess.run([*command, wrong], capture_output=True, text=True)
     assert done.returncode == status
     assert message in done.stderr
@@ -205,7 +205,7 @@ def test_mistakes_are_one_line(arguments, wrong, status, message):
 def test_counting_needs_no_tensorflow(arguments):
     code = (
         "import sys; from electra_tf.commands import plan;"
-        " plan.main(plan.parse_plan_args(sys.argv));"
+        " plan.main(plan.parse_flags(sys.argv));"
         " assert 'tensorflow' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, *arguments], check=True)

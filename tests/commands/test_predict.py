@@ -118,7 +118,8 @@ def test_standard_input_to_standard_output(finetuned_folder):
         [
             sys.executable,
             "-m",
-            "electra_tf.commands.predict",
+            "electra_tf",
+            "predict",
             f"--model={finetuned_folder('reviews')}",
             "--no_probabilities",
         ],

@@ -30,7 +30,7 @@ def process(toy_folder):
     """The command on a free port; ended in any case."""
     words = [toy_folder, "--port=0", "--max_body_mb=1"]
     running = subprocess.Popen(
-        [sys.executable, "-m", "electra_tf.commands.serve", *words],
+        [sys.executable, "-m", "electra_tf", "serve", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,0 +1,52 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m electra_tf COMMAND`, installed also as `electra-tf COMMAND`."""
+
+import difflib
+import importlib
+import sys
+from typing import NoReturn
+
+from configure import flags
+
+# Modules of `electra_tf.commands`; a dash may stand for the underscore.
+COMMANDS = {
+    "demo": "pre-train a tiny ELECTRA on prose that Python itself carries",
+    "build_vocab": "learn a WordPiece vocabulary from a corpus",
+    "plan": "what a run will take: parameters, FLOPs, memory, time",
+    "pretrain_reference": "the longer run of docs/results.md",
+    "convert_checkpoint": "the original's, Hugging Face's, our own: any to any",
+    "compare_checkpoints": "two models' weights and outputs, side by side",
+    "run_glue": "fine-tune on every GLUE task whose data is there",
+    "glue_submission": "check and zip test predictions for the benchmark",
+    "predict": "a fine-tuned model's answers for new data",
+    "embed": "vectors of texts, from any model",
+    "export_model": "a SavedModel that takes raw text; LiteRT, ONNX",
+    "serve": "an exported model over HTTP, with a page to try it",
+    "inspect_tokens": "what is masked, sampled and found, token by token",
+    "fill_mask": "which tokens fit where a text has [MASK]",
+    "score": "how likely a model finds texts",
+}
+
+
+def main() -> NoReturn:
+    """Runs the command that the first argument names."""
+    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if name in ("-h", "--help"):
+        print("usage: python -m electra_tf COMMAND ...  (COMMAND --help)\n")
+        for command, text in COMMANDS.items():
+            print(f"  {command:<20} {text}")
+        sys.exit(0)
+    module = name.replace("-", "_")
+    if module not in COMMANDS:
+        close = difflib.get_close_matches(module, COMMANDS, 1)
+        hint = f"did you mean {close[0]}?" if close else "--help lists them."
+        print(f"error: no command {name!r}; {hint}", file=sys.stderr)
+        sys.exit(2)
+    command = importlib.import_module(f"electra_tf.commands.{module}")
+    del sys.argv[1]
+    flags.run_front_door(command.main, command.parse_flags)
+
+
+if __name__ == "__main__":
+    main()
