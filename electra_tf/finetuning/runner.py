@@ -211,28 +211,12 @@ class _Run:
 
 
 def _strategy(config: FinetuningConfig) -> tf.distribute.Strategy:
-    name = config.distribution_strategy
-    strategy = strategies.create_strategy(
-        "tpu" if name == "auto" and config.use_tpu else name,
-        require_gpu=config.require_gpu,
-        tpu_name=config.tpu_name,
-        tpu_zone=config.tpu_zone,
-        gcp_project=config.gcp_project,
-        tpu_job_name=config.tpu_job_name,
-    )
-    if not strategies.is_chief(strategy):
+    if config.distribution_strategy == "multi_worker":
         raise UserError(
             "distribution_strategy multi_worker: fine-tuning runs on one"
             " machine; use mirrored or auto."
         )
-    strategies.check_jit_compile(strategy, config.jit_compile)
-    if config.do_train:
-        strategies.check_parts(
-            strategy,
-            config.train_batch_size,
-            config.gradient_accumulation_steps,
-        )
-    return strategy
+    return strategies.from_config(config)
 
 
 def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:

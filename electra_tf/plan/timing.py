@@ -66,19 +66,12 @@ def measure_steps(
     """Trains a fresh model for some steps and forgets it."""
     strategies.use_threads(config.threads)
     config = dataclasses.replace(
-        config, train_batch_size=batch_size, gradient_accumulation_steps=1
+        config,
+        do_train=True,
+        train_batch_size=batch_size,
+        gradient_accumulation_steps=1,
     )
-    strategy = strategies.create_strategy(
-        "tpu"
-        if config.distribution_strategy == "auto" and config.use_tpu
-        else config.distribution_strategy,
-        require_gpu=config.require_gpu,
-        tpu_name=config.tpu_name,
-        tpu_zone=config.tpu_zone,
-        gcp_project=config.gcp_project,
-        tpu_job_name=config.tpu_job_name,
-    )
-    strategies.check_batch_size(strategy, "batch to measure", batch_size)
+    strategy = strategies.from_config(config)
     made_up = not tf.io.gfile.exists(config.vocab_file)
     with tempfile.TemporaryDirectory() as folder:
         if made_up:

@@ -403,22 +403,7 @@ def run(
     check_records(config, training=config.do_train)
     if config.do_train and config.eval_every_n_steps:
         check_records(config, training=False)
-    name = config.distribution_strategy
-    strategy = strategies.create_strategy(
-        "tpu" if name == "auto" and config.use_tpu else name,
-        require_gpu=config.require_gpu,
-        tpu_name=config.tpu_name,
-        tpu_zone=config.tpu_zone,
-        gcp_project=config.gcp_project,
-        tpu_job_name=config.tpu_job_name,
-    )
-    strategies.check_jit_compile(strategy, config.jit_compile)
-    if config.do_train:
-        strategies.check_parts(
-            strategy,
-            config.train_batch_size,
-            config.gradient_accumulation_steps,
-        )
+    strategy = strategies.from_config(config)
     print_start(console, config, strategy)
     if config.do_eval:
         return evaluate_newest(config, strategy, console)
@@ -459,7 +444,10 @@ class _Training:
         config, console = self._config, self._console
         self._build()
         # Not before: settings that make no model must not cost the old one.
-        prepare(self._output, config.overwrite, console)
+        if strategies.is_chief(self._strategy):
+            prepare(self._directory, config.overwrite, console)
+        strategies.from_chief(self._strategy, 0)  # Only now the others look.
+        tf.io.gfile.makedirs(self._output)
         self._open_checkpoints()
         step = self._restore()
         checkpointing.write_config(self._output, config.to_json())
@@ -468,6 +456,10 @@ class _Training:
         print_epochs(console, config)
         evaluation_due = self._schedule.evaluates_at(step) and not any(
             row["step"] == step for row in self._eval_log.rows
+        )
+        self._agree_on_start(step)
+        evaluation_due = bool(
+            strategies.from_chief(self._strategy, evaluation_due)
         )
         if step >= config.num_train_steps:
             self._say_finished(step)
@@ -505,6 +497,15 @@ class _Training:
         with tf.device("/cpu:0"):
             self._iterator = iter(dataset)
         self._interval = StepMetrics()
+
+    def _agree_on_start(self, step: int) -> None:
+        """Waits until all workers have read the directory; none may differ."""
+        if step != (first := strategies.from_chief(self._strategy, step)):
+            raise UserError(
+                f"this worker would start at step {step:,}, the first one at"
+                f" step {first:,}: model_dir {self._directory} must be one"
+                " directory that all workers share."
+            )
 
     def _open_checkpoints(self) -> None:
         self._checkpoints = checkpointing.Checkpoints(

@@ -500,10 +500,11 @@ class EvalLoop(orbit.AbstractEvaluator):
             features = _next_batch(iterator, "evaluation")
             if features is None:
                 break
-            replicas, loss = self._run_step(
+            outputs, loss = self._run_step(
                 features, tf.constant(batches, tf.int32)
             )
-            metrics.update(self._join(replicas, features), float(loss))
+            arrays = {name: value.numpy() for name, value in outputs.items()}
+            metrics.update(arrays, float(loss))
             batches += 1
             examples += _rows(features)
             self._on_batch(batches, float(loss))
@@ -516,16 +517,6 @@ class EvalLoop(orbit.AbstractEvaluator):
             )
         return {**metrics.result(), "examples": examples, "batches": batches}
 
-    def _join(self, replicas, features: Features) -> dict[str, np.ndarray]:
-        local = self._strategy.experimental_local_results
-        parts = {name: local(value) for name, value in replicas.items()}
-        if _rows(features) % self._strategy.num_replicas_in_sync:
-            parts = {name: part[:1] for name, part in parts.items()}
-        return {
-            name: np.concatenate([piece.numpy() for piece in part])
-            for name, part in parts.items()
-        }
-
     def _distributed_step(self, features: Features, index: tf.Tensor):
         outputs, loss = self._strategy.run(
             self._replica_step, args=(features, index)
@@ -533,7 +524,13 @@ class EvalLoop(orbit.AbstractEvaluator):
         loss = self._strategy.reduce(
             tf.distribute.ReduceOp.SUM, loss, axis=None
         )
-        return outputs, loss
+        # Of all replicas on all workers, in the order of the batch's rows.
+        rows = _rows(features)
+        joined = {
+            name: self._strategy.gather(value, axis=0)[:rows]
+            for name, value in outputs.items()
+        }
+        return joined, loss
 
     def _replica_step(self, features: Features, index: tf.Tensor):
         # A last batch that the replicas cannot share is run whole by each.

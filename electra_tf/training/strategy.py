@@ -9,45 +9,48 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining_checks import DISTRIBUTION_STRATEGIES
 
 
-def create_strategy(
-    name: str = "auto",
-    *,
-    require_gpu: bool = False,
-    tpu_name: str | None = None,
-    tpu_zone: str | None = None,
-    gcp_project: str | None = None,
-    tpu_job_name: str | None = None,
-) -> tf.distribute.Strategy:
-    """Picks the distribution strategy.
+def from_config(config: Any) -> tf.distribute.Strategy:
+    """The strategy a run's config asks for, fit for its batches.
 
-    Args:
-      tpu_job_name: the TPU's job in its cluster; None for "worker".
+    Its scope must be active while variables are created. It must be made
+    before anything else starts TensorFlow's runtime: workers cannot be
+    connected afterwards.
+
+    Raises:
+      UserError: no GPU though one is required, a worker or TPU set-up that is
+        not there, or batches or settings that its replicas cannot share.
     """
-    gpus = tf.config.list_logical_devices("GPU")
-    if require_gpu and not gpus:
+    strategy = _create(config)
+    check_jit_compile(strategy, config.jit_compile)
+    if config.do_train:
+        check_parts(
+            strategy,
+            config.train_batch_size,
+            config.gradient_accumulation_steps,
+        )
+    return strategy
+
+
+def _create(config: Any) -> tf.distribute.Strategy:
+    # Listing logical devices would start the runtime; this does not.
+    if config.require_gpu and not tf.config.get_visible_devices("GPU"):
         raise UserError(
             "require_gpu is true but TensorFlow sees no GPU. Check the driver"
             " with `nvidia-smi`, install `tensorflow[and-cuda]`, or leave out"
             " --require_gpu to train on the CPU."
         )
-    if name == "auto":
-        name = "mirrored" if len(gpus) > 1 else "one_device"
-    if name == "one_device":
-        return tf.distribute.OneDeviceStrategy("/gpu:0" if gpus else "/cpu:0")
-    if name == "mirrored":
-        devices = gpus or tf.config.list_logical_devices("CPU")
-        return tf.distribute.MirroredStrategy([d.name for d in devices])
+    name = config.distribution_strategy
     if name == "multi_worker":
         return _multi_worker()
-    if name == "tpu":
-        return _tpu(tpu_name, tpu_zone, gcp_project, tpu_job_name)
-    raise UserError(
-        f"distribution_strategy is {name!r}; expected one of"
-        f" {', '.join(DISTRIBUTION_STRATEGIES)}."
-    )
+    if name == "tpu" or (name == "auto" and config.use_tpu):
+        return _tpu(config)
+    gpus = tf.config.list_logical_devices("GPU")
+    if name == "mirrored" or (name == "auto" and len(gpus) > 1):
+        devices = gpus or tf.config.list_logical_devices("CPU")
+        return tf.distribute.MirroredStrategy([d.name for d in devices])
+    return tf.distribute.OneDeviceStrategy("/gpu:0" if gpus else "/cpu:0")
 
 
 def use_threads(threads: int) -> None:
@@ -112,11 +115,27 @@ def describe(strategy: tf.distribute.Strategy) -> str:
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
     """Whether this process writes the logs and the kept checkpoints."""
-    resolver = strategy.cluster_resolver
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return True
-    kind, index = resolver.task_type, resolver.task_id
-    return kind is None or kind == "chief" or (kind == "worker" and index == 0)
+    resolver = strategy.cluster_resolver
+    if resolver.task_type != "worker":
+        return True
+    jobs = resolver.cluster_spec().jobs
+    return resolver.task_id == 0 and "chief" not in jobs
+
+
+def from_chief(strategy: tf.distribute.Strategy, value: int) -> int:
+    """The chief's value on every worker, which all wait for each other."""
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return value
+
+    def replica() -> tf.Tensor:
+        context = tf.distribute.get_replica_context()
+        first = tf.cast(context.replica_id_in_sync_group == 0, tf.int32)
+        return sum_over_replicas([first * value])[0]
+
+    found = tf.function(strategy.run, autograph=False)(replica)
+    return int(strategy.experimental_local_results(found)[0])
 
 
 def check_batch_size(
@@ -205,20 +224,20 @@ def _multi_worker() -> tf.distribute.Strategy:
         ) from error
 
 
-def _tpu(name, zone, project, job_name) -> tf.distribute.Strategy:
+def _tpu(config: Any) -> tf.distribute.Strategy:
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
-            tpu=name or "",
-            zone=zone,
-            project=project,
-            job_name=job_name or "worker",
+            tpu=config.tpu_name or "",
+            zone=config.tpu_zone,
+            project=config.gcp_project,
+            job_name=config.tpu_job_name or "worker",
         )
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
         return tf.distribute.TPUStrategy(resolver)
     except Exception as error:  # The client raises many unrelated kinds.
         raise UserError(
-            f"no TPU {name or '(tpu_name unset)'} can be reached: {error}."
-            " Check tpu_name, tpu_zone and gcp_project, or set use_tpu to"
-            " false."
+            f"no TPU {config.tpu_name or '(tpu_name unset)'} can be reached:"
+            f" {error}. Check tpu_name, tpu_zone and gcp_project, or set"
+            " use_tpu to false."
         ) from error

@@ -7,6 +7,7 @@ Masks are fixed.
 A program of its own: virtual devices must be made before TensorFlow starts.
 """
 
+import dataclasses
 import json
 import sys
 
@@ -15,7 +16,7 @@ import orbit
 import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.pretraining import runner
+from electra_tf.pretraining import build
 from electra_tf.pretraining.build import build_model, build_optimizer
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import EvalLoop, TrainLoop
@@ -83,7 +84,7 @@ def train(config, strategy, parts=1):
         step=step,
         seed=0,
         strategy=strategy,
-        step_values=runner.step_values,
+        step_values=build.step_values,
         parts=parts,
         prepare=prepare,
     )
@@ -126,8 +127,10 @@ def main():
         cpu, [tf.config.LogicalDeviceConfiguration()] * 2
     )
     config = PretrainingConfig.create("m", "none", **json.loads(sys.argv[1]))
-    one = train(config, strategies.create_strategy("one_device"))
-    mirrored = strategies.create_strategy("mirrored")
+    one = train(config, tf.distribute.OneDeviceStrategy("/cpu:0"))
+    mirrored = strategies.from_config(
+        dataclasses.replace(config, distribution_strategy="mirrored")
+    )
     assert mirrored.num_replicas_in_sync == 2
     two = train(config, mirrored)
     divided = train(config, mirrored, parts=2)

@@ -105,6 +105,12 @@ def test_an_unknown_figure_to_keep_is_named(config_of, run):
         run(config)
 
 
+def test_several_workers_are_refused(config_of, run):
+    config = config_of(distribution_strategy="multi_worker")
+    with pytest.raises(UserError, match="fine-tuning runs on one machine"):
+        run(config)
+
+
 def test_a_collapsed_run_is_named(config_of, run, tmp_path):
     # All training labels are the same.
     path = tmp_path / "finetuning_data/sst/train.tsv"

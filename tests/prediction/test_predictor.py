@@ -171,7 +171,6 @@ def test_answers_are_those_of_the_evaluation(predictor, finetuned_folder):
     from electra_tf.finetuning.preprocessing import Preprocessor
     from electra_tf.finetuning.scoring import Evaluator
     from electra_tf.prediction.loading import load_finetuned
-    from electra_tf.training.strategy import create_strategy
 
     folder = finetuned_folder("manuals", fresh=True)
     loaded = load_finetuned(folder)
@@ -201,7 +200,7 @@ def test_answers_are_those_of_the_evaluation(predictor, finetuned_folder):
         loaded.model,
         [task],
         Preprocessor(loaded.config, [task]),
-        create_strategy("one_device"),
+        tf.distribute.OneDeviceStrategy("/cpu:0"),
     )
     scorer = evaluator.score(task, "dev")
     scorer.answer()

@@ -4,20 +4,26 @@ import os
 import pathlib
 import subprocess
 import sys
+import unittest.mock
 
 import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
 from electra_tf.training import loop, strategy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+def settings(**hparams):
+    return PretrainingConfig.create("m", "none", **hparams)
+
+
 def test_one_device_without_gpus():
     if tf.config.list_logical_devices("GPU"):
         pytest.skip("this machine has a GPU")
-    chosen = strategy.create_strategy("auto")
+    chosen = strategy.from_config(settings())
     assert isinstance(chosen, tf.distribute.OneDeviceStrategy)
     assert "1 replica; devices: CPU:0" in strategy.describe(chosen)
     assert strategy.is_chief(chosen)
@@ -27,12 +33,26 @@ def test_require_gpu_says_so_when_there_is_none():
     if tf.config.list_logical_devices("GPU"):
         pytest.skip("this machine has a GPU")
     with pytest.raises(UserError, match="require_gpu is true but"):
-        strategy.create_strategy("auto", require_gpu=True)
+        strategy.from_config(settings(require_gpu=True))
 
 
-def test_unknown_names_are_refused():
-    with pytest.raises(UserError, match="one_device, mirrored"):
-        strategy.create_strategy("everywhere")
+def test_the_chief_is_the_first_worker_unless_one_is_called_so():
+    def is_chief(kind, index, **jobs):
+        made = unittest.mock.Mock(
+            spec=tf.distribute.MultiWorkerMirroredStrategy
+        )
+        made.cluster_resolver = (
+            tf.distribute.cluster_resolver.SimpleClusterResolver(
+                tf.train.ClusterSpec(jobs), task_type=kind, task_id=index
+            )
+        )
+        return strategy.is_chief(made)
+
+    two = ["a:1", "b:1"]
+    assert is_chief("worker", 0, worker=two)
+    assert not is_chief("worker", 1, worker=two)
+    assert is_chief("chief", 0, chief=["c:1"], worker=two)
+    assert not is_chief("worker", 0, chief=["c:1"], worker=two)
 
 
 def test_batches_must_divide_among_replicas():

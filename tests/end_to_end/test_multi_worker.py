@@ -1,0 +1,165 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Two processes, found through `TF_CONFIG`, train one model."""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SECONDS = 240
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def start(data_dir, hparams, output, *flags, tf_config=None):
+    """One process; both of its outputs go to the file `output`."""
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_NUM_INTRAOP_THREADS": "1",
+    }
+    env.pop("TF_CONFIG", None)
+    if tf_config:
+        env["TF_CONFIG"] = json.dumps(tf_config)
+    command = [
+        sys.executable,
+        str(HERE / "multi_worker.py"),
+        *("--data-dir", str(data_dir), "--model-name", "m"),
+        *("--hparams", json.dumps(hparams)),
+        *flags,
+    ]
+    with open(output, "w") as file:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=env, stdout=file, stderr=file
+        )
+    return process, output
+
+
+def start_workers(data_dir, hparams, folder, *flags):
+    workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    return [
+        start(
+            data_dir,
+            hparams,
+            folder / f"output_{index}.txt",
+            *flags,
+            "--distribution_strategy=multi_worker",
+            tf_config={
+                "cluster": {"worker": workers},
+                "task": {"type": "worker", "index": index},
+            },
+        )
+        for index in range(2)
+    ]
+
+
+def finish(*started):
+    """Waits for all; a hang or a failure shows what each has printed."""
+    processes = [process for process, _ in started]
+    deadline = time.monotonic() + SECONDS
+    try:
+        while any(process.poll() is None for process in processes):
+            if any(process.poll() for process in processes):
+                deadline = min(deadline, time.monotonic() + 10)
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        codes = [process.poll() for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    shown = "\n".join(
+        f"--- {output.name}, exit status {code} (None: still running)\n"
+        f"{output.read_text()[-4000:]}"
+        for (_, output), code in zip(started, codes, strict=True)
+    )
+    assert codes == [0] * len(codes), shown
+
+
+def tensors(directory, step=12):
+    reader = tf.train.load_checkpoint(str(directory / f"model.ckpt-{step}"))
+    return {
+        name: reader.get_tensor(name)
+        for name in reader.get_variable_to_shape_map()
+        if name.startswith(("model/", "optimizer/"))
+    }
+
+
+def rows(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.slow
+@pytest.mark.multi_device
+def test_two_workers_train_and_evaluate_as_one_device_does(
+    data_dir, settings, tmp_path
+):
+    """27 examples are evaluated; two workers cannot share the last batch."""
+
+    def hparams(name):
+        made = settings(
+            name,
+            num_train_steps=12,
+            save_checkpoints_steps=12,
+            eval_every_n_steps=12,
+            eval_tfrecords=f"{data_dir}/pretrain_tfrecords/*-0-of-*",
+        )
+        made["model_hparam_overrides"] |= {
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+        }
+        return made
+
+    one, two = tmp_path / "one", tmp_path / "two"
+    finish(*start_workers(data_dir, hparams("two"), tmp_path))
+    trained = json.loads((two / "results" / "r.json").read_text())["metrics"]
+    shutil.rmtree(two / "results")
+    flags = ("--do_train=false", "--do_eval")
+    finish(
+        *start_workers(data_dir, hparams("two"), tmp_path, *flags),
+        start(data_dir, hparams("one"), tmp_path / "output_one.txt"),
+    )
+    evaluated = json.loads((two / "results" / "r.json").read_text())["metrics"]
+
+    alone, chief, other = map(tensors, (one, two, two / "worker_1"))
+    assert alone.keys() == chief.keys() == other.keys()
+    assert any(name.startswith("optimizer/") for name in alone)
+    for name, expected in alone.items():
+        np.testing.assert_array_equal(chief[name], other[name], name)
+        np.testing.assert_allclose(
+            chief[name], expected, rtol=0, atol=1e-5, err_msg=name
+        )
+
+    (expected,) = rows(one / "eval_log.jsonl")
+    assert (expected["examples"], expected["batches"]) == (27, 7)
+    assert trained.pop("global_step") == evaluated.pop("global_step") == 12
+    for found in (
+        *rows(two / "eval_log.jsonl"),
+        *rows(two / "worker_1" / "eval_log.jsonl"),
+        trained,
+        evaluated,
+    ):
+        wanted = {name: expected[name] for name in found}
+        assert {"examples", "loss", "disc_auc"} <= wanted.keys()
+        assert found == pytest.approx(wanted, rel=1e-6)
