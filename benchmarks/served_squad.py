@@ -69,10 +69,10 @@ with open(answered, "w", encoding="utf-8") as file:
 
 def read_questions(task, path, limit):
     """Returns the first examples of a SQuAD file, and their contexts."""
-    from electra_tf.data import storage
+    from electra_tf import files
     from electra_tf.finetuning.question_answering import examples
 
-    with storage.open_file(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         document = json.loads(file.read().decode("utf-8-sig"))
     contexts = [
         paragraph["context"]

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one exception that means: the user can fix this."""
 
+from collections.abc import Iterable, Sequence
+
 
 class UserError(ValueError):
     """A mistake in what was asked for, not in the program.
@@ -10,3 +12,20 @@ class UserError(ValueError):
     was expected, and the remedy. Front doors print it as `error: ...` and exit
     without a traceback; every other exception is a bug and keeps its traceback.
     """
+
+
+def listed(names: Iterable[object], most: int = 5) -> str:
+    """Lists names for a message: "a, b and 7 more"."""
+    names = [str(name) for name in names]
+    rest = len(names) - most
+    shown = ", ".join(names[:most])
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def first_lines(
+    lines: Sequence[str], most: int = 5, lead: str = "  "
+) -> list[str]:
+    """The first lines, with `lead` before each, and how many more there are."""
+    shown = [lead + line for line in lines[:most]]
+    rest = len(lines) - most
+    return [*shown, f"{lead}... and {rest} more"] if rest > 0 else shown

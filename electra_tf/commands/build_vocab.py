@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from configure import flags
 from configure.errors import UserError
-from electra_tf.data import build_flags, storage
+from electra_tf import files
+from electra_tf.data import build_flags
 from electra_tf.data.corpora import (
     Corpus,
     ReadingReport,
@@ -27,8 +28,8 @@ def make_parser() -> flags.FrontDoorParser:
         "       [--vocab-size N] [--no-lower-case] [--overwrite] ...",
         description=__doc__,
     )
-    files = parser.add_argument_group("files")
-    corpus = files.add_argument(
+    group = parser.add_argument_group("files")
+    corpus = group.add_argument(
         *("--corpus_dir", "--corpus-dir", "--input"),
         dest="corpus_dir",
         default="",
@@ -37,10 +38,10 @@ def make_parser() -> flags.FrontDoorParser:
     )
     corpus.shown_as = "--corpus_dir, --input"
     flags.add_flag(
-        files, "output", required=True, metavar="FILE", help="file to write"
+        group, "output", required=True, metavar="FILE", help="file to write"
     )
     flags.boolean_argument(
-        files, "overwrite", help="replace the output if it exists"
+        group, "overwrite", help="replace the output if it exists"
     )
     _add_size_flags(parser.add_argument_group("vocabulary"))
     words = parser.add_argument_group("words (use the same for the records)")
@@ -145,12 +146,12 @@ def _corpus_lines(corpus: Corpus, report: ReadingReport) -> Iterator[str]:
 
 
 def _refuse_existing(path: str, overwrite: bool) -> None:
-    if storage.is_directory(path):
+    if files.is_directory(path):
         raise UserError(
             f"Output {path!r} is a directory; name a file, such as"
             f" {os.path.join(path, 'vocab.txt')}."
         )
-    if storage.exists(path) and not overwrite:
+    if files.exists(path) and not overwrite:
         raise UserError(
             f"Output {path!r} exists. Records made with it would no longer"
             " fit; choose another name, or add --overwrite."
@@ -158,14 +159,9 @@ def _refuse_existing(path: str, overwrite: bool) -> None:
 
 
 def _write(path: str, tokens: list[str]) -> None:
-    folder = os.path.dirname(path)
-    if folder:
-        storage.make_directory(folder)
-    # Under another name until complete: half a vocabulary looks like a whole.
-    partial = f"{path}.partial"
-    with storage.open_file(partial, "wb") as file:
-        file.write("".join(f"{token}\n" for token in tokens).encode())
-    storage.rename(partial, path)
+    # Half a vocabulary looks like a whole one.
+    text = "".join(f"{token}\n" for token in tokens)
+    files.write_atomically(path, text)
 
 
 def _summary(

@@ -20,6 +20,7 @@ from typing import Any
 from configure import flags, hparams
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
+from electra_tf import files
 from electra_tf.compare.differences import TensorDifference, compare_tensors
 from electra_tf.compare.forward import ForwardDifference
 from electra_tf.compare.report import (
@@ -32,7 +33,6 @@ from electra_tf.compare.report import (
     verdict,
     worst_first,
 )
-from electra_tf.data import storage
 
 # The command line of `compare_checkpoints`.
 
@@ -243,7 +243,7 @@ def _lines(path: str | None) -> Iterable[str]:
 
 
 def _lines_of_file(path: str) -> Iterator[str]:
-    with storage.open_file(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 yield line.decode("utf-8").strip()
@@ -319,15 +319,15 @@ def _write(
     forward: ForwardDifference | None,
 ) -> list[str]:
     """Writes the results; a picture of an earlier comparison goes."""
-    storage.make_directory(args.output_dir)
+    files.make_directory(args.output_dir)
     path = os.path.join(args.output_dir, RESULT_FILE)
-    with storage.open_file(path + ".part", "wb") as file:
+    with files.open_file(path + ".part", "wb") as file:
         file.write((json.dumps(result, indent=1) + "\n").encode())
-    storage.rename(path + ".part", path)
+    files.rename(path + ".part", path)
     picture = os.path.join(args.output_dir, PICTURE_FILE)
     if forward is None or not (forward.layers or forward.logits):
-        if storage.exists(picture):
-            storage.remove(picture)
+        if files.exists(picture):
+            files.remove(picture)
         return [path]
     from electra_tf.compare.plot import draw_layer_differences
 

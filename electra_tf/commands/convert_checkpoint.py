@@ -20,8 +20,8 @@ from configure import flags
 from configure import hparams as hparam_rules
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
+from electra_tf import files
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.data import storage
 from electra_tf.text.vocab import check_vocab
 
 # The command line of convert_checkpoint.
@@ -174,13 +174,13 @@ def choose_place(args: argparse.Namespace, step: int | None) -> Place:
         return Place(os.path.dirname(target) or ".", "huggingface")
     if chosen is None:
         chosen = "tf1"
-        if storage.is_directory(target):
+        if files.is_directory(target):
             from electra_tf.checkpoints.huggingface import is_huggingface
 
             chosen = "huggingface" if is_huggingface(target) else "tf1"
     if chosen == "huggingface":
         return Place(target.rstrip("/") or "/", chosen)
-    if target.endswith("/") or storage.is_directory(target):
+    if target.endswith("/") or files.is_directory(target):
         name = "model.ckpt" if step is None else f"model.ckpt-{step}"
         target = os.path.join(target, name)
     return Place(target.removesuffix(".index"), chosen)
@@ -213,7 +213,7 @@ def check_place(
     differing = [
         path
         for name, text in texts.items()
-        if storage.exists(path := os.path.join(place.folder, name))
+        if files.exists(path := os.path.join(place.folder, name))
         and content(path) != text
     ]
     if place.format != "huggingface":
@@ -233,32 +233,32 @@ def file_sizes(place: Place) -> dict[str, int]:
         paths = [
             os.path.join(folder, name)
             for part in ("", "discriminator", "generator")
-            if storage.is_directory(folder := os.path.join(place.path, part))
-            for name in storage.list_directory(folder)
+            if files.is_directory(folder := os.path.join(place.path, part))
+            for name in files.list_directory(folder)
         ]
-        paths = [path for path in paths if not storage.is_directory(path)]
+        paths = [path for path in paths if not files.is_directory(path)]
     else:
         names = (electra_config.FILE_NAME, electra_config.VOCAB_FILE)
         paths = find_checkpoint.files_of(place.path)
         paths += [os.path.join(place.folder, name) for name in names]
     return {
-        os.path.relpath(path, place.folder): storage.file_size(path)
+        os.path.relpath(path, place.folder): files.file_size(path)
         for path in paths
-        if storage.exists(path)
+        if files.exists(path)
     }
 
 
 def content(path: str) -> bytes:
     """Reads a file."""
-    with storage.open_file(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         return file.read()
 
 
 def write_bytes(path: str, content: bytes) -> None:
     """Writes a file, under another name until it is complete."""
-    with storage.open_file(path + ".tmp", "wb") as file:
+    with files.open_file(path + ".tmp", "wb") as file:
         file.write(content)
-    storage.rename(path + ".tmp", path)
+    files.rename(path + ".tmp", path)
 
 
 # What a conversion did: one screen, and the whole of it as JSON.

@@ -70,14 +70,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> None:
     """Writes the submission, and says what it holds and lacks."""
-    from electra_tf.data import storage
+    from electra_tf import files
     from electra_tf.finetuning import glue_submission
 
     path = args.output or os.path.join(
         *(args.data_dir, "models", args.model_name),
         *("test_predictions", "glue_submission.zip"),
     )
-    if storage.exists(path) and not args.overwrite:
+    if files.exists(path) and not args.overwrite:
         raise UserError(f"{path} is there already; add --overwrite")
     found = glue_submission.collect(args.model_name, args.data_dir, args.trial)
     missing = [f"  {file}: {why}" for file, why in found.missing.items()]

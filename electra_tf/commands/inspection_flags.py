@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from configure import flags, hparams
 from configure.errors import UserError
-from electra_tf.data import storage
+from electra_tf import files
 
 
 def add_model_flags(parser: flags.FrontDoorParser) -> None:
@@ -83,9 +83,9 @@ def lines_of(args: argparse.Namespace) -> Iterator[str]:
 
 def check_readable(path: str) -> None:
     """Raises a UserError unless a file is there."""
-    if path != "-" and not storage.exists(path):
+    if path != "-" and not files.exists(path):
         raise UserError(f"{path}: no such file.")
-    if path != "-" and storage.is_directory(path):
+    if path != "-" and files.is_directory(path):
         raise UserError(f"{path}: is a directory; expected a file.")
 
 
@@ -98,7 +98,7 @@ class Reading:
 
     def __init__(self, path: str) -> None:
         self.done = 0
-        self._size = None if path == "-" else storage.file_size(path)
+        self._size = None if path == "-" else files.file_size(path)
 
     @property
     def share(self) -> float | None:
@@ -112,7 +112,7 @@ def read_lines(path: str, reading: Reading | None = None) -> Iterator[str]:
     opened = (
         contextlib.nullcontext(sys.stdin.buffer)
         if path == "-"
-        else storage.open_file(path, "rb")
+        else files.open_file(path, "rb")
     )
     with opened as file:
         for number, raw in enumerate(file):
@@ -150,17 +150,17 @@ def written(path: str | None) -> Iterator[TextIO | None]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    if storage.is_directory(path):
+    if files.is_directory(path):
         raise UserError(f"{path}: is a directory; expected a file's name.")
     part = path + ".part"
     try:
-        file = storage.open_file(part, "wb")
+        file = files.open_file(part, "wb")
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error}") from error
     try:
         with io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text:
             yield text
     except BaseException:
-        storage.remove(part)
+        files.remove(part)
         raise
-    storage.rename(part, path)
+    files.rename(part, path)

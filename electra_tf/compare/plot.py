@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from electra_tf import files
 from electra_tf.compare.differences import Difference
 from electra_tf.compare.forward import ForwardDifference
-from electra_tf.data import storage
 
 _COLORS = ("tab:blue", "tab:orange", "tab:green", "tab:purple")
 _MARKERS = ("o", "s", "^", "D")
@@ -164,6 +164,6 @@ def _label(axes: Axes, depth: int, has_outputs: bool, title: str) -> None:
 def _save(figure: Figure, path: str) -> None:
     packed = io.BytesIO()
     figure.savefig(packed, format="png", dpi=120)
-    with storage.open_file(path + ".part", "wb") as file:
+    with files.open_file(path + ".part", "wb") as file:
         file.write(packed.getvalue())
-    storage.rename(path + ".part", path)
+    files.rename(path + ".part", path)

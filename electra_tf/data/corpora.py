@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
-from electra_tf.data import storage
+from electra_tf import files
 
 # Raw lines -> stripped lines, grouped into pieces of documents.
 
@@ -132,7 +132,7 @@ _LARGEST_SHUFFLED = 4 << 30
 
 def is_archive(path: str) -> bool:
     """Whether the file opens as a tar archive of any compression."""
-    with storage.open_file(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         return tarfile.is_tarfile(file)
 
 
@@ -154,7 +154,7 @@ def read_members(
     """
     try:
         with (
-            storage.open_file(path, "rb") as file,
+            files.open_file(path, "rb") as file,
             tarfile.open(fileobj=file, mode="r:*") as archive,
         ):
             limit = _LARGEST_SHUFFLED if shuffle is not None else None
@@ -205,7 +205,7 @@ def _texts(
         content = archive.extractfile(member).read()
         report.units_read = before + file.tell()
         yield member.name, content
-    report.units_read = before + storage.file_size(path)
+    report.units_read = before + files.file_size(path)
 
 
 def _check_member(member: tarfile.TarInfo, path: str) -> None:
@@ -397,25 +397,25 @@ def list_sources(corpus: Corpus) -> Listing:
         )
     if corpus.corpus_format == "tfds":
         return Listing([_tfds_source(corpus)], [])
-    if not storage.exists(corpus.path):
+    if not files.exists(corpus.path):
         raise UserError(
             f"corpus_dir {corpus.path!r} does not exist; give the directory "
             "that holds the text files."
         )
-    if not storage.is_directory(corpus.path):
+    if not files.is_directory(corpus.path):
         folder, names = (
             os.path.split(corpus.path)[0],
             [os.path.basename(corpus.path)],
         )
     else:
-        folder, names = corpus.path, storage.list_directory(corpus.path)
+        folder, names = corpus.path, files.list_directory(corpus.path)
     sources, nested = [], []
     for name in names:
         path = os.path.join(folder, name)
-        if storage.is_directory(path):
+        if files.is_directory(path):
             nested.append(name)
             continue
-        size = storage.file_size(path)
+        size = files.file_size(path)
         kind = _kind(name, corpus.corpus_format)
         sources.append(Source(name, path, kind, size, 0, size))
     if not any(source.size for source in sources):
@@ -464,7 +464,7 @@ def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
     if source.kind == "tfds":
         bounds = aims
     else:
-        with storage.open_file(source.path, "rb") as file:
+        with files.open_file(source.path, "rb") as file:
             bounds = [_next_boundary(file, aim, source.kind) for aim in aims]
     edges = sorted({0, source.size, *bounds})
     return [
@@ -533,7 +533,7 @@ def read_documents(
 
 
 def _open_text(path: str):
-    raw = storage.open_file(path, "rb")
+    raw = files.open_file(path, "rb")
     if path.endswith(".gz"):
         return gzip.GzipFile(fileobj=raw)
     if path.endswith(".xz"):

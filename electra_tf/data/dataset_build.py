@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from configure.errors import UserError
-from electra_tf.data import corpora, storage
+from configure.errors import UserError, listed
+from electra_tf import files
+from electra_tf.data import corpora
 from electra_tf.data.corpora import Listing
 from electra_tf.data.example_builder import MIN_SEQUENCE_LENGTH
 from electra_tf.data.example_writer import (
@@ -173,7 +174,7 @@ def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
     """
     lines = []
     if listing.nested_directories:
-        names = _some(listing.nested_directories)
+        names = listed(listing.nested_directories)
         lines.append(
             f"WARNING: {len(listing.nested_directories)} directories inside "
             f"{options.corpus.path} are not read: {names}"
@@ -274,12 +275,6 @@ def _invalid_lines(manifest: dict[str, Any]) -> list[str]:
             f"WARNING: {rest} more files with such bytes: see manifest.json"
         ]
     return lines
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:_NAMES_SHOWN])
-    rest = len(names) - _NAMES_SHOWN
-    return shown + (f" and {rest} more" if rest > 0 else "")
 
 
 # With draws=document the jobs may be smaller than a worker's share: the workers
@@ -431,11 +426,11 @@ def _open_output(options: BuildOptions, wanted: dict) -> dict:
     """The manifest to go on with; refuses a directory of something else."""
     directory = options.output_dir
     try:
-        storage.make_directory(directory)
-        names = storage.list_directory(directory)
+        files.make_directory(directory)
+        names = files.list_directory(directory)
         if options.overwrite:
             for name in filter(is_own_file, names):
-                storage.remove(os.path.join(directory, name))
+                files.remove(os.path.join(directory, name))
             found = None
         else:
             found = load_manifest(directory)
@@ -461,10 +456,9 @@ def _open_output(options: BuildOptions, wanted: dict) -> dict:
 
 
 def _refuse_foreign(directory: str, names: list[str]) -> None:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     raise UserError(
-        f"output_dir {directory!r} is not empty ({', '.join(names[:3])}{more})"
-        f" and has no {MANIFEST_NAME}. Give an empty directory, or "
+        f"output_dir {directory!r} is not empty ({listed(names, 3)}) and"
+        f" has no {MANIFEST_NAME}. Give an empty directory, or "
         "--overwrite, which removes pretrain_data.tfrecord-*, "
         f"eval_data.tfrecord-* and {MANIFEST_NAME} there and nothing else."
     )
@@ -487,8 +481,8 @@ def _complete(options: BuildOptions, manifest: dict) -> None:
             "Is this the right corpus_dir, corpus_format or "
             "held_out_fraction? Run again with --overwrite after the change."
         )
-    for name in storage.list_directory(options.output_dir):
+    for name in files.list_directory(options.output_dir):
         if name.startswith(".tmp-") and is_own_file(name):
-            storage.remove(os.path.join(options.output_dir, name))
+            files.remove(os.path.join(options.output_dir, name))
     manifest["complete"] = True
     save_manifest(options.output_dir, manifest)

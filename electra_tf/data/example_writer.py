@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 import electra_tf
-from configure.errors import UserError
-from electra_tf.data import corpora, storage
+from configure.errors import UserError, listed
+from electra_tf import files
+from electra_tf.data import corpora
 from electra_tf.data.corpora import ReadingReport
 from electra_tf.data.example_builder import ExampleBuilder
 from electra_tf.data.records import ExampleEncoder, frame_record
@@ -81,10 +82,10 @@ def load_manifest(directory: str) -> dict[str, Any] | None:
       The manifest, or None if there is none.
     """
     path = os.path.join(directory, MANIFEST_NAME)
-    if not storage.exists(path):
+    if not files.exists(path):
         return None
     try:
-        with storage.open_file(path, "rb") as file:
+        with files.open_file(path, "rb") as file:
             manifest = json.loads(file.read())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise UserError(
@@ -102,13 +103,14 @@ def load_manifest(directory: str) -> dict[str, Any] | None:
 
 def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
     """Writes the manifest under a temporary name, then renames it."""
-    temporary = os.path.join(directory, TEMPORARY_PREFIX + MANIFEST_NAME)
     # Laid out for people only at the end: that takes ten times as long, and
     # an unfinished one is written after each job.
     indent = 1 if manifest["complete"] else None
-    with storage.open_file(temporary, "wb") as file:
-        file.write(json.dumps(manifest, indent=indent).encode() + b"\n")
-    storage.rename(temporary, os.path.join(directory, MANIFEST_NAME))
+    files.write_atomically(
+        os.path.join(directory, MANIFEST_NAME),
+        json.dumps(manifest, indent=indent) + "\n",
+        temporary=os.path.join(directory, TEMPORARY_PREFIX + MANIFEST_NAME),
+    )
 
 
 def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
@@ -145,11 +147,7 @@ def _corpus_difference(found: dict, wanted: dict) -> str:
     before = {tuple(entry) for entry in found["files"]}
     now = {tuple(entry) for entry in wanted["files"]}
     changed = sorted({name for name, _ in before ^ now})
-    more = "" if len(changed) <= 5 else f" and {len(changed) - 5} more"
-    return (
-        "corpus: files added, removed or of another size: "
-        f"{', '.join(changed[:5])}{more}"
-    )
+    return f"corpus: files added, removed or of another size: {listed(changed)}"
 
 
 # The record files of one job: written under other names, then renamed.
@@ -173,11 +171,10 @@ class ShardSet:
         self._directory = directory
         self._names = [shard_name(prefix, i, count) for i in indices]
         self._sizes = [0] * len(indices)
-        if not storage.is_remote(directory):
+        if not files.is_remote(directory):
             _allow_open_files(len(indices))
         self._files = [
-            storage.open_file(self._temporary(name), "wb")
-            for name in self._names
+            files.open_file(self._temporary(name), "wb") for name in self._names
         ]
 
     def write(self, payload: bytes) -> None:
@@ -205,7 +202,7 @@ class ShardSet:
             zip(self._names, self._sizes, strict=True)
         ):
             target = os.path.join(self._directory, name)
-            storage.rename(self._temporary(name), target)
+            files.rename(self._temporary(name), target)
             records = shares[0] + (i < shares[1])
             entries.append({"name": name, "records": records, "bytes": size})
         return entries

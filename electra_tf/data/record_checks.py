@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from absl import logging
 
 from configure.errors import UserError
-from electra_tf.data import storage
+from electra_tf import files
 from electra_tf.data.example_writer import (
     HELD_OUT_PREFIX,
     MANIFEST_NAME,
@@ -81,8 +81,8 @@ def _glob(patterns: str) -> list[str]:
             import tensorflow as tf
 
             paths += sorted(tf.io.gfile.glob(pattern.strip()))
-        elif storage.is_directory(folder or "."):
-            names = storage.list_directory(folder or ".")
+        elif files.is_directory(folder or "."):
+            names = files.list_directory(folder or ".")
             paths += [
                 os.path.join(folder, n)
                 for n in names
@@ -93,7 +93,7 @@ def _glob(patterns: str) -> list[str]:
 
 def _filled(paths: list[str]) -> list[str]:
     """Shards may be empty where the corpus is small."""
-    return [path for path in paths if storage.file_size(path)]
+    return [path for path in paths if files.file_size(path)]
 
 
 def check_records(config: Any, training: bool) -> list[str]:
@@ -126,7 +126,7 @@ def check_records(config: Any, training: bool) -> list[str]:
 
 def _missing_shards(folder: str, listed: dict[str, dict]) -> list[str]:
     """Warns of files that the manifest lists and the folder lacks."""
-    present = set(storage.list_directory(folder))
+    present = set(files.list_directory(folder))
     missing = sorted(set(listed) - present)
     if not missing:
         return []
@@ -180,7 +180,7 @@ def _check_length(config: Any, where: str, length: int) -> None:
 
 def _check_vocabulary(config: Any, folder: str, vocabulary: dict) -> None:
     path = getattr(config, "vocab_file", None)
-    if path and storage.exists(path):
+    if path and files.exists(path):
         if vocab_hash(path) == vocabulary["hash"]:
             return
         raise UserError(
@@ -197,7 +197,7 @@ def _check_vocabulary(config: Any, folder: str, vocabulary: dict) -> None:
 
 
 def _check_size(path: str, shard: dict) -> None:
-    size = storage.file_size(path)
+    size = files.file_size(path)
     if size != shard["bytes"]:
         raise UserError(
             f"{path} has {size} bytes, {MANIFEST_NAME} says {shard['bytes']}: "
@@ -210,9 +210,9 @@ def _check_unlisted(config: Any, paths: list[str]) -> None:
     """Looks into records that have no manifest, such as the original's."""
     walked = 0
     for path in paths:
-        size = storage.file_size(path)
+        size = files.file_size(path)
         walked += size
-        is_small = walked <= _BYTES_WALKED and not storage.is_remote(path)
+        is_small = walked <= _BYTES_WALKED and not files.is_remote(path)
         try:
             records = read_records(path, check_crc=False)
             first = itertools.islice(records, _RECORDS_DECODED)
@@ -283,7 +283,7 @@ def count_training_examples(config: Any) -> ExampleCount:
         if shard := listed[folder].get(name):
             examples += shard["records"]
             continue
-        size = storage.file_size(path)
+        size = files.file_size(path)
         records, read = _walk(path, max(0, _BYTES_COUNTED - walked))
         counted, walked = counted + records, walked + read
         skipped += max(0, size - read)
@@ -300,7 +300,7 @@ def _listed(folder: str) -> dict[str, dict]:
 def _walk(path: str, limit: int) -> tuple[int, int]:
     """Counts records by their lengths; stops after `limit` bytes."""
     records = position = 0
-    with storage.open_file(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         while position < limit:
             header = file.read(_LENGTH.size)
             if len(header) < _LENGTH.size:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import google_crc32c
 
-from electra_tf.data import storage
+from electra_tf import files
 
 FEATURE_NAMES = ("input_ids", "input_mask", "segment_ids")
 
@@ -136,7 +136,7 @@ def read_records(path: str, check_crc: bool = True) -> Iterator[bytes]:
     Raises:
       BrokenRecordError: naming file, record number and byte offset.
     """
-    with storage.open_file(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         number = 0
         while header := file.read(_HEADER_SIZE):
             start = file.tell() - len(header)

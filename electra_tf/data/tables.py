@@ -1,23 +1,22 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of task files: TSV, CSV, JSON lines, CoNLL columns.
+"""Rows of users' files: TSV, CSV, JSON lines.
 
 A row that cannot be read is handed on with what is wrong with it, so that the
-caller can count it and go on.
+caller can count it and go on. One row at a time is in memory.
 """
 
 import csv
-import io
+import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
-from electra_tf.data import storage
+from electra_tf.files import Line, LineReader
 
-FORMATS = ("tsv", "csv", "jsonl", "conll")
-_BY_EXTENSION = {
+BY_EXTENSION = {
     ".tsv": "tsv",
     ".csv": "csv",
     ".jsonl": "jsonl",
@@ -27,7 +26,7 @@ _BY_EXTENSION = {
     ".bio": "conll",
     ".iob": "conll",
 }
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+FORMATS = ("tsv", "csv", "jsonl", "conll")
 
 
 class Row(NamedTuple):
@@ -42,34 +41,41 @@ class Row(NamedTuple):
     """
 
     line: int
-    cells: list[str] | dict[str, Any]
+    cells: Any
     found: str = ""
     expected: str = ""
 
 
-def file_format(path: str, declared: str | None = None) -> str:
-    """Returns a file's format: as declared, or by the end of its name.
+def file_format(
+    path: str,
+    declared: str | None = None,
+    by_extension: Mapping[str, str] = BY_EXTENSION,
+    name: str = "format",
+) -> str:
+    """A file's format: as declared, or by the end of its name.
 
     Args:
-      declared: one of `FORMATS`, or None.
+      name: of the setting that declares it, for messages.
     """
+    formats = ", ".join(dict.fromkeys(by_extension.values()))
     if declared is not None:
-        if declared not in FORMATS:
-            raise UserError(
-                f"format {declared!r}: expected one of {', '.join(FORMATS)}"
-            )
+        if declared not in by_extension.values():
+            raise UserError(f"{name} {declared!r}: expected one of {formats}")
         return declared
-    found = _BY_EXTENSION.get(os.path.splitext(path)[1].lower())
+    found = by_extension.get(os.path.splitext(path)[1].lower())
     if found is None:
         raise UserError(
-            f"{path}: its format cannot be told from its name; give format,"
-            f" one of {', '.join(FORMATS)}"
+            f"{path}: its format cannot be told from its name; give {name},"
+            f" one of {formats}"
         )
     return found
 
 
 def read_rows(
-    path: str, format_name: str, max_rows: int | None = None
+    source: str | LineReader,
+    format_name: str,
+    max_rows: int | None = None,
+    any_json: bool = False,
 ) -> Iterator[Row]:
     """Reads a table row by row, blank and broken lines included.
 
@@ -77,86 +83,68 @@ def read_rows(
     the original. CSV has quoted cells, which may span lines.
 
     Args:
+      source: a path, or the lines.
       max_rows: stop after so many rows; None reads all.
+      any_json: whether a line of JSON may hold anything, else an object.
 
     Source: google-research/electra, finetune/classification/
       classification_tasks.py, read_tsv.
     Differs: a line that is not UTF-8 is one bad row, not the end.
     """
-    read = {"tsv": _read_tsv, "csv": _read_csv, "jsonl": _read_jsonl}
-    for number, row in enumerate(read[format_name](path)):
-        if max_rows is not None and number >= max_rows:
-            return
-        yield row
+    lines = LineReader(source) if isinstance(source, str) else source
+    if format_name == "csv":
+        rows = _csv_rows(lines)
+    elif format_name == "tsv":
+        rows = (_tsv_row(line) for line in lines)
+    else:
+        rows = (_json_row(line, any_json) for line in lines)
+    return itertools.islice(rows, max_rows)
 
 
-def read_lines(path: str) -> Iterator[tuple[int, str | None, bytes]]:
-    r"""Reads the lines of a text file.
-
-    Yields:
-      Line number from 1, the line without its end (None if it is not UTF-8),
-      and its raw bytes. Only "\n" separates lines.
-    """
-    if not storage.exists(path):
-        raise UserError(f"{path}: no such file")
-    if storage.is_directory(path):
-        raise UserError(f"{path}: is a directory, expected a file")
-    with storage.open_file(path, "rb") as file:
-        for number, raw in enumerate(file, 1):
-            if number == 1:
-                raw = raw.removeprefix(_BYTE_ORDER_MARK)
-            raw = raw.rstrip(b"\r\n")
-            try:
-                yield number, raw.decode(), raw
-            except UnicodeDecodeError:
-                yield number, None, raw
+def _tsv_row(line: Line) -> Row:
+    if line.text is None:
+        return Row(line.number, [], line.found, line.expected)
+    return Row(line.number, line.text.split("\t") if line.text else [])
 
 
-def _not_utf8(line: int, raw: bytes) -> Row:
-    return Row(line, [], repr(raw), "text in UTF-8")
+def _json_row(line: Line, any_json: bool) -> Row:
+    expected = "one JSON object a line"
+    if line.text is None:
+        return Row(line.number, {}, line.found, line.expected)
+    if not line.text.strip():
+        return Row(line.number, {})
+    try:
+        value = json.loads(line.text)
+    except (ValueError, RecursionError) as error:
+        return Row(line.number, {}, f"{error}: {line.text}", expected)
+    if any_json or isinstance(value, dict):
+        return Row(line.number, value)
+    return Row(line.number, {}, line.text, expected)
 
 
-def _read_tsv(path: str) -> Iterator[Row]:
-    for number, text, raw in read_lines(path):
-        if text is None:
-            yield _not_utf8(number, raw)
-        else:
-            yield Row(number, text.split("\t") if text else [])
+def _csv_rows(lines: LineReader) -> Iterator[Row]:
+    broken: list[Line] = []
+    number = 0
 
+    def texts() -> Iterator[str]:
+        nonlocal number
+        for line in lines:
+            number = line.number
+            if line.text is None:
+                broken.append(line)
+            yield f"{line.text or ''}\n"
 
-def _read_csv(path: str) -> Iterator[Row]:
-    lines = list(read_lines(path))
-    broken = {number: raw for number, text, raw in lines if text is None}
-    text = "".join(f"{text or ''}\n" for _, text, _ in lines)
-    reader = csv.reader(io.StringIO(text, newline=""))
-    start = 1
+    reader = csv.reader(texts())
     while True:
+        start = number + 1
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
             yield Row(start, [], str(error), "a row of CSV")
-        else:
-            raw = broken.get(start)
-            yield Row(start, cells) if raw is None else _not_utf8(start, raw)
-        start = reader.line_num + 1
-
-
-def _read_jsonl(path: str) -> Iterator[Row]:
-    expected = "one JSON object a line"
-    for number, text, raw in read_lines(path):
-        if text is None:
-            yield _not_utf8(number, raw)
-        elif not text.strip():
-            yield Row(number, {})
-        else:
-            try:
-                value = json.loads(text)
-            except json.JSONDecodeError as error:
-                yield Row(number, {}, f"{error}: {text}", expected)
-                continue
-            if isinstance(value, dict):
-                yield Row(number, value)
-            else:
-                yield Row(number, {}, text, expected)
+            continue
+        yield from map(_tsv_row, broken)
+        if not broken:
+            yield Row(start, cells)
+        broken.clear()

@@ -16,7 +16,8 @@ import numpy as np
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.data import storage, tables, tfds_tables
+from electra_tf import files as storage
+from electra_tf.data import tables, tfds_tables
 from electra_tf.finetuning.classification.glue import GLUE_TASKS
 
 # The zip file that the GLUE benchmark's server takes: written, checked.

@@ -10,7 +10,7 @@ from typing import Any
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.data import storage
+from electra_tf import files
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.classification.glue import GLUE_TASKS
 from electra_tf.finetuning.start import is_stated, resolve_start
@@ -159,7 +159,7 @@ class _Suite:
             if not GLUE_TASKS[task].labelled(split)
             and _has_split(config, task, split)
             for trial in trials
-            if not storage.exists(
+            if not files.exists(
                 path := config.test_predictions(task, split, trial)
             )
         ]
@@ -265,11 +265,11 @@ def _has_split(config: FinetuningConfig, task: str, split: str) -> bool:
     if config.data_source == "tfds":
         return True
     place = GLUE_TASKS[task].split(split, config.raw_data_dir(task))
-    return storage.exists(place.path)
+    return files.exists(place.path)
 
 
 def _write_file(path: str, text: str) -> None:
-    storage.make_directory(os.path.dirname(path))
-    with storage.open_file(path + ".tmp", "wb") as file:
+    files.make_directory(os.path.dirname(path))
+    with files.open_file(path + ".tmp", "wb") as file:
         file.write(text.encode())
-    storage.rename(path + ".tmp", path)
+    files.rename(path + ".tmp", path)

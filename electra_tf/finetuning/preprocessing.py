@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.data import storage
+from electra_tf import files as storage
 from electra_tf.data.feature_spec import (
     FeatureSpec,
     decode_example,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from configure.errors import UserError
-from electra_tf.data import storage
+from electra_tf import files
 
 # Rows shown one by one in a summary; the rest is counted.
 SHOWN_ROWS = 5
@@ -147,13 +147,13 @@ def find_or_load(
     """
     found = find()
     if found is not None:
-        storage.make_directory(os.path.dirname(path))
-        with storage.open_file(path + ".tmp", "wb") as file:
+        files.make_directory(os.path.dirname(path))
+        with files.open_file(path + ".tmp", "wb") as file:
             text = json.dumps(found, indent=1, ensure_ascii=False)
             file.write(f"{text}\n".encode())
-        storage.rename(path + ".tmp", path)
+        files.rename(path + ".tmp", path)
         return found
-    if not storage.exists(path):
+    if not files.exists(path):
         raise UserError(
             f"task {task_name}: its labels are not known: there is no labelled"
             f" data to take them from, and no {path} of an earlier run"
@@ -163,7 +163,7 @@ def find_or_load(
 
 def load(path: str) -> Any:
     """Loads what an earlier run found, whatever the data are now."""
-    with storage.open_file(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         try:
             return json.loads(file.read())
         except ValueError as error:

@@ -6,7 +6,7 @@ In: one dictionary of NumPy arrays per example or window, as a task's head
 returns them. Out: named figures (accuracy, Matthews correlation, span F1,
 exact match, ...) in the order they are printed, answers to questions, and
 statistics over trials and tasks.
-May import: configure, text, data.storage, NumPy, SciPy, scikit-learn, seqeval
+May import: configure, text, files, NumPy, SciPy, scikit-learn, seqeval
 and tf-models' SQuAD scripts; no TensorFlow graph code, never pretraining.
 
 Reading order: `scorer` (the contract), `classification`, `tagging`;

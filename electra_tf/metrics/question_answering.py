@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from configure.finetuning import FinetuningConfig
-from electra_tf.data import storage
+from electra_tf import files
 from electra_tf.metrics import mrqa, squad
 from electra_tf.metrics.answer_spans import (
     Answer,
@@ -225,7 +225,7 @@ def _as_records(answers: list[Answer]) -> list[dict[str, Any]]:
 
 
 def _write_json(path: str, value: Any) -> None:
-    storage.make_directory(os.path.dirname(path))
-    with storage.open_file(path + ".tmp", "wb") as file:
+    files.make_directory(os.path.dirname(path))
+    with files.open_file(path + ".tmp", "wb") as file:
         file.write(json.dumps(value).encode())
-    storage.rename(path + ".tmp", path)
+    files.rename(path + ".tmp", path)

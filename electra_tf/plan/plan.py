@@ -15,6 +15,7 @@ from absl import logging
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig, generator_kind
+from electra_tf import files
 from electra_tf.analysis.flops import FlopCount, pretraining_step_flops
 from electra_tf.analysis.machine import free_memory, machine_memory
 from electra_tf.analysis.memory import (
@@ -28,7 +29,6 @@ from electra_tf.analysis.parameters import (
     pretraining_parameters,
 )
 from electra_tf.analysis.published import PETAFLOP_DAY, paper_train_flops
-from electra_tf.data import storage
 from electra_tf.data.record_checks import (
     ExampleCount,
     check_records,
@@ -262,7 +262,7 @@ def _disk(config: PretrainingConfig) -> Disk:
 
 def _free(path: str) -> int | None:
     """Bytes free on the disk of a directory that may not be there yet."""
-    if storage.is_remote(path):
+    if files.is_remote(path):
         return None
     path = os.path.abspath(path)
     while not os.path.exists(path):

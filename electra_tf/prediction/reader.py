@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from configure.errors import UserError
-from electra_tf.data import storage
+from electra_tf import files
 
 FORMATS = ("text", "tsv", "csv", "jsonl", "conll")
 STDIN = "-"
@@ -91,16 +91,16 @@ class Source:
         """Bytes in all; None where that is not known."""
         if self.path == STDIN:
             return None
-        return storage.file_size(self.path) or None
+        return files.file_size(self.path) or None
 
     def check(self) -> None:
         """Raises where it cannot be read, before anything is loaded."""
         self._format()
         if self.path == STDIN:
             return
-        if not storage.exists(self.path):
+        if not files.exists(self.path):
             raise UserError(f"{self.path}: no such file")
-        if storage.is_directory(self.path):
+        if files.is_directory(self.path):
             raise UserError(f"{self.path}: is a directory, expected a file")
 
     def __iter__(self) -> Iterator[Read]:
@@ -110,7 +110,7 @@ class Source:
             yield from self._read(kind, sys.stdin.buffer)
             return
         self.check()
-        with storage.open_file(self.path, "rb") as file:
+        with files.open_file(self.path, "rb") as file:
             yield from self._read(kind, file)
 
     def _format(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from configure.errors import UserError
-from electra_tf.data import storage
+from electra_tf import files
 
 FORMATS = ("jsonl", "tsv")
 STDOUT = "-"
@@ -20,13 +20,13 @@ def check_free(path: str, overwrite: bool) -> None:
     """Raises where a file is in the way, or the folder is not there."""
     if path == STDOUT:
         return
-    if storage.exists(path) and not overwrite:
+    if files.exists(path) and not overwrite:
         raise UserError(
             f"{path}: is there already; choose another --output, or pass"
             " --overwrite"
         )
     folder = os.path.dirname(path)
-    if folder and not storage.is_remote(path) and not os.path.isdir(folder):
+    if folder and not files.is_remote(path) and not os.path.isdir(folder):
         raise UserError(f"{folder}: no such folder; make it first")
 
 
@@ -66,7 +66,7 @@ class AnswerFile:
             self._file = sys.stdout.buffer
         else:
             try:
-                self._file = storage.open_file(self.path + PART, "wb")
+                self._file = files.open_file(self.path + PART, "wb")
             except OSError as error:
                 raise UserError(
                     f"{self.path}: cannot be written: {error.strerror}"
@@ -80,7 +80,7 @@ class AnswerFile:
             return
         self._file.close()
         if kind is None:
-            storage.rename(self.path + PART, self.path)
+            files.rename(self.path + PART, self.path)
 
     def write(self, answer: Mapping[str, Any]) -> None:
         """Writes an answer."""

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 
-from configure.errors import UserError
+from configure.errors import UserError, listed
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = (
     "[PAD]",
@@ -21,7 +21,6 @@ PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = (
 )
 
 # A message names this many of the offending lines, and counts the others.
-_EXAMPLES = 3
 
 
 def load_vocab(path: str) -> dict[str, int]:
@@ -114,8 +113,8 @@ def _refuse_blank_lines(path: str, tokens: list[str]) -> None:
     if blank:
         raise UserError(
             f"Vocabulary file {path} has {len(blank)} blank line(s):"
-            f" {_some(blank)}. Every line counts as a token; delete blank"
-            " lines, or put a token on them if ids after them must stay."
+            f" {listed(blank, 3)}. Every line counts as a token; delete"
+            " blank lines, or put a token on them if ids after them must stay."
         )
 
 
@@ -129,8 +128,8 @@ def _refuse_duplicates(path: str, tokens: list[str]) -> None:
     if repeats:
         raise UserError(
             f"Vocabulary file {path} has {len(repeats)} duplicate token(s):"
-            f" {_some(repeats)}. Each token must have one id; remove or rename"
-            " the repeats."
+            f" {listed(repeats, 3)}. Each token must have one id; remove or"
+            " rename the repeats."
         )
 
 
@@ -151,9 +150,3 @@ def _refuse_missing_specials(path: str, tokens: list[str]) -> None:
             f" be the first line (id 0), because records are padded with 0;"
             f" line 1 is {tokens[0]!r}."
         )
-
-
-def _some(things: list) -> str:
-    shown = ", ".join(map(str, things[:_EXAMPLES]))
-    more = len(things) - _EXAMPLES
-    return f"{shown} and {more} more" if more > 0 else shown

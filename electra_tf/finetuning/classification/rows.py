@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
-from electra_tf.data import storage, tables, tfds_tables
+from electra_tf import files
+from electra_tf.data import tables, tfds_tables
 from electra_tf.finetuning.rows import RowReport
 from electra_tf.finetuning.schema import TaskSpec
 
@@ -43,7 +44,7 @@ def read_files(
 ) -> Iterator[TextRow]:
     """Reads a split from a file."""
     place = spec.split(split, directory)
-    if not storage.exists(place.path):
+    if not files.exists(place.path):
         raise UserError(
             f"{place.path}: no such file; the {split} split of task"
             f" {spec.name} is read from there"

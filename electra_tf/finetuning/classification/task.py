@@ -25,7 +25,8 @@ from typing import Any
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.data import storage, tfds_tables
+from electra_tf import files
+from electra_tf.data import tfds_tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import rows
 from electra_tf.finetuning.classification import rows as row_reading
@@ -153,7 +154,7 @@ class TextTask(Task):
             return False
         if self.config.data_source == "tfds":
             return self.spec.tfds is not None
-        return storage.exists(self._place(split))
+        return files.exists(self._place(split))
 
     def featurize(
         self, example: TextExample, is_training: bool, log: bool = False
@@ -198,7 +199,7 @@ class TextTask(Task):
         if self.labels_are_found():
             splits += [s for s in ("train", "dev") if s in self.spec.files]
         paths = [self._place(s) for s in dict.fromkeys(splits)]
-        return [path for path in paths if storage.exists(path)]
+        return [path for path in paths if files.exists(path)]
 
     def fingerprint(self) -> dict[str, Any]:
         """Returns the description, and which data set TFDS gives."""

@@ -4,14 +4,14 @@
 
 import bisect
 import dataclasses
-import gzip
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
-from electra_tf.data import storage, tables, tfds_tables
+from electra_tf import files
+from electra_tf.data import tables, tfds_tables
 from electra_tf.finetuning.rows import RowReport
 from electra_tf.finetuning.task import Example
 
@@ -254,10 +254,7 @@ def read_mrqa(
     Args:
       max_lines: stop after so many; None reads all.
     """
-    rows = _compressed_rows(path) if path.endswith(".gz") else None
-    for number, row in enumerate(rows or tables.read_rows(path, "jsonl")):
-        if number == max_lines:
-            return
+    for row in tables.read_rows(path, "jsonl", max_lines):
         if row.expected:
             report.add(path, row.line, row.found, row.expected)
         elif row.cells and "header" not in row.cells:
@@ -336,11 +333,11 @@ def _line_of(text: str, qa: dict[str, Any]) -> int:
 
 
 def _read_text(path: str) -> str:
-    if not storage.exists(path):
+    if not files.exists(path):
         raise UserError(f"{path}: no such file; expected {_SQUAD_FORM}")
-    if storage.is_directory(path):
+    if files.is_directory(path):
         raise UserError(f"{path}: is a directory, expected a file")
-    with storage.open_file(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         raw = file.read()
     try:
         return raw.decode("utf-8-sig")
@@ -349,21 +346,3 @@ def _read_text(path: str) -> str:
         raise UserError(
             f"{path}:{line}: byte {error.start} is not UTF-8 ({error.reason})"
         ) from error
-
-
-def _compressed_rows(path: str) -> Iterator[tables.Row]:
-    expected = "one JSON object a line"
-    with storage.open_file(path, "rb") as packed:
-        try:
-            for number, raw in enumerate(gzip.GzipFile(fileobj=packed), 1):
-                try:
-                    value = json.loads(raw)
-                except ValueError as error:
-                    yield tables.Row(number, {}, f"{error}: {raw!r}", expected)
-                    continue
-                if isinstance(value, dict):
-                    yield tables.Row(number, value)
-                else:
-                    yield tables.Row(number, {}, repr(raw), expected)
-        except (OSError, EOFError) as error:
-            raise UserError(f"{path}: cannot be unpacked: {error}") from error

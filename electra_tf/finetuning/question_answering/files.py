@@ -8,7 +8,8 @@ from typing import Any
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.data import storage, tfds_tables
+from electra_tf import files as storage
+from electra_tf.data import tfds_tables
 from electra_tf.finetuning.question_answering import examples
 from electra_tf.finetuning.question_answering.task import QATask
 from electra_tf.finetuning.schema import TaskSpec

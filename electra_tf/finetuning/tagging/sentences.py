@@ -6,7 +6,9 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 from configure.errors import UserError
-from electra_tf.data import storage, tables
+from electra_tf import files
+from electra_tf.data import tables
+from electra_tf.files import LineReader
 from electra_tf.finetuning.rows import RowReport
 from electra_tf.finetuning.schema import SplitSpec, TaskSpec
 
@@ -53,7 +55,7 @@ def read_sentences(
       _get_labeled_sentences.
     """
     place = spec.split(split, directory)
-    if not storage.exists(place.path):
+    if not files.exists(place.path):
         raise UserError(
             f"{place.path}: no such file; the {split} split of task"
             f" {spec.name} is read from there"
@@ -103,9 +105,9 @@ def _read_conll(
     )
     number, good = 0, True
     sentence = Sentence(place.path, number)
-    for line, text, raw in tables.read_lines(place.path):
+    for line, text, found, expected in LineReader(place.path):
         if text is None:
-            report.add(place.path, line, repr(raw), "text in UTF-8")
+            report.add(place.path, line, found, expected)
             good = False
             continue
         cells = text.split()

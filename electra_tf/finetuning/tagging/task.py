@@ -8,7 +8,7 @@ from typing import Any
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.data import storage
+from electra_tf import files
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import rows
 from electra_tf.finetuning.schema import TaskSpec
@@ -130,7 +130,7 @@ class TaggingTask(Task):
         """Returns whether the split's file is there."""
         if split not in self.spec.files:
             return False
-        return storage.exists(self.spec.split(split, self.directory).path)
+        return files.exists(self.spec.split(split, self.directory).path)
 
     def featurize(
         self, example: TaggingExample, is_training: bool, log: bool = False

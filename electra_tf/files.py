@@ -1,0 +1,285 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Files by path: local ones directly, `scheme://` ones through tf.io.gfile.
+
+Local work stays free of TensorFlow, whose import takes seconds.
+"""
+
+import contextlib
+import gzip
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from typing import IO, NamedTuple
+
+from configure.errors import UserError
+
+STDIN = "-"
+# A line beyond it is not read whole: it would be no line of text.
+MAX_LINE_BYTES = 2**25
+# What reading a packed file raises that is damaged or cut short.
+DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def _gfile():
+    import tensorflow as tf
+
+    return tf.io.gfile
+
+
+def is_remote(path: str) -> bool:
+    """Whether only tf.io.gfile can reach the path (gs://, hdfs://, ...)."""
+    return "://" in path
+
+
+def open_file(path: str, mode: str) -> IO[bytes]:
+    """Opens in a binary mode ("rb" or "wb")."""
+    if is_remote(path):
+        return _gfile().GFile(path, mode)
+    return open(path, mode)
+
+
+def open_unpacked(path: str) -> IO[bytes]:
+    """Opens for reading what the file holds, unpacked if it is .gz or .xz."""
+    raw = open_file(path, "rb")
+    if path.endswith(".gz"):
+        return gzip.GzipFile(fileobj=raw)
+    return lzma.LZMAFile(raw) if path.endswith(".xz") else raw
+
+
+def list_directory(path: str) -> list[str]:
+    """Names in a directory, sorted, without trailing slashes."""
+    if is_remote(path):
+        return sorted(n.rstrip("/") for n in _gfile().listdir(path))
+    return sorted(os.listdir(path))
+
+
+def is_directory(path: str) -> bool:
+    """Whether the path is a directory."""
+    return _gfile().isdir(path) if is_remote(path) else os.path.isdir(path)
+
+
+def exists(path: str) -> bool:
+    """Whether something is there."""
+    return _gfile().exists(path) if is_remote(path) else os.path.exists(path)
+
+
+def file_size(path: str) -> int:
+    """Size in bytes."""
+    if is_remote(path):
+        return _gfile().stat(path).length
+    return os.path.getsize(path)
+
+
+def make_directory(path: str) -> None:
+    """Creates a directory and its parents; fine if it exists."""
+    if is_remote(path):
+        _gfile().makedirs(path)
+    else:
+        os.makedirs(path, exist_ok=True)
+
+
+def rename(source: str, target: str) -> None:
+    """Renames, replacing the target."""
+    if is_remote(source):
+        _gfile().rename(source, target, overwrite=True)
+    else:
+        os.replace(source, target)
+
+
+def remove(path: str) -> None:
+    """Deletes one file."""
+    if is_remote(path):
+        _gfile().remove(path)
+    else:
+        os.remove(path)
+
+
+# Files that are whole or absent.
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What a file system raises; remote ones only once TensorFlow is there."""
+    tf = sys.modules.get("tensorflow")
+    return (OSError, tf.errors.OpError) if tf else (OSError,)
+
+
+@contextlib.contextmanager
+def atomic_file(
+    path: str,
+    temporary: str | None = None,
+    hint: str = "",
+    keep: bool = False,
+) -> Iterator[IO[bytes]]:
+    """Opens a file for bytes that gets its name once it is complete.
+
+    Makes the directory. An error leaves what was there before.
+
+    Args:
+      temporary: its path until then; None for `path`.tmp.
+      hint: what the error for a file that cannot be written adds.
+      keep: whether `temporary` stays after an error.
+    """
+    temporary = temporary or f"{path}.tmp"
+    failures = _failures()
+    try:
+        if is_directory(path):
+            raise IsADirectoryError("is a directory; expected a file's name")
+        make_directory(os.path.dirname(path) or ".")
+        file = open_file(temporary, "wb")
+    except failures as error:
+        raise _cannot_write(path, error, hint) from error
+    try:
+        with file:
+            yield file
+        rename(temporary, path)
+    except BaseException as error:
+        if not keep:
+            with contextlib.suppress(*failures):
+                remove(temporary)
+        # Errors of other files, which name them, and of pipes are the caller's.
+        other = getattr(error, "filename", None) not in (None, temporary)
+        if isinstance(error, failures) and not (
+            other or isinstance(error, BrokenPipeError)
+        ):
+            raise _cannot_write(path, error, hint) from error
+        raise
+
+
+def write_atomically(
+    path: str,
+    content: str | bytes,
+    temporary: str | None = None,
+    hint: str = "",
+) -> None:
+    """Writes a file that is whole or absent; see `atomic_file`."""
+    if isinstance(content, str):
+        content = content.encode()
+    with atomic_file(path, temporary, hint) as file:
+        file.write(content)
+
+
+def _cannot_write(path: str, error: Exception, hint: str) -> UserError:
+    reason = getattr(error, "strerror", None) or str(error)
+    hint = f" {hint}" if hint else ""
+    return UserError(f"{path}: cannot be written: {reason}.{hint}")
+
+
+# Lines of users' files.
+
+
+class Line(NamedTuple):
+    """A line of a text file, or what is wrong with it.
+
+    Attributes:
+      number: from 1.
+      text: without its end; None where there is a problem.
+      found: with a problem, what stands there; else "".
+      expected: with a problem, what should stand there; else "".
+    """
+
+    number: int
+    text: str | None
+    found: str = ""
+    expected: str = ""
+
+
+def check_readable(path: str) -> None:
+    """Raises a UserError unless a file, or standard input, can be read."""
+    if path == STDIN:
+        return
+    if not exists(path):
+        raise UserError(f"{path}: no such file")
+    if is_directory(path):
+        raise UserError(f"{path}: is a directory, expected a file")
+
+
+class LineReader:
+    r"""The lines of a file (unpacked) or of standard input ("-").
+
+    Only "\n" ends a line. One line at a time is in memory. A problem is
+    handed on, so that the caller can count it and go on.
+
+    Attributes:
+      done: bytes read.
+      spoiled: lines with bytes that were left out.
+    """
+
+    def __init__(self, path: str, leave_out: bool = False) -> None:
+        """Reads nothing yet.
+
+        Args:
+          leave_out: whether bytes that are not UTF-8 are left out, else
+            their line is a problem.
+        """
+        self.path = path
+        self.done = 0
+        self.spoiled = 0
+        self._leave_out = leave_out
+
+    def size(self) -> int | None:
+        """Bytes in all; None where that is not known."""
+        if self.path == STDIN or self.path.endswith((".gz", ".xz")):
+            return None
+        return file_size(self.path) or None
+
+    def __iter__(self) -> Iterator[Line]:
+        """Yields the lines in order."""
+        check_readable(self.path)
+        if self.path == STDIN:
+            yield from self._lines(sys.stdin.buffer)
+            return
+        with open_unpacked(self.path) as file:
+            try:
+                yield from self._lines(file)
+            except DAMAGED as error:
+                raise UserError(
+                    f"{self.path}: cannot be unpacked: {error}"
+                ) from error
+
+    def texts(self) -> Iterator[str]:
+        """Yields the lines' texts; a problem is a UserError."""
+        for line in self:
+            if line.text is None:
+                raise UserError(
+                    f"{self.path}:{line.number}: found {shortened(line.found)};"
+                    f" expected {line.expected}."
+                )
+            yield line.text
+
+    def _lines(self, file: IO[bytes]) -> Iterator[Line]:
+        number = 0
+        while raw := file.readline(MAX_LINE_BYTES):
+            number += 1
+            self.done += len(raw)
+            if len(raw) == MAX_LINE_BYTES and not raw.endswith(b"\n"):
+                self._skip_line(file)
+                found = f"more than {MAX_LINE_BYTES:,} bytes"
+                yield Line(number, None, found, "a line")
+                continue
+            if number == 1:
+                raw = raw.removeprefix(_BYTE_ORDER_MARK)
+            raw = raw.rstrip(b"\r\n")
+            try:
+                yield Line(number, raw.decode())
+            except UnicodeDecodeError:
+                if self._leave_out:
+                    self.spoiled += 1
+                    yield Line(number, raw.decode("utf-8", "ignore"))
+                else:
+                    yield Line(number, None, repr(raw), "text in UTF-8")
+
+    def _skip_line(self, file: IO[bytes]) -> None:
+        while part := file.readline(MAX_LINE_BYTES):
+            self.done += len(part)
+            if part.endswith(b"\n"):
+                return
+
+
+def shortened(found: object, most: int = 80) -> str:
+    """What stands in a file, for a message: at most so many characters."""
+    text = found if isinstance(found, str) else repr(found)
+    return text if len(text) <= most else text[: most - 3] + "..."

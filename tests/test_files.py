@@ -1,0 +1,104 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Files are whole or absent; lines come one by one, bad ones with a reason."""
+
+import gzip
+import io
+import os
+
+import pytest
+
+from configure.errors import UserError, first_lines, listed
+from electra_tf import files
+from electra_tf.files import Line, LineReader
+
+
+def test_a_file_and_its_directory_appear_at_once(tmp_path):
+    path = tmp_path / "new" / "a.json"
+    with files.atomic_file(str(path)) as file:
+        file.write(b"half")
+        assert not path.exists()
+    assert path.read_bytes() == b"half"
+    files.write_atomically(str(path), "whole ä")
+    assert path.read_text(encoding="utf-8") == "whole ä"
+    assert os.listdir(path.parent) == ["a.json"]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_after_an_error_the_earlier_file_is_there(tmp_path, keep):
+    path = tmp_path / "a"
+    path.write_text("before")
+    with pytest.raises(KeyError), files.atomic_file(str(path), keep=keep):
+        raise KeyError
+    assert path.read_text() == "before"
+    assert (tmp_path / "a.tmp").exists() == keep
+
+
+def test_a_file_that_cannot_be_written_is_named_with_a_remedy(tmp_path):
+    (tmp_path / "file").touch()
+    path = str(tmp_path / "file" / "a")
+    with pytest.raises(UserError, match="file/a: cannot be written.*Make room"):
+        files.write_atomically(path, "", hint="Make room.")
+    with pytest.raises(UserError, match="is a directory"):
+        files.write_atomically(str(tmp_path), "")
+
+
+def test_errors_of_other_files_are_not_taken_for_the_written_one(tmp_path):
+    with (
+        pytest.raises(FileNotFoundError),
+        files.atomic_file(str(tmp_path / "a")),
+    ):
+        open(tmp_path / "none")
+
+
+@pytest.fixture
+def lines(tmp_path):
+    def read(content, name="a.txt", **options):
+        (tmp_path / name).write_bytes(content)
+        reader = LineReader(str(tmp_path / name), **options)
+        return list(reader), reader
+
+    return read
+
+
+def test_only_newlines_end_lines_and_a_byte_order_mark_is_no_text(lines):
+    found, reader = lines("\ufeffa\u2028b\r\n\nc".encode())
+    assert [line.text for line in found] == ["a\u2028b", "", "c"]
+    assert [line.number for line in found] == [1, 2, 3]
+    assert reader.done == reader.size() == 12
+
+
+def test_bytes_that_are_not_utf8_are_a_problem_or_left_out(lines):
+    found, reader = lines(b"a\nb\xff\n")
+    assert found[1] == Line(2, None, "b'b\\xff'", "text in UTF-8")
+    with pytest.raises(UserError, match=r"a\.txt:2: found .* expected text in"):
+        list(reader.texts())
+    found, reader = lines(b"a\nb\xff\n", leave_out=True)
+    assert [line.text for line in found] == ["a", "b"]
+    assert reader.spoiled == 1
+
+
+def test_a_line_without_end_is_not_read_whole(lines, monkeypatch):
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 4)
+    found, reader = lines(b"abcdefghij\nabc\nabcd")
+    assert [line.text for line in found] == [None, "abc", None]
+    assert "more than 4 bytes" in found[0].found
+    assert reader.done == 19
+
+
+def test_packed_files_and_standard_input_are_read(lines, monkeypatch):
+    packed = gzip.compress(b"a\nb\n")
+    assert [line.text for line in lines(packed, "a.gz")[0]] == ["a", "b"]
+    with pytest.raises(UserError, match="cannot be unpacked"):
+        lines(packed[:-9], "a.gz")
+    stream = io.TextIOWrapper(io.BytesIO(b"x\n"))
+    monkeypatch.setattr("sys.stdin", stream)
+    assert list(LineReader("-").texts()) == ["x"]
+    assert LineReader("-").size() is None
+
+
+def test_long_lists_are_cut_and_counted():
+    assert listed("abc") == "a, b, c"
+    assert listed("abcdefg", 2) == "a, b and 5 more"
+    assert first_lines("abc", 2) == ["  a", "  b", "  ... and 1 more"]
+    assert first_lines("ab", 2, "") == ["a", "b"]
