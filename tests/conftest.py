@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures every room's tests share."""
 
+import collections
 import json
 import os
 import pathlib
@@ -74,6 +75,30 @@ else:
         "ci", deadline=None, max_examples=100, derandomize=True
     )
     hypothesis.settings.load_profile("ci" if "CI" in os.environ else "default")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Skips, so that the summary names them, what has to be asked for."""
+    skip = pytest.mark.skip("heavy: `pytest -m heavy` runs it")
+    if "heavy" in config.option.markexpr:
+        return
+    for item in items:
+        if item.get_closest_marker("heavy"):
+            item.add_marker(skip)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Says what was skipped and why, and how often in which directory."""
+    reasons = collections.defaultdict(collections.Counter)
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        path = report.nodeid.partition("::")[0]
+        reasons[reason][path.rpartition("/")[0]] += 1
+    if reasons:
+        terminalreporter.section("skipped, and why")
+    for reason, places in reasons.items():
+        where = ", ".join(f"{n} in {path}" for path, n in places.items())
+        terminalreporter.write_line(f"{where}: {reason}")
 
 
 def _reference() -> pathlib.Path:
