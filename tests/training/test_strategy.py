@@ -36,6 +36,12 @@ def test_require_gpu_says_so_when_there_is_none():
         strategy.from_config(settings(require_gpu=True))
 
 
+def test_workers_that_cannot_be_found_are_said(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"worker": ["a:1", "b:1"]}')
+    with pytest.raises(UserError, match="Set TF_CONFIG on every worker"):
+        strategy.from_config(settings(distribution_strategy="multi_worker"))
+
+
 def test_the_chief_is_the_first_worker_unless_one_is_called_so():
     def is_chief(kind, index, **jobs):
         made = unittest.mock.Mock(
