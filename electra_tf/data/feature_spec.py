@@ -19,8 +19,7 @@ class FeatureSpec:
         (another task's example, a padding row); zeros when None.
       is_int_feature: int64 on disk and int32 in a batch; else float32.
       per_token: whether the first axis is that of tokens, so that columns
-        which are padding in a whole batch may be left out; None: judged by
-        its size.
+        which are padding in a whole batch are left out.
 
     Source: google-research/electra, finetune/feature_spec.py.
     """
@@ -31,7 +30,7 @@ class FeatureSpec:
         shape: Sequence[int],
         default_value_fn: Callable[[list[int]], np.ndarray] | None = None,
         is_int_feature: bool = True,
-        per_token: bool | None = None,
+        per_token: bool = False,
     ) -> None:
         self.name = name
         self.shape = list(shape)
@@ -63,9 +62,9 @@ def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
       get_shared_feature_specs.
     """
     return [
-        FeatureSpec("input_ids", [max_seq_length]),
-        FeatureSpec("input_mask", [max_seq_length]),
-        FeatureSpec("segment_ids", [max_seq_length]),
+        FeatureSpec("input_ids", [max_seq_length], per_token=True),
+        FeatureSpec("input_mask", [max_seq_length], per_token=True),
+        FeatureSpec("segment_ids", [max_seq_length], per_token=True),
         FeatureSpec("task_id", []),
     ]
 

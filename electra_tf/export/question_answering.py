@@ -106,7 +106,7 @@ class QuestionAnsweringModule(TaskModule):
         """From inputs [B, L] to the head's outputs; see the module."""
         length = tf.shape(inputs.input_ids)[1]
         # A beam needs as many positions as it keeps.
-        missing = tf.maximum(self._shortest() - length, 0)
+        missing = tf.maximum(self.task.min_length - length, 0)
         padded = [tf.pad(part, [[0, 0], [0, missing]]) for part in inputs]
         found = self.head_outputs(Inputs(*padded))
         logits = {
@@ -134,7 +134,7 @@ class QuestionAnsweringModule(TaskModule):
             config.doc_stride,
             tokenizer.cls_id,
             tokenizer.sep_id,
-            self._shortest(),
+            self.task.min_length,
         )
         outputs = compute_in_batches(
             lambda inputs, _: self.compute(inputs),
@@ -171,10 +171,6 @@ class QuestionAnsweringModule(TaskModule):
             "serve_text": serve_text,
             **self.describe_signature(),
         }
-
-    def _shortest(self) -> int:
-        config = self.loaded.config
-        return config.beam_size if config.joint_prediction else 1
 
     def _names(self) -> tuple[str, ...]:
         joint = self.loaded.config.joint_prediction

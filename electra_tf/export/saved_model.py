@@ -22,13 +22,13 @@ from electra_tf.export.text_heads import (
     RegressionModule,
     TextModule,
 )
-from electra_tf.finetuning.classification.head import (
+from electra_tf.finetuning.heads import (
     ClassificationHead,
     MultiLabelHead,
+    QuestionAnsweringHead,
     RegressionHead,
+    TaggingHead,
 )
-from electra_tf.finetuning.question_answering.head import QuestionAnsweringHead
-from electra_tf.finetuning.tagging.head import TaggingHead
 from electra_tf.modeling.layers import inference
 from electra_tf.prediction.loading import FinetunedModel
 

@@ -25,8 +25,8 @@ from typing import Any, ClassVar, NamedTuple
 import tensorflow as tf
 
 from configure.finetuning import FinetuningConfig
-from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.finetuning.task import Head, Task
+from electra_tf.finetuning.heads import Head
+from electra_tf.finetuning.task import Task
 from electra_tf.modeling.encoder import EncoderOutput
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_tokenization import GraphTokenizer
@@ -443,27 +443,9 @@ class TaskModule(ServingModule):
     def head_outputs(
         self, inputs: Inputs, **features: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Runs encoder and head as evaluation does.
-
-        Args:
-          inputs: int32 [B, L] each.
-        """
-        batch, length = tf.unstack(tf.shape(inputs.input_ids))
-        given: dict[str, tf.Tensor] = {**inputs._asdict()}
-        for spec in self.task.get_feature_specs():
-            shape = [batch, *spec.shape]
-            if self._is_per_token(spec):
-                shape[1] = length
-            dtype = tf.int32 if spec.is_int_feature else tf.float32
-            given[spec.name] = tf.zeros(shape, dtype)
-        given |= features
-        encoded = self.encode(inputs)
-        return self.head.compute(encoded, given, False, None, None)[1]
-
-    def _is_per_token(self, spec: FeatureSpec) -> bool:
-        if spec.per_token is not None:
-            return spec.per_token
-        return spec.shape[:1] == [self.loaded.config.max_seq_length]
+        """Runs encoder and head as evaluation does; inputs int32 [B, L]."""
+        given = {**inputs._asdict(), **features}
+        return self.head.logits(self.encode(inputs), given)
 
 
 def public_hparams(config: FinetuningConfig) -> dict[str, Any]:

@@ -338,12 +338,7 @@ class TaggingModule(TaskModule):
 
     def _logits(self, inputs: Inputs, positions: tf.Tensor) -> tf.Tensor:
         """The head's logits [B, P, C] at positions [B, P]."""
-        name, nothing = self.task.name, tf.zeros_like(positions)
-        features = {
-            f"{name}_labeled_positions": positions,
-            f"{name}_labels": nothing,
-            f"{name}_labels_mask": tf.cast(nothing, tf.float32),
-        }
+        features = {f"{self.task.name}_labeled_positions": positions}
         return self.head_outputs(inputs, **features)["logits"]
 
     def _answer(self, logits: tf.Tensor) -> Outputs:

@@ -117,7 +117,7 @@ class TextModule(TaskModule):
     def _head_output(self, inputs: Inputs) -> tf.Tensor:
         """From inputs [B, L] to float32 [B, units]."""
         encoded = self.encode(inputs)
-        return self.head.sentence_output(encoded, inputs._asdict(), False, None)
+        return self.head.sentence_output(encoded, inputs._asdict())
 
     def compute_text(
         self, text: tf.Tensor, text_pair: tf.Tensor | None = None

@@ -55,7 +55,6 @@ class FinetuningModel(tf_keras.Model):
         features: Mapping[str, tf.Tensor],
         training: bool,
         seed: tf.Tensor | None = None,
-        percent_done: tf.Tensor | None = None,
     ) -> dict[str, Any]:
         """Runs encoder and heads on a batch.
 
@@ -67,7 +66,6 @@ class FinetuningModel(tf_keras.Model):
             int32 [B] `task_id`, and the tasks' own.
           seed: int32 [2], such as the run's seed and the step; every draw of
             the call is a function of it. None means (config.seed, 0).
-          percent_done: float32 scalar in [0, 1]: how far training is.
 
         Returns:
           `loss`, the sum over examples of their task's loss (a scalar);
@@ -75,8 +73,6 @@ class FinetuningModel(tf_keras.Model):
         """
         if seed is None:
             seed = tf.constant([self.config.seed, 0], tf.int32)
-        if percent_done is None:
-            percent_done = tf.constant(0.0)
         dropout = SeedStream(seed).child("dropout") if training else None
         encoded = self.encoder(
             features["input_ids"],
@@ -87,10 +83,8 @@ class FinetuningModel(tf_keras.Model):
         outputs: dict[str, Any] = {"task_id": features["task_id"]}
         losses = []
         for name, head in zip(self.task_names, self.heads, strict=True):
-            task_losses, outputs[name] = head.compute(
-                encoded, features, training, dropout, percent_done
-            )
-            losses.append(task_losses)
+            outputs[name] = head.compute(encoded, features, training, dropout)
+            losses.append(outputs[name]["loss"])
         chosen = tf.one_hot(features["task_id"], len(self.heads))
         outputs["loss"] = tf.reduce_sum(tf.stack(losses, -1) * chosen)
         return outputs

@@ -165,22 +165,17 @@ class Batches:
         """
         needed = tf.constant(self.shortest, tf.int32)
         for spec in self.specs:
-            if self._is_per_token(spec) and spec.name.endswith("_mask"):
+            if spec.per_token and spec.name.endswith("_mask"):
                 used = tf.reduce_any(features[spec.name] != 0, 0)  # [L]
                 places = tf.where(used, tf.range(1, tf.size(used) + 1), 0)
                 needed = tf.maximum(needed, tf.reduce_max(places))
         length = tf.minimum(_round_up(needed), self.max_seq_length)
         return {
             spec.name: features[spec.name][:, :length]
-            if self._is_per_token(spec)
+            if spec.per_token
             else features[spec.name]
             for spec in self.specs
         }
-
-    def _is_per_token(self, spec: FeatureSpec) -> bool:
-        if spec.per_token is not None:
-            return spec.per_token
-        return spec.shape[:1] == [self.max_seq_length]
 
     def _gathered(self, size: int, seed: int) -> tf.data.Dataset:
         """Batches of records picked by number from memory."""
@@ -355,7 +350,7 @@ class Preprocessor:
             if training
             else config.group_eval_by_length and config.length_buckets,
             trim=config.length_buckets,
-            shortest=self._shortest(),
+            shortest=max(task.min_length for task in self._tasks),
             seed=config.seed,
         )
         return batches, steps
@@ -465,17 +460,6 @@ class Preprocessor:
             report.absorb(rows, reports[task.name]["losses"])
             for line in report.summary(task.name):
                 print(line)
-
-    def _shortest(self) -> int:
-        """Returns the least length of a batch: beams need places."""
-        config = self._config
-        finds_answers = any(
-            spec.name.endswith("_start_positions")
-            for spec in self.feature_specs
-        )
-        if finds_answers and config.joint_prediction:
-            return config.beam_size
-        return 1
 
 
 def _difference(

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The contracts of fine-tuning: example, task, head.
+"""The contracts of fine-tuning: example and task.
 
 A task of one's own takes ten lines: subclass a base of the rooms below
 (`ClassificationTask`, `TaggingTask` ...), say where its examples come from,
@@ -13,20 +13,16 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from electra_tf.finetuning.rows import RowReport
 
 if TYPE_CHECKING:
-    import tensorflow as tf
-
     from configure.finetuning import FinetuningConfig
     from electra_tf.data.feature_spec import FeatureSpec
+    from electra_tf.finetuning.heads import Head
     from electra_tf.metrics.scorer import Scorer
-    from electra_tf.modeling.encoder import EncoderOutput
     from electra_tf.modeling.encoder_config import EncoderConfig
-    from electra_tf.modeling.seeds import SeedStream
     from electra_tf.text.tokenization import FullTokenizer
 
 
@@ -41,28 +37,6 @@ class Example:
 
     eid: int
     task_name: str
-
-
-class Head(Protocol):
-    """What a task puts on the encoder; a layer with TF1-named variables."""
-
-    def compute(
-        self,
-        encoded: EncoderOutput,
-        features: Mapping[str, tf.Tensor],
-        training: bool,
-        dropout: SeedStream | None,
-        percent_done: tf.Tensor | None,
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        """Computes losses and outputs of a batch.
-
-        Args:
-          dropout: source of the head's dropout, or None for none.
-          percent_done: float32 scalar in [0, 1]: how far training is.
-
-        Returns:
-          float32 [B] losses, and named outputs whose first axis is B.
-        """
 
 
 class Task(abc.ABC):
@@ -103,6 +77,11 @@ class Task(abc.ABC):
     def get_test_splits(self) -> list[str]:
         """Returns the splits without labels that predictions are made for."""
         return ["test"]
+
+    @property
+    def min_length(self) -> int:
+        """The fewest places that a row of a batch must have."""
+        return 1
 
     def get_dev_splits(self) -> list[str]:
         """Returns the labelled splits to evaluate on, the main one first."""

@@ -380,10 +380,7 @@ class Trial:
     def _compute(
         self, features: dict[str, tf.Tensor], seed: tf.Tensor, training: bool
     ) -> dict[str, Any]:
-        done = tf.cast(self._step.read_value(), tf.float32)
-        outputs = self.model.compute(
-            features, training, seed, done / float(self._num_steps)
-        )
+        outputs = self.model.compute(features, training, seed)
         return scoring.with_total_loss(outputs)
 
     def _evaluated(self, step: int, result: dict[str, float]) -> None:

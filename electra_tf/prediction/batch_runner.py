@@ -13,7 +13,6 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.finetuning.model import FinetuningModel
-from electra_tf.finetuning.task import Task
 from electra_tf.modeling.layers import inference
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
@@ -63,35 +62,18 @@ class PackedFunction:
 def head_function(
     model: FinetuningModel,
     index: int,
-    task: Task,
     fed: Sequence[str],
     outputs: Sequence[str],
 ) -> PackedFunction:
     """Returns the graph from features to chosen outputs of one task's head.
 
     Args:
-      fed: the task's own features that matter, int32 [B, L]; all others are
-        for losses and are given as zeros.
+      fed: the task's own features that logits are made of, int32 [B, L].
     """
-    specs = [s for s in task.get_feature_specs() if s.name not in fed]
-    whole = task.config.max_seq_length
 
     def compute(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        batch, length = tf.unstack(tf.shape(features["input_ids"]))
         encoded = model.encoder(*(features[name] for name in INPUTS))
-        features = dict(features)
-        for spec in specs:
-            shape = list(spec.shape)
-            # As `Batches` tells which features follow the batch's length.
-            follows = spec.per_token
-            if follows is None:
-                follows = shape[:1] == [whole]
-            shape[:1] = [length] if follows else shape[:1]
-            dtype = tf.int32 if spec.is_int_feature else tf.float32
-            features[spec.name] = tf.zeros([batch, *shape], dtype)
-        _, found = model.heads[index].compute(
-            encoded, features, False, None, None
-        )
+        found = model.heads[index].logits(encoded, features)
         return {name: found[name] for name in outputs}
 
     return PackedFunction([*INPUTS, *fed], compute)

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.finetuning.classification.head import mean_over_tokens
+from electra_tf.finetuning.heads import mean_over_tokens
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.prediction.batch_runner import (
     INPUTS,

@@ -60,7 +60,6 @@ class Predictor:
         self._function = head_function(
             loaded.model,
             index,
-            self.task,
             self.answerer.fed,
             self.answerer.outputs,
         )
@@ -150,7 +149,7 @@ class Predictor:
         length = sum(row["input_mask"])
         mask = row.get(f"{self.task.name}_labels_mask")
         words = 0 if mask is None else int(np.sum(mask))
-        return max(length, words, self.answerer.shortest)
+        return max(length, words, self.task.min_length)
 
 
 def _answerer(task: Task, n_best: int) -> Answerer:

@@ -43,7 +43,6 @@ class QuestionAnswerer:
         self.outputs = ("answerable_logit", *spans)
         # Questions about one text share its wordpieces.
         self._passage = functools.lru_cache(_PASSAGES_KEPT)(Passage)
-        self.shortest = task.config.beam_size if joint else 1
 
     def column_names(self) -> dict[str, tuple[str, ...]]:
         """See `Answerer.column_names`."""

@@ -46,14 +46,12 @@ class Answerer(Protocol):
 
     Attributes:
       fed: names of the task's own features that its head reads besides the
-        shared ones, all int32 [L]; the others matter for losses only.
+        shared ones, all int32 [L].
       outputs: names of the head's outputs that answers are made of.
-      shortest: least length of a batch.
     """
 
     fed: tuple[str, ...]
     outputs: tuple[str, ...]
-    shortest: int
 
     def column_names(self) -> dict[str, tuple[str, ...]]:
         """Returns the values of a question, and what files call them."""

@@ -39,7 +39,6 @@ class TagAnswerer:
     """
 
     outputs = ("logits",)
-    shortest = 1
 
     def __init__(self, task: TaggingTask) -> None:
         self._task = task

@@ -30,7 +30,6 @@ class TextAnswerer(abc.ABC):
 
     fed: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ("logits",)
-    shortest = 1
 
     def __init__(self, task: TextTask) -> None:
         self._task = task

@@ -15,15 +15,13 @@ from electra_tf.analysis.matrix_products import (
     dense_head,
     question_answering_head,
 )
-from electra_tf.finetuning.classification.head import (
+from electra_tf.finetuning.heads import (
+    QA_HIDDEN_SIZE,
     ClassificationHead,
-    RegressionHead,
-)
-from electra_tf.finetuning.question_answering.head import (
-    HIDDEN_SIZE,
     QuestionAnsweringHead,
+    RegressionHead,
+    TaggingHead,
 )
-from electra_tf.finetuning.tagging.head import TaggingHead
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -134,7 +132,7 @@ def answers(**switches):
         QuestionAnsweringHead(
             "t", 32, max_seq_length=16, beam_size=6, **switches
         ),
-        question_answering_head(4, 16, 32, HIDDEN_SIZE, **counted),
+        question_answering_head(4, 16, 32, QA_HIDDEN_SIZE, **counted),
     )
 
 
@@ -173,9 +171,8 @@ def finetuning_graph(head, training=True):
                 features["input_mask"],
                 features["segment_ids"],
             )
-            losses, outputs = head.compute(
-                encoded, features, training, None, None
-            )
+            outputs = head.logits(encoded, features, training)
+            losses = head.loss(outputs, features, training)
         if not training:
             return losses, outputs
         return tape.gradient(losses, tape.watched_variables())
@@ -194,7 +191,7 @@ def test_matrix_products_of_finetuning_are_those_in_the_graph(name):
 def test_evaluation_scores_ends_for_every_start_of_the_beam():
     head = QuestionAnsweringHead("t", 32, max_seq_length=16, beam_size=6)
     sizes, graph = finetuning_graph(head, training=False)
-    counted_head = question_answering_head(4, 16, 32, HIDDEN_SIZE, starts=6)
+    counted_head = question_answering_head(4, 16, 32, QA_HIDDEN_SIZE, starts=6)
     counted = finetuning_step_flops(
         sizes, 8, [counted_head], 4, 16, training=False
     )

@@ -12,8 +12,7 @@ import sys
 import tensorflow as tf
 
 from configure.finetuning import FinetuningConfig
-from electra_tf.finetuning import runner
-from electra_tf.finetuning.classification import head
+from electra_tf.finetuning import heads, runner
 from electra_tf.training.summaries import Console
 
 
@@ -22,7 +21,7 @@ def main():
     tf.config.set_logical_device_configuration(
         cpu, [tf.config.LogicalDeviceConfiguration()] * 2
     )
-    head.DROPOUT_RATE = 0.0  # Each device draws its own.
+    heads.DROPOUT_RATE = 0.0  # Each device draws its own.
     results = []
     for strategy, parts in (
         ("one_device", 1),

@@ -30,8 +30,10 @@ def batches(tmp_path_factory, lengths):
     specs = [
         *shared_feature_specs(LENGTH),
         FeatureSpec("x_eid", []),
-        FeatureSpec("x_many", [LENGTH], per_token=False),
-        FeatureSpec("x_labels_mask", [LENGTH], is_int_feature=False),
+        FeatureSpec("x_many", [LENGTH]),
+        FeatureSpec(
+            "x_labels_mask", [LENGTH], is_int_feature=False, per_token=True
+        ),
     ]
     with tf.io.TFRecordWriter(path) as writer:
         for number, length in enumerate(lengths):
@@ -90,7 +92,9 @@ def test_labels_that_reach_further_than_tokens_are_kept(tmp_path):
     path = str(tmp_path / "y.tfrecord")
     specs = [
         *shared_feature_specs(LENGTH),
-        FeatureSpec("y_labels_mask", [LENGTH], is_int_feature=False),
+        FeatureSpec(
+            "y_labels_mask", [LENGTH], is_int_feature=False, per_token=True
+        ),
     ]
     values = {
         "input_mask": [1] * 3 + [0] * (LENGTH - 3),

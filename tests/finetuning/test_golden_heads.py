@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
-from electra_tf.finetuning.classification import head as classification_head
+from electra_tf.finetuning import heads
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.optimization.adam_weight_decay import variable_name
@@ -24,7 +24,7 @@ HEADS = ("cola", "mnli", "sts", "chunk")
 @pytest.fixture
 def model_of(tmp_path, tiny_vocab, monkeypatch):
     """A factory: recorded hparams to a model."""
-    monkeypatch.setattr(classification_head, "DROPOUT_RATE", 0.0)
+    monkeypatch.setattr(heads, "DROPOUT_RATE", 0.0)
 
     def make(info):
         config = FinetuningConfig.create(
@@ -133,12 +133,10 @@ def test_head_variables_are_named_and_shaped_as_the_original_s(
     recorded = json.loads(path.read_text())[f"finetune/{name}"]
     size, task = name.split("_")
     hidden = {"small": 256, "base": 768, "large": 1024}[size]
-    from electra_tf.finetuning.tagging.head import TaggingHead
-
     head = {
-        "cola": lambda: classification_head.ClassificationHead(task, hidden, 2),
-        "sts": lambda: classification_head.RegressionHead(task, hidden),
-        "chunk": lambda: TaggingHead(task, hidden, 8),
+        "cola": lambda: heads.ClassificationHead(task, hidden, 2),
+        "sts": lambda: heads.RegressionHead(task, hidden),
+        "chunk": lambda: heads.TaggingHead(task, hidden, 8),
     }[task]()
     ours = [[variable_name(v), v.shape.as_list()] for v in head.variables]
     theirs = [
@@ -151,12 +149,12 @@ def test_head_variables_are_named_and_shaped_as_the_original_s(
 def test_mean_pooling_ignores_padding():
     sequence = tf.constant([[[1.0], [3.0], [100.0]], [[5.0], [7.0], [9.0]]])
     mask = tf.constant([[1, 1, 0], [0, 0, 0]])
-    pooled = classification_head.mean_over_tokens(sequence, mask)
+    pooled = heads.mean_over_tokens(sequence, mask)
     np.testing.assert_array_equal(pooled, [[2.0], [0.0]])
 
 
 def test_several_labels_have_independent_losses():
-    head = classification_head.MultiLabelHead("tags", 2, 3)
+    head = heads.MultiLabelHead("tags", 2, 3)
     head.dense.bias.assign([10.0, -10.0, 10.0])
     head.dense.kernel.assign(tf.zeros([2, 3]))
 
@@ -167,6 +165,7 @@ def test_several_labels_have_independent_losses():
         "tags_label_ids": tf.constant([[1, 0, 0]]),
         "tags_eid": tf.constant([7]),
     }
-    losses, outputs = head.compute(Encoded, features, False, None, None)
+    outputs = head.logits(Encoded, features)
+    losses = head.loss(outputs, features)
     np.testing.assert_array_equal(outputs["predictions"], [[1, 0, 1]])
     np.testing.assert_allclose(losses, [10.0], atol=1e-3)

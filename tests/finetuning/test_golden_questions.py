@@ -231,9 +231,8 @@ def test_the_head_alone_equals_the_recording(name, head_model):
     for mode in ("train", "eval"):
         layers = tf.unstack(tf.constant(arrays[f"{mode}/all_encoder_layers"]))
         encoded = EncoderOutput(layers[0], tuple(layers), ())
-        _, outputs = model.heads[0].compute(
-            encoded, features, mode == "train", None, None
-        )
+        training = mode == "train"
+        outputs = model.heads[0].compute(encoded, features, training)
         check_outputs(outputs, arrays, mode)
 
 
@@ -263,9 +262,7 @@ def test_trimmed_batches_change_neither_loss_nor_answers(name, head_model):
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_variables_are_named_and_shaped_as_the_originals(name, golden_dir):
-    from electra_tf.finetuning.question_answering.head import (
-        QuestionAnsweringHead,
-    )
+    from electra_tf.finetuning.heads import QuestionAnsweringHead
 
     path = golden_dir / "variables_all_configs.json"
     recorded = json.loads(path.read_text())[f"finetune/{name}"]

@@ -28,11 +28,12 @@ from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data import tfds_tables
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.finetuning import rows
+from electra_tf.finetuning import heads, rows
 from electra_tf.finetuning.classification import rows as row_reading
 from electra_tf.finetuning.classification.rows import TextRow
+from electra_tf.finetuning.heads import Head
 from electra_tf.finetuning.schema import TaskSpec
-from electra_tf.finetuning.task import Example, Head, Task
+from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics.scorer import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.tokenization import FullTokenizer
@@ -355,9 +356,7 @@ class ClassificationTask(TextTask):
 
     def build_head(self, encoder_config: EncoderConfig, seed: int) -> Head:
         """Returns a dense layer to the classes; see `Task.build_head`."""
-        from electra_tf.finetuning.classification import head
-
-        return head.ClassificationHead(
+        return heads.ClassificationHead(
             self.name,
             encoder_config.hidden_size,
             len(self.labels),
@@ -416,16 +415,12 @@ class MultiLabelTask(ClassificationTask):
         """Returns `<task>_eid` and `<task>_label_ids` [number of labels]."""
         return [
             FeatureSpec(f"{self.name}_eid", []),
-            FeatureSpec(
-                f"{self.name}_label_ids", [len(self.labels)], per_token=False
-            ),
+            FeatureSpec(f"{self.name}_label_ids", [len(self.labels)]),
         ]
 
     def build_head(self, encoder_config: EncoderConfig, seed: int) -> Head:
         """Returns one yes or no per label; see `Task.build_head`."""
-        from electra_tf.finetuning.classification import head
-
-        return head.MultiLabelHead(
+        return heads.MultiLabelHead(
             self.name,
             encoder_config.hidden_size,
             len(self.labels),
@@ -539,9 +534,7 @@ class RegressionTask(TextTask):
 
     def build_head(self, encoder_config: EncoderConfig, seed: int) -> Head:
         """Returns a dense layer to one number; see `Task.build_head`."""
-        from electra_tf.finetuning.classification import head
-
-        return head.RegressionHead(
+        return heads.RegressionHead(
             self.name,
             encoder_config.hidden_size,
             pooling=self.config.pooling,

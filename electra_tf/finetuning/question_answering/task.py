@@ -9,6 +9,7 @@ from typing import Any
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.data.feature_spec import FeatureSpec
+from electra_tf.finetuning.heads import QuestionAnsweringHead
 from electra_tf.finetuning.question_answering.examples import (
     QAExample,
     RawQuestion,
@@ -22,7 +23,6 @@ from electra_tf.finetuning.question_answering.featurization import (
     check_lengths,
     window_eid,
 )
-from electra_tf.finetuning.question_answering.head import QuestionAnsweringHead
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.question_answering import SpanScorer
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -68,6 +68,12 @@ class QATask(Task):
     def main_metric(self) -> str:
         """The figure that counts when runs are compared."""
         return "f1"
+
+    @property
+    def min_length(self) -> int:
+        """The fewest places of a row: a beam needs as many as it keeps."""
+        joint = self.config.joint_prediction
+        return self.config.beam_size if joint else 1
 
     def get_examples(self, split: str) -> list[QAExample]:
         """Reads a split; see `Task.get_examples`.

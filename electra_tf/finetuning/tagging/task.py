@@ -10,10 +10,11 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.finetuning import rows
+from electra_tf.finetuning import heads, rows
+from electra_tf.finetuning.heads import Head
 from electra_tf.finetuning.schema import TaskSpec
 from electra_tf.finetuning.tagging.sentences import Sentence, read_sentences
-from electra_tf.finetuning.task import Example, Head, Task
+from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics.scorer import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text import spans
@@ -173,21 +174,25 @@ class TaggingTask(Task):
     def get_feature_specs(self) -> list[FeatureSpec]:
         """Returns `eid`, and the rest of shape [L]; see `featurize`."""
         length = [self.config.max_seq_length]
-        mask = FeatureSpec(
-            f"{self.name}_labels_mask", length, is_int_feature=False
-        )
+
+        def per_token(name: str, is_int: bool = True) -> FeatureSpec:
+            return FeatureSpec(
+                f"{self.name}_{name}",
+                length,
+                is_int_feature=is_int,
+                per_token=True,
+            )
+
         return [
             FeatureSpec(f"{self.name}_eid", []),
-            FeatureSpec(f"{self.name}_labels", length),
-            mask,
-            FeatureSpec(f"{self.name}_labeled_positions", length),
+            per_token("labels"),
+            per_token("labels_mask", is_int=False),
+            per_token("labeled_positions"),
         ]
 
     def build_head(self, encoder_config: EncoderConfig, seed: int) -> Head:
         """Returns a dense layer to the labels; see `Task.build_head`."""
-        from electra_tf.finetuning.tagging import head
-
-        return head.TaggingHead(
+        return heads.TaggingHead(
             self.name,
             encoder_config.hidden_size,
             len(self.label_mapping),
