@@ -8,36 +8,25 @@ Asks the generator of an ELECTRA, a masked LM, or a two-tower cloze model.
 import argparse
 import dataclasses
 import json
-import sys
 from collections.abc import Sequence
-from typing import TextIO
 
 from configure import flags
-from electra_tf.commands.inspection_flags import (
-    add_input_flags,
-    add_model_flags,
-    lines_of,
-    load_model,
-    written,
-)
-
-_PROG = "python -m electra_tf fill_mask"
+from electra_tf.commands import model_flags
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FrontDoorParser(
-        prog=_PROG,
-        usage=f"{_PROG}\n"
-        "       --model DIR (--text SENTENCE ... | --input FILE)\n"
-        "       [--top_k INT] [--format table|json] [--output FILE]",
+        prog="python -m electra_tf fill_mask",
+        usage="%(prog)s --model DIR (FILE ... | --text SENTENCE ...)\n"
+        "       [--top_k INT] [--output_format table|json] [--output FILE]",
         description="Says which tokens fit where a text has [MASK], and with"
         " which probability. Each [MASK] is one wordpiece; several in a text"
         " are answered each by itself.",
     )
-    add_model_flags(parser)
-    add_input_flags(parser)
-    group = parser.add_argument_group("The answers")
+    model_flags.add_model_flags(parser)
+    model_flags.add_text_flags(parser)
+    group = parser.add_argument_group("the answers")
     flags.add_flag(
         group,
         "top_k",
@@ -48,19 +37,13 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     )
     flags.add_flag(
         group,
-        "format",
-        metavar="FORMAT",
+        "output_format",
+        metavar="NAME",
         choices=("table", "json"),
         default="table",
         help="table, or json: one object a line (default table)",
     )
-    flags.add_flag(
-        group,
-        "output",
-        metavar="FILE",
-        default="-",
-        help="where they go; a file is replaced (default: printed)",
-    )
+    model_flags.add_output_flag(group)
     flags.add_flag(
         group,
         "batch_size",
@@ -74,35 +57,22 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> int:
     """Fills the masks of every text."""
-    from electra_tf.inspection.fill_mask import MaskFiller
+    texts = model_flags.read_texts(args)
+    import rich.console
 
-    texts = lines_of(args)
-    filler = MaskFiller(load_model(args), args.top_k, args.batch_size)
-    for text in filler.pretrained.assumptions:
-        print(f"Not stated anywhere: {text}.", file=sys.stderr)
-    with written(args.output) as file:
-        for filled in filler(texts):
-            if args.format == "json":
+    from electra_tf.inspection.fill_mask import MaskFiller
+    from electra_tf.inspection.tables import filled_view
+
+    filler = MaskFiller(
+        model_flags.load_model(args), args.top_k, args.batch_size
+    )
+    with model_flags.opened(args.output) as file:
+        console = rich.console.Console(file=file)
+        for filled in filler(text for _, text in texts if text.strip()):
+            if args.output_format == "json":
                 record = dataclasses.asdict(filled) | {"best": filled.best()}
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
+                file.flush()
             else:
-                _write_table(file, filled)
-            file.flush()
+                console.print(filled_view(filled))
     return 0
-
-
-def _write_table(file: TextIO, filled) -> None:
-    from electra_tf.inspection.terminal import filled as padded
-    from electra_tf.inspection.terminal import printable
-
-    print(printable(filled.text), file=file)
-    for mask in filled.masks:
-        print(f"  [MASK] at token {mask.position}", file=file)
-        for candidate in mask.candidates:
-            bar = "#" * round(40 * candidate.probability)
-            print(
-                f"    {candidate.probability:8.4f}"
-                f"  {padded(printable(candidate.token), 16)}  {bar}".rstrip(),
-                file=file,
-            )
-    print(f"  likeliest: {printable(filled.best())}\n", file=file)

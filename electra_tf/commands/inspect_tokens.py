@@ -7,40 +7,31 @@ discriminator says: in colour here, and as an HTML page or JSON.
 """
 
 import argparse
+import io
 import json
-import shutil
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from configure import flags
 from configure.errors import UserError
-from electra_tf.commands.inspection_flags import (
-    add_input_flags,
-    add_model_flags,
-    lines_of,
-    load_model,
-    written,
-)
-
-_PROG = "python -m electra_tf inspect_tokens"
+from electra_tf.commands import model_flags
+from electra_tf.files import write_atomically
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FrontDoorParser(
-        prog=_PROG,
-        usage=f"{_PROG}\n"
-        "       --model DIR (--text SENTENCE ... | --input FILE)\n"
+        prog="python -m electra_tf inspect_tokens",
+        usage="%(prog)s --model DIR (FILE ... | --text SENTENCE ...)\n"
         "       [--mask_words WORDS | --mask_positions NUMBERS | --mask_none]\n"
         "       [--html FILE] [--json FILE]",
         description="Shows, for each sentence, what was masked, what the"
-        " generator proposed, what was sampled, and the discriminator's"
-        " judgement of every token. For ELECTRA, Electric and masked LMs;"
+        " generator proposed, what was sampled, and what the discriminator"
+        " predicts of every token. For ELECTRA, Electric and masked LMs;"
         " what does not apply to a model is said.",
     )
-    add_model_flags(parser)
-    add_input_flags(parser)
-    masks = parser.add_argument_group("What is masked (default: drawn)")
+    model_flags.add_model_flags(parser)
+    model_flags.add_text_flags(parser)
+    masks = parser.add_argument_group("what is masked (default: drawn)")
     flags.add_flag(
         masks,
         "mask_words",
@@ -55,7 +46,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         help="mask these tokens, separated by commas; the first is 1",
     )
     flags.boolean_argument(
-        masks, "mask_none", False, "mask nothing: judge the text as it is"
+        masks, "mask_none", False, "mask nothing: look at the text as it is"
     )
     flags.add_flag(
         masks,
@@ -72,7 +63,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         default=0,
         help="of positions and samples (default 0)",
     )
-    shown = parser.add_argument_group("What is shown")
+    shown = parser.add_argument_group("what is shown")
     flags.add_flag(
         shown,
         "top_k",
@@ -103,61 +94,57 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> int:
     """Looks at every sentence."""
-    from electra_tf.inspection.glass import Choice, Glass
-    from electra_tf.inspection.glass_page import page
-    from electra_tf.inspection.glass_terminal import draw
-    from electra_tf.inspection.terminal import Paint, wants_colour
-    from electra_tf.inspection.token_inspection import LookingGlass
+    choice = _choice(args)
+    texts = [text for _, text in model_flags.read_texts(args) if text.strip()]
+    import rich.console
 
-    choice = Choice(
-        words=tuple(_split(args.mask_words)),
-        positions=tuple(_positions(args.mask_positions)),
-        nothing=args.mask_none,
+    from electra_tf.inspection.tables import inspection_view
+    from electra_tf.inspection.token_inspection import TokenInspector
+
+    inspector = TokenInspector(
+        model_flags.load_model(args), args.top_k, args.seed, args.mask_prob
     )
+    forced = {"always": True, "never": False}.get(args.color)
+    console = rich.console.Console(
+        force_terminal=forced,
+        no_color=None if forced is None else not forced,
+    )
+    # Nothing of the page is printed; it is as wide as a window.
+    page = rich.console.Console(
+        record=True, file=io.StringIO(), width=100, no_color=False
+    )
+    with model_flags.opened(args.json) as records:
+        for number, text in enumerate(texts):
+            seen = inspector.inspect(text, choice, number)
+            if args.json != "-":
+                console.print(inspection_view(seen))
+            if args.html:
+                page.print(inspection_view(seen))
+            if records is not None:
+                record = json.dumps(seen.as_dict(), ensure_ascii=False)
+                records.write(record + "\n")
+                records.flush()
+    if args.html:
+        write_atomically(args.html, page.export_html())
+    return 0
+
+
+def _choice(args: argparse.Namespace):
+    from electra_tf.inspection.token_inspection import Choice
+
+    try:
+        positions = tuple(map(int, _split(args.mask_positions)))
+    except ValueError as error:
+        raise UserError(
+            f"--mask_positions={args.mask_positions}: expected whole numbers"
+            " separated by commas, such as 3,4."
+        ) from error
+    choice = Choice(tuple(_split(args.mask_words)), positions, args.mask_none)
     if choice.is_made and choice.nothing:
         raise UserError("--mask_none: and yet something is to be masked.")
-    texts = lines_of(args)
-    glass = LookingGlass(
-        load_model(args), args.top_k, args.seed, args.mask_prob
-    )
-    paint = Paint(wants_colour(args.color, sys.stdout))
-    width = shutil.get_terminal_size().columns
-
-    def looks() -> Iterator[Glass]:
-        for number, text in enumerate(texts):
-            seen = glass.look(text, choice, number)
-            record = json.dumps(seen.as_dict(), ensure_ascii=False)
-            if args.json == "-":
-                print(record, flush=True)
-            else:
-                print(draw(seen, paint, width), flush=True)
-            if records is not None:
-                records.write(record + "\n")
-            yield seen
-
-    with (
-        written(args.json if args.json != "-" else None) as records,
-        written(args.html) as document,
-    ):
-        if document is None:
-            for _ in looks():
-                pass
-        else:
-            for piece in page(looks()):
-                document.write(piece)
-    return 0
+    return choice
 
 
 def _split(words: str | None) -> list[str]:
     parts = [word.strip() for word in (words or "").split(",")]
     return [word for word in parts if word]
-
-
-def _positions(text: str | None) -> list[int]:
-    try:
-        return [int(part) for part in _split(text)]
-    except ValueError as error:
-        raise UserError(
-            f"--mask_positions={text}: expected whole numbers separated by"
-            " commas, such as 3,4."
-        ) from error

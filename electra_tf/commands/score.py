@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Scores texts with a pre-trained model, and re-ranks n-best lists.
+"""Scores texts with a pre-trained model.
 
 Electric takes one pass a text. Other models: the two-tower cloze model (one
 pass) or a masked LM (a pass a token).
@@ -11,73 +11,25 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from configure import flags
-from configure.errors import UserError
-from electra_tf.commands.inspection_flags import (
-    Reading,
-    add_model_flags,
-    check_readable,
-    load_model,
-    read_lines,
-    written,
-)
-
-# The command line of `score`.
-
-_PROG = "python -m electra_tf score"
+from electra_tf.commands import model_flags
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FrontDoorParser(
-        prog=_PROG,
-        usage=f"{_PROG}\n"
-        "       --model DIR --input FILE [--output FILE] [--method METHOD]\n"
-        "       [--rerank (--weight NUMBER | --references FILE) [--best]]",
+        prog="python -m electra_tf score",
+        usage="%(prog)s --model DIR (FILE ... | --text SENTENCE ...)\n"
+        "       [--method METHOD] [--output_format tsv|jsonl] [--output FILE]",
         description="Scores texts: the higher, the likelier. Scores are sums of"
-        " log-probabilities over a text's wordpieces, in nats. With --rerank,"
-        " sorts n-best lists by base score + weight * score.",
+        " log-probabilities over a text's wordpieces, in nats.",
     )
-    add_model_flags(parser)
-    _add_text_flags(parser)
-    _add_score_flags(parser)
-    _add_rerank_flags(parser)
-    return parser.parse_args(list(argv[1:]))
-
-
-def _add_text_flags(parser: flags.FrontDoorParser) -> None:
-    group = parser.add_argument_group("The texts")
-    flags.add_flag(
-        group,
-        "input",
-        metavar="FILE",
-        required=True,
-        help="texts of any number; - is standard input",
-    )
-    flags.add_flag(
-        group,
-        "format",
-        metavar="FORMAT",
-        choices=("auto", "lines", "tsv", "jsonl"),
-        default="auto",
-        help="lines (a text each), tsv (id, text, perhaps base score), jsonl"
-        ' ({"id", "text", "score"}), or auto: by the name\'s ending',
-    )
-    flags.add_flag(
-        group,
-        "output",
-        metavar="FILE",
-        default="-",
-        help="where the scores go: JSON for jsonl, else TSV; a file is"
-        " replaced (default: printed)",
-    )
-
-
-def _add_score_flags(parser: flags.FrontDoorParser) -> None:
-    group = parser.add_argument_group("The score")
+    model_flags.add_model_flags(parser)
+    model_flags.add_text_flags(parser)
+    group = parser.add_argument_group("the scores")
     flags.add_flag(
         group,
         "method",
@@ -95,11 +47,17 @@ def _add_score_flags(parser: flags.FrontDoorParser) -> None:
         "give the two-tower cloze score beside Electric's",
     )
     flags.boolean_argument(
-        group,
-        "token_scores",
-        False,
-        "write JSON with each token's score",
+        group, "token_scores", False, "write each token's score (jsonl only)"
     )
+    flags.add_flag(
+        group,
+        "output_format",
+        metavar="NAME",
+        choices=("tsv", "jsonl"),
+        default="tsv",
+        help="tsv: id, score (and the cloze score), text; or jsonl",
+    )
+    model_flags.add_output_flag(group)
     flags.add_flag(
         group,
         "batch_size",
@@ -108,238 +66,97 @@ def _add_score_flags(parser: flags.FrontDoorParser) -> None:
         default=32,
         help="inputs at a time (default 32)",
     )
-
-
-def _add_rerank_flags(parser: flags.FrontDoorParser) -> None:
-    group = parser.add_argument_group("n-best lists")
-    flags.boolean_argument(
-        group,
-        "rerank",
-        False,
-        "sort each list (the texts of one id) by base score + weight * score",
-    )
-    flags.add_flag(
-        group,
-        "weight",
-        metavar="NUMBER",
-        type=float,
-        help="of the model's score; 0 leaves the base scores alone",
-    )
-    flags.add_flag(
-        group,
-        "references",
-        metavar="FILE",
-        help="the right texts (tsv or jsonl with the lists' ids, or line n"
-        " for list n): reports word errors, and tunes the weight unless it is"
-        " given. All lists are held in memory then",
-    )
-    flags.boolean_argument(
-        group, "best", False, "write only the best text of each list"
-    )
-
-
-# How far scoring has come, on standard error.
-
-if TYPE_CHECKING:
-    from electra_tf.inspection.reranking import NBest
-
-# Seconds between two lines, on a terminal and in a log.
-_ON_TERMINAL, _IN_LOG = 0.5, 30.0
-
-
-class ScoreProgress:
-    """Counts texts and tokens as they go by.
-
-    Args:
-      clock: seconds, increasing.
-    """
-
-    def __init__(
-        self,
-        stream: TextIO,
-        method: str,
-        reading: Reading,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._stream, self._method, self._reading = stream, method, reading
-        self._clock = clock
-        self._begin = self._last = clock()
-        self._texts = self._tokens = self._unknown = self._divided = 0
-        self._total = 0.0
-
-    def watch(self, lists: "Iterable[NBest]") -> "Iterator[NBest]":
-        """Passes lists on, counting; says now and then how far it is."""
-        pause = _ON_TERMINAL if self._stream.isatty() else _IN_LOG
-        for scored in lists:
-            for one in scored:
-                result = one.text_score
-                self._texts += 1
-                self._tokens += len(result.tokens)
-                self._unknown += result.unknown
-                self._divided += result.windows > 1
-                self._total += result.score
-            yield scored
-            if self._clock() - self._last > pause:
-                self._last = self._clock()
-                self._say(self._line())
-
-    def close(self) -> None:
-        """Says what there was in all."""
-        line = self._line(at_end=True)
-        if self._tokens:
-            per_token = -self._total / self._tokens
-            line += f", {per_token:.3f} nats a token"
-            # Electric's are not normalized: their mean is no entropy.
-            if self._method != "electric" and per_token < 50:
-                line += f" (pseudo-perplexity {math.exp(per_token):.1f})"
-        self._say(line, end="\n")
-        if self._unknown:
-            self._stream.write(
-                f"{self._unknown:,} tokens are [UNK]: the vocabulary lacks"
-                " them, and their scores say little.\n"
-            )
-        if self._divided:
-            self._stream.write(
-                f"{self._divided:,} texts are longer than the model's position"
-                " table and were scored in overlapping windows.\n"
-            )
-        self._stream.flush()
-
-    def _line(self, at_end: bool = False) -> str:
-        seconds = max(self._clock() - self._begin, 1e-9)
-        share = self._reading.share
-        head = "" if share is None or at_end else f"{100 * share:.0f}% read: "
-        return (
-            f"{head}{self._texts:,} texts, {self._tokens:,} tokens scored by"
-            f" {self._method}, {self._texts / seconds:.1f} texts/s"
-        )
-
-    def _say(self, line: str, end: str = "") -> None:
-        terminal = self._stream.isatty()
-        lead = "\r\x1b[K" if terminal else ""
-        self._stream.write(f"{lead}{line}{end if terminal else chr(10)}")
-        self._stream.flush()
-
-
-if TYPE_CHECKING:
-    from electra_tf.inspection.reranking import NBest, Scored
+    args = parser.parse_args(list(argv[1:]))
+    if args.batch_size < 1:
+        parser.error(f"--batch_size={args.batch_size}: expected 1 or more")
+    if args.token_scores and args.output_format != "jsonl":
+        parser.error("--token_scores needs --output_format=jsonl")
+    return args
 
 
 def main(args: argparse.Namespace) -> int:
-    """Scores every text, re-ranks if asked to."""
-    # TensorFlow only from here on.
-    from electra_tf.inspection import nbest_files, reranking, scorers
+    """Scores every text."""
+    texts = model_flags.read_texts(args)
+    import tqdm
 
-    form = _settle(args)
-    references = None
-    if args.references:
-        check_readable(args.references)
-        references = nbest_files.read_references(
-            read_lines(args.references),
-            nbest_files.format_of(args.references),
-            args.references,
+    from electra_tf.inspection.text_scores import TextScorer
+
+    scorer = TextScorer(
+        model_flags.load_model(args),
+        args.method,
+        args.batch_size,
+        args.with_cloze,
+    )
+    ids: list[str] = []
+
+    def noted() -> Iterator[str]:
+        for name, text in texts:
+            ids.append(name)
+            yield text
+
+    totals = {"texts": 0, "tokens": 0, "score": 0.0, "unknown": 0, "divided": 0}
+    begin = time.monotonic()
+    with model_flags.opened(args.output) as file:
+        shown = None if sys.stderr.isatty() else True
+        scores = tqdm.tqdm(
+            scorer.score(noted()), unit=" texts", leave=False, disable=shown
         )
-    pretrained = load_model(args)
-    for text in pretrained.assumptions:
-        print(f"Not stated anywhere: {text}.", file=sys.stderr)
-    scorer = scorers.make_scorer(
-        pretrained, args.method, args.batch_size, args.with_cloze
-    )
-    reading = Reading(args.input)
-    progress = ScoreProgress(sys.stderr, scorer.method, reading)
-    hypotheses = nbest_files.read_hypotheses(
-        read_lines(args.input, reading), form, args.input
-    )
-    lists = progress.watch(reranking.score_lists(scorer, hypotheses))
-    with written(args.output) as file:
-        if not args.rerank:
-            for scored in lists:
-                _write(file, scored, args, form, None)
-        elif references is None:
-            for scored in lists:
-                scored = reranking.reranked(scored, args.weight)
-                _write(file, scored, args, form, args.weight)
-        else:
-            held = list(lists)
-            weight = _settled_weight(held, references, args.weight)
-            for scored in held:
-                scored = reranking.reranked(scored, weight)
-                _write(file, scored, args, form, weight)
-    progress.close()
+        for result in scores:
+            file.write(_line(ids[totals["texts"]], result, args) + "\n")
+            totals["texts"] += 1
+            totals["tokens"] += len(result.tokens)
+            totals["score"] += result.score
+            totals["unknown"] += result.unknown
+            totals["divided"] += result.windows > 1
+    _say_totals(totals, scorer.method, time.monotonic() - begin)
     return 0
 
 
-def _settle(args: argparse.Namespace) -> str:
-    """Checks flags against each other; returns the input's format."""
-    from electra_tf.inspection import nbest_files
-
-    check_readable(args.input)
-    form = args.format
-    if form == "auto":
-        form = nbest_files.format_of(args.input)
-    if args.batch_size < 1:
-        raise UserError(f"--batch_size={args.batch_size}: expected 1 or more.")
-    if not args.rerank:
-        for name in ("weight", "references", "best"):
-            if getattr(args, name) not in (None, False):
-                raise UserError(f"--{name} is for --rerank.")
-        return form
-    if form == nbest_files.LINES:
-        raise UserError(
-            "--rerank: lines of text are no n-best lists; give --format=tsv"
-            " (id, text, base score) or --format=jsonl."
-        )
-    if args.weight is None and not args.references:
-        raise UserError(
-            "--rerank takes --weight=NUMBER, or --references=FILE to tune it."
-        )
-    if args.weight is not None and not 0 <= args.weight < float("inf"):
-        raise UserError(f"--weight={args.weight}: expected 0 or more.")
-    return form
+def _line(name: str, result: Any, args: argparse.Namespace) -> str:
+    if args.output_format == "tsv":
+        numbers = [result.score]
+        if result.cloze_score is not None:
+            numbers.append(result.cloze_score)
+        scores = [f"{number:.4f}" for number in numbers]
+        return "\t".join([name, *scores, result.text])
+    record: dict[str, Any] = {
+        "id": name,
+        "text": result.text,
+        "score": result.score,
+        "tokens": len(result.tokens),
+        "unknown_tokens": result.unknown,
+    }
+    if result.cloze_score is not None:
+        record["cloze_score"] = result.cloze_score
+    if args.token_scores:
+        pairs = zip(result.tokens, result.token_scores, strict=True)
+        record["token_scores"] = list(pairs)
+        if result.cloze_token_scores is not None:
+            record["cloze_token_scores"] = list(result.cloze_token_scores)
+    return json.dumps(record, ensure_ascii=False)
 
 
-def _settled_weight(
-    lists: "list[NBest]", references: dict[str, str], weight: float | None
-) -> float:
-    """Tunes the weight unless it is given; says what comes of it."""
-    from electra_tf.inspection.reranking import tune_weight
-
-    weights = {} if weight is None else {"weights": [weight]}
-    tuning = tune_weight(lists, references, **weights)
-    chosen = tuning.weight if weight is None else weight
-    print(
-        f"word errors of {len(lists):,} lists: {tuning.base} by the base"
-        f" scores alone, {tuning.tried[chosen]} with weight {chosen:.4g}"
-        f"{' (tuned here)' if weight is None else ''}, {tuning.oracle} if the"
-        " best were always chosen",
-        file=sys.stderr,
+def _say_totals(totals: dict[str, Any], method: str, seconds: float) -> None:
+    line = (
+        f"{totals['texts']:,} texts, {totals['tokens']:,} tokens scored by"
+        f" {method}, {totals['texts'] / max(seconds, 1e-9):.1f} texts/s"
     )
-    return chosen
-
-
-def _write(
-    file: TextIO,
-    scored: "NBest",
-    args: argparse.Namespace,
-    form: str,
-    weight: float | None,
-) -> None:
-    for line in _lines(scored[:1] if args.best else scored, args, form, weight):
-        file.write(line + "\n")
-
-
-def _lines(
-    scored: "Iterable[Scored]",
-    args: argparse.Namespace,
-    form: str,
-    weight: float | None,
-) -> Iterator[str]:
-    from electra_tf.inspection import nbest_files
-
-    as_json = args.token_scores or form == nbest_files.JSONL
-    for one in scored:
-        if as_json:
-            record = nbest_files.record_of(one, weight, args.token_scores)
-            yield json.dumps(record, ensure_ascii=False)
-        else:
-            yield nbest_files.text_line(one, form, weight)
+    if totals["tokens"]:
+        per_token = -totals["score"] / totals["tokens"]
+        line += f", {per_token:.3f} nats a token"
+        # Electric's are not normalized: their mean is no entropy.
+        if method != "electric" and per_token < 50:
+            line += f" (pseudo-perplexity {math.exp(per_token):.1f})"
+    print(line, file=sys.stderr)
+    if totals["unknown"]:
+        print(
+            f"{totals['unknown']:,} tokens are [UNK]: the vocabulary lacks"
+            " them, and their scores say little.",
+            file=sys.stderr,
+        )
+    if totals["divided"]:
+        print(
+            f"{totals['divided']:,} texts are longer than the model's position"
+            " table and were scored in overlapping windows.",
+            file=sys.stderr,
+        )

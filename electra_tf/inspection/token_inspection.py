@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The looking glass: one sentence on its way through Figure 2 of the paper.
+"""One sentence on its way through Figure 2 of the paper, token by token.
 
 What was masked, what the generator proposed, what was sampled, and what the
 discriminator says of every token. Runs `PretrainingModel.compute`, the code of
@@ -8,45 +8,166 @@ training; only the positions are drawn without replacement, so that each shows
 one sample.
 """
 
+import dataclasses
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
-from electra_tf.inspection.fill_mask import (
-    Candidate,
-    check_length,
-    token_name,
-)
-from electra_tf.inspection.glass import (
-    CHOSEN,
-    DRAWN,
-    LEFT_OUT,
-    NONE,
-    Choice,
-    Glass,
-    Judgement,
-    Proposal,
-    TokenView,
-)
-from electra_tf.inspection.glass_positions import (
-    chosen_inputs,
-    drawn_inputs,
-    untouched_inputs,
-)
-from electra_tf.inspection.model_kind import (
-    describe,
-    kind_name,
-    samples_uniformly,
-)
+from electra_tf.inspection.fill_mask import Candidate, check_length, token_name
 from electra_tf.inspection.sentences import encode_with_masks, framed, padded
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import sampling, scoring
 from electra_tf.pretraining.loading import PretrainedModel
+from electra_tf.pretraining.masking import MaskingRule, mask_inputs
+from electra_tf.text.tokenization import JOINER
+
+DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
+# What a two-tower generator sees in a token's place when it predicts it.
+LEFT_OUT = "(left out)"
+
+Features = dict[str, tf.Tensor]
 
 
-class LookingGlass:
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """What is to be masked, if it is not drawn.
+
+    Attributes:
+      words: every occurrence of these words; or
+      positions: these tokens, counted from 1 ([CLS] is 0).
+      nothing: mask nothing; the text is looked at as it is.
+    """
+
+    words: tuple[str, ...] = ()
+    positions: tuple[int, ...] = ()
+    nothing: bool = False
+
+    @property
+    def is_made(self) -> bool:
+        """Whether anything was chosen."""
+        return bool(self.words or self.positions)
+
+
+@dataclasses.dataclass(frozen=True)
+class Proposal:
+    """What happened at a masked position.
+
+    Attributes:
+      shown: what the generator saw there: "[MASK]", the token itself
+        (training leaves some in sight), or `LEFT_OUT`.
+      candidates: the generator's likeliest tokens.
+      true_probability: what it gave the original token; None where the text
+        itself said [MASK].
+      true_rank: place of the original token among all, from 1; None likewise.
+      sampled: what was drawn; None without a discriminator.
+      sampled_probability: what the generator gave it, after temperature.
+    """
+
+    shown: str
+    candidates: tuple[Candidate, ...]
+    true_probability: float | None
+    true_rank: int | None
+    sampled: str | None = None
+    sampled_probability: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """What the discriminator says of a token.
+
+    Attributes:
+      replaced_probability: sigmoid of its logit; None for Electric without
+        its generator.
+      is_replaced: the label in training; None where the text said [MASK] or
+        nothing was masked.
+      log_probability: Electric only: log P(token | context), in nats.
+    """
+
+    replaced_probability: float | None
+    is_replaced: bool | None
+    log_probability: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """One of "real", "found", "missed", "false alarm", or "fake".
+
+        "real" and "fake" where there is no label to compare with, "" where
+        there is no probability.
+        """
+        if self.replaced_probability is None:
+            return ""
+        says = self.replaced_probability > 0.5
+        if self.is_replaced is None:
+            return "fake" if says else "real"
+        if self.is_replaced:
+            return "found" if says else "missed"
+        return "false alarm" if says else "real"
+
+
+@dataclasses.dataclass(frozen=True)
+class InspectedToken:
+    """One token.
+
+    Attributes:
+      position: in the input; [CLS] is 0.
+      token: the original wordpiece.
+      input_token: the wordpiece that the discriminator saw.
+      special: whether it is [CLS] or [SEP].
+      proposal: None where nothing was masked.
+      prediction: the discriminator's; None without one.
+    """
+
+    position: int
+    token: str
+    input_token: str
+    special: bool
+    proposal: Proposal | None
+    prediction: Prediction | None
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenInspection:
+    """One sentence.
+
+    Attributes:
+      kind: of model, in words.
+      global_step: updates done, or None where not known.
+      masking: "drawn", "chosen" or "none".
+      tokens: all of them, [CLS] and [SEP] included.
+      notes: what does not apply to this model, and what to know besides.
+    """
+
+    text: str
+    model: str
+    kind: str
+    global_step: int | None
+    masking: str
+    seed: int
+    tokens: tuple[InspectedToken, ...]
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it; verdicts included."""
+        record = dataclasses.asdict(self)
+        for token, seen in zip(record["tokens"], self.tokens, strict=True):
+            if seen.prediction is not None:
+                token["prediction"]["verdict"] = seen.prediction.verdict
+        return record
+
+    def count(self, verdict: str) -> int:
+        """How many tokens have a verdict."""
+        return sum(
+            seen.prediction is not None and seen.prediction.verdict == verdict
+            for seen in self.tokens
+        )
+
+
+class TokenInspector:
     """Shows what a model does with sentences; loaded once.
 
     Args:
@@ -62,8 +183,7 @@ class LookingGlass:
     ) -> None:
         self.pretrained = pretrained
         self.seed = seed
-        vocab_size = pretrained.model.encoder_config.vocab_size
-        self.top_k = min(top_k, vocab_size)
+        self.top_k = min(top_k, pretrained.model.encoder_config.vocab_size)
         self.mask_prob = (
             pretrained.config.mask_prob if mask_prob is None else mask_prob
         )
@@ -74,22 +194,22 @@ class LookingGlass:
             )
         self._proposes = not pretrained.lacks_generator()
         self._samples = self._proposes or samples_uniformly(pretrained)
-        self._judges = not pretrained.lacks_discriminator()
-        if not self._proposes and not self._judges:
+        self._discriminates = not pretrained.lacks_discriminator()
+        if not self._proposes and not self._discriminates:
             raise UserError(
                 f"{pretrained.path}: holds neither a generator nor a"
                 " discriminator with its head; there is nothing to look at."
             )
 
-    def look(
+    def inspect(
         self, text: str, choice: Choice | None = None, number: int = 0
-    ) -> Glass:
+    ) -> TokenInspection:
         """Follows one sentence.
 
         Args:
-          text: the sentence; "[MASK]" in it stands for a token that nobody
-            knows.
+          text: "[MASK]" in it stands for a token that nobody knows.
           choice: what to mask; None, or an empty one, draws.
+          number: of the sentence; each has draws of its own.
         """
         choice = choice or Choice()
         tokenizer, model = self.pretrained.tokenizer, self.pretrained.model
@@ -102,110 +222,109 @@ class LookingGlass:
             for name, value in padded([framed(self.pretrained, ids)]).items()
         }
         seed = tf.constant([self.seed, number], tf.int32)
-        masking = DRAWN
         if choice.nothing or not self._samples:
-            masked, masking = untouched_inputs(features), NONE
             if choice.is_made:
                 raise UserError(
                     "Positions were chosen, but nothing can be proposed there:"
                     f" {self.pretrained.lacks_generator()}."
                 )
+            masking, masked = NONE, _masked_at(features, [], 0)
         elif choice.is_made or model.special.mask_id in ids:
             masking = CHOSEN
-            masked = chosen_inputs(
-                self.pretrained, features, choice.words, choice.positions
-            )
+            masked = _chosen_inputs(self.pretrained, features, choice)
         else:
-            masked = drawn_inputs(
-                self.pretrained, features, self.mask_prob, seed
-            )
+            masking, masked = DRAWN, self._drawn_inputs(features, seed)
         outputs = self._compute(features, masked, seed)
-        return Glass(
+        return TokenInspection(
             text=text,
             model=self.pretrained.path,
             kind=kind_name(self.pretrained),
             global_step=self.pretrained.global_step,
             masking=masking,
             seed=self.seed,
-            tokens=self._views(features, masked, outputs, masking),
-            notes=tuple(describe(self.pretrained)),
+            tokens=self._tokens(features, masked, outputs, masking),
+            notes=tuple(notes_on(self.pretrained)),
         )
 
-    def _compute(
-        self,
-        features: dict[str, tf.Tensor],
-        masked: dict[str, tf.Tensor],
-        seed: tf.Tensor,
-    ) -> dict[str, np.ndarray]:
+    def _drawn_inputs(self, features: Features, seed: tf.Tensor) -> Features:
+        """Draws positions as training does, but distinct ones."""
         model = self.pretrained.model
+        length = int(features["input_ids"].shape[1])
+        rule = MaskingRule(
+            self.mask_prob,
+            max(1, math.ceil(length * self.mask_prob)),
+            model.masking_rule.replace_prob,
+            without_replacement=True,
+            whole_words=model.masking_rule.whole_words,
+        )
+        return mask_inputs(features, model.special, rule, SeedStream(seed))
+
+    def _compute(
+        self, features: Features, masked: Features, seed: tf.Tensor
+    ) -> dict[str, np.ndarray]:
+        model, config = self.pretrained.model, self.pretrained.config
         outputs = model.compute(features, masked_inputs=masked, seed=seed)
-        if self._judges and self.pretrained.is_electric:
+        if self._discriminates and self.pretrained.is_electric:
             outputs["energies"] = scoring.discriminator_energies(
                 model, {**features, "input_ids": outputs["fake_input_ids"]}
             )
         if "sampled_tokids" in outputs:
             outputs["sampling_logits"] = sampling.sampling_logits(
                 outputs["mlm_logits"],
-                self.pretrained.config.temperature,
-                masked["masked_lm_ids"]
-                if self.pretrained.config.disallow_correct
-                else None,
+                config.temperature,
+                masked["masked_lm_ids"] if config.disallow_correct else None,
             )
-        kept = (
-            "mlm_logits",
-            "sampling_logits",
-            "sampled_tokids",
-            "fake_input_ids",
-            "fake_is_fake_tokens",
-            "disc_probs",
-            "energies",
-        )
-        return {n: outputs[n].numpy()[0] for n in kept if n in outputs}
+        return {
+            name: outputs[name].numpy()[0]
+            for name in (
+                "mlm_logits",
+                "sampling_logits",
+                "sampled_tokids",
+                "fake_input_ids",
+                "fake_is_fake_tokens",
+                "disc_probs",
+                "energies",
+            )
+            if name in outputs
+        }
 
-    def _views(
+    def _tokens(
         self,
-        features: dict[str, tf.Tensor],
-        masked: dict[str, tf.Tensor],
+        features: Features,
+        masked: Features,
         outputs: dict[str, np.ndarray],
         masking: str,
-    ) -> tuple[TokenView, ...]:
+    ) -> tuple[InspectedToken, ...]:
         special = self.pretrained.model.special
         ids = features["input_ids"].numpy()[0]
-        # A discriminator without weights of its own judges nothing.
-        judged = outputs.get("fake_input_ids", ids) if self._judges else ids
+        # A discriminator without weights of its own says nothing.
+        inputs = outputs.get("fake_input_ids", ids)
+        inputs = inputs if self._discriminates else ids
+        positions = masked["masked_lm_positions"].numpy()[0].tolist()
+        weights = masked["masked_lm_weights"].numpy()[0]
         slots = {
-            int(position): slot
-            for slot, (position, weight) in enumerate(
-                zip(
-                    masked["masked_lm_positions"].numpy()[0],
-                    masked["masked_lm_weights"].numpy()[0],
-                    strict=True,
-                )
-            )
-            if weight > 0
+            position: slot
+            for slot, position in enumerate(positions)
+            if weights[slot] > 0
         }
         shown = masked["input_ids"].numpy()[0]
-        views = []
-        for position, token_id in enumerate(ids):
-            slot = slots.get(position)
-            proposal = None
-            if slot is not None:
-                proposal = self._proposal(
-                    int(token_id), int(shown[position]), slot, outputs
+        return tuple(
+            InspectedToken(
+                position=position,
+                token=self._name(token_id),
+                input_token=self._name(inputs[position]),
+                special=token_id in (special.cls_id, special.sep_id),
+                proposal=self._proposal(
+                    int(token_id), shown[position], slots[position], outputs
                 )
-            views.append(
-                TokenView(
-                    position=position,
-                    token=self._name(token_id),
-                    judged=self._name(judged[position]),
-                    special=token_id in (special.cls_id, special.sep_id),
-                    proposal=proposal,
-                    judgement=self._judgement(
-                        int(token_id), position, outputs, masking
-                    ),
-                )
+                if position in slots
+                else None,
+                prediction=self._prediction(
+                    int(token_id), position, outputs, masking
+                ),
             )
-        return tuple(views)
+            for position, token_id in enumerate(ids)
+        )
 
     def _name(self, token_id: int) -> str:
         return token_name(self.pretrained, token_id)
@@ -227,7 +346,7 @@ class LookingGlass:
             )
         known = token_id != self.pretrained.model.special.mask_id
         sampled = sampled_probability = None
-        if self._judges:
+        if self._discriminates:
             sampled_id = int(outputs["sampled_tokids"][slot])
             sampled = self._name(sampled_id)
             sampled_probability = float(
@@ -244,26 +363,24 @@ class LookingGlass:
             sampled_probability=sampled_probability,
         )
 
-    def _judgement(
+    def _prediction(
         self,
         token_id: int,
         position: int,
         outputs: dict[str, np.ndarray],
         masking: str,
-    ) -> Judgement | None:
-        if not self._judges:
+    ) -> Prediction | None:
+        if not self._discriminates:
             return None
         special = self.pretrained.model.special
         log_probability = None
-        if "energies" in outputs and token_id not in (
-            special.cls_id,
-            special.sep_id,
-        ):
+        framing = token_id in (special.cls_id, special.sep_id)
+        if "energies" in outputs and not framing:
             log_probability = -float(outputs["energies"][position])
         # Electric's offset takes the generator, which may not be there.
         probable = self._proposes or not self.pretrained.is_electric
         labelled = masking != NONE and token_id != special.mask_id
-        return Judgement(
+        return Prediction(
             float(outputs["disc_probs"][position]) if probable else None,
             bool(outputs["fake_is_fake_tokens"][position])
             if labelled
@@ -272,7 +389,133 @@ class LookingGlass:
         )
 
 
-def _softmax(logits: Sequence[float] | np.ndarray) -> np.ndarray:
+def samples_uniformly(pretrained: PretrainedModel) -> bool:
+    """Whether replacements are drawn from all words alike.
+
+    A discriminator that was saved alone looks the same; so it counts only
+    where somebody said so.
+    """
+    return (
+        pretrained.model.kind is GeneratorKind.UNIFORM
+        and pretrained.model.discriminates
+        and "uniform_generator" in pretrained.stated
+    )
+
+
+def kind_name(pretrained: PretrainedModel) -> str:
+    """Names the kind, such as "ELECTRA, small generator"."""
+    model = pretrained.model
+    if not model.discriminates:
+        return "masked LM"
+    name = "Electric" if pretrained.is_electric else "ELECTRA"
+    if pretrained.lacks_discriminator():
+        return f"{name}'s generator alone"
+    if samples_uniformly(pretrained):
+        return f"{name}, uniform generator"
+    if pretrained.lacks_generator():
+        return f"{name}'s discriminator alone"
+    generators = {
+        GeneratorKind.SMALL: "small generator",
+        GeneratorKind.FULL: "one network for both parts",
+        GeneratorKind.TWO_TOWER: "two-tower generator",
+    }
+    return f"{name}, {generators[model.kind]}"
+
+
+def notes_on(pretrained: PretrainedModel) -> list[str]:
+    """Says what does not apply to a model, and what is different."""
+    model = pretrained.model
+    lacks_generator = bool(pretrained.lacks_generator())
+    lacks_discriminator = bool(pretrained.lacks_discriminator())
+    uniform = samples_uniformly(pretrained)
+    notes = {
+        "A masked LM proposes and nothing more: no token is sampled and there"
+        " is no discriminator.": not model.discriminates,
+        "The checkpoint holds no discriminator: nothing is sampled for"
+        " it.": model.discriminates and lacks_discriminator,
+        "A uniform generator proposes nothing in particular: every word of the"
+        " vocabulary has the same probability.": uniform,
+        "The checkpoint holds no generator: nothing is masked, and the text is"
+        " looked at as it is.": (
+            model.discriminates and lacks_generator and not uniform
+        ),
+        "The two-tower generator sees no [MASK]: it predicts each token from"
+        " all the others, which it reads as they are.": (
+            model.kind is GeneratorKind.TWO_TOWER
+        ),
+        "Electric counts every sampled token as replaced, even one equal to"
+        " the original; log P is minus the discriminator's raw logit.": (
+            pretrained.is_electric
+        ),
+        "Electric's probability of a replacement takes the generator's;"
+        " without it only log P is shown.": (
+            pretrained.is_electric and lacks_generator
+        ),
+    }
+    stated = [f"Not stated anywhere: {t}." for t in pretrained.assumptions]
+    return stated + [note for note, applies in notes.items() if applies]
+
+
+def _chosen_inputs(
+    pretrained: PretrainedModel, features: Features, choice: Choice
+) -> Features:
+    """Masks what somebody chose, and where the text says [MASK], too."""
+    mask_id = pretrained.model.special.mask_id
+    ids = features["input_ids"].numpy()[0].tolist()
+    chosen = {i for i, token in enumerate(ids) if token == mask_id}
+    for position in choice.positions:
+        if not 1 <= position <= len(ids) - 2:
+            raise UserError(
+                f"position {position}: the text has tokens 1 to"
+                f" {len(ids) - 2} (0 is [CLS])."
+            )
+        chosen.add(position)
+    tokens = pretrained.tokenizer.convert_ids_to_tokens(ids)
+    for word in choice.words:
+        chosen.update(_places_of(pretrained, word, tokens))
+    return _masked_at(features, sorted(chosen), mask_id)
+
+
+def _places_of(
+    pretrained: PretrainedModel, word: str, tokens: Sequence[str]
+) -> list[int]:
+    """Positions of a word's pieces, wherever it stands as a whole word."""
+    pieces = pretrained.tokenizer.tokenize(word)
+    places: list[int] = []
+    # [CLS] and [SEP] are in no word.
+    for start in range(1, len(tokens) - len(pieces)):
+        end = start + len(pieces)
+        if list(tokens[start:end]) == pieces and not (
+            tokens[end].startswith(JOINER)
+        ):
+            places += range(start, end)
+    if not places or not pieces:
+        raise UserError(
+            f"mask_words: {word!r} ({' '.join(pieces) or 'no tokens'}) is not"
+            f" in the text, whose tokens are: {' '.join(tokens[1:-1])}"
+        )
+    return places
+
+
+def _masked_at(
+    features: Features, positions: Sequence[int], mask_id: int
+) -> Features:
+    ids = features["input_ids"].numpy()
+    masked = ids.copy()
+    masked[0, list(positions)] = mask_id
+    # One slot at least: position 0 with weight 0 is an unused one.
+    slots = np.zeros([1, max(1, len(positions))], np.int32)
+    slots[0, : len(positions)] = positions
+    weights = (slots > 0).astype(np.float32)
+    return {
+        "input_ids": tf.constant(masked),
+        "masked_lm_positions": tf.constant(slots),
+        "masked_lm_ids": tf.constant((ids[0][slots] * weights).astype("int32")),
+        "masked_lm_weights": tf.constant(weights),
+    }
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
     shifted = np.asarray(logits, np.float64)
     shifted = np.exp(shifted - shifted.max())
     return shifted / shifted.sum()

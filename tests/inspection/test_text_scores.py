@@ -9,9 +9,7 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.inspection.electric_score import ClozeScorer, ElectricScorer
-from electra_tf.inspection.pseudo_likelihood import PseudoLikelihoodScorer
-from electra_tf.inspection.scorers import make_scorer
+from electra_tf.inspection.text_scores import TextScorer
 
 TEXTS = [
     "the cat is on the mat, and that was it.",
@@ -79,7 +77,7 @@ def test_electric_scores_of_the_originals_model_equal_direct_computation(
     golden_electric,
 ):
     assert golden_electric.config.mask_prob == 0.25
-    scorer = ElectricScorer(golden_electric, batch_size=2, with_cloze=True)
+    scorer = TextScorer(golden_electric, batch_size=2, with_cloze=True)
     for text, result in zip(TEXTS, scorer.score(TEXTS), strict=True):
         score, cloze = direct_electric(golden_electric, text)
         assert result.text == text
@@ -88,8 +86,8 @@ def test_electric_scores_of_the_originals_model_equal_direct_computation(
 
 
 def test_electrics_discriminator_alone_gives_the_same_scores(pretrained):
-    whole = ElectricScorer(pretrained("electric")).score(TEXTS)
-    alone = ElectricScorer(pretrained("electric/discriminator")).score(TEXTS)
+    whole = TextScorer(pretrained("electric")).score(TEXTS)
+    alone = TextScorer(pretrained("electric/discriminator")).score(TEXTS)
     for a, b in zip(whole, alone, strict=True):
         assert a.token_scores == pytest.approx(b.token_scores, abs=1e-6)
 
@@ -97,7 +95,7 @@ def test_electrics_discriminator_alone_gives_the_same_scores(pretrained):
 def test_masked_lm_scores_mask_one_token_at_a_time(pretrained):
     for kind in ("mlm", "electra"):
         model = pretrained(kind)
-        results = PseudoLikelihoodScorer(model, batch_size=7).score(TEXTS)
+        results = TextScorer(model, batch_size=7).score(TEXTS)
         for text, result in zip(TEXTS, results, strict=True):
             ids = model.tokenizer.encode(text)
             expected = [direct_masked(model, ids, i) for i in range(len(ids))]
@@ -114,8 +112,8 @@ def test_scores_do_not_depend_on_batches_or_neighbours(
 ):
     model = pretrained(kind)
     texts = [*TEXTS, LONG, *TEXTS[::-1]]
-    together = list(make_scorer(model, batch_size=4).score(texts))
-    scorer = make_scorer(model, method, batch_size=1)
+    together = list(TextScorer(model, batch_size=4).score(texts))
+    scorer = TextScorer(model, method, batch_size=1)
     alone = [next(scorer.score([text])) for text in texts]
     for a, b in zip(together, alone, strict=True):
         assert a.text == b.text
@@ -124,28 +122,28 @@ def test_scores_do_not_depend_on_batches_or_neighbours(
 
 def test_a_long_text_counts_every_token_once(pretrained):
     model = pretrained("electric")
-    result = next(ElectricScorer(model).score([LONG]))
+    result = next(TextScorer(model).score([LONG]))
     ids = model.tokenizer.encode(LONG)
     assert len(ids) == 91
     assert result.windows > 1
     assert len(result.token_scores) == len(ids)
     assert result.score == pytest.approx(sum(result.token_scores))
     # The first window's first tokens: as if the text ended with it.
-    window = next(ElectricScorer(model).score([" ".join(LONG.split()[:30])]))
+    window = next(TextScorer(model).score([" ".join(LONG.split()[:30])]))
     np.testing.assert_allclose(
         result.token_scores[:20], window.token_scores[:20], atol=1e-5
     )
 
 
 def test_a_text_without_tokens_has_score_0(pretrained):
-    scorer = ElectricScorer(pretrained("electric"), with_cloze=True)
+    scorer = TextScorer(pretrained("electric"), with_cloze=True)
     result = next(scorer.score(["  \u200b "]))
     assert result.score == result.cloze_score == 0.0
     assert result.tokens == ()
 
 
 def test_unknown_tokens_are_counted(pretrained):
-    result = next(ElectricScorer(pretrained("electric")).score(["the \u4e2d"]))
+    result = next(TextScorer(pretrained("electric")).score(["the \u4e2d"]))
     assert result.tokens == ("the", "[UNK]")
     assert result.unknown == 1
 
@@ -158,7 +156,7 @@ def test_scoring_streams(pretrained):
             taken.append(number)
             yield "the end"
 
-    scorer = ClozeScorer(pretrained("two_tower"), batch_size=2)
+    scorer = TextScorer(pretrained("two_tower"), batch_size=2)
     next(scorer.score(texts()))
     assert len(taken) < 100
 
@@ -173,7 +171,7 @@ def test_the_method_follows_the_model(pretrained):
         "mlm": "masked_lm",
     }
     for name, method in wanted.items():
-        assert make_scorer(pretrained(name)).method == method, name
+        assert TextScorer(pretrained(name)).method == method, name
 
 
 @pytest.mark.parametrize(
@@ -194,4 +192,4 @@ def test_a_model_that_cannot_be_asked_so_is_refused(
     pretrained, name, method, message
 ):
     with pytest.raises(UserError, match=message):
-        make_scorer(pretrained(name), method)
+        TextScorer(pretrained(name), method)

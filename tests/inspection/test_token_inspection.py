@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The looking glass shows what the model really does."""
+"""The looking inspector shows what the model really does."""
 
 import dataclasses
 import json
@@ -10,16 +10,20 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.inspection.glass import LEFT_OUT, Choice, Judgement
-from electra_tf.inspection.token_inspection import LookingGlass
+from electra_tf.inspection.token_inspection import (
+    LEFT_OUT,
+    Choice,
+    Prediction,
+    TokenInspector,
+)
 from electra_tf.pretraining import scoring
 
 SENTENCE = "the cat is on the mat, and that was it."
 
 
-def judged_features(pretrained, seen):
+def input_features(pretrained, seen):
     ids = pretrained.tokenizer.convert_tokens_to_ids(
-        view.judged for view in seen.tokens
+        view.input_token for view in seen.tokens
     )
     ids = tf.constant([ids])
     return {
@@ -29,28 +33,28 @@ def judged_features(pretrained, seen):
     }
 
 
-def check_judgements(pretrained, seen):
-    features = judged_features(pretrained, seen)
+def check_predictions(pretrained, seen):
+    features = input_features(pretrained, seen)
     logits = scoring.discriminator_energies(pretrained.model, features)
     for view, probability in zip(
         seen.tokens, tf.sigmoid(logits)[0].numpy(), strict=True
     ):
-        got = view.judgement.replaced_probability
+        got = view.prediction.replaced_probability
         assert got == pytest.approx(probability, abs=1e-5)
-        assert view.judgement.is_replaced == (view.judged != view.token)
+        assert view.prediction.is_replaced == (view.input_token != view.token)
 
 
 def test_chosen_words_are_masked_sampled_and_judged(pretrained):
     model = pretrained("electra")
-    glass = LookingGlass(model, top_k=200)
-    seen = glass.look(SENTENCE, Choice(words=("the", "it")))
+    inspector = TokenInspector(model, top_k=200)
+    seen = inspector.inspect(SENTENCE, Choice(words=("the", "it")))
     masked = [view for view in seen.tokens if view.proposal]
     assert [view.token for view in masked] == ["the", "the", "i", "##t"]
     assert seen.masking == "chosen"
     for view in masked:
         proposal = view.proposal
         assert proposal.shown == "[MASK]"
-        assert proposal.sampled == view.judged
+        assert proposal.sampled == view.input_token
         by_token = {c.token: c.probability for c in proposal.candidates}
         probabilities = [c.probability for c in proposal.candidates]
         assert probabilities == sorted(probabilities, reverse=True)
@@ -63,34 +67,38 @@ def test_chosen_words_are_masked_sampled_and_judged(pretrained):
         assert at_rank.probability == by_token[view.token]
     for view in seen.tokens:
         if view.proposal is None:
-            assert view.judged == view.token
-    check_judgements(model, seen)
+            assert view.input_token == view.token
+    check_predictions(model, seen)
 
 
 def test_drawn_positions_are_a_function_of_the_seed(pretrained):
     model = pretrained("electra")
-    seen = [LookingGlass(model, seed=seed).look(SENTENCE) for seed in range(4)]
+    seen = [
+        TokenInspector(model, seed=seed).inspect(SENTENCE) for seed in range(4)
+    ]
     places = [
         tuple(v.position for v in one.tokens if v.proposal) for one in seen
     ]
     assert len(set(places)) > 1
     assert all(one.masking == "drawn" for one in seen)
-    assert LookingGlass(model, seed=2).look(SENTENCE) == seen[2]
-    other = LookingGlass(model, seed=2).look(SENTENCE, number=1)
+    assert TokenInspector(model, seed=2).inspect(SENTENCE) == seen[2]
+    other = TokenInspector(model, seed=2).inspect(SENTENCE, number=1)
     assert other.tokens != seen[2].tokens
     for one in seen:
         assert not any(v.proposal for v in one.tokens if v.special)
-        check_judgements(model, one)
+        check_predictions(model, one)
 
 
 def test_the_share_that_is_drawn_can_be_set(pretrained):
-    seen = LookingGlass(pretrained("electra"), mask_prob=0.5).look(SENTENCE)
+    seen = TokenInspector(pretrained("electra"), mask_prob=0.5).inspect(
+        SENTENCE
+    )
     masked = sum(view.proposal is not None for view in seen.tokens)
     assert masked == round(len(seen.tokens) / 2)
 
 
 def test_positions_count_from_1(pretrained):
-    seen = LookingGlass(pretrained("electra")).look(
+    seen = TokenInspector(pretrained("electra")).inspect(
         SENTENCE, Choice(positions=(1, 3))
     )
     places = [view.position for view in seen.tokens if view.proposal]
@@ -99,37 +107,39 @@ def test_positions_count_from_1(pretrained):
 
 
 def test_a_mask_in_the_text_is_sampled_and_has_no_label(pretrained):
-    seen = LookingGlass(pretrained("electra")).look("the [MASK] was it")
+    seen = TokenInspector(pretrained("electra")).inspect("the [MASK] was it")
     (view,) = [view for view in seen.tokens if view.proposal]
-    assert view.token == "[MASK]" and view.judged == view.proposal.sampled
+    assert view.token == "[MASK]" and view.input_token == view.proposal.sampled
     assert view.proposal.true_probability is None
     assert view.proposal.true_rank is None
-    assert view.judgement.is_replaced is None
-    assert view.judgement.verdict in ("real", "fake")
+    assert view.prediction.is_replaced is None
+    assert view.prediction.verdict in ("real", "fake")
 
 
-def test_nothing_masked_is_judged_as_it_is(pretrained):
+def test_nothing_masked_is_looked_at_as_it_is(pretrained):
     model = pretrained("electra")
-    seen = LookingGlass(model).look(SENTENCE, Choice(nothing=True))
+    seen = TokenInspector(model).inspect(SENTENCE, Choice(nothing=True))
     assert seen.masking == "none"
     assert not any(view.proposal for view in seen.tokens)
-    assert all(view.judged == view.token for view in seen.tokens)
-    alone = LookingGlass(pretrained("electra/discriminator")).look(SENTENCE)
+    assert all(view.input_token == view.token for view in seen.tokens)
+    alone = TokenInspector(pretrained("electra/discriminator")).inspect(
+        SENTENCE
+    )
     assert alone.masking == "none"
     for a, b in zip(seen.tokens, alone.tokens, strict=True):
-        assert a.judgement.verdict in ("real", "fake")
-        assert a.judgement.replaced_probability == pytest.approx(
-            b.judgement.replaced_probability, abs=1e-6
+        assert a.prediction.verdict in ("real", "fake")
+        assert a.prediction.replaced_probability == pytest.approx(
+            b.prediction.replaced_probability, abs=1e-6
         )
     assert any("holds no generator" in note for note in alone.notes)
 
 
 def test_a_masked_lm_proposes_and_nothing_more(pretrained):
-    seen = LookingGlass(pretrained("mlm")).look(
+    seen = TokenInspector(pretrained("mlm")).inspect(
         SENTENCE, Choice(words=("cat",))
     )
     assert seen.kind == "masked LM"
-    assert all(view.judgement is None for view in seen.tokens)
+    assert all(view.prediction is None for view in seen.tokens)
     proposals = [view.proposal for view in seen.tokens if view.proposal]
     assert len(proposals) == 3
     assert all(p.candidates and p.sampled is None for p in proposals)
@@ -137,28 +147,30 @@ def test_a_masked_lm_proposes_and_nothing_more(pretrained):
 
 
 def test_a_generator_alone_proposes(pretrained):
-    seen = LookingGlass(pretrained("electra/generator")).look(SENTENCE)
+    seen = TokenInspector(pretrained("electra/generator")).inspect(SENTENCE)
     assert seen.kind == "ELECTRA's generator alone"
-    assert all(view.judgement is None for view in seen.tokens)
+    assert all(view.prediction is None for view in seen.tokens)
     assert any(view.proposal for view in seen.tokens)
 
 
 def test_a_uniform_generator_samples_without_proposing(pretrained):
-    seen = LookingGlass(pretrained("uniform")).look(
+    seen = TokenInspector(pretrained("uniform")).inspect(
         SENTENCE, Choice(words=("cat",))
     )
     proposals = [view.proposal for view in seen.tokens if view.proposal]
     assert all(p.candidates == () for p in proposals)
     assert all(p.sampled_probability == 1 / 200 for p in proposals)
     assert any("uniform generator" in note for note in seen.notes)
-    check_judgements(pretrained("uniform"), seen)
+    check_predictions(pretrained("uniform"), seen)
 
 
 def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
     model = pretrained("electric")
-    seen = LookingGlass(model).look(SENTENCE, Choice(words=("that", "cat")))
+    seen = TokenInspector(model).inspect(
+        SENTENCE, Choice(words=("that", "cat"))
+    )
     assert {v.proposal.shown for v in seen.tokens if v.proposal} == {LEFT_OUT}
-    features = judged_features(model, seen)
+    features = input_features(model, seen)
     energies = scoring.discriminator_energies(model.model, features)[0]
     original = tf.constant(
         [model.tokenizer.convert_tokens_to_ids(v.token for v in seen.tokens)]
@@ -170,33 +182,35 @@ def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
     p = model.config.mask_prob
     logits = energies + log_q + np.log(p / (1 - p))
     for place, view in enumerate(seen.tokens):
-        judgement = view.judgement
+        prediction = view.prediction
         # Every sampled token counts as replaced.
-        assert judgement.is_replaced == (view.proposal is not None)
+        assert prediction.is_replaced == (view.proposal is not None)
         if view.special:
-            assert judgement.log_probability is None
+            assert prediction.log_probability is None
             continue
-        assert judgement.log_probability == pytest.approx(
+        assert prediction.log_probability == pytest.approx(
             -float(energies[place]), abs=1e-4
         )
-        assert judgement.replaced_probability == pytest.approx(
+        assert prediction.replaced_probability == pytest.approx(
             float(tf.sigmoid(logits[place])), abs=1e-4
         )
 
 
 def test_electrics_discriminator_alone_gives_log_probabilities(pretrained):
-    seen = LookingGlass(pretrained("electric/discriminator")).look(SENTENCE)
+    seen = TokenInspector(pretrained("electric/discriminator")).inspect(
+        SENTENCE
+    )
     for view in seen.tokens:
-        assert view.judgement.replaced_probability is None
-        assert view.judgement.verdict == ""
-        assert (view.judgement.log_probability is None) == view.special
+        assert view.prediction.replaced_probability is None
+        assert view.prediction.verdict == ""
+        assert (view.prediction.log_probability is None) == view.special
 
 
 @pytest.mark.parametrize(
     "kind", ["electra", "electric", "two_tower", "mlm", "uniform", "tied"]
 )
 def test_everything_fits_into_json(pretrained, kind):
-    seen = LookingGlass(pretrained(kind)).look(SENTENCE)
+    seen = TokenInspector(pretrained(kind)).inspect(SENTENCE)
     record = json.loads(json.dumps(seen.as_dict(), allow_nan=False))
     assert record["text"] == SENTENCE
     assert len(record["tokens"]) == len(seen.tokens)
@@ -204,7 +218,7 @@ def test_everything_fits_into_json(pretrained, kind):
 
 def test_verdicts():
     def verdict(probability, is_replaced):
-        return Judgement(probability, is_replaced).verdict
+        return Prediction(probability, is_replaced).verdict
 
     assert verdict(0.9, True) == "found"
     assert verdict(0.1, True) == "missed"
@@ -216,28 +230,28 @@ def test_verdicts():
 
 
 def test_what_cannot_be_shown_is_named(pretrained):
-    glass = LookingGlass(pretrained("electra"))
+    inspector = TokenInspector(pretrained("electra"))
     with pytest.raises(UserError, match=r"'dog' \(d ##o ##g\) is not in"):
-        glass.look(SENTENCE, Choice(words=("dog",)))
+        inspector.inspect(SENTENCE, Choice(words=("dog",)))
     with pytest.raises(UserError, match="position 99: the text has tokens 1"):
-        glass.look(SENTENCE, Choice(positions=(99,)))
+        inspector.inspect(SENTENCE, Choice(positions=(99,)))
     with pytest.raises(UserError, match="no tokens"):
-        glass.look("  ")
+        inspector.inspect("  ")
     with pytest.raises(
         UserError, match="has 31 tokens, and the model takes 30"
     ):
-        glass.look("the " * 31)
+        inspector.inspect("the " * 31)
     with pytest.raises(UserError, match="nothing can be proposed there"):
-        LookingGlass(pretrained("electra/discriminator")).look(
+        TokenInspector(pretrained("electra/discriminator")).inspect(
             SENTENCE, Choice(words=("cat",))
         )
     with pytest.raises(UserError, match="mask_prob 1.5"):
-        LookingGlass(pretrained("electra"), mask_prob=1.5)
+        TokenInspector(pretrained("electra"), mask_prob=1.5)
 
 
 def test_a_word_is_found_whole_only(pretrained):
-    glass = LookingGlass(pretrained("electra"))
-    seen = glass.look("an a, ana a", Choice(words=("a",)))
+    inspector = TokenInspector(pretrained("electra"))
+    seen = inspector.inspect("an a, ana a", Choice(words=("a",)))
     words = [
         (view.position, view.token) for view in seen.tokens if view.proposal
     ]
@@ -245,6 +259,6 @@ def test_a_word_is_found_whole_only(pretrained):
 
 
 def test_views_are_values(pretrained):
-    seen = LookingGlass(pretrained("electra")).look(SENTENCE)
+    seen = TokenInspector(pretrained("electra")).inspect(SENTENCE)
     with pytest.raises(dataclasses.FrozenInstanceError):
         seen.tokens[0].token = "x"

@@ -1,0 +1,283 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How likely a text is: by Electric, a two-tower cloze model, a masked LM.
+
+Electric and the cloze model score all tokens of a text in one pass; a masked
+LM takes one for each token, which is masked in it.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from configure.errors import UserError
+from configure.pretraining import GeneratorKind
+from electra_tf.inspection.sentences import (
+    Window,
+    framed,
+    padded,
+    room_for_tokens,
+    windows,
+)
+from electra_tf.modeling.layers import inference
+from electra_tf.modeling.sequence_ops import gather_positions
+from electra_tf.pretraining import scoring
+from electra_tf.pretraining.loading import PretrainedModel
+from electra_tf.pretraining.losses import softmax_cross_entropy
+from electra_tf.text.vocab import UNK
+
+METHODS = ("auto", "electric", "cloze", "masked_lm")
+# Texts are gathered until there are so many batches, and sorted by length.
+_BATCHES_AT_ONCE = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class TextScore:
+    """How likely a text is.
+
+    Attributes:
+      score: sum of `token_scores`, in nats.
+      tokens: its wordpieces.
+      token_scores: of each, its log-probability in its context.
+      unknown: how many of them are [UNK]; the model cannot tell those apart.
+      windows: how many stretches a long text was scored in.
+      cloze_token_scores: those of the two-tower cloze model, where asked for.
+    """
+
+    text: str
+    score: float
+    tokens: tuple[str, ...]
+    token_scores: tuple[float, ...]
+    unknown: int
+    windows: int
+    cloze_token_scores: tuple[float, ...] | None = None
+
+    @property
+    def cloze_score(self) -> float | None:
+        """The two-tower cloze model's score, in nats, where asked for."""
+        if self.cloze_token_scores is None:
+            return None
+        return math.fsum(self.cloze_token_scores)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Row:
+    """One input of the model.
+
+    Attributes:
+      text: number of the text.
+      ids: of all its tokens.
+      window: the stretch of them that the model sees.
+      token: index in the text of the token asked for; None: the window's all.
+    """
+
+    text: int
+    ids: Sequence[int]
+    window: Window
+    token: int | None = None
+
+    @property
+    def answered(self) -> slice:
+        """The text's tokens that this input scores."""
+        if self.token is not None:
+            return slice(self.token, self.token + 1)
+        return slice(self.window.first, self.window.last)
+
+
+class TextScorer:
+    """Scores texts with a pre-trained model, loaded once.
+
+    Args:
+      method: one of `METHODS`; "auto" is the first that the model offers.
+      with_cloze: give the cloze model's score beside Electric's.
+
+    Source: Electric: `electra_tf.pretraining.scoring`; masked_lm: Salazar et
+    al. 2020, "Masked Language Model Scoring", section 2.
+    """
+
+    def __init__(
+        self,
+        pretrained: PretrainedModel,
+        method: str = "auto",
+        batch_size: int = 32,
+        with_cloze: bool = False,
+    ) -> None:
+        self.pretrained = pretrained
+        self.method = _settled(pretrained, method, with_cloze)
+        self.batch_size = batch_size
+        # Of each method that is computed: its output's name.
+        self._outputs = {self.method: f"{self.method}_scores"}
+        if with_cloze:
+            self._outputs["cloze"] = "cloze_scores"
+        self._compute = _graph(pretrained.model, self.method, with_cloze)
+
+    def score(self, texts: Iterable[str]) -> Iterator[TextScore]:
+        """Scores texts in their order, however many there are.
+
+        A text without tokens has score 0.
+        """
+        held: list[tuple[str, list[int]]] = []
+        rows: list[_Row] = []
+        for text in texts:
+            ids = self.pretrained.tokenizer.encode(text)
+            rows += self._rows(len(held), ids)
+            held.append((text, ids))
+            if len(rows) >= self.batch_size * _BATCHES_AT_ONCE:
+                yield from self._score_held(held, rows)
+                held, rows = [], []
+        yield from self._score_held(held, rows)
+
+    def _rows(self, text: int, ids: Sequence[int]) -> Iterator[_Row]:
+        for window in windows(len(ids), room_for_tokens(self.pretrained)):
+            if self.method != "masked_lm":
+                yield _Row(text, ids, window)
+                continue
+            for token in range(window.first, window.last):
+                yield _Row(text, ids, window, token)
+
+    def _score_held(
+        self, held: list[tuple[str, list[int]]], rows: list[_Row]
+    ) -> Iterator[TextScore]:
+        scores = [
+            {method: np.zeros([len(ids)]) for method in self._outputs}
+            for _, ids in held
+        ]
+        # Like lengths together: less padding.
+        rows = sorted(rows, key=lambda row: row.window.end - row.window.begin)
+        for start in range(0, len(rows), self.batch_size):
+            batch = rows[start : start + self.batch_size]
+            for method, values in self._run(batch).items():
+                for row, found in zip(batch, values, strict=True):
+                    scores[row.text][method][row.answered] = found
+        begins = {(row.text, row.window.begin) for row in rows}
+        tokenizer = self.pretrained.tokenizer
+        for number, ((text, ids), found) in enumerate(
+            zip(held, scores, strict=True)
+        ):
+            own, cloze = found[self.method], None
+            if len(self._outputs) > 1:
+                cloze = tuple(found["cloze"].tolist())
+            yield TextScore(
+                text=text,
+                score=math.fsum(own),
+                tokens=tuple(tokenizer.convert_ids_to_tokens(ids)),
+                token_scores=tuple(own.tolist()),
+                unknown=ids.count(tokenizer.vocab[UNK]),
+                windows=sum(place == number for place, _ in begins),
+                cloze_token_scores=cloze,
+            )
+
+    def _run(self, rows: Sequence[_Row]) -> dict[str, list[np.ndarray]]:
+        """Each row's scores of the tokens that it answers for, by method."""
+        inputs, targets = [], []
+        for row in rows:
+            shown = row.ids[row.window.begin : row.window.end]
+            ids = framed(self.pretrained, shown)
+            if row.token is not None:
+                # One further on: [CLS] comes first.
+                place = row.token - row.window.begin + 1
+                targets.append((place, ids[place]))
+                ids[place] = self.pretrained.model.special.mask_id
+            inputs.append(ids)
+        features = padded(inputs)
+        if targets:
+            columns = np.array(targets, np.int32).T[:, :, None]
+            features |= {"positions": columns[0], "targets": columns[1]}
+        outputs = self._compute(features)
+        found: dict[str, list[np.ndarray]] = {}
+        for method, name in self._outputs.items():
+            values = outputs[name].numpy()
+            if targets:
+                found[method] = list(values)
+                continue
+            places = [row.window for row in rows]
+            found[method] = [
+                per_token[w.first - w.begin + 1 : w.last - w.begin + 1]
+                for w, per_token in zip(places, values, strict=True)
+            ]
+        return found
+
+
+def _settled(pretrained: PretrainedModel, method: str, with_cloze: bool) -> str:
+    """The method by name; raises UserError for a model that lacks it."""
+    two_towers = pretrained.model.kind is GeneratorKind.TWO_TOWER
+    if method not in METHODS:
+        raise UserError(
+            f"method {method!r}: expected one of {', '.join(METHODS)}."
+        )
+    if method == "auto":
+        if pretrained.is_electric and not pretrained.lacks_discriminator():
+            method = "electric"
+        else:
+            method = "cloze" if two_towers else "masked_lm"
+    if with_cloze and method != "electric":
+        raise UserError(
+            f"The cloze score stands beside Electric's; the method is {method}."
+        )
+    if method == "electric":
+        if not pretrained.is_electric:
+            raise UserError(
+                f"{pretrained.path}: not an Electric model; only Electric's"
+                " discriminator gives likelihoods (ELECTRA's tells real from"
+                " replaced, against its own generator). Methods for other"
+                " models: cloze (two towers), masked_lm."
+            )
+        pretrained.require_discriminator("scoring")
+    if method != "electric" or with_cloze:
+        pretrained.require_generator(f"the {method} score")
+    if method == "cloze" and not two_towers:
+        raise UserError(
+            f"{pretrained.path}: the cloze score is that of a two-tower cloze"
+            " model, and this generator is a masked LM; choose masked_lm."
+        )
+    if method == "masked_lm" and two_towers:
+        raise UserError(
+            f"{pretrained.path}: its two towers need no masks; choose cloze,"
+            " or electric."
+        )
+    return method
+
+
+def _graph(
+    model: tf.Module, method: str, with_cloze: bool
+) -> Callable[[dict[str, np.ndarray]], dict[str, tf.Tensor]]:
+    """One graph for every batch size and length."""
+    names = ["input_ids", "input_mask", "segment_ids"]
+    if method == "masked_lm":
+        names += ["positions", "targets"]
+    spec = {name: tf.TensorSpec([None, None], tf.int32) for name in names}
+
+    @tf.function(input_signature=[spec])
+    def compute(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        with inference():
+            if method == "masked_lm":
+                return {"masked_lm_scores": _masked_scores(model, features)}
+            if method == "cloze":
+                outputs = scoring.cloze_scores(model, features)
+            else:
+                outputs = scoring.electric_scores(model, features, with_cloze)
+        found = {}
+        if "token_scores" in outputs:
+            found["electric_scores"] = outputs["token_scores"]
+        if "cloze_token_scores" in outputs:
+            found["cloze_scores"] = outputs["cloze_token_scores"]
+        return found
+
+    return compute
+
+
+def _masked_scores(
+    model: tf.Module, features: dict[str, tf.Tensor]
+) -> tf.Tensor:
+    """Log-probabilities [B, 1] of `targets` at the masked `positions`."""
+    encoded = model.generator(
+        features["input_ids"], features["input_mask"], features["segment_ids"]
+    )
+    logits = model.masked_lm_head(
+        gather_positions(encoded.sequence_output, features["positions"]),
+        model.generator.embeddings.word_embeddings,
+    )
+    return -softmax_cross_entropy(logits, features["targets"])
