@@ -7,8 +7,9 @@ Source: google-research/electra, run_finetuning.py, main.
 """
 
 from argparse import Namespace
+from functools import partial
 
-from configure import finetuning_flags, flags
+from configure import flags
 from configure.finetuning import FinetuningConfig
 
 
@@ -23,4 +24,4 @@ def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
 
 
 if __name__ == "__main__":
-    flags.run_front_door(main, finetuning_flags.parse_finetuning_args)
+    flags.run_front_door(main, partial(flags.parse_config, FinetuningConfig))

@@ -7,8 +7,9 @@ Source: google-research/electra, run_pretraining.py, main.
 """
 
 from argparse import Namespace
+from functools import partial
 
-from configure import flags, pretraining_flags
+from configure import flags
 from configure.pretraining import PretrainingConfig
 
 
@@ -23,4 +24,4 @@ def main(parsed: tuple[PretrainingConfig, Namespace]) -> int:
 
 
 if __name__ == "__main__":
-    flags.run_front_door(main, pretraining_flags.parse_pretraining_args)
+    flags.run_front_door(main, partial(flags.parse_config, PretrainingConfig))

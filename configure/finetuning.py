@@ -8,28 +8,26 @@ The field comments are the documentation: `--help` prints them.
 import dataclasses
 import os
 import re
-import typing
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from configure.errors import UserError
-from configure.hparams import check_switches
-from configure.pretraining_checks import (
-    DEFAULT_MAX_POSITION_EMBEDDINGS,
-    DISTRIBUTION_STRATEGIES,
-    LR_READ_ORDERS,
-    MODEL_SIZES,
+from configure.config import (
+    ModelSize,
+    Natural,
+    NonNegative,
+    Positive,
+    Precision,
+    Ratio,
+    ReadOrder,
+    Seed,
+    Share,
+    Strategy,
+    TrainingConfig,
 )
-from configure.saved_config import Draft, SavedConfig
+from configure.errors import UserError
+from configure.hparams import at_least, one_of, read_hparams
 
-# What a fine-tuning config may not say, and what it probably did not mean.
-
-if typing.TYPE_CHECKING:
-    pass
-
-DATA_SOURCES = ("files", "tfds")
-POOLINGS = ("first", "mean")
-QUESTION_ANSWERING_TASKS = (
+_QUESTION_ANSWERING_TASKS = (
     "squad",
     "squadv1",
     "newsqa",
@@ -37,207 +35,10 @@ QUESTION_ANSWERING_TASKS = (
     "triviaqa",
     "searchqa",
 )
-
-_CHOICES = {
-    "model_size": MODEL_SIZES,
-    "data_source": DATA_SOURCES,
-    "pooling": POOLINGS,
-    "lr_read_order": LR_READ_ORDERS,
-    "distribution_strategy": DISTRIBUTION_STRATEGIES,
-}
-_AT_LEAST_ONE = (
-    "num_trials",
-    "embedding_size",
-    "vocab_size",
-    "save_checkpoints_steps",
-    "iterations_per_loop",
-    "train_batch_size",
-    "eval_batch_size",
-    "predict_batch_size",
-    "max_query_length",
-    "doc_stride",
-    "n_best_size",
-    "max_answer_length",
-    "beam_size",
-    "num_tpu_cores",
-    "log_every_n_steps",
-)
-_AT_LEAST_ZERO = (
-    "learning_rate",
-    "weight_decay_rate",
-    "answerable_weight",
-    "n_writes_test",
-    "seed",
-    "shuffle_buffer_size",
-    "freeze_layers",
-    "eval_every_n_steps",
-    "early_stopping_patience",
-    "keep_checkpoint_max",
-)
-# [CLS] and [SEP] of a pair and one wordpiece of each text.
-_SHORTEST_SEQUENCE = 5
-_TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-def check_task_names(names: Sequence[str]) -> None:
-    """Raises for names that cannot be told apart or be part of a path."""
-    if not names:
-        raise UserError(
-            'hparam task_names: give at least one task, such as ["mrpc"]'
-        )
-    for name in names:
-        if not _TASK_NAME.fullmatch(name):
-            raise UserError(
-                f"hparam task_names: {name!r} is no task name; letters,"
-                " digits, dots, dashes and underscores make one"
-            )
-        if names.count(name) > 1:
-            raise UserError(f"hparam task_names: {name} is given twice")
-
-
-def validate(config: "FinetuningConfig") -> None:
-    """Raises for settings that cannot work."""
-    check_task_names(config.task_names)
-    for name, choices in _CHOICES.items():
-        value = getattr(config, name)
-        if value not in choices:
-            raise UserError(
-                f"hparam {name}: must be one of {', '.join(choices)},"
-                f" got {value!r}"
-            )
-    _check_ranges(config)
-    _check_lengths(config)
-    _check_training(config)
-
-
-def check_mode(config: "FinetuningConfig") -> None:
-    """Raises unless there is something to do."""
-    if not (config.do_train or config.do_eval or config.write_test_outputs):
-        raise UserError(
-            "Nothing to do: do_train, do_eval and write_test_outputs are all"
-            " false; set one"
-        )
-
-
-def warnings(config: "FinetuningConfig") -> list[str]:
-    """Returns what will run but is probably not meant."""
-    found = []
-    origin = config.origins.get("max_seq_length", "default")
-    if "naturalqs" in config.task_names and origin == "default":
-        found.append(
-            "naturalqs keeps max_seq_length 128 and 3 epochs, as in the"
-            " original, which gives the other question answering tasks 512"
-            " and 2; set max_seq_length to 512"
-        )
-    if config.debug and config.init_checkpoint:
-        found.append(
-            "debug still starts from init_checkpoint"
-            f" {config.init_checkpoint}, as in the original; set it to null"
-            " for random weights"
-        )
-    if config.layerwise_lr_decay > 1:
-        found.append(
-            f"layerwise_lr_decay {config.layerwise_lr_decay:g} is above 1:"
-            " lower layers learn faster than higher ones"
-        )
-    if config.do_train and config.learning_rate == 0:
-        found.append("learning_rate is 0: no weight will change")
-    if config.predict_batch_size != config.eval_batch_size:
-        found.append(
-            f"predict_batch_size {config.predict_batch_size} has no effect:"
-            f" eval_batch_size {config.eval_batch_size} is used (the original"
-            " loses examples where the two differ)"
-        )
-    if config.use_tpu and config.distribution_strategy not in ("auto", "tpu"):
-        found.append(
-            "use_tpu is set but distribution_strategy is"
-            f" {config.distribution_strategy}, which is used"
-        )
-    return found
-
-
-def _require(
-    config: "FinetuningConfig", name: str, ok: bool, wanted: str
-) -> None:
-    if not ok:
-        raise UserError(
-            f"hparam {name}: must be {wanted}, got {getattr(config, name)}"
-        )
-
-
-def _check_ranges(config: "FinetuningConfig") -> None:
-    for name in _AT_LEAST_ONE:
-        value = getattr(config, name)
-        _require(config, name, value is None or value >= 1, "at least 1")
-    for name in _AT_LEAST_ZERO:
-        value = getattr(config, name)
-        _require(config, name, value is None or value >= 0, "at least 0")
-    _require(config, "num_train_epochs", config.num_train_epochs > 0, "above 0")
-    _require(
-        config,
-        "warmup_proportion",
-        0 <= config.warmup_proportion <= 1,
-        "a fraction from 0 to 1",
-    )
-    _require(config, "seed", config.seed < 2**31, "below 2147483648")
-
-
-def _check_lengths(config: "FinetuningConfig") -> None:
-    """Refuses lengths that no example fits, or that the model lacks."""
-    length = config.max_seq_length
-    _require(
-        config,
-        "max_seq_length",
-        length >= _SHORTEST_SEQUENCE,
-        f"at least {_SHORTEST_SEQUENCE}",
-    )
-    positions = config.model_hparam_overrides.get(
-        "max_position_embeddings", DEFAULT_MAX_POSITION_EMBEDDINGS
-    )
-    if length > positions:
-        raise UserError(
-            f"hparam max_seq_length: {length} is longer than the position"
-            f" table, max_position_embeddings = {positions}. Shorten it, or"
-            " use a model pre-trained on longer examples"
-        )
-    if not set(config.task_names) & set(QUESTION_ANSWERING_TASKS):
-        return
-    if config.max_query_length + 3 >= length:
-        raise UserError(
-            f"hparam max_query_length: {config.max_query_length} wordpieces of"
-            f" a question leave no room for its passage in max_seq_length"
-            f" {length}; lower the one or raise the other"
-        )
-    if config.joint_prediction and config.beam_size > length:
-        raise UserError(
-            f"hparam beam_size: {config.beam_size} is more than the"
-            f" {length} positions of max_seq_length"
-        )
-
-
-def _check_training(config: "FinetuningConfig") -> None:
-    """Refuses combinations of training settings that cannot work."""
-    check_switches(config)
-    for name in ("keep_best", "early_stopping_patience"):
-        if getattr(config, name) and not config.eval_every_n_steps:
-            raise UserError(
-                f"hparam {name}: needs evaluations while training; set"
-                " eval_every_n_steps"
-            )
-    try:
-        re.compile(config.allow_missing or "")
-    except re.error as error:
-        raise UserError(
-            f"hparam allow_missing: {config.allow_missing!r} is not a regular"
-            f" expression ({error})"
-        ) from error
-
-
-# Fine-tuning settings that follow from others: paths, tasks, sizes, debug.
-
-# Tasks that get the longer inputs of question answering. The original looks
-# for "squad" or "qa" in the name, which misses naturalqs.
+# Those that get longer inputs. The original looks for "squad" or "qa" in the
+# name, which misses naturalqs.
 _LONG_TASKS = ("squad", "squadv1", "newsqa", "triviaqa", "searchqa")
+_TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 # What `debug` sets unless told otherwise.
 _DEBUG_SETTINGS = {
@@ -250,61 +51,14 @@ _DEBUG_SETTINGS = {
     "log_examples": True,
 }
 
-
-def locations(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the default paths."""
-    data_dir = values["data_dir"]
-    model = os.path.join(data_dir, "models", values["model_name"])
-    tasks = ",".join(values["task_names"])
-    results = os.path.join(model, "results", f"{tasks}_results")
-    records = os.path.join(model, "finetuning_tfrecords", f"{tasks}_tfrecords")
-    return {
-        "vocab_file": os.path.join(data_dir, "vocab.txt"),
-        "init_checkpoint": model,
-        "model_dir": os.path.join(model, "finetuning_models", f"{tasks}_model"),
-        "preprocessed_data_dir": records,
-        "results_txt": results + ".txt",
-        "results_pkl": results + ".pkl",
-        "results_json": results + ".json",
-    }
-
-
-def derived_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what follows from task, size and debug, in that order."""
-    derived: dict[str, Any] = {}
-    if len(values["task_names"]) == 1:
-        derived.update(_task_defaults(values["task_names"][0]))
-    if values["model_size"] == "large":
-        derived.update(learning_rate=5e-5, layerwise_lr_decay=0.9)
-    elif values["model_size"] == "small":
-        derived["embedding_size"] = 128
-    if values["debug"]:
-        derived.update(_DEBUG_SETTINGS)
-    return derived
-
-
-def _task_defaults(task_name: str) -> dict[str, Any]:
-    """Returns the settings of a task learned alone."""
-    if task_name in ("rte", "sts"):
-        return {"num_train_epochs": 10.0}
-    if task_name in _LONG_TASKS:
-        return {
-            "max_seq_length": 512,
-            "num_train_epochs": 2.0,
-            "write_distill_outputs": False,
-            "write_test_outputs": False,
-        }
-    if task_name == "chunk":
-        return {"max_seq_length": 256}
-    return {"num_train_epochs": 3.0}
-
-
-# Origins that a value has without anybody asking for it.
-_SETTLED_ORIGINS = frozenset({"default", "derived"})
+# [CLS] and [SEP] of a pair and one wordpiece of each text.
+_Length = Annotated[int, at_least(5)]
+_Source = Annotated[str, one_of("files", "tfds")]
+_Pooling = Annotated[str, one_of("first", "mean")]
 
 
 @dataclasses.dataclass(frozen=True)
-class FinetuningConfig(SavedConfig):
+class FinetuningConfig(TrainingConfig):
     """Fine-tuning hyperparameters; names and defaults are the original's.
 
     Make one with `create`, which also derives what depends on other values.
@@ -321,74 +75,84 @@ class FinetuningConfig(SavedConfig):
       task of one's own gets no defaults by what its name contains.
     """
 
+    purpose = (
+        "Fine-tunes a pre-trained model on tasks, evaluates it, and predicts"
+        " test sets."
+    )
+
     # ---- General ----
-    model_name: str  # the pre-trained model, <data_dir>/models/<model_name>
-    data_dir: str  # where the default locations of all files begin
+
+    # The pre-trained model, DATA_DIR/models/NAME; results go there, too.
+    model_name: str
+    # Where data and models live; a task's files are read from
+    # DIR/finetuning_data/TASK.
+    data_dir: str
     debug: bool = False  # little data: does everything run?
     log_examples: bool = False  # print a training example
-    num_trials: int = 1  # how many train+eval runs to perform
+    num_trials: Positive = 1  # how many train+eval runs to perform
     do_train: bool = True  # train
     do_eval: bool = True  # evaluate on the dev set
     keep_all_models: bool = True  # false: only keep the last trial's model
 
     # ---- Model ----
-    model_size: str = "small"  # one of small, base, large
+    model_size: ModelSize = "small"  # the paper's sizes
     # The tasks to learn; several are learned at once.
     task_names: list[str] = dataclasses.field(default_factory=lambda: ["chunk"])
     # Changes to the size's transformer: hidden_size, num_hidden_layers, ...
     model_hparam_overrides: dict[str, Any] = dataclasses.field(
         default_factory=dict
     )
-    embedding_size: int | None = None  # small: 128; none: the hidden size
-    vocab_size: int = 30522  # tokens in the vocabulary
+    embedding_size: Positive | None = None  # small: 128; none: the hidden size
+    vocab_size: Positive = 30522  # tokens in the vocabulary
     do_lower_case: bool = True  # is the text lower-cased?
 
     # ---- Training ----
-    learning_rate: float = 1e-4  # peak rate (large: 5e-5)
-    weight_decay_rate: float = 0.01  # decoupled; not on LayerNorm and biases
+    learning_rate: NonNegative = 1e-4  # peak rate (large: 5e-5)
+    # Decoupled; not on LayerNorm and biases.
+    weight_decay_rate: NonNegative = 0.01
     # If above 0, each layer's rate is this times the one above's.
     # Large: 0.9.
     layerwise_lr_decay: float = 0.8
     # Passes over the training data. Default: 3; rte and sts 10, QA 2.
-    num_train_epochs: float = 3.0
-    warmup_proportion: float = 0.1  # fraction of training spent warming up
-    save_checkpoints_steps: int = 1000000  # steps between checkpoints
-    iterations_per_loop: int = 1000  # steps run between looks at the host
+    num_train_epochs: Ratio = 3.0
+    warmup_proportion: Share = 0.1  # fraction of training spent warming up
+    save_checkpoints_steps: Positive = 1000000  # steps between checkpoints
+    iterations_per_loop: Positive = 1000  # steps run between looks at the host
     # Use the records of an earlier run if they are of the same data and
     # settings.
     use_tfrecords_if_existing: bool = True
 
     # ---- Writing outputs ----
     write_test_outputs: bool = False  # predict the test set
-    n_writes_test: int = 5  # ... in the first so many trials
+    n_writes_test: Natural = 5  # ... in the first so many trials
     write_distill_outputs: bool = False  # no effect, as in the original
 
     # ---- Sizing ----
 
     # Wordpieces per example. Default: 128; QA 512, chunk 256.
-    max_seq_length: int = 128
-    train_batch_size: int = 32  # examples per update, over all devices
-    eval_batch_size: int = 32  # examples per evaluation batch
-    predict_batch_size: int = 32  # kept for the original's command lines
+    max_seq_length: _Length = 128
+    train_batch_size: Positive = 32  # examples per update, over all devices
+    eval_batch_size: Positive = 32  # examples per evaluation batch
+    predict_batch_size: Positive = 32  # kept for the original's command lines
     # Where sentence order does not matter, train on both orders.
     double_unordered: bool = True
 
     # ---- Question answering ----
-    max_query_length: int = 64  # most wordpieces of a question
-    doc_stride: int = 128  # wordpieces between windows over a long passage
-    n_best_size: int = 20  # answers per question to keep
-    max_answer_length: int = 30  # most wordpieces of an answer
+    max_query_length: Positive = 64  # most wordpieces of a question
+    doc_stride: Positive = 128  # wordpieces between windows over a long passage
+    n_best_size: Positive = 20  # answers per question to keep
+    max_answer_length: Positive = 30  # most wordpieces of an answer
     answerable_classifier: bool = True  # learn whether there is an answer
     # ... from what the start logits point at, too
     answerable_uses_start_logits: bool = True
-    answerable_weight: float = 0.5  # weight of that loss
+    answerable_weight: NonNegative = 0.5  # weight of that loss
     joint_prediction: bool = True  # an answer's end depends on its start
-    beam_size: int = 20  # starts considered in joint prediction
+    beam_size: Positive = 20  # starts considered in joint prediction
     qa_na_threshold: float = -2.75  # null odds above this mean "no answer"
 
     # ---- TPU settings ----
     use_tpu: bool = False  # the same as distribution_strategy=tpu
-    num_tpu_cores: int = 1  # kept for the original's command lines
+    num_tpu_cores: Positive = 1  # kept for the original's command lines
     tpu_job_name: str | None = None  # worker job, where there are several
     tpu_name: str | None = None  # the Cloud TPU to use
     tpu_zone: str | None = None  # the zone it is in
@@ -413,10 +177,10 @@ class FinetuningConfig(SavedConfig):
     # ---- Extensions ----
     # Not in the original; every default keeps what the original does, unless
     # the line says otherwise.
-    seed: int = 0  # of every random draw in a run; trials differ from it
+    seed: Seed = 0  # of every random draw in a run; trials differ from it
     results_json: str = ""  # default: .../results/<tasks>_results.json
     task_config: str | None = None  # JSON file that describes your own task
-    data_source: str = "files"  # files, or tfds (TensorFlow Datasets)
+    data_source: _Source = "files"  # tfds: TensorFlow Datasets
     tfds_data_dir: str | None = None  # where TFDS keeps its data
     strip_accents: bool = True  # were accents stripped when lower-casing?
     strict_rows: bool = False  # stop at the first bad row
@@ -430,10 +194,11 @@ class FinetuningConfig(SavedConfig):
     fix_layerwise_lr_decay: bool = False
     # Update k uses rate k ("after_increment", what the original does when
     # run) or rate k-1 ("before_increment").
-    lr_read_order: str = "after_increment"
+    lr_read_order: ReadOrder = "after_increment"
     adam_bias_correction: bool = False  # true: textbook Adam
-    pooling: str = "first"  # sentence tasks read the first token, or the mean
-    shuffle_buffer_size: int = 100  # examples shuffled among each other
+    # Sentence tasks read the first token, or the mean.
+    pooling: _Pooling = "first"
+    shuffle_buffer_size: Natural = 100  # examples shuffled among each other
     shuffle_whole_set: bool = False  # shuffle all examples, anew each epoch
     # Pad a batch to its longest row, rounded up to 16, not to
     # max_seq_length. On: the same results in less time.
@@ -443,56 +208,133 @@ class FinetuningConfig(SavedConfig):
     group_by_length: bool = False
     # ... when evaluating: the same results in less time.
     group_eval_by_length: bool = True
-    freeze_layers: int = 0  # lowest layers, with embeddings, that stay as is
-    gradient_accumulation_steps: int = 1  # parts a batch is computed in
+    # Lowest layers, with embeddings, that stay as is.
+    freeze_layers: Natural = 0
+    gradient_accumulation_steps: Positive = 1  # parts a batch is computed in
     # XLA makes one program of a step: other draws, and slower on CPUs.
     jit_compile: bool = False
-    threads: int = 0  # CPU threads of an operation; 0: TensorFlow's choice
+    threads: Natural = 0  # CPU threads of an operation; 0: TensorFlow's choice
     # bf16 or fp16: transformer blocks compute in half precision; weights,
     # norms, softmaxes and losses stay float32. Empty: all in float32.
-    mixed_precision: str = ""
+    mixed_precision: Precision = ""
     # Training keeps only the inputs of transformer blocks and computes the
     # rest again: less memory, more time, the same results but for the last
     # digits. Null: where it would take too much of the machine's memory
     # otherwise (never on accelerators).
     recompute_grad: bool | None = None
-    eval_every_n_steps: int = 0  # evaluate while training; 0: never
+    eval_every_n_steps: Natural = 0  # evaluate while training; 0: never
     keep_best: str | None = None  # metric whose best model is kept and scored
     # Evaluations without a better keep_best after which training stops; 0:
     # never stops early.
-    early_stopping_patience: int = 0
-    keep_checkpoint_max: int | None = 1  # newest checkpoints kept; 0: all
+    early_stopping_patience: Natural = 0
+    keep_checkpoint_max: Natural | None = 1  # newest checkpoints kept; 0: all
     # Regular expression: variables that init_checkpoint may lack, besides
     # the heads.
     allow_missing: str | None = None
     overwrite: bool = False  # allow replacing existing models and results
-    # One of auto, one_device, mirrored, multi_worker, tpu.
-    distribution_strategy: str = "auto"
+    distribution_strategy: Strategy = "auto"  # which devices share the work
     require_gpu: bool = False  # refuse to run without a GPU
-    log_every_n_steps: int = 10  # steps between lines on the console
-
-    settled_origins = _SETTLED_ORIGINS
-    origins: Mapping[str, str] = dataclasses.field(
-        default_factory=dict, compare=False, repr=False, kw_only=True
-    )
-
-    def __post_init__(self):
-        validate(self)
+    log_every_n_steps: Positive = 10  # steps between lines on the console
 
     @classmethod
-    def _derive(cls, draft: Draft) -> None:
-        check_task_names(draft.values["task_names"])
-        draft.update(locations(draft.values), "derived")
-        derived = derived_values(draft.values)
-        draft.update(derived, "derived")
+    def command_line_layers(
+        cls, given: Mapping[str, Any]
+    ) -> list[tuple[str, Mapping[str, Any]]]:
+        """The hparams of a task's JSON file."""
+        path = given.get("task_config")
+        return [] if path is None else [("task_config", _task_hparams(path))]
+
+    @classmethod
+    def _derived(
+        cls, values: Mapping[str, Any], origins: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Paths, and what follows from task, size and debug, in that order."""
+        _check_task_names(values["task_names"])
+        data_dir = values["data_dir"]
+        model = os.path.join(data_dir, "models", values["model_name"])
+        tasks = ",".join(values["task_names"])
+        results = os.path.join(model, "results", f"{tasks}_results")
+        derived = {
+            "vocab_file": os.path.join(data_dir, "vocab.txt"),
+            "init_checkpoint": model,
+            "model_dir": os.path.join(
+                model, "finetuning_models", f"{tasks}_model"
+            ),
+            "preprocessed_data_dir": os.path.join(
+                model, "finetuning_tfrecords", f"{tasks}_tfrecords"
+            ),
+            "results_txt": results + ".txt",
+            "results_pkl": results + ".pkl",
+            "results_json": results + ".json",
+        }
+        if len(values["task_names"]) == 1:
+            derived.update(_task_defaults(values["task_names"][0]))
+        if values["model_size"] == "large":
+            derived.update(learning_rate=5e-5, layerwise_lr_decay=0.9)
+        elif values["model_size"] == "small":
+            derived["embedding_size"] = 128
+        if values["debug"]:
+            derived.update(_DEBUG_SETTINGS)
+        return derived
+
+    def _check(self) -> None:
+        _check_task_names(self.task_names)
+        if self.early_stopping_patience and not self.eval_every_n_steps:
+            raise UserError(
+                "hparam early_stopping_patience: needs evaluations while"
+                " training; set eval_every_n_steps"
+            )
+        if not set(self.task_names) & set(_QUESTION_ANSWERING_TASKS):
+            return
+        length = self.max_seq_length
+        if self.max_query_length + 3 >= length:
+            raise UserError(
+                f"hparam max_query_length: {self.max_query_length} wordpieces"
+                " of a question leave no room for its passage in"
+                f" max_seq_length {length}; lower the one or raise the other"
+            )
+        if self.joint_prediction and self.beam_size > length:
+            raise UserError(
+                f"hparam beam_size: {self.beam_size} is more than the {length}"
+                " positions of max_seq_length"
+            )
 
     def check_mode(self) -> None:
         """Raises unless there is something to do."""
-        check_mode(self)
+        if not (self.do_train or self.do_eval or self.write_test_outputs):
+            raise UserError(
+                "Nothing to do: do_train, do_eval and write_test_outputs are"
+                " all false; set one"
+            )
 
     def warnings(self) -> list[str]:
-        """Returns what will run but is probably not meant, one text each."""
-        return warnings(self)
+        """What will run but is probably not meant, one text each."""
+        found = []
+        origin = self.origins.get("max_seq_length", "default")
+        if "naturalqs" in self.task_names and origin == "default":
+            found.append(
+                "naturalqs keeps max_seq_length 128 and 3 epochs, as in the"
+                " original, which gives the other question answering tasks 512"
+                " and 2; set max_seq_length to 512"
+            )
+        if self.debug and self.init_checkpoint:
+            found.append(
+                "debug still starts from init_checkpoint"
+                f" {self.init_checkpoint}, as in the original; set it to null"
+                " for random weights"
+            )
+        if self.layerwise_lr_decay > 1:
+            found.append(
+                f"layerwise_lr_decay {self.layerwise_lr_decay:g} is above 1:"
+                " lower layers learn faster than higher ones"
+            )
+        if self.predict_batch_size != self.eval_batch_size:
+            found.append(
+                f"predict_batch_size {self.predict_batch_size} has no effect:"
+                f" eval_batch_size {self.eval_batch_size} is used (the original"
+                " loses examples where the two differ)"
+            )
+        return [*found, *super().warnings()]
 
     @property
     def pretrained_model_dir(self) -> str:
@@ -525,3 +367,53 @@ class FinetuningConfig(SavedConfig):
         return os.path.join(
             self.pretrained_model_dir, "results", topdir, f"{task}_{kind}.json"
         )
+
+
+def _check_task_names(names: Sequence[str]) -> None:
+    """Raises for names that cannot be told apart or be part of a path."""
+    if not names:
+        raise UserError(
+            'hparam task_names: give at least one task, such as ["mrpc"]'
+        )
+    for name in names:
+        if not _TASK_NAME.fullmatch(name):
+            raise UserError(
+                f"hparam task_names: {name!r} is no task name; letters,"
+                " digits, dots, dashes and underscores make one"
+            )
+        if names.count(name) > 1:
+            raise UserError(f"hparam task_names: {name} is given twice")
+
+
+def _task_defaults(task_name: str) -> dict[str, Any]:
+    """Returns the settings of a task learned alone."""
+    if task_name in ("rte", "sts"):
+        return {"num_train_epochs": 10.0}
+    if task_name in _LONG_TASKS:
+        return {
+            "max_seq_length": 512,
+            "num_train_epochs": 2.0,
+            "write_distill_outputs": False,
+            "write_test_outputs": False,
+        }
+    if task_name == "chunk":
+        return {"max_seq_length": 256}
+    return {"num_train_epochs": 3.0}
+
+
+def _task_hparams(path: str) -> dict[str, Any]:
+    """The hparams that a task's JSON file brings along."""
+    if not str(path).endswith(".json"):
+        raise UserError(
+            f"hparam task_config: expected the path of a .json file, got"
+            f" {path!r}"
+        )
+    spec = read_hparams(str(path))
+    given = spec.get("hparams", {})
+    if not isinstance(given, dict):
+        raise UserError(
+            f"{path}: hparams: expected an object of hparams, got {given!r}"
+        )
+    if isinstance(spec.get("name"), str):
+        given = {"task_names": [spec["name"]], **given}
+    return given

@@ -14,15 +14,15 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from absl import app, logging
 from absl.flags import argparse_flags
 
 from configure import hparams
+from configure.config import NAMES, Config, TrainingConfig
 from configure.errors import UserError
-from configure.saved_config import NAMES, Config, SavedConfig
 
 # Reads a config class's comments, so that `--help` says what the code says.
 
@@ -212,81 +212,87 @@ def _parse_boolean_or_none(text: str) -> bool | None:
     return parse_boolean(text)
 
 
-def add_name_flags(
-    group: Any, data_dir_help: str, model_name_help: str, hparams_help: str
-) -> None:
-    """Adds the flags that both front doors of training begin with."""
-    add_flag(group, "data_dir", metavar="DIR", help=data_dir_help)
-    add_flag(group, "model_name", metavar="NAME", help=model_name_help)
+def config_parser(
+    config_class: type[TrainingConfig], prog: str
+) -> FrontDoorParser:
+    """The parser of a program that trains, with every hparam as a flag."""
+    parser = FrontDoorParser(
+        prog=prog,
+        usage=f"{prog} --data-dir DIR --model-name NAME [--hparams JSON]\n"
+        "       [--print_config] [--any_hparam VALUE ...]",
+        description=f"{config_class.purpose} Running the same command again"
+        " continues where it stopped. Later sources win: defaults (also"
+        " --preset, or those of --task_config), --hparams, flags. Dashes and"
+        " underscores are the same in flag names. Booleans take --flag,"
+        " --noflag and --flag=false.",
+    )
+    main = parser.add_argument_group("Front door")
     add_flag(
-        group,
+        main,
         "hparams",
         metavar="JSON",
         help="hyperparameters as a JSON object, or the path of a .json file"
-        f" ({hparams_help})",
+        " (the one written beside a model will do)",
     )
+    add_flag(
+        main,
+        "print_config",
+        action="store_true",
+        help="print every value and where it came from, and stop",
+    )
+    _add_hparam_flags(parser, config_class)
+    return parser
 
 
-class GivenLayers(NamedTuple):
-    """What a command line says of hparams.
+def parse_config(
+    config_class: type[Config],
+    argv: Sequence[str],
+    parser: FrontDoorParser | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> tuple[Config, argparse.Namespace]:
+    """Turns a command line into a config that can be run.
 
-    Attributes:
-      names: model_name and data_dir.
-      origin: where `in_file` comes from: "json" or "file".
-      in_file: hparams of `--hparams`.
-      flags: hparams with flags of their own.
+    Args:
+      defaults: hparams of the program, below all that is given.
+
+    Raises:
+      SystemExit: a mistaken or missing flag (status 2), or a request to print
+        something (status 0).
     """
-
-    names: tuple[str, str]
-    origin: str
-    in_file: dict[str, Any]
-    flags: dict[str, Any]
-
-
-def read_layers(
-    config_class: type[SavedConfig],
-    args: argparse.Namespace,
-    parser: FrontDoorParser,
-) -> GivenLayers:
-    """Collects the hparams of a parsed command line."""
+    parser = parser or config_parser(config_class, os.path.basename(argv[0]))
+    args = parser.parse_args(list(argv[1:]))
     in_file: dict[str, Any] = {}
-    origin = "json"
     if args.hparams is not None:
         read = hparams.read_hparams(args.hparams)
         in_file = config_class.explicit_hparams(read)
-        if args.hparams.strip().endswith(".json"):
-            origin = "file"
+    is_file = (args.hparams or "").strip().endswith(".json")
     stored = {name: in_file.pop(name, None) for name in NAMES}
-    names = {name: getattr(args, name) or stored[name] for name in NAMES}
-    missing = [
-        f"--{name.replace('_', '-')}"
-        for name in reversed(NAMES)
-        if not names[name]
-    ]
-    if missing and not args.print_config:
-        parser.error(f"missing {' and '.join(missing)}")
     flags = {
         name: getattr(args, name)
         for name in config_class.field_types()
-        if hasattr(args, name) and name not in NAMES
+        if hasattr(args, name)
     }
-    model_name, data_dir = (names[name] or name.upper() for name in NAMES)
-    return GivenLayers((model_name, data_dir), origin, in_file, flags)
-
-
-def checked_config(config: Config, args: argparse.Namespace) -> Config:
-    """Returns a config that can be run; with `--print_config`, shows it.
-
-    Raises:
-      SystemExit: it was to be printed (status 0).
-    """
+    names = {name: flags.pop(name, None) or stored[name] for name in NAMES}
+    missing = [f"--{n.replace('_', '-')}" for n in NAMES[::-1] if not names[n]]
+    if missing and not args.print_config:
+        parser.error(f"missing {' and '.join(missing)}")
+    config = config_class.from_layers(
+        *(names[name] or name.upper() for name in NAMES),
+        [
+            ("program", defaults or {}),
+            *config_class.command_line_layers({**in_file, **flags}),
+            ("file" if is_file else "json", in_file),
+            ("flag", flags),
+        ],
+        names_origin="flag",
+    )
     if args.print_config:
         print(format_config(config))
         for text in config.warnings():
             print(f"warning: {text}", file=sys.stderr)
         raise SystemExit(0)
     config.check_mode()
-    return config
+    return config, args
 
 
 def format_config(config: Any) -> str:
@@ -374,30 +380,24 @@ def _spellings(name: str) -> list[str]:
     return list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
 
 
-def add_hparam_flags(
-    parser: FrontDoorParser,
-    config_class: type[SavedConfig],
-    skip: Collection[str],
+def _add_hparam_flags(
+    parser: FrontDoorParser, config_class: type[TrainingConfig]
 ) -> None:
     """Adds every hparam as a flag, under the config's section headings."""
-    added = set(skip)
-    types = config_class.field_types()
+    left = dict(config_class.field_types())
     defaults = config_class.default_hparams()
-    sections = read_sections(config_class)
-    left = {name: "" for name in types}
-    for section in [*sections, Section("Other", "", left)]:
+    other = Section("Other", "", dict.fromkeys(left, ""))
+    for section in [*read_sections(config_class), other]:
         group = parser.add_argument_group(section.title, section.intro or None)
-        for name, note in section.notes.items():
-            if name in added or name not in types:
-                continue
-            added.add(name)
-            text = _hparam_help(note, types[name], defaults[name])
-            if types[name] in (bool, bool | None):
+        for name in [name for name in section.notes if name in left]:
+            declared = left.pop(name)
+            text = _hparam_help(section.notes[name], declared, defaults, name)
+            if declared in (bool, bool | None):
                 flag = boolean_argument(group, name, argparse.SUPPRESS, text)
-                if types[name] is not bool:
+                if declared is not bool:
                     flag.type = _parse_boolean_or_none
             else:
-                metavar = hparams.type_name(types[name]).split()[0].upper()
+                metavar = hparams.type_name(declared).split()[0].upper()
                 add_flag(
                     group,
                     name,
@@ -407,11 +407,15 @@ def add_hparam_flags(
                 )
 
 
-def _hparam_help(note: str, declared: Any, default: Any) -> str:
-    """Returns one hparam's line of help: reason, type and default."""
-    shown = json.dumps(default) if not isinstance(default, str) else default
-    facts = hparams.type_name(declared)
+def _hparam_help(
+    note: str, declared: Any, defaults: Mapping[str, Any], name: str
+) -> str:
+    """One hparam's line of help: reason, type, bounds and default."""
+    facts = [hparams.type_name(declared)]
+    facts += [bound.words for bound in hparams.bounds(declared)]
     # A derived default is told by the note itself.
-    if "efault: " not in note:
-        facts += f"; default {shown}"
-    return f"{note} ({facts})".replace("%", "%%")
+    if name in defaults and "efault: " not in note:
+        default = defaults[name]
+        shown = default if isinstance(default, str) else json.dumps(default)
+        facts.append(f"default {shown}")
+    return f"{note} ({'; '.join(facts)})".replace("%", "%%")

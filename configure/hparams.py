@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How hyperparameters given by a user become typed values.
 
-Reading JSON text or a `.json` file, checking names, and converting values to
-the declared types. Every complaint is a `UserError` that names the hparam, the
-value found and the value wanted.
+Every complaint is a `UserError` that names the hparam, the value found and the
+value wanted.
 """
 
 import difflib
@@ -13,8 +12,8 @@ import math
 import os
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from configure.errors import UserError
 
@@ -140,6 +139,45 @@ def coerce(name: str, value: Any, declared: Any) -> Any:
         raise _mistyped(name, value, wanted, optional) from None
 
 
+class Bound(NamedTuple):
+    """What a value must be besides its type, as metadata of `Annotated`.
+
+    Attributes:
+      holds: whether a value is in bounds.
+      words: follow "must be" in messages.
+    """
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+def at_least(least: float) -> Bound:
+    """A lower bound."""
+    return Bound(lambda value: value >= least, f"at least {least}")
+
+
+def one_of(*choices: str) -> Bound:
+    """A choice of texts."""
+    return Bound(lambda value: value in choices, f"one of {', '.join(choices)}")
+
+
+def bounds(declared: Any) -> list[Bound]:
+    """The bounds in a declared type."""
+    found = list(getattr(declared, "__metadata__", ()))
+    for part in typing.get_args(declared):
+        found += bounds(part)
+    return found
+
+
+def check_bounds(name: str, value: Any, declared: Any) -> None:
+    """Raises unless a value of the declared type (or None) is in bounds."""
+    for bound in bounds(declared) if value is not None else ():
+        if not bound.holds(value):
+            raise UserError(
+                f"hparam {name}: must be {bound.words}, got {value!r}"
+            )
+
+
 def type_name(declared: Any) -> str:
     """Returns a declared type in words for help pages: `str or none`."""
     words = [
@@ -150,7 +188,9 @@ def type_name(declared: Any) -> str:
 
 
 def _options(declared: Any) -> tuple[Any, ...]:
-    """Returns the alternatives of a declared type."""
+    """Returns the alternatives of a declared type, without their bounds."""
+    if isinstance(getattr(declared, "__metadata__", None), tuple):
+        return _options(declared.__origin__)
     if typing.get_origin(declared) in (typing.Union, types.UnionType):
         return tuple(_options(a)[0] for a in typing.get_args(declared))
     return (typing.get_origin(declared) or declared,)
@@ -268,67 +308,3 @@ def _json_hint(text: str) -> str:
     if any(word in stripped for word in ("True", "False", "None")):
         return "JSON writes true, false and null (not True, False, None)."
     return "Check for a missing quote, brace or comma just before that place."
-
-
-def explicit_hparams(
-    given: Mapping[str, Any],
-    create: Callable[..., Any],
-    settled_origins: Collection[str],
-) -> dict[str, Any]:
-    """Undoes a config's `to_json`: keeps only what somebody asked for.
-
-    A value that a default, a preset or a derivation would give again is
-    dropped, so that it follows whatever it is derived from; one that differs
-    (the file was edited) is kept.
-    """
-    values = {k: v for k, v in given.items() if not k.startswith("_")}
-    origins = given.get("_origins")
-    if not isinstance(origins, Mapping):
-        return values
-    names = ("model_name", "data_dir")
-    asked = {
-        name: value
-        for name, value in values.items()
-        if name in names or origins.get(name) not in settled_origins
-    }
-    settled = create(
-        asked.get("model_name", ""),
-        asked.get("data_dir", ""),
-        **{name: v for name, v in asked.items() if name not in names},
-    ).as_dict()
-    missing = object()
-    edited = {
-        name: value
-        for name, value in values.items()
-        if name not in asked and settled.get(name, missing) != value
-    }
-    return {**asked, **edited}
-
-
-# Checks of the switches for speed and memory that both configs have.
-
-MIXED_PRECISIONS = ("", "bf16", "fp16")  # "": all in float32
-
-
-def check_switches(config: Any) -> None:
-    """Raises for switches that cannot work."""
-    parts = config.gradient_accumulation_steps
-    if parts < 1:
-        raise UserError(
-            "hparam gradient_accumulation_steps: must be at least 1, got"
-            f" {parts}"
-        )
-    if config.train_batch_size % parts:
-        raise UserError(
-            f"hparam gradient_accumulation_steps: {parts} does not divide"
-            f" train_batch_size {config.train_batch_size}"
-        )
-    if config.threads < 0:
-        raise UserError(
-            f"hparam threads: must be at least 0, got {config.threads}"
-        )
-    if config.mixed_precision not in MIXED_PRECISIONS:
-        raise UserError(
-            "hparam mixed_precision: must be bf16, fp16 or empty (float32),"
-            f" got {config.mixed_precision!r}"
-        )

@@ -9,13 +9,24 @@ import dataclasses
 import enum
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from configure import presets, pretraining_checks
-from configure.saved_config import NAMES, Draft, Layers, SavedConfig
-
-# Origins that a value has without anybody asking for it.
-_SETTLED_ORIGINS = frozenset({"default", "preset", "derived"})
+from configure import presets
+from configure.config import (
+    ModelSize,
+    Natural,
+    NonNegative,
+    Positive,
+    Precision,
+    Ratio,
+    ReadOrder,
+    Seed,
+    Share,
+    Strategy,
+    TrainingConfig,
+)
+from configure.errors import UserError
+from configure.hparams import Bound, one_of
 
 # What `debug` sets unless told otherwise.
 _DEBUG_SETTINGS = {
@@ -26,9 +37,33 @@ _DEBUG_SETTINGS = {
     "num_eval_steps": 2,
 }
 
+# Metrics of an evaluation that can choose the best checkpoint.
+_BEST_METRICS = (
+    "loss",
+    "masked_lm_loss",
+    "masked_lm_accuracy",
+    "masked_lm_accuracy_at_mask",
+    "sampled_masked_lm_accuracy",
+    "disc_loss",
+    "disc_auc",
+    "disc_auc_real_tokens",
+    "disc_accuracy",
+    "disc_precision",
+    "disc_recall",
+)
+
+_MaskShare = Annotated[
+    float,
+    Bound(
+        lambda value: 0 < value < 1,
+        "a fraction above 0 and below 1 (0.15 for 15%)",
+    ),
+]
+_Preset = Annotated[str, one_of(*presets.preset_names())]
+
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingConfig(SavedConfig):
+class PretrainingConfig(TrainingConfig):
     """Pre-training hyperparameters; names and defaults are the original's.
 
     Make one with `create`, which also derives what depends on other values.
@@ -47,9 +82,16 @@ class PretrainingConfig(SavedConfig):
       that could only crash later are refused here.
     """
 
+    purpose = (
+        "Pre-trains ELECTRA, Electric or a masked language model, or evaluates"
+        " one."
+    )
+
     # ---- General ----
-    model_name: str  # a name for the model; the default model_dir ends in it
-    data_dir: str  # where the default locations of all files begin
+    model_name: str  # the model's name; it is kept in DATA_DIR/models/NAME
+    # Where data and models live: records in DIR/pretrain_tfrecords, the
+    # vocabulary in DIR/vocab.txt.
+    data_dir: str
     debug: bool = False  # a tiny model for a few steps: does everything run?
     do_train: bool = True  # pre-train
     do_eval: bool = False  # evaluate the generator and discriminator instead
@@ -58,31 +100,32 @@ class PretrainingConfig(SavedConfig):
     # ELECTRA or Electric? With both false, a masked LM like BERT's.
     electra_objective: bool = True  # replaced token detection
     electric_objective: bool = False  # noise-contrastive cloze model
-    gen_weight: float = 1.0  # weight of the masked LM (generator) loss
-    disc_weight: float = 50.0  # weight of the discriminator loss
-    mask_prob: float = 0.15  # fraction of tokens masked out and replaced
+    gen_weight: NonNegative = 1.0  # weight of the masked LM (generator) loss
+    disc_weight: NonNegative = 50.0  # weight of the discriminator loss
+    mask_prob: _MaskShare = 0.15  # fraction of tokens masked out and replaced
 
     # ---- Optimization ----
-    learning_rate: float = 5e-4  # peak rate (base and large want 2e-4)
-    lr_decay_power: float = 1.0  # 1 is linear decay to zero
-    weight_decay_rate: float = 0.01  # decoupled; not on LayerNorm and biases
-    num_warmup_steps: int = 10000  # steps of linear warm-up; 0 means none
+    learning_rate: NonNegative = 5e-4  # peak rate (base and large want 2e-4)
+    lr_decay_power: NonNegative = 1.0  # 1 is linear decay to zero
+    # Decoupled; not on LayerNorm and biases.
+    weight_decay_rate: NonNegative = 0.01
+    num_warmup_steps: Natural = 10000  # steps of linear warm-up; 0 means none
 
     # ---- Training settings ----
-    iterations_per_loop: int = 200  # steps run between looks at the host
-    save_checkpoints_steps: int = 1000  # steps between checkpoints
-    num_train_steps: int = 1000000  # optimizer updates in all
-    num_eval_steps: int = 100  # batches in one evaluation
-    keep_checkpoint_max: int | None = 5  # newest checkpoints kept; 0: all
+    iterations_per_loop: Positive = 200  # steps run between looks at the host
+    save_checkpoints_steps: Positive = 1000  # steps between checkpoints
+    num_train_steps: Natural = 1000000  # optimizer updates in all
+    num_eval_steps: Positive = 100  # batches in one evaluation
+    keep_checkpoint_max: Natural | None = 5  # newest checkpoints kept; 0: all
 
     # ---- Model settings ----
-    model_size: str = "small"  # one of small, base, large
+    model_size: ModelSize = "small"  # the paper's sizes
     # Changes to the size's transformer: hidden_size, num_hidden_layers, ...
     model_hparam_overrides: dict[str, Any] = dataclasses.field(
         default_factory=dict
     )
-    embedding_size: int | None = None  # small: 128; none: the hidden size
-    vocab_size: int = 30522  # tokens in the vocabulary
+    embedding_size: Positive | None = None  # small: 128; none: the hidden size
+    vocab_size: Positive = 30522  # tokens in the vocabulary
     do_lower_case: bool = True  # was the text lower-cased?
 
     # ---- Generator settings ----
@@ -90,22 +133,22 @@ class PretrainingConfig(SavedConfig):
     two_tower_generator: bool = False  # a two-tower cloze model generates
     untied_generator_embeddings: bool = False  # generator has its own tables
     untied_generator: bool = True  # false: one network plays both parts
-    generator_layers: float = 1.0  # fraction of the discriminator's layers
-    generator_hidden_size: float = 0.25  # fraction of its hidden size
+    generator_layers: Ratio = 1.0  # fraction of the discriminator's layers
+    generator_hidden_size: Ratio = 0.25  # fraction of its hidden size
     disallow_correct: bool = False  # never sample the original token
-    temperature: float = 1.0  # of sampling from the generator
+    temperature: Ratio = 1.0  # of sampling from the generator
 
     # ---- Batch sizes ----
-    max_seq_length: int = 128  # wordpieces per example, as in the records
-    train_batch_size: int = 128  # examples per update, over all devices
-    eval_batch_size: int = 128  # examples per evaluation batch
+    max_seq_length: Positive = 128  # wordpieces per example, as in the records
+    train_batch_size: Positive = 128  # examples per update, over all devices
+    eval_batch_size: Positive = 128  # examples per evaluation batch
     # Most tokens masked in one example.
     # Default: int((mask_prob + 0.005) * max_seq_length).
     max_predictions_per_seq: int | None = None
 
     # ---- TPU settings ----
     use_tpu: bool = False  # the same as distribution_strategy=tpu
-    num_tpu_cores: int = 1  # kept for the original's command lines
+    num_tpu_cores: Positive = 1  # kept for the original's command lines
     tpu_job_name: str | None = None  # worker job, where there are several
     tpu_name: str | None = None  # the Cloud TPU to use
     tpu_zone: str | None = None  # the zone it is in
@@ -124,34 +167,33 @@ class PretrainingConfig(SavedConfig):
 
     # ---- Extensions ----
     # Not in the original; every default keeps what the original does.
-    preset: str | None = None  # named settings that act as new defaults
-    seed: int = 0  # of every random draw in a run
+    preset: _Preset | None = None  # published settings as new defaults
+    seed: Seed = 0  # of every random draw in a run
     strip_accents: bool = True  # were accents stripped when lower-casing?
     mask_without_replacement: bool = False  # draw distinct positions
     whole_word_mask: bool = False  # mask all the wordpieces of a word
-    mask_replace_prob: float = 0.85  # chosen positions that show [MASK]
+    mask_replace_prob: Share = 0.85  # chosen positions that show [MASK]
     # Update k uses rate k ("after_increment", what the original does when
     # run) or rate k-1 ("before_increment").
-    lr_read_order: str = "after_increment"
+    lr_read_order: ReadOrder = "after_increment"
     adam_bias_correction: bool = False  # true: textbook Adam
-    eval_every_n_steps: int = 0  # evaluate while training; 0: never
+    eval_every_n_steps: Natural = 0  # evaluate while training; 0: never
     # Held-out records. Default:
     # <data_dir>/pretrain_tfrecords/eval_data.tfrecord*; where nothing
     # matches, evaluation reads pretrain_tfrecords as the original does.
     eval_tfrecords: str | None = None
-    log_every_n_steps: int = 10  # steps between lines on the console
-    shuffle_buffer_size: int = 100  # examples shuffled among each other
+    log_every_n_steps: Positive = 10  # steps between lines on the console
+    shuffle_buffer_size: Natural = 100  # examples shuffled among each other
     deterministic_input: bool = True  # same seed, same order of examples
-    # One of auto, one_device, mirrored, multi_worker, tpu.
-    distribution_strategy: str = "auto"
+    distribution_strategy: Strategy = "auto"  # which devices share the work
     require_gpu: bool = False  # refuse to run without a GPU
-    gradient_accumulation_steps: int = 1  # parts a batch is computed in
+    gradient_accumulation_steps: Positive = 1  # parts a batch is computed in
     # XLA makes one program of a step: other draws, and slower on CPUs.
     jit_compile: bool = False
-    threads: int = 0  # CPU threads of an operation; 0: TensorFlow's choice
+    threads: Natural = 0  # CPU threads of an operation; 0: TensorFlow's choice
     # bf16 or fp16: transformer blocks compute in half precision; weights,
     # norms, softmaxes and losses stay float32. Empty: all in float32.
-    mixed_precision: str = ""
+    mixed_precision: Precision = ""
     # Training keeps only the inputs of transformer blocks and computes the
     # rest again: less memory, more time, the same results but for the last
     # digits. Null: where it would take too much of the machine's memory
@@ -164,92 +206,245 @@ class PretrainingConfig(SavedConfig):
     # Regular expression: variables that init_checkpoint may lack.
     allow_missing: str | None = None
     # Checkpoints at its multiples are kept beyond keep_checkpoint_max; 0: none.
-    keep_every_n_steps: int = 0
+    keep_every_n_steps: Natural = 0
     # Metric whose best evaluation is kept in <model_dir>/best.
     keep_best: str | None = None
     # At the end, write discriminator and generator apart, without slots.
     export_at_end: bool = True
     # Evaluations in a row that predict one class before it is reported.
-    collapse_patience: int = 3
+    collapse_patience: Natural = 3
     results_json: str = ""  # default: .../results/unsup_results.json
 
-    settled_origins = _SETTLED_ORIGINS
-    origins: Mapping[str, str] = dataclasses.field(
-        default_factory=dict, compare=False, repr=False, kw_only=True
-    )
-
-    def __post_init__(self):
-        pretraining_checks.validate(self)
+    @property
+    def has_discriminator(self) -> bool:
+        """Whether replaced tokens are detected (else: masked LM only)."""
+        return self.electra_objective or self.electric_objective
 
     @classmethod
-    def _begin(cls, draft: Draft, layers: Layers) -> None:
-        names = {name: draft.values[name] for name in NAMES}
-        draft.update(_default_locations(**names), "derived")
-        for _, given in layers:
-            draft.values["preset"] = given.get("preset", draft.values["preset"])
-        if draft.values["preset"] is not None:
-            preset = presets.load_preset(draft.values["preset"])
-            draft.update(cls.clean_hparams(preset["hparams"]), "preset")
+    def _preset(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        name = given.get("preset")
+        return {} if name is None else presets.load_preset(name)["hparams"]
 
     @classmethod
-    def _derive(cls, draft: Draft) -> None:
-        draft.update(_derived_values(draft.values, draft.origins), "derived")
+    def _derived(
+        cls, values: Mapping[str, Any], origins: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """In the original's order.
+
+        Source: google-research/electra, configure_pretraining.py: the results
+          directory is that of the default model_dir, whatever model_dir is.
+        """
+        data_dir = values["data_dir"]
+        records = os.path.join(data_dir, "pretrain_tfrecords")
+        model_dir = os.path.join(data_dir, "models", values["model_name"])
+        results = os.path.join(model_dir, "results", "unsup_results")
+        derived = {
+            "pretrain_tfrecords": os.path.join(
+                records, "pretrain_data.tfrecord*"
+            ),
+            "eval_tfrecords": os.path.join(records, "eval_data.tfrecord*"),
+            "vocab_file": os.path.join(data_dir, "vocab.txt"),
+            "model_dir": model_dir,
+            "results_txt": results + ".txt",
+            "results_pkl": results + ".pkl",
+            "results_json": results + ".json",
+        }
+        if values["max_predictions_per_seq"] is None:
+            derived["max_predictions_per_seq"] = int(
+                (values["mask_prob"] + 0.005) * values["max_seq_length"]
+            )
+        if values["debug"]:
+            derived.update(_DEBUG_SETTINGS)
+        # A preset that names these two means them.
+        if (
+            values["model_size"] == "small"
+            and origins["embedding_size"] != "preset"
+        ):
+            derived["embedding_size"] = 128
+        if (
+            values["electric_objective"]
+            and origins["two_tower_generator"] != "preset"
+        ):
+            derived["two_tower_generator"] = True
+        return derived
+
+    def _check(self) -> None:
+        most = self.max_predictions_per_seq
+        if most is not None and most < 1:
+            raise UserError(
+                f"hparam max_predictions_per_seq: {most} means that no token is"
+                f" ever masked (mask_prob {self.mask_prob}, max_seq_length"
+                f" {self.max_seq_length}); give at least 1"
+            )
+        metrics = [
+            name
+            for name in _BEST_METRICS
+            if self.has_discriminator
+            or not name.startswith(("disc_", "sampled_"))
+        ]
+        if self.keep_best is not None and self.keep_best not in metrics:
+            raise UserError(
+                f"hparam keep_best: must be one of {', '.join(metrics)}, got"
+                f" {self.keep_best!r}"
+            )
+        if self.keep_every_n_steps % self.save_checkpoints_steps:
+            raise UserError(
+                "hparam keep_every_n_steps: must be a multiple of"
+                f" save_checkpoints_steps ({self.save_checkpoints_steps}), got"
+                f" {self.keep_every_n_steps}: only what is saved can be kept"
+            )
+        self._check_generator()
 
     def check_mode(self) -> None:
         """Raises unless exactly one of training and evaluation is asked for.
 
         Source: google-research/electra, run_pretraining.py, train_or_eval.
         """
-        pretraining_checks.check_mode(self)
+        if self.do_train == self.do_eval:
+            raise UserError(
+                "Exactly one of `do_train` or `do_eval` must be True."
+                f" Both are {self.do_train}: to evaluate, give"
+                " --do_train=false --do_eval=true"
+            )
 
     def warnings(self) -> list[str]:
-        """Returns what will run but is probably not meant, one text each."""
-        return pretraining_checks.warnings(self)
+        """What will run but is probably not meant, one text each."""
+        return [
+            *self._size_warnings(),
+            *self._length_warnings(),
+            *self._ignored_warnings(),
+            *super().warnings(),
+        ]
 
+    def _check_generator(self) -> None:
+        """Refuses the combinations that crash in the original."""
+        if self.uniform_generator and not self.has_discriminator:
+            raise UserError(
+                "hparam uniform_generator: needs electra_objective, since"
+                " without a discriminator there is nothing to train; choose one"
+            )
+        if self.electric_objective and not self.two_tower_generator:
+            raise UserError(
+                "hparam two_tower_generator: electric_objective needs the"
+                " two-tower generator; leave two_tower_generator out"
+            )
+        if not self.two_tower_generator:
+            return
+        why = "electric_objective" if self.electric_objective else ""
+        why = f" (asked for by {why})" if why else ""
+        if not self.untied_generator:
+            raise UserError(
+                f"hparam untied_generator: the two-tower generator{why} cannot"
+                " share the discriminator's weights; leave untied_generator out"
+            )
+        if self.uniform_generator:
+            raise UserError(
+                "hparam uniform_generator: cannot be combined with the"
+                f" two-tower generator{why}; choose one"
+            )
+        if not self.has_discriminator:
+            raise UserError(
+                "hparam two_tower_generator: needs electra_objective or"
+                " electric_objective; a masked LM has no separate generator"
+            )
 
-def _default_locations(model_name: str, data_dir: str) -> dict[str, Any]:
-    """Returns the default paths.
+    def _size_warnings(self) -> list[str]:
+        """Finds base and large models with small's settings."""
+        if (
+            self.model_size == "small"
+            or self.model_hparam_overrides.get("hidden_size", 768) < 512
+        ):
+            return []
+        small = {"learning_rate": 5e-4}
+        left = {"max_seq_length": 128, "train_batch_size": 128}
+        if self.model_size == "base":
+            left["generator_hidden_size"] = 0.25
+        else:
+            left["mask_prob"] = 0.15
+        if not self.debug:
+            # Somebody who asked for these values has said what they want.
+            small |= {
+                name: value
+                for name, value in left.items()
+                if self.origins.get(name, "default") == "default"
+            }
+        found = [
+            f"{name} {getattr(self, name):g}"
+            for name, value in small.items()
+            if getattr(self, name) == value
+        ]
+        if not found:
+            return []
+        return [
+            f"model_size is {self.model_size} but these are the small model's"
+            f" settings: {', '.join(found)}. The paper's are one flag away:"
+            f" --preset={self.model_size}"
+            + (
+                ". At this learning_rate larger discriminators have collapsed;"
+                " the paper uses 0.0002"
+                if self.learning_rate == 5e-4
+                else ""
+            )
+        ]
 
-    Source: google-research/electra, configure_pretraining.py: the results
-      directory is that of the default model_dir, whatever model_dir is set to.
-    """
-    records = os.path.join(data_dir, "pretrain_tfrecords")
-    model_dir = os.path.join(data_dir, "models", model_name)
-    results = os.path.join(model_dir, "results", "unsup_results")
-    return {
-        "pretrain_tfrecords": os.path.join(records, "pretrain_data.tfrecord*"),
-        "eval_tfrecords": os.path.join(records, "eval_data.tfrecord*"),
-        "vocab_file": os.path.join(data_dir, "vocab.txt"),
-        "model_dir": model_dir,
-        "results_txt": results + ".txt",
-        "results_pkl": results + ".pkl",
-        "results_json": results + ".json",
-    }
+    def _length_warnings(self) -> list[str]:
+        """Finds schedules and step counts that do not fit together."""
+        if not self.do_train:
+            return []
+        found = []
+        if 0 < self.num_train_steps <= self.num_warmup_steps:
+            found.append(
+                f"num_warmup_steps {self.num_warmup_steps} is not below"
+                f" num_train_steps {self.num_train_steps}: the learning rate"
+                f" never reaches {self.learning_rate:g}. Lower num_warmup_steps"
+                f" (a tenth of the run is usual:"
+                f" {max(1, self.num_train_steps // 10)})"
+            )
+        if self.max_predictions_per_seq > self.max_seq_length:
+            found.append(
+                f"max_predictions_per_seq {self.max_predictions_per_seq} is"
+                f" more than max_seq_length {self.max_seq_length}: the rest is"
+                " padding"
+            )
+        return found
 
-
-def _derived_values(
-    values: Mapping[str, Any], origins: Mapping[str, str]
-) -> dict[str, Any]:
-    """Returns what follows from the first pass, in the original's order."""
-    derived = {}
-    if values["max_predictions_per_seq"] is None:
-        derived["max_predictions_per_seq"] = int(
-            (values["mask_prob"] + 0.005) * values["max_seq_length"]
+    def _ignored_warnings(self) -> list[str]:
+        """Finds settings that something else makes void, as in the original."""
+        found = []
+        overrides = self.model_hparam_overrides
+        if overrides.get("vocab_size", self.vocab_size) != self.vocab_size:
+            found.append(
+                f"vocab_size {self.vocab_size} gives way to"
+                f" {overrides['vocab_size']} in model_hparam_overrides"
+            )
+        sizes = (
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "intermediate_size",
         )
-    if values["debug"]:
-        derived.update(_DEBUG_SETTINGS)
-    # A preset that names these two means them.
-    if (
-        values["model_size"] == "small"
-        and origins["embedding_size"] != "preset"
-    ):
-        derived["embedding_size"] = 128
-    if (
-        values["electric_objective"]
-        and origins["two_tower_generator"] != "preset"
-    ):
-        derived["two_tower_generator"] = True
-    return derived
+        lost = [name for name in sizes if name in overrides]
+        if self.debug and lost:
+            found.append(
+                f"debug replaces {', '.join(lost)} of model_hparam_overrides by"
+                " its own tiny sizes"
+            )
+        given = [
+            name
+            for name in (
+                "generator_layers",
+                "generator_hidden_size",
+                "untied_generator_embeddings",
+            )
+            if self.origins.get(name, "default") not in ("default", "preset")
+        ]
+        kind = generator_kind(self)
+        if given and kind in (GeneratorKind.UNIFORM, GeneratorKind.FULL):
+            found.append(
+                f"{', '.join(given)}: no effect, since there is no separate"
+                " generator network with these settings"
+            )
+        return found
 
 
 # Which generator: small, tied, masked-LM only, uniform or two-tower.
@@ -271,13 +466,9 @@ def generator_kind(config: Any) -> GeneratorKind:
     """
     discriminates = config.electra_objective or config.electric_objective
     if config.uniform_generator:
-        kind = GeneratorKind.UNIFORM
-    elif discriminates and config.untied_generator:
-        kind = (
-            GeneratorKind.TWO_TOWER
-            if config.two_tower_generator
-            else GeneratorKind.SMALL
-        )
-    else:
-        kind = GeneratorKind.FULL
-    return kind
+        return GeneratorKind.UNIFORM
+    if not (discriminates and config.untied_generator):
+        return GeneratorKind.FULL
+    if config.two_tower_generator:
+        return GeneratorKind.TWO_TOWER
+    return GeneratorKind.SMALL

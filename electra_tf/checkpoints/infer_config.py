@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from configure.config import MODEL_SIZES
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from configure.pretraining_checks import MODEL_SIZES
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 # The sizes of a model, read off the shapes of its variables.

@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from configure import flags, pretraining_flags
+from configure import flags
 from configure.pretraining import PretrainingConfig
 from electra_tf.plan.plan import Plan, as_dict, make_plan, measured_batch_size
 from electra_tf.plan.report import duration, plan_lines
@@ -25,7 +25,7 @@ Parsed = tuple[PretrainingConfig, argparse.Namespace]
 
 def plan_parser() -> flags.FrontDoorParser:
     """Returns run_pretraining.py's parser with the flags of a plan."""
-    parser = pretraining_flags.pretraining_parser("plan")
+    parser = flags.config_parser(PretrainingConfig, "plan")
     parser.description = " ".join(__doc__.split())
     parser.usage = (
         "python -m electra_tf plan --data-dir DIR --model-name NAME\n"
@@ -69,7 +69,7 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
         a request to print something (status 0).
     """
     parser = plan_parser()
-    config, args = pretraining_flags.parse_pretraining_args(argv, parser)
+    config, args = flags.parse_config(PretrainingConfig, argv, parser)
     if args.measure and args.flops_per_second:
         parser.error("--measure and --flops-per-second: choose one")
     if args.measure_batch_size and not args.measure:

@@ -5,7 +5,7 @@
 from argparse import Namespace
 from collections.abc import Sequence
 
-from configure import finetuning_flags
+from configure import flags
 from configure.finetuning import FinetuningConfig
 from electra_tf.metrics.glue import TASKS
 
@@ -14,7 +14,7 @@ _PROG = "python -m electra_tf run_glue"
 
 def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
     """Reads the command line: that of `run_finetuning.py`."""
-    parser = finetuning_flags.finetuning_parser(_PROG)
+    parser = flags.config_parser(FinetuningConfig, _PROG)
     parser.usage = (
         f"{_PROG}\n"
         "       --data-dir DIR --model-name NAME [--hparams JSON]\n"
@@ -28,8 +28,8 @@ def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
         " depends on the task, such as num_train_epochs, is derived for each."
         " Running the same command again continues where it stopped."
     )
-    return finetuning_flags.parse_finetuning_args(
-        argv, parser, {"task_names": list(TASKS)}
+    return flags.parse_config(
+        FinetuningConfig, argv, parser, {"task_names": list(TASKS)}
     )
 
 

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """FinetuningConfig: names, defaults, order of overrides, front door."""
 
-import dataclasses
 import json
 import pathlib
 
 import pytest
 
-from configure import finetuning, finetuning_flags, flags
+from configure import flags
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 
@@ -142,7 +141,7 @@ def test_any_config_survives_a_round_trip(tmp_path):
 
 def test_a_saved_config_follows_a_new_task():
     saved = json.loads(create(task_names="rte", seed=4).to_json())
-    given = finetuning.FinetuningConfig.explicit_hparams(saved)
+    given = FinetuningConfig.explicit_hparams(saved)
     given |= {"task_names": ["chunk"]}
     names = [given.pop("model_name"), given.pop("data_dir")]
     config = FinetuningConfig.create(*names, **given)
@@ -160,17 +159,9 @@ def test_doubtful_settings_are_warned_of():
         create(do_train=False, do_eval=False).check_mode()
 
 
-def test_every_field_has_a_note_for_the_help():
-    notes = {}
-    for section in flags.read_sections(FinetuningConfig):
-        notes |= section.notes
-    fields = [f.name for f in dataclasses.fields(FinetuningConfig)]
-    assert [n for n in fields if not notes.get(n)] == ["origins"]
-
-
 def parse(*words):
     door = ["run_finetuning.py", "--data-dir", "D", "--model-name", "M"]
-    return finetuning_flags.parse_finetuning_args([*door, *words])[0]
+    return flags.parse_config(FinetuningConfig, [*door, *words])[0]
 
 
 def test_the_originals_command_is_understood():
@@ -195,19 +186,3 @@ def test_flags_win_over_json_and_json_over_the_task_file(tmp_path):
     assert config.num_train_epochs == 7
     assert (config.seed, config.max_seq_length) == (2, 16)
     assert config.origins["num_train_epochs"] == "task_config"
-
-
-def test_the_config_can_be_printed(capsys):
-    with pytest.raises(SystemExit) as leave:
-        parse("--print_config", "--task_names=rte")
-    assert leave.value.code == 0
-    shown = capsys.readouterr().out
-    assert "rte_results.txt" in shown and "num_train_epochs" in shown
-
-
-def test_help_names_every_hparam(capsys):
-    with pytest.raises(SystemExit):
-        parse("--help")
-    shown = capsys.readouterr().out
-    for name in finetuning.FinetuningConfig.field_types():
-        assert f"--{name}" in shown

@@ -10,16 +10,18 @@ import sys
 
 import pytest
 
-from configure import flags, pretraining, pretraining_flags
+from configure import flags
 from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 
 NAMES = ["prog", "--data-dir", "D", "--model-name", "M"]
 ROOT = pathlib.Path(flags.__file__).resolve().parent.parent
 DOOR = """
-import sys
-from configure import flags, pretraining_flags
+import functools
+from configure import flags
 from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
 
 def main(parsed):
     config, _ = parsed
@@ -31,13 +33,14 @@ def main(parsed):
         raise PermissionError(13, "Permission denied", "/some/file")
     print(config.model_name, config.learning_rate)
 
-flags.run_front_door(main, pretraining_flags.parse_pretraining_args)
+flags.run_front_door(
+    main, functools.partial(flags.parse_config, PretrainingConfig)
+)
 """
 
 
 def parse(*arguments):
-    config, _ = pretraining_flags.parse_pretraining_args([*NAMES, *arguments])
-    return config
+    return flags.parse_config(PretrainingConfig, [*NAMES, *arguments])[0]
 
 
 def run_door(tmp_path, *arguments):
@@ -56,9 +59,7 @@ def run_door(tmp_path, *arguments):
 def test_both_spellings_are_accepted(dash):
     argv = "--data-dir D --model-name M --learning-rate 1e-4".replace("-", dash)
     argv = argv.replace("__", "--").replace("1e_4", "1e-4")
-    config, _ = pretraining_flags.parse_pretraining_args(
-        ["prog", *argv.split()]
-    )
+    config, _ = flags.parse_config(PretrainingConfig, ["prog", *argv.split()])
     assert config.learning_rate == 1e-4
     assert config.vocab_file == "D/vocab.txt"
 
@@ -96,27 +97,13 @@ def test_flags_win_over_hparams_and_both_over_presets():
     assert config.origins["model_name"] == "flag"
 
 
-def test_every_hparam_is_a_flag():
-    parser = pretraining_flags.pretraining_parser()
-    for name in pretraining.PretrainingConfig.field_types():
-        assert f"--{name}" in parser._option_string_actions
-        dashed = f"--{name.replace('_', '-')}"
-        assert dashed in parser._option_string_actions
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        n
-        for n in pretraining.PretrainingConfig.default_hparams()
-        if n not in ("preset", "origins", "model_dir")
-    ],
-)
-def test_the_default_given_as_a_flag_changes_nothing(name):
-    value = getattr(PretrainingConfig.create("M", "D"), name)
-    if isinstance(value, dict):
-        value = "{}"
-    assert parse(f"--{name}={value}") == parse()
+def test_the_default_given_as_a_flag_changes_nothing():
+    plain = parse()
+    for name, value in plain.as_dict().items():
+        if name in ("preset", "model_dir", "model_name", "data_dir"):
+            continue
+        value = "{}" if isinstance(value, dict) else value
+        assert parse(f"--{name}={value}") == plain, name
 
 
 def test_overrides_are_json_on_the_command_line():
@@ -127,8 +114,8 @@ def test_overrides_are_json_on_the_command_line():
 def test_a_resolved_config_file_is_accepted_back(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(parse("--seed=3").to_json(), encoding="utf-8")
-    config, _ = pretraining_flags.parse_pretraining_args(
-        ["prog", f"--hparams={path}"]
+    config, _ = flags.parse_config(
+        PretrainingConfig, ["prog", f"--hparams={path}"]
     )
     assert config == parse("--seed=3")
     assert config.origins["seed"] == "file"
@@ -158,7 +145,7 @@ def test_mistaken_flags_exit_with_2(arguments, expected, capsys):
 
 def test_missing_names_are_named(capsys):
     with pytest.raises(SystemExit) as caught:
-        pretraining_flags.parse_pretraining_args(["prog"])
+        flags.parse_config(PretrainingConfig, ["prog"])
     assert caught.value.code == 2
     error = capsys.readouterr().err
     assert "missing --data-dir and --model-name" in error
@@ -181,59 +168,52 @@ def test_print_config_lists_every_value_and_its_origin(capsys):
     assert rows["learning_rate"] == ["0.0002", "preset"]
     assert rows["gen_weight"] == ["1.0", "default"]
     assert rows["model_dir"] == ["D/models/M", "derived"]
-    assert set(rows) == {"hparam", *pretraining.PretrainingConfig.field_types()}
+    assert set(rows) == {"hparam", *PretrainingConfig.field_types()}
     starts = {line.index(line.split()[-1], 60) for line in lines}
     assert len(starts) == 1
 
 
-def test_help_has_every_hparam_with_its_reason_in_80_columns():
-    text = pretraining_flags.pretraining_parser().format_help()
-    assert max(map(len, text.splitlines())) <= 80
-    for name in pretraining.PretrainingConfig.field_types():
-        assert f"--{name} " in text
+def test_help_tells_sections_bounds_and_defaults():
+    text = flags.config_parser(PretrainingConfig, "run").format_help()
     for heading in ("General:", "Loss functions:", "Extensions:"):
         assert heading in text
-    assert "default 0.0005" in text
+    assert "at least 0; default 0.0005" in text
+    assert "one of small, base, large; default small" in text
 
 
-def test_every_field_has_a_reason():
-    sections = flags.read_sections(PretrainingConfig)
+@pytest.mark.parametrize("config", [PretrainingConfig, FinetuningConfig])
+def test_every_field_has_a_reason_in_the_help(config):
+    sections = flags.read_sections(config)
     notes = {k: v for section in sections for k, v in section.notes.items()}
-    notes.pop("origins")
-    assert list(notes) == list(pretraining.PretrainingConfig.field_types())
+    assert list(notes) == list(config.field_types())
     assert all(notes.values()), [k for k, v in notes.items() if not v]
-
-
-def test_a_front_door_works_and_exits_with_0(tmp_path):
-    done = run_door(tmp_path, "--data_dir=D", "--model_name=M")
-    assert (done.returncode, done.stdout) == (0, "M 0.0005\n")
+    text = flags.config_parser(config, "run").format_help()
+    assert max(map(len, text.splitlines())) <= 80
+    for name in notes:
+        assert f"--{name} " in text
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "expected"),
     [
+        ([], 0, ""),
         (["--seed=1"], 1, "error: data is not there\n"),
         (["--seed=3"], 1, "error: /some/file: Permission denied\n"),
         (["--seed=x"], 2, "error: hparam seed: expected a whole number"),
         (["--hparams={"], 2, "error: --hparams: not valid JSON at line 1"),
         (["junk"], 2, "error: unexpected argument: junk"),
+        (["--seed=2"], 1, "Traceback"),
     ],
 )
-def test_mistakes_are_messages_without_tracebacks(
+def test_mistakes_are_messages_and_bugs_keep_their_traceback(
     tmp_path, arguments, status, expected
 ):
     names = ["--data_dir=D", "--model_name=M"]
     done = run_door(tmp_path, *names, *arguments)
     assert done.returncode == status
     assert done.stderr.startswith(expected)
-    assert "Traceback" not in done.stderr
-
-
-def test_bugs_keep_their_traceback(tmp_path):
-    done = run_door(tmp_path, "--data_dir=D", "--model_name=M", "--seed=2")
-    assert done.returncode == 1
-    assert "Traceback" in done.stderr
-    assert "a bug" in done.stderr
+    assert ("Traceback" in done.stderr) == (expected == "Traceback")
+    assert done.stdout == ("" if status else "M 0.0005\n")
 
 
 def test_boolean_argument_takes_the_originals_build_flags():

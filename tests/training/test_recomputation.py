@@ -5,7 +5,7 @@
 import pytest
 import tensorflow as tf
 
-from configure import pretraining_flags
+from configure import flags
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.analysis.memory import pretraining_memory
@@ -90,7 +90,7 @@ def test_the_hparam_can_be_left_to_the_machine_in_every_way():
     given.append('--hparams={"recompute_grad": true}')
     for flag, expected in (("none", None), ("false", False), ("1", True)):
         argv = [*given, f"--recompute_grad={flag}"]
-        parsed, _ = pretraining_flags.parse_pretraining_args(argv)
+        parsed, _ = flags.parse_config(PretrainingConfig, argv)
         assert parsed.recompute_grad is expected
 
 
