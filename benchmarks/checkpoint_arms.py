@@ -56,7 +56,7 @@ def _ours(spec, kind):
 
     arm = pretraining_ours.Arm(spec)
     variables = arm._model.trainable_variables
-    from electra_tf.checkpoints import find_checkpoint, tf2
+    from electra_tf.checkpoints import tf1, tf2
     from electra_tf.checkpoints.formats import open_weights
     from electra_tf.checkpoints.huggingface import write_huggingface
     from electra_tf.checkpoints.restore import assign
@@ -69,9 +69,7 @@ def _ours(spec, kind):
 
     def save(folder):
         if kind == "tf1":
-            find_checkpoint.write_tf1(
-                weights, prefix_in(folder), overwrite=True
-            )
+            tf1.write_tf1(weights, prefix_in(folder), overwrite=True)
         elif kind == "native":
             tf2.write_native(weights, prefix_in(folder), overwrite=True)
         else:

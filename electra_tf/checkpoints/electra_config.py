@@ -18,11 +18,13 @@ import tensorflow as tf
 from configure import hparams as hparam_rules
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints.infer_config import (
+from electra_tf.checkpoints.contents import (
     MODEL_HPARAMS,
     as_config,
     encoder_config,
+    nearest_size,
 )
+from electra_tf.files import write_atomically
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 FILE_NAME = "electra_config.json"
@@ -50,14 +52,7 @@ def write_electra_config(
 ) -> str:
     """Writes the file, replacing an older one."""
     path = os.path.join(directory, FILE_NAME)
-    text = config_text(hparams, assumed)
-    try:
-        tf.io.gfile.makedirs(directory)
-        with tf.io.gfile.GFile(path + ".tmp", "w") as file:
-            file.write(text)
-        tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
-    except (OSError, tf.errors.OpError) as error:
-        raise UserError(f"{path} cannot be written: {error}") from error
+    write_atomically(path, config_text(hparams, assumed))
     return path
 
 
@@ -87,13 +82,11 @@ def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
 
 
 def read_electra_config(directory: str) -> dict[str, Any]:
-    """Reads what a model's folder says about its sizes.
+    """Reads what a model's folder says about its sizes, as hparams.
 
-    Returns:
-      Hparams by `PretrainingConfig`'s names; empty where there is no file.
-      Besides `electra_config.json` that may be `bert_config.json` or a
-      `config.json`, with the keys of BERT, bert4keras or Hugging Face, or of a
-      run.
+    Besides `electra_config.json` that may be `bert_config.json` or a
+    `config.json`, with the keys of BERT, bert4keras or Hugging Face, or of a
+    run. Empty where there is none.
     """
     for name in _FILES:
         path = os.path.join(directory, name)
@@ -103,15 +96,13 @@ def read_electra_config(directory: str) -> dict[str, Any]:
 
 
 def hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Translates the size keys of BERT, bert4keras and Hugging Face.
-
-    Returns:
-      Hparams; empty where it states no hidden size.
-    """
+    """Translates the size keys of BERT, bert4keras and Hugging Face."""
     if "hidden_size" not in given:
         return {}
     overrides = {k: given[k] for k in _SIZE_KEYS if k in given}
-    hparams: dict[str, Any] = {"model_size": _size_named(overrides)}
+    hparams: dict[str, Any] = {
+        "model_size": nearest_size(overrides["hidden_size"])[0]
+    }
     width = given.get("embedding_size") or given["hidden_size"]
     hparams |= {"model_hparam_overrides": overrides, "embedding_size": width}
     for name in ("vocab_size", "do_lower_case", "strip_accents"):
@@ -171,12 +162,27 @@ def _without_guesses(hparams: dict[str, Any], assumed: Any) -> dict[str, Any]:
     return kept
 
 
-def _size_named(sizes: Mapping[str, Any]) -> str:
-    for name in ("base", "large"):
-        size = EncoderConfig.for_size(name, 1)
-        if sizes.get("hidden_size") == size.hidden_size:
-            return name
-    return "small"
+def unseen_differences(
+    stored: Mapping[str, Any], given: Mapping[str, Any]
+) -> list[str]:
+    """Compares what changes the outputs but does not show in shapes."""
+    if not stored:
+        return []
+    old, new = encoder_config(stored), encoder_config(given)
+    pairs = [
+        (name, getattr(old, name), getattr(new, name))
+        for name in ("num_attention_heads", "hidden_act")
+    ]
+    pairs += [
+        (name, stored[name], given[name])
+        for name in ("do_lower_case", "strip_accents")
+        if name in stored and name in given
+    ]
+    return [
+        f"{name}: {a} beside the checkpoint, {b} here"
+        for name, a, b in pairs
+        if a != b
+    ]
 
 
 def _embedding_size(hparams: Mapping[str, Any]) -> int:

@@ -8,10 +8,6 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.checkpoints import electra_config, tf1, tf2
-from electra_tf.checkpoints.find_checkpoint import (
-    checkpoints_in,
-    find_checkpoint,
-)
 from electra_tf.checkpoints.weights import Weights
 
 # Files that hold a Hugging Face model's weights; `.bin` and the sharded forms
@@ -26,7 +22,7 @@ def detect(path: str) -> str:
     if _is_weights_file(path):
         return "huggingface"
     if tf.io.gfile.isdir(path):
-        theirs, ours = _holds_hugging_face(path), checkpoints_in(path)
+        theirs, ours = _holds_hugging_face(path), tf1.checkpoints_in(path)
         if theirs and ours:
             raise UserError(
                 f"{path}: holds TensorFlow checkpoints ({', '.join(ours[:5])})"
@@ -36,7 +32,7 @@ def detect(path: str) -> str:
         if theirs:
             return "huggingface"
         _refuse_config_without_weights(path, ours)
-    return _detect_tensorflow(find_checkpoint(path))
+    return _detect_tensorflow(tf1.find_checkpoint(path))
 
 
 def open_weights(path: str) -> Weights:
@@ -52,7 +48,7 @@ def open_weights(path: str) -> Weights:
 
         folder = os.path.dirname(path) if _is_weights_file(path) else path
         return huggingface.open_huggingface(folder or ".")
-    prefix = find_checkpoint(path)
+    prefix = tf1.find_checkpoint(path)
     opening = {
         "native": tf2.open_native,
         "bert": tf1.open_bert,

@@ -261,30 +261,6 @@ _GENERATOR_ONLY = ("generator/", "generator_predictions/", *_TOWERS)
 _DISCRIMINATOR_ONLY = ("electra/", "discriminator_predictions/")
 
 
-def what_part(weights: Weights) -> str:
-    """Says in words what a checkpoint holds."""
-    held = weights.shapes
-    discriminates = _any(held, "discriminator_predictions/")
-    towers = any(_any(held, tower) for tower in _TOWERS)
-    generates = _any(held, "generator_predictions/")
-    tasks = _tasks(held)
-    if tasks:
-        return f"a model fine-tuned on {', '.join(tasks)}"
-    if discriminates and towers:
-        return "a discriminator and a two-tower generator"
-    if discriminates and generates:
-        return "a generator and a discriminator"
-    if discriminates:
-        return "a discriminator (no generator)"
-    if generates and _any(held, "generator/encoder/"):
-        return "a generator (no discriminator)"
-    if generates:
-        return "a masked LM (no discriminator)"
-    if _any(held, "electra/encoder/"):
-        return "an encoder (no pre-training heads)"
-    return "no ELECTRA that is known here"
-
-
 def find_parts(weights: Weights, part: str) -> list[Part]:
     """Decides which folders are to be written."""
     if part not in ("all", "discriminator", "generator"):
@@ -310,7 +286,9 @@ def find_parts(weights: Weights, part: str) -> list[Part]:
         )
     if not found:
         wanted = "" if part == "all" else f"; there is no {part} to write"
-        raise UserError(f"{weights.path} holds {what_part(weights)}{wanted}.")
+        raise UserError(
+            f"{weights.path} holds {weights.contents.description}{wanted}."
+        )
     return found
 
 
@@ -771,7 +749,6 @@ __all__ = [
     "WriteReport",
     "is_huggingface",
     "open_huggingface",
-    "what_part",
     "write_huggingface",
 ]
 

@@ -4,47 +4,31 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from configure.errors import UserError
-from electra_tf.checkpoints.infer_config import shape_hint
-from electra_tf.checkpoints.tf2 import variables_by_name
-from electra_tf.checkpoints.weights import Weights
+from configure.errors import UserError, first_lines
+from electra_tf.checkpoints.weights import Weights, variables_by_name
 
 _MOST_LINES = 8
 
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """What a checkpoint and a model had in common.
+    """What a checkpoint and a model had in common."""
 
-    Attributes:
-      path: the checkpoint.
-      kind: its format.
-      loaded: names of the variables that took its values.
-      missing: the model's names that it lacks; these keep their values.
-      other_shape: names that it has in another shape, which was allowed; these
-        keep their values too.
-      unexpected: its names that the model lacks.
-      dropped: what its format holds besides, and why that is left out.
-      slots_loaded: number of Adam slots that took its values.
-      slots_left: number of those left in the file.
-      global_step: its step, or None.
-    """
-
-    path: str
-    kind: str
-    loaded: tuple[str, ...]
-    missing: tuple[str, ...]
-    other_shape: tuple[str, ...]
-    unexpected: tuple[str, ...]
-    dropped: Mapping[str, str]
-    slots_loaded: int
-    slots_left: int
+    path: str  # of the checkpoint
+    kind: str  # its format
+    loaded: tuple[str, ...]  # names of variables that took its values
+    missing: tuple[str, ...]  # the model's that it lacks; these keep theirs
+    other_shape: tuple[str, ...]  # allowed to differ in shape; these, too
+    unexpected: tuple[str, ...]  # its names that the model lacks
+    dropped: Mapping[str, str]  # what its format holds besides, and why
+    slots_loaded: int  # Adam slots that took its values
+    slots_left: int  # those left in the file
     global_step: int | None
 
     @property
@@ -62,12 +46,13 @@ class Coverage:
             f" {self.slots_loaded} loaded, {self.slots_left} not used"
         ]
         dropped = [f"{name} ({why})" for name, why in self.dropped.items()]
-        lines += _listed("missing, keeps its fresh value", self.missing)
-        lines += _listed(
-            "of another shape, keeps its fresh value", self.other_shape
-        )
-        lines += _listed("unexpected, not used", self.unexpected)
-        lines += _listed("left in the file", dropped)
+        for title, names in (
+            ("missing, keeps its fresh value", self.missing),
+            ("of another shape, keeps its fresh value", self.other_shape),
+            ("unexpected, not used", self.unexpected),
+            ("left in the file", dropped),
+        ):
+            lines += first_lines(names, _MOST_LINES, f"  {title}: ")
         return "\n".join(lines)
 
 
@@ -156,14 +141,8 @@ def check_shapes(
                 " checkpoint"
             )
     if lines:
-        raise UserError(
-            "\n".join(
-                [
-                    f"{path} is of another model, shapes differ:",
-                    *_listed("", lines),
-                ]
-            )
-        )
+        title = f"{path} is of another model, shapes differ:"
+        raise UserError("\n".join([title, *first_lines(lines, _MOST_LINES)]))
 
 
 def _pattern(allow_missing: str | None) -> Callable[[str], bool]:
@@ -188,34 +167,15 @@ def _check_missing(
     lines = [
         f"{weights.path} ({weights.kind}) lacks {len(refused)} of the model's"
         f" {len(wanted)} variables:",
-        *_listed("", refused),
+        *first_lines(refused, _MOST_LINES),
     ]
-    if hint := _part_hint(weights.shapes, refused):
+    if hint := weights.contents.mistaken_for(refused):
         lines.append(hint)
     lines.append(
         "Change the hparams, choose another checkpoint, or let them start"
         " fresh with --allow_missing=REGEX."
     )
     raise UserError("\n".join(lines))
-
-
-def _part_hint(shapes: Mapping[str, Any], refused: list[str]) -> str | None:
-    """Says so where one of the two networks was given for the other."""
-
-    def has(prefix: str) -> bool:
-        return any(name.startswith(prefix) for name in shapes)
-
-    def lacks(prefix: str) -> bool:
-        return any(name.startswith(prefix) for name in refused)
-
-    if lacks("discriminator_predictions") and not has("discriminator"):
-        if has("generator_predictions"):
-            return (
-                "It is a generator (or a masked LM); a discriminator is needed."
-            )
-    elif lacks("generator") and not has("generator"):
-        return "It holds no generator; one is needed."
-    return None
 
 
 def _slot_targets(weights: Weights, optimizer: Any) -> dict[str, tf.Variable]:
@@ -235,11 +195,52 @@ def _slot_targets(weights: Weights, optimizer: Any) -> dict[str, tf.Variable]:
     return targets
 
 
-def _listed(title: str, lines: Iterable[str]) -> list[str]:
-    """Indented lines, the long tail counted."""
-    lines = list(lines)
-    lead = f"  {title}: " if title else "  "
-    shown = [lead + line for line in lines[:_MOST_LINES]]
-    if len(lines) > _MOST_LINES:
-        shown.append(f"{lead}... and {len(lines) - _MOST_LINES} more")
-    return shown
+# Which hparam stands behind an axis of a variable.
+
+_HIDDEN = "model_size or model_hparam_overrides.hidden_size"
+_INNER = "model_hparam_overrides.intermediate_size (4 * hidden_size unless set)"
+_GENERATOR = "generator_hidden_size (1.0 for the released small model)"
+_WIDTH = "embedding_size"
+
+# Which hparam sets each axis (the last named one, all further axes), by part
+# of the variable's name; the first part that matches counts.
+_SHAPE_HINTS = (
+    (
+        "position_embeddings",
+        "model_hparam_overrides.max_position_embeddings",
+        _WIDTH,
+    ),
+    (
+        "token_type_embeddings",
+        "model_hparam_overrides.type_vocab_size",
+        _WIDTH,
+    ),
+    ("word_embeddings", "vocab_size", _WIDTH),
+    ("embeddings/LayerNorm", _WIDTH),
+    ("electra/embeddings_project/kernel", _WIDTH, _HIDDEN),
+    ("embeddings_project/kernel", _WIDTH, _GENERATOR),
+    ("output_bias", "vocab_size"),
+    ("generator_predictions/dense/kernel", _GENERATOR, _WIDTH),
+    ("cloze_predictions/dense/kernel", _GENERATOR, _WIDTH),
+    ("generator_predictions/", _WIDTH),
+    ("cloze_predictions/", _WIDTH),
+    ("generator", _GENERATOR),
+    ("intermediate/dense/kernel", _HIDDEN, _INNER),
+    ("intermediate/dense/bias", _INNER),
+    ("attention/output/dense/kernel", _HIDDEN),
+    ("output/dense/kernel", _INNER, _HIDDEN),
+    ("", _HIDDEN),
+)
+
+
+def shape_hint(name: str, stored: Sequence[int], wanted: Sequence[int]) -> str:
+    """Names the hparams that set the axes in which two shapes differ."""
+    hints = next(hints for part, *hints in _SHAPE_HINTS if part in name)
+    if len(stored) != len(wanted):
+        return " and ".join(hints)
+    differing = {
+        hints[min(axis, len(hints) - 1)]: None
+        for axis, sizes in enumerate(zip(stored, wanted, strict=True))
+        if sizes[0] != sizes[1]
+    }
+    return " and ".join(differing)

@@ -1,49 +1,176 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reading the original's TF1 checkpoints."""
+"""The original's TF1 checkpoints, and BERT's: found, read and written."""
 
-from collections.abc import Iterable
+import difflib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints.find_checkpoint import find_checkpoint
 from electra_tf.checkpoints.restore import Coverage, assign
 from electra_tf.checkpoints.weights import TensorSpec, Weights
+from electra_tf.files import write_atomically
 
+# Only files of TensorFlow 2, keyed by Python objects, hold it.
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
+# Finding a checkpoint's files from what a user typed.
 
-def open_tf1(path: str) -> Weights:
-    """Opens a checkpoint whose tensors are keyed by variable names."""
-    return _Tf1Weights(find_checkpoint(path))
+# What a user may have copied from a directory listing.
+_FILE_SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
+_DATA_FILE = re.compile(r"\.data-\d{5}-of-\d{5}$")
+_MOST_SHOWN = 5
 
 
-class _Tf1Weights(Weights):
-    """Reads tensors by name, one at a time."""
+def find_checkpoint(path: str) -> str:
+    """Returns the prefix of a checkpoint given as prefix, file or directory."""
+    if tf.io.gfile.isdir(path):
+        prefix = _newest(path)
+    else:
+        prefix = _FILE_SUFFIX.sub("", path)
+        if not tf.io.gfile.exists(prefix + ".index"):
+            raise UserError(_no_index_message(path, prefix))
+    _check_data_files(prefix)
+    return prefix
 
-    def __init__(self, prefix: str) -> None:
+
+def checkpoints_in(directory: str) -> list[str]:
+    """Lists the last parts of the prefixes of a directory's checkpoints."""
+    return [
+        name.removesuffix(".index")
+        for name in _names_in(directory)
+        if name.endswith(".index")
+    ]
+
+
+def _newest(directory: str) -> str:
+    state = tf.train.get_checkpoint_state(directory)
+    if state is not None:
+        # The folder may have been moved since: its own files come first.
+        name = os.path.basename(state.model_checkpoint_path)
+        here = os.path.join(directory, name)
+        for prefix in (here, state.model_checkpoint_path):
+            if tf.io.gfile.exists(prefix + ".index"):
+                return prefix
+    # Released folders hold files without a `checkpoint` state file.
+    found = checkpoints_in(directory)
+    if len(found) == 1:
+        return os.path.join(directory, found[0])
+    if found:
+        raise UserError(
+            f"{directory}: several checkpoints ({', '.join(found)}) and no"
+            " `checkpoint` file that names the newest; give the one to take."
+        )
+    data = [n for n in _names_in(directory) if _DATA_FILE.search(n)]
+    if data:
+        name = _FILE_SUFFIX.sub("", data[0])
+        raise UserError(
+            f"{directory}: {data[0]} is there without {name}.index: it was"
+            f" copied in part. Copy {name}.index, too."
+        )
+    raise UserError(
+        f"{directory}: no checkpoint in this directory; expected files "
+        "named model.ckpt-<step>.index beside their data."
+    )
+
+
+def _no_index_message(path: str, prefix: str) -> str:
+    directory, name = os.path.split(prefix)
+    data = [n for n in _names_in(directory) if n.startswith(f"{name}.data-")]
+    if data:
+        return (
+            f"{path}: no such checkpoint ({prefix}.index missing), though"
+            f" {data[0]} is there: it was copied in part. Copy {name}.index,"
+            " too."
+        )
+    message = f"{path}: no such checkpoint ({prefix}.index missing)."
+    near = _near(name, checkpoints_in(directory))
+    if near:
+        where = directory or "this directory"
+        message += f" In {where} there are: {', '.join(near)}."
+    elif not tf.io.gfile.isdir(directory or "."):
+        message += f" There is no directory {directory}."
+    return message
+
+
+def _near(name: str, found: list[str]) -> list[str]:
+    """The likely ones, the likeliest first; all of them where few."""
+    close = difflib.get_close_matches(name, found, n=_MOST_SHOWN, cutoff=0.6)
+    if len(found) <= _MOST_SHOWN:
+        return close + [other for other in found if other not in close]
+    return close or [*found[:_MOST_SHOWN], f"... ({len(found)} in all)"]
+
+
+def _check_data_files(prefix: str) -> None:
+    """Raises a UserError unless every data file of the set is there."""
+    directory, name = os.path.split(prefix)
+    pattern = re.compile(re.escape(name) + r"\.data-(\d{5})-of-(\d{5})$")
+    matches = [m for n in _names_in(directory) if (m := pattern.match(n))]
+    if not matches:
+        raise UserError(
+            f"{prefix}: its data file ({name}.data-00000-of-00001) is missing;"
+            " copy it beside the .index file."
+        )
+    for total in {m[2] for m in matches}:
+        there = {int(m[1]) for m in matches if m[2] == total}
+        if len(there) == int(total):
+            return
+    first = f"{min(set(range(int(total))) - there):05d}"
+    raise UserError(
+        f"{prefix}: {len(there)} of its {int(total)} data files are there;"
+        f" {name}.data-{first}-of-{total} is missing. Copy the checkpoint"
+        " again."
+    )
+
+
+def _names_in(directory: str) -> list[str]:
+    if not tf.io.gfile.isdir(directory or "."):
+        return []
+    names = tf.io.gfile.listdir(directory or ".")
+    return sorted(name.rstrip("/") for name in names)
+
+
+# Reading.
+
+
+class TensorFlowWeights(Weights):
+    """Tensors of a TensorFlow checkpoint under names of ours."""
+
+    def __init__(
+        self,
+        prefix: str,
+        kind: str,
+        keys: Mapping[str, str],
+        dropped: Mapping[str, str] | None = None,
+    ) -> None:
+        """Takes the file's keys by the original's names."""
         self._reader = load_reader(prefix)
+        self._keys = dict(keys)
         shapes = self._reader.get_variable_to_shape_map()
         dtypes = self._reader.get_variable_to_dtype_map()
-        if OBJECT_GRAPH in shapes:
-            raise UserError(
-                f"{prefix}: keyed by objects, as TensorFlow 2 writes, not by"
-                " variable names as the original's checkpoints are."
-            )
         specs = {
             name: TensorSpec(
-                tuple(shapes[name]), np.dtype(dtypes[name].as_numpy_dtype)
+                tuple(shapes[key]), np.dtype(dtypes[key].as_numpy_dtype)
             )
-            for name in sorted(shapes)
+            for name, key in self._keys.items()
         }
-        super().__init__(prefix, "tf1", specs)
+        super().__init__(prefix, kind, specs, dropped)
 
     def read(self, name: str) -> np.ndarray:
         """See the base class."""
-        return _read(self._reader, self.path, name)
+        try:
+            return np.asarray(self._reader.get_tensor(self._keys[name]))
+        except (tf.errors.OpError, IndexError, ValueError) as error:
+            # A cut data file gives an IndexError.
+            raise UserError(
+                f"{self.path}: cannot read {name}: {error}. The data file is"
+                " damaged, cut short or missing; copy the checkpoint again."
+            ) from error
 
 
 def load_reader(prefix: str) -> Any:
@@ -55,6 +182,12 @@ def load_reader(prefix: str) -> Any:
             f"{prefix}: unreadable checkpoint: {error}. Its .index file is"
             " damaged or cut short; copy the checkpoint again."
         ) from error
+
+
+def open_tf1(path: str) -> Weights:
+    """Opens a checkpoint whose tensors are keyed by variable names."""
+    prefix, names = _names_of(path)
+    return TensorFlowWeights(prefix, "tf1", {name: name for name in names})
 
 
 def restore(model: Any, path: str, allow_missing: bool = False) -> Coverage:
@@ -69,19 +202,19 @@ def restore(model: Any, path: str, allow_missing: bool = False) -> Coverage:
     )
 
 
-def _read(reader: Any, prefix: str, name: str) -> np.ndarray:
-    """Returns a tensor; raises a UserError where its bytes are not there."""
-    try:
-        return np.asarray(reader.get_tensor(name))
-    except (tf.errors.OpError, IndexError, ValueError) as error:
-        # A cut data file gives an IndexError.
+def _names_of(path: str) -> tuple[str, list[str]]:
+    """Prefix and names, sorted."""
+    prefix = find_checkpoint(path)
+    names = sorted(load_reader(prefix).get_variable_to_shape_map())
+    if OBJECT_GRAPH in names:
         raise UserError(
-            f"{prefix}: cannot read {name}: {error}. The data file is damaged, "
-            "cut short or missing; copy the checkpoint again."
-        ) from error
+            f"{prefix}: keyed by objects, as TensorFlow 2 writes, not by"
+            " variable names as the original's checkpoints are."
+        )
+    return prefix, names
 
 
-# BERT's TF1 checkpoints, seen under the original ELECTRA's names.
+# BERT's checkpoints, under the original ELECTRA's names.
 
 _RENAMED = (
     ("bert/", "electra/"),
@@ -101,46 +234,148 @@ def is_bert(names: Iterable[str]) -> bool:
 
 def open_bert(path: str) -> Weights:
     """Opens a TF1 checkpoint of google-research/bert."""
-    source = open_tf1(path)
-    if not is_bert(source.specs):
+    prefix, names = _names_of(path)
+    if not is_bert(names):
         raise UserError(
-            f"{source.path}: not a BERT checkpoint (no bert/embeddings/...)."
+            f"{prefix}: not a BERT checkpoint (no bert/embeddings/...)."
         )
-    return _BertWeights(source)
+    dropped = {
+        name: why
+        for name in names
+        for start, why in _DROPPED
+        if name.startswith(start)
+    }
+    keys = {_electra_name(name): name for name in names if name not in dropped}
+    return TensorFlowWeights(prefix, "bert", keys, dropped)
 
 
-def electra_name(name: str) -> str | None:
-    """Translates a name of BERT's.
-
-    Returns:
-      ELECTRA's name; None for what ELECTRA has no place for.
-    """
-    if any(name.startswith(prefix) for prefix, _ in _DROPPED):
-        return None
+def _electra_name(name: str) -> str:
     for old, new in _RENAMED:
         if name.startswith(old):
             return new + name.removeprefix(old)
     return name
 
 
-class _BertWeights(Weights):
-    """Renames on the way."""
+# Writing.
 
-    def __init__(self, source: Weights) -> None:
-        self._source = source
-        self._names: dict[str, str] = {}
-        dropped = {}
-        for name in source.specs:
-            new = electra_name(name)
-            if new is None:
-                dropped[name] = next(
-                    why for start, why in _DROPPED if name.startswith(start)
-                )
-            else:
-                self._names[new] = name
-        specs = {new: source.specs[old] for new, old in self._names.items()}
-        super().__init__(source.path, "bert", specs, dropped)
+# Tensors are held in memory until their data file is written; each further
+# file adds one to the set.
+_BYTES_PER_FILE = 512 * 2**20
 
-    def read(self, name: str) -> np.ndarray:
-        """See the base class."""
-        return self._source.read(self._names[name])
+
+def write_tf1(
+    weights: Weights,
+    prefix: str,
+    overwrite: bool = False,
+    bytes_per_file: int = _BYTES_PER_FILE,
+) -> None:
+    """Writes tensors as the original's checkpoint, names and types as they are.
+
+    The files appear under their names when they are complete, the index last:
+    without an index there is no checkpoint. The file `checkpoint` then names
+    it the newest.
+
+    Source: TensorFlow's Saver (`SaveV2`, and `MergeV2Checkpoints` as with
+    `sharded=True`), which the original's Estimator uses.
+    """
+    if (existing := files_of(prefix)) and not overwrite:
+        raise UserError(
+            f"{prefix}: there is a checkpoint already ({existing[0]}); choose"
+            " another name or pass --overwrite."
+        )
+    partial = prefix + ".part"
+    _remove_tree(partial)  # What a killed process may have left.
+    try:
+        tf.io.gfile.makedirs(partial)
+        merged = _write_shards(weights, partial, bytes_per_file)
+        replace_files(merged, prefix)
+        _record_newest(prefix)
+    except (OSError, tf.errors.OpError) as error:
+        raise UserError(f"{prefix} cannot be written: {error}") from error
+    finally:
+        _remove_tree(partial)
+
+
+def files_of(prefix: str) -> list[str]:
+    """Lists the files of a checkpoint, the index first."""
+    directory, name = os.path.split(prefix)
+    found = [
+        os.path.join(directory, entry)
+        for entry in _names_in(directory)
+        if entry == f"{name}.index" or entry.startswith(f"{name}.data-")
+    ]
+    return sorted(found, key=lambda path: (not path.endswith(".index"), path))
+
+
+def replace_files(written: str, prefix: str) -> None:
+    """Gives a checkpoint its name: the index goes first and comes last."""
+    # An old index must not be seen beside new data.
+    for path in files_of(prefix):
+        tf.io.gfile.remove(path)
+    for path in reversed(files_of(written)):
+        suffix = path[len(written) :]
+        tf.io.gfile.rename(path, prefix + suffix, overwrite=True)
+
+
+def record_newest(directory: str, prefixes: list[str]) -> None:
+    """Writes the file `checkpoint`, as a Saver does: the newest is last."""
+    names = [os.path.basename(prefix) for prefix in prefixes]
+    lines = [f'model_checkpoint_path: "{names[-1]}"'] if names else []
+    lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
+    write_atomically(
+        os.path.join(directory, "checkpoint"), "\n".join(lines) + "\n"
+    )
+
+
+def _record_newest(prefix: str) -> None:
+    """Adds a checkpoint to those of its directory that still exist."""
+    directory, name = os.path.split(prefix)
+    state = tf.train.get_checkpoint_state(directory or ".")
+    paths = state.all_model_checkpoint_paths if state else []
+    there = checkpoints_in(directory)
+    names = dict.fromkeys(os.path.basename(path) for path in paths)
+    others = [other for other in names if other != name and other in there]
+    record_newest(directory or ".", [*others, name])
+
+
+def _write_shards(weights: Weights, directory: str, limit: int) -> str:
+    """Writes the data group by group; returns the prefix of the whole."""
+    shards = []
+    for group in _groups(weights, limit):
+        shard = os.path.join(directory, f"shard_{len(shards)}")
+        values = [tf.constant(weights.read(name)) for name in group]
+        tf.raw_ops.SaveV2(
+            prefix=shard,
+            tensor_names=group,
+            shape_and_slices=[""] * len(group),
+            tensors=values,
+        )
+        del values
+        shards.append(shard)
+    merged = os.path.join(directory, "merged")
+    tf.raw_ops.MergeV2Checkpoints(
+        checkpoint_prefixes=shards,
+        destination_prefix=merged,
+        delete_old_dirs=False,
+    )
+    return merged
+
+
+def _groups(weights: Weights, limit: int) -> Iterator[list[str]]:
+    """Names whose tensors together stay under a limit, or are one alone."""
+    group: list[str] = []
+    size = 0
+    for name, spec in weights.specs.items():
+        if group and size + spec.size_in_bytes > limit:
+            yield group
+            group, size = [], 0
+        group.append(name)
+        size += spec.size_in_bytes
+    if not group:
+        raise UserError(f"{weights.path}: nothing to write: no tensors.")
+    yield group
+
+
+def _remove_tree(path: str) -> None:
+    if tf.io.gfile.exists(path):
+        tf.io.gfile.rmtree(path)

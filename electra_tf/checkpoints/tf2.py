@@ -11,39 +11,41 @@ written without building the model it belongs to.
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints import find_checkpoint as tf1_writer
-from electra_tf.checkpoints.find_checkpoint import find_checkpoint
+from electra_tf.checkpoints.tf1 import (
+    OBJECT_GRAPH,
+    TensorFlowWeights,
+    find_checkpoint,
+    load_reader,
+    record_newest,
+    replace_files,
+)
 from electra_tf.checkpoints.weights import (
-    SLOT_SUFFIXES,
     STEP_NAME,
-    TensorSpec,
     Weights,
     is_variable,
+    variables_by_name,
 )
 
-_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+__all__ = [
+    "checkpoint_state",
+    "glob_escape",
+    "is_native",
+    "open_native",
+    "record_newest",
+    "variables_by_name",
+    "write_native",
+]
+
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+# Key of the slots in a file, by the end of their names.
 _MOMENTS = {"/adam_m": "m", "/adam_v": "v"}
-
-
-def variables_by_name(
-    variables: Iterable[tf.Variable],
-) -> dict[str, tf.Variable]:
-    """Keys variables by the original's names."""
-    named: dict[str, tf.Variable] = {}
-    for variable in variables:
-        name = variable.name.split(":")[0]
-        if name in named:
-            raise ValueError(f"Two variables are named {name}.")
-        named[name] = variable
-    return named
 
 
 def checkpoint_state(
@@ -66,52 +68,28 @@ def checkpoint_state(
 
 def is_native(prefix: str) -> bool:
     """Whether a checkpoint's prefix belongs to this format."""
-    reader = _reader(prefix)
-    return reader.has_tensor(_GRAPH_KEY) and reader.has_tensor("step" + _VALUE)
+    reader = load_reader(prefix)
+    return reader.has_tensor(OBJECT_GRAPH) and reader.has_tensor(
+        "step" + _VALUE
+    )
 
 
 def open_native(path: str) -> Weights:
     """Opens a checkpoint that a run or `write_native` wrote."""
-    return _NativeWeights(find_checkpoint(path))
-
-
-class _NativeWeights(Weights):
-    """Reads tensors by key."""
-
-    def __init__(self, prefix: str) -> None:
-        if not is_native(prefix):
-            raise UserError(
-                f"{prefix}: not a checkpoint of this project (it has no `step`"
-                " and `model` as those have)."
-            )
-        self._reader = _reader(prefix)
-        shapes = self._reader.get_variable_to_shape_map()
-        dtypes = self._reader.get_variable_to_dtype_map()
-        self._keys: dict[str, str] = {}
-        dropped = {}
-        for key in sorted(shapes):
-            name = _name_of(key)
-            if name is not None:
-                self._keys[name] = key
-            elif key != _GRAPH_KEY and not key.startswith("save_counter"):
-                dropped[key] = "state of the training run"
-        specs = {
-            name: TensorSpec(
-                tuple(shapes[key]), np.dtype(dtypes[key].as_numpy_dtype)
-            )
-            for name, key in self._keys.items()
-        }
-        super().__init__(prefix, "native", specs, dropped)
-
-    def read(self, name: str) -> np.ndarray:
-        """See the base class."""
-        try:
-            return np.asarray(self._reader.get_tensor(self._keys[name]))
-        except (tf.errors.OpError, IndexError, ValueError) as error:
-            raise UserError(
-                f"{self.path}: cannot read {name}: {error}. The data file is"
-                " damaged, cut short or missing; copy the checkpoint again."
-            ) from error
+    prefix = find_checkpoint(path)
+    if not is_native(prefix):
+        raise UserError(
+            f"{prefix}: not a checkpoint of this project (it has no `step`"
+            " and `model` as those have)."
+        )
+    keys, dropped = {}, {}
+    for key in sorted(load_reader(prefix).get_variable_to_shape_map()):
+        name = _name_of(key)
+        if name is not None:
+            keys[name] = key
+        elif key != OBJECT_GRAPH and not key.startswith("save_counter"):
+            dropped[key] = "state of the training run"
+    return TensorFlowWeights(prefix, "native", keys, dropped)
 
 
 def write_native(
@@ -134,9 +112,10 @@ def write_native(
         if is_variable(name):
             state["model"][name] = _variable(name, value)
         elif name != STEP_NAME:
-            variable, moment = _slot_parts(name)
+            variable, _, slot = name.rpartition("/")
             if variable not in weights.specs:
                 raise UserError(f"{weights.path}: {name} has no variable.")
+            moment = _MOMENTS[f"/{slot}"]
             state["optimizer"][moment][variable] = _variable(name, value)
     step = weights.global_step or 0
     state["step"] = tf.Variable(step, dtype=tf.int64, name=STEP_NAME)
@@ -147,32 +126,10 @@ def write_native(
         if directory:
             tf.io.gfile.makedirs(directory)
         written = tf.train.Checkpoint(**state).write(prefix + ".part")
-        _rename(written, prefix)
+        replace_files(written, prefix)
         record_newest(directory or ".", [prefix])
     except (OSError, tf.errors.OpError) as error:
         raise UserError(f"{prefix} cannot be written: {error}") from error
-
-
-def record_newest(directory: str, prefixes: list[str]) -> None:
-    """Writes the file `checkpoint`, which names the newest one."""
-    names = [os.path.basename(prefix) for prefix in prefixes]
-    lines = [f'model_checkpoint_path: "{names[-1]}"'] if names else []
-    lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
-    path = os.path.join(directory, "checkpoint")
-    with tf.io.gfile.GFile(path + ".tmp", "w") as file:
-        file.write("\n".join(lines) + "\n")
-    tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
-
-
-def _rename(written: str, prefix: str) -> None:
-    """Gives the files their names, the index last: it makes a checkpoint."""
-    # An old index must not be seen beside new data.
-    for path in tf1_writer.files_of(prefix):
-        tf.io.gfile.remove(path)
-    files = tf.io.gfile.glob(glob_escape(written) + ".*")
-    for path in sorted(files, key=lambda name: name.endswith(".index")):
-        suffix = path[len(written) :]
-        tf.io.gfile.rename(path, prefix + suffix, overwrite=True)
 
 
 def glob_escape(path: str) -> str:
@@ -182,14 +139,6 @@ def glob_escape(path: str) -> str:
 
 def _variable(name: str, value: np.ndarray) -> tf.Variable:
     return tf.Variable(value, name=name, trainable=False)
-
-
-def _slot_parts(name: str) -> tuple[str, str]:
-    """Variable and moment of a slot's name."""
-    for suffix, moment in _MOMENTS.items():
-        if name.endswith(suffix):
-            return name.removesuffix(suffix), moment
-    raise ValueError(f"{name} is not a slot.")
 
 
 def _name_of(key: str) -> str | None:
@@ -203,8 +152,8 @@ def _name_of(key: str) -> str | None:
         return _unescape(rest)
     if first == "optimizer":
         moment, _, name = rest.partition("/")
-        for suffix in SLOT_SUFFIXES:
-            if _MOMENTS[suffix] == moment:
+        for suffix, kept in _MOMENTS.items():
+            if kept == moment:
                 return _unescape(name) + suffix
     return None
 
@@ -212,13 +161,3 @@ def _name_of(key: str) -> str | None:
 def _unescape(part: str) -> str:
     """Undoes what TensorFlow does to keys of a dictionary."""
     return re.sub(r"\.([S.])", lambda m: "/" if m[1] == "S" else ".", part)
-
-
-def _reader(prefix: str) -> Mapping[str, Any]:
-    try:
-        return tf.train.load_checkpoint(prefix)
-    except (tf.errors.OpError, ValueError) as error:
-        raise UserError(
-            f"{prefix}: unreadable checkpoint: {error}. Its .index file is"
-            " damaged or cut short; copy the checkpoint again."
-        ) from error

@@ -10,25 +10,23 @@ only here and a checkpoint need not fit in memory twice.
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from configure.errors import UserError
+from electra_tf.checkpoints.contents import Contents
 
 SLOT_SUFFIXES = ("/adam_m", "/adam_v")
 STEP_NAME = "global_step"
+_POSITIONS = "position_embeddings"
 
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
-    """Shape and type of a tensor that has not been read.
-
-    Attributes:
-      shape: its sizes.
-      dtype: as NumPy knows it.
-    """
+    """Shape and NumPy type of a tensor that has not been read."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -70,11 +68,7 @@ class Weights(abc.ABC):
 
     @abc.abstractmethod
     def read(self, name: str) -> np.ndarray:
-        """Reads one tensor.
-
-        Returns:
-          Its values; shape and dtype are those of its spec.
-        """
+        """Reads one tensor, of its spec's shape and dtype."""
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -84,6 +78,11 @@ class Weights(abc.ABC):
             for name, spec in self.specs.items()
             if is_variable(name)
         }
+
+    @functools.cached_property
+    def contents(self) -> Contents:
+        """What these are the weights of."""
+        return Contents(self.shapes)
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -114,11 +113,9 @@ class MemoryWeights(Weights):
     def __init__(
         self, values: Mapping[str, np.ndarray], path: str = "memory"
     ) -> None:
-        """Wraps arrays."""
         self._values = {name: np.asarray(v) for name, v in values.items()}
         specs = {
-            name: TensorSpec(v.shape, v.dtype)
-            for name, v in self._values.items()
+            n: TensorSpec(v.shape, v.dtype) for n, v in self._values.items()
         }
         super().__init__(path, "memory", specs)
 
@@ -133,7 +130,6 @@ class ModelWeights(Weights):
     def __init__(
         self, variables: Mapping[str, Any], step: int, path: str
     ) -> None:
-        """Wraps variables."""
         self._variables = dict(variables)
         self._step = np.asarray(step, np.int64)
         specs = {
@@ -152,12 +148,23 @@ class ModelWeights(Weights):
         )
 
 
-class Selection(Weights):
-    """Some tensors of another one, read through it."""
+def variables_by_name(variables: Iterable[Any]) -> dict[str, Any]:
+    """Keys `tf.Variable`s by the original's names."""
+    named: dict[str, Any] = {}
+    for variable in variables:
+        name = variable.name.split(":")[0]
+        if name in named:
+            raise ValueError(f"Two variables are named {name}.")
+        named[name] = variable
+    return named
 
-    def __init__(self, source: Weights, keep: Callable[[str], bool]) -> None:
-        """Takes a part."""
-        specs = {n: spec for n, spec in source.specs.items() if keep(n)}
+
+class View(Weights):
+    """Another one's tensors, read through it: some of them, or changed."""
+
+    def __init__(
+        self, source: Weights, specs: Mapping[str, TensorSpec]
+    ) -> None:
         super().__init__(
             source.path,
             source.kind,
@@ -173,121 +180,27 @@ class Selection(Weights):
         return self._source.read(name)
 
 
+def selected(weights: Weights, keep: Callable[[str], bool]) -> Weights:
+    """Takes the tensors whose names are wanted."""
+    return View(weights, {n: s for n, s in weights.specs.items() if keep(n)})
+
+
 def without_optimizer(weights: Weights) -> Weights:
     """Leaves out the Adam slots; the step stays."""
-    return Selection(weights, lambda name: not name.endswith(SLOT_SUFFIXES))
-
-
-# One of the two networks out of a pre-training checkpoint.
-
-PARTS = ("all", "discriminator", "generator", "encoder")
-
-_ENCODER = "electra/"
-_SHARED_EMBEDDINGS = "electra/embeddings/"
-_SMALL_GENERATORS = ("generator/", "generator_ltr/", "generator_rtl/")
-_GENERATOR_HEADS = ("generator_predictions/", "cloze_predictions/")
-_DISCRIMINATOR_HEAD = "discriminator_predictions/"
-_TASK_HEADS = "task_specific/"
-
-
-def has_part(weights: Weights, part: str) -> bool:
-    """Whether a checkpoint holds a network, or all of it may be meant."""
-    encodes = _has(weights, f"{_ENCODER}encoder/")
-    generates = any(_has(weights, head) for head in _GENERATOR_HEADS)
-    if part == "discriminator":
-        judges = _has(weights, _DISCRIMINATOR_HEAD)
-        return encodes and (judges or not generates)
-    if part == "generator":
-        return generates
-    return part == "all" or encodes
+    return selected(weights, lambda name: not name.endswith(SLOT_SUFFIXES))
 
 
 def select_part(weights: Weights, part: str) -> Weights:
-    """Takes a network out of a checkpoint."""
-    if part not in PARTS:
-        raise UserError(f"part {part!r}: expected one of {', '.join(PARTS)}.")
+    """Takes one network out of a checkpoint: a name of `contents.PARTS`."""
     if part == "all":
         return weights
-    return {
-        "discriminator": discriminator_part,
-        "generator": generator_part,
-        "encoder": _encoder_part,
-    }[part](weights)
-
-
-def discriminator_part(weights: Weights) -> Weights:
-    """Takes the discriminator; see `select_part`."""
-    if not has_part(weights, "discriminator"):
-        found = _what_it_is(weights)
-        raise UserError(
-            f"{weights.path}: holds no discriminator: {found}. Choose another"
-            " checkpoint, or --part=generator (--part=encoder for the"
-            " transformer of a masked LM)."
-        )
-    prefixes = (_ENCODER, _DISCRIMINATOR_HEAD, _TASK_HEADS)
-    return _part(weights, "discriminator", lambda n: n.startswith(prefixes))
-
-
-def generator_part(weights: Weights) -> Weights:
-    """Takes the generator (or masked LM); see `select_part`."""
-    if not has_part(weights, "generator"):
-        raise UserError(
-            f"{weights.path}: holds no generator: {_what_it_is(weights)}."
-            " Choose another checkpoint, or --part=discriminator."
-        )
-    scopes = [s for s in _SMALL_GENERATORS if _has(weights, s)]
-    prefixes = (*(scopes or [_ENCODER]), *_GENERATOR_HEADS)
-    if not all(_has(weights, f"{s}embeddings/") for s in scopes):
-        prefixes += (_SHARED_EMBEDDINGS,)
-    return _part(weights, "generator", lambda n: n.startswith(prefixes))
-
-
-def _encoder_part(weights: Weights) -> Weights:
-    if not has_part(weights, "encoder"):
-        raise UserError(
-            f"{weights.path}: holds no encoder of scope `electra`:"
-            f" {_what_it_is(weights)}."
-        )
-    return _part(weights, "encoder", lambda n: n.startswith(_ENCODER))
-
-
-def _part(
-    weights: Weights, part: str, belongs: Callable[[str], bool]
-) -> Weights:
-    selection = Selection(weights, lambda n: n == STEP_NAME or belongs(n))
-    selection.dropped |= {
-        name: f"not of the {part}"
-        for name in weights.specs
-        if name not in selection.specs
-    }
-    return selection
-
-
-def _has(weights: Weights, prefix: str) -> bool:
-    return any(
-        name.startswith(prefix) and not name.endswith(SLOT_SUFFIXES)
-        for name in weights.specs
+    starts = weights.contents.part(part, weights.path)
+    chosen = selected(
+        weights, lambda name: name == STEP_NAME or name.startswith(starts)
     )
-
-
-def _what_it_is(weights: Weights) -> str:
-    names = sorted({name.split("/")[0] for name in weights.shapes})
-    if _has(weights, _DISCRIMINATOR_HEAD):
-        kind = "a discriminator"
-    elif any(_has(weights, scope) for scope in _SMALL_GENERATORS):
-        kind = "a generator"
-    elif any(_has(weights, head) for head in _GENERATOR_HEADS):
-        kind = "a masked LM"
-    elif _has(weights, _TASK_HEADS):
-        kind = "a fine-tuned model"
-    else:
-        kind = "another model"
-    return f"it is {kind} (scopes {', '.join(names[:6]) or 'none'})"
-
-
-# A position table of another length.
-
-_TABLE = "position_embeddings"
+    left = (name for name in weights.specs if name not in chosen.specs)
+    chosen.dropped |= dict.fromkeys(left, f"not of the {part}")
+    return chosen
 
 
 def extend_positions(weights: Weights, new_length: int) -> Weights:
@@ -295,13 +208,8 @@ def extend_positions(weights: Weights, new_length: int) -> Weights:
 
     A longer table keeps its rows and goes on with them from its start again
     (position 512 starts as position 0 was), as a start for further training.
-    Adam slots of new rows are zero. A shorter table is cut.
-
-    Args:
-      new_length: rows wanted, at least 1.
-
-    Returns:
-      A view of it; `hparams` follow where they state the length.
+    Adam slots of new rows are zero. A shorter table is cut. `hparams` follow
+    where they state the length.
     """
     return _Extended(weights, new_length)
 
@@ -323,8 +231,8 @@ def describe_extension(weights: Weights, new_length: int) -> str:
     )
 
 
-class _Extended(Weights):
-    """Changes the tables on the way."""
+class _Extended(View):
+    """Changes the position tables on the way."""
 
     def __init__(self, source: Weights, length: int) -> None:
         if length < 1:
@@ -333,31 +241,22 @@ class _Extended(Weights):
             )
         tables = _tables(source)
         if not tables:
-            raise UserError(f"{source.path}: has no {_TABLE} to extend.")
+            raise UserError(f"{source.path}: has no {_POSITIONS} to extend.")
         specs = dict(source.specs)
         for name in tables:
-            spec = specs[name]
-            specs[name] = TensorSpec((length, *spec.shape[1:]), spec.dtype)
-        super().__init__(
-            source.path,
-            source.kind,
-            specs,
-            source.dropped,
-            source.hparams,
-            source.vocab_file,
-        )
-        self._source = source
+            shape = (length, *specs[name].shape[1:])
+            specs[name] = dataclasses.replace(specs[name], shape=shape)
+        super().__init__(source, specs)
         self._tables = frozenset(tables)
-        overrides = self.hparams.get("model_hparam_overrides")
         if self.hparams:
             self.hparams["model_hparam_overrides"] = {
-                **(overrides or {}),
+                **(self.hparams.get("model_hparam_overrides") or {}),
                 "max_position_embeddings": length,
             }
 
     def read(self, name: str) -> np.ndarray:
         """See the base class."""
-        value = self._source.read(name)
+        value = super().read(name)
         if name not in self._tables:
             return value
         length = self.specs[name].shape[0]
@@ -369,7 +268,6 @@ class _Extended(Weights):
 
 
 def _tables(weights: Weights) -> list[str]:
-    """Names of the tables and of their slots."""
-    suffixes = ("", *SLOT_SUFFIXES)
-    ends = tuple(f"/{_TABLE}{suffix}" for suffix in suffixes)
+    """Names of the position tables and of their slots."""
+    ends = tuple(f"/{_POSITIONS}{end}" for end in ("", *SLOT_SUFFIXES))
     return [name for name in weights.specs if name.endswith(ends)]

@@ -21,7 +21,13 @@ from configure import hparams as hparam_rules
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
-from electra_tf.checkpoints.weights import Weights
+from electra_tf.checkpoints.weights import (
+    Weights,
+    describe_extension,
+    extend_positions,
+    select_part,
+    without_optimizer,
+)
 from electra_tf.text.vocab import check_vocab
 
 # The command line of convert_checkpoint.
@@ -199,7 +205,7 @@ def check_place(
     Args:
       vocab_file: vocabulary to put beside, or None.
     """
-    from electra_tf.checkpoints import electra_config, find_checkpoint
+    from electra_tf.checkpoints import electra_config, tf1
 
     if os.path.abspath(place.path) == os.path.abspath(source):
         raise UserError(
@@ -217,7 +223,7 @@ def check_place(
         and content(path) != text
     ]
     if place.format != "huggingface":
-        differing += find_checkpoint.files_of(place.path)
+        differing += tf1.files_of(place.path)
     if differing and not overwrite:
         raise UserError(
             f"{differing[0]} exists and would be replaced; choose another"
@@ -227,7 +233,7 @@ def check_place(
 
 def file_sizes(place: Place) -> dict[str, int]:
     """Returns bytes by file, for what a conversion wrote."""
-    from electra_tf.checkpoints import electra_config, find_checkpoint
+    from electra_tf.checkpoints import electra_config, tf1
 
     if place.format == "huggingface":
         paths = [
@@ -239,7 +245,7 @@ def file_sizes(place: Place) -> dict[str, int]:
         paths = [path for path in paths if not files.is_directory(path)]
     else:
         names = (electra_config.FILE_NAME, electra_config.VOCAB_FILE)
-        paths = find_checkpoint.files_of(place.path)
+        paths = tf1.files_of(place.path)
         paths += [os.path.join(place.folder, name) for name in names]
     return {
         os.path.relpath(path, place.folder): files.file_size(path)
@@ -301,7 +307,7 @@ def describe(weights: Weights) -> dict[str, Any]:
 
 def unknown_variables(weights: Weights) -> list[str]:
     """Lists variables that no model of the original has."""
-    return sorted(n for n in weights.shapes if not n.startswith(_KNOWN_SCOPES))
+    return weights.contents.unknown
 
 
 def by_reason(dropped: Mapping[str, str]) -> dict[str, list[str]]:
@@ -392,10 +398,10 @@ def _hparams(
     source: Any, args: argparse.Namespace
 ) -> tuple[dict[str, Any], list[str]]:
     """The hparams of the result's config, and what of them is a guess."""
-    from electra_tf.checkpoints import infer_config
+    from electra_tf.checkpoints.contents import merged
 
-    hparams = infer_config.infer_hparams(source.shapes)
-    assumed = infer_config.not_inferable(source.shapes)
+    hparams = source.contents.hparams()
+    assumed = source.contents.assumptions()
     given: dict[str, Any] = {}
     if args.hparams is not None:
         read = hparam_rules.read_hparams(args.hparams)
@@ -407,8 +413,8 @@ def _hparams(
         (source.hparams, f"the config beside {source.path}"),
         (given, "--hparams"),
     ):
-        infer_config.check_shapes(source.shapes, stated, where)
-        hparams = infer_config.merged(hparams, stated)
+        source.contents.check_hparams(stated, where)
+        hparams = merged(hparams, stated)
     if args.extend_positions is not None:
         hparams["model_hparam_overrides"] = {
             **hparams.get("model_hparam_overrides", {}),
@@ -433,17 +439,11 @@ def _names(assumption: str) -> list[str]:
 
 def _changed(source: Any, args: argparse.Namespace) -> tuple[Any, list[str]]:
     """The tensors to write, and what was done to them."""
-    from electra_tf.checkpoints import weights as parts
-    from electra_tf.checkpoints import weights as positions
-    from electra_tf.checkpoints.weights import without_optimizer
-
     weights, changes = source, []
     if args.extend_positions is not None:
-        weights = positions.extend_positions(weights, args.extend_positions)
-        changes.append(
-            positions.describe_extension(source, args.extend_positions)
-        )
-    weights = parts.select_part(weights, args.part)
+        weights = extend_positions(weights, args.extend_positions)
+        changes.append(describe_extension(source, args.extend_positions))
+    weights = select_part(weights, args.part)
     if args.strip_optimizer:
         slots = len(weights.slots)
         weights = without_optimizer(weights)
@@ -455,11 +455,9 @@ def _check_vocab(
     vocab_file: str | None, weights: Any, source: str
 ) -> list[str]:
     """Raises a UserError where tokens have no row; remarks on spare rows."""
-    from electra_tf.checkpoints.infer_config import measure
-
     if vocab_file is None:
         return []
-    rows = measure(weights.shapes).vocab_size
+    rows = weights.contents.sizes.vocab_size
     tokens = max(check_vocab(vocab_file).values()) + 1
     if tokens > rows:
         raise UserError(

@@ -11,7 +11,7 @@ import numpy as np
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints.infer_config import measure, merged, not_inferable
+from electra_tf.checkpoints.contents import TWO_TOWERS, merged
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.forward import ForwardDifference
 from electra_tf.compare.inputs import features_from_lines, features_from_records
@@ -19,13 +19,10 @@ from electra_tf.compare.outputs import absent_parts, compare_second, run_first
 from electra_tf.compare.recorded_outputs import compare_with_recording
 from electra_tf.compare.recording import read_recording
 from electra_tf.pretraining.loading import (
+    SETTINGS,
     LoadedModel,
-    as_masked_lm,
-    is_headless,
-    is_masked_lm,
     model_config,
     model_hparams,
-    unshown_hparams,
 )
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocab import load_vocab, vocab_hash
@@ -91,7 +88,7 @@ def compare_on_text(
         return Outcome(not_compared={ALL_OUTPUTS: why}, problems=[why])
     outcome = Outcome(notes=_assumptions([a, b], request.hparams))
     vocab_file = _vocab_file(request, a, b)
-    rows = min(measure(w.shapes).max_position_embeddings for w in (a, b))
+    rows = min(w.contents.sizes.max_position_embeddings for w in (a, b))
     length, cut = _length(request, rows)
     outcome.notes += cut
     configs = [model_config(h, vocab_file, length) for h in hparams]
@@ -144,14 +141,37 @@ def _both_hparams(
     found = []
     for weights, other in ((a, b), (b, a)):
         hparams = model_hparams(weights)
-        hparams = merged(hparams, unshown_hparams(other, weights))
+        hparams = merged(hparams, _unshown_hparams(other, weights))
         found.append(merged(hparams, given))
     # An encoder without heads is run as what the other one's encoder is.
-    headless = [is_headless(weights) for weights in (a, b)]
+    headless = [weights.contents.is_headless for weights in (a, b)]
     for i, other in ((0, 1), (1, 0)):
-        if headless[i] and not headless[other] and is_masked_lm(found[other]):
-            found[i] = as_masked_lm(found[i])
+        if headless[i] and not headless[other] and _is_masked_lm(found[other]):
+            found[i] |= {"electra_objective": False, "uniform_generator": False}
     return found
+
+
+def _is_masked_lm(hparams: Mapping[str, Any]) -> bool:
+    return not (
+        hparams.get("electra_objective", True)
+        or hparams.get("electric_objective", False)
+    )
+
+
+def _unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
+    """What shapes cannot tell, where only the giver's configuration does."""
+    if taker.hparams or not giver.hparams:
+        return {}
+    sizes = giver.contents.sizes
+    same = sizes.encoder == taker.contents.sizes.encoder
+    names = ("hidden_act", *(("num_attention_heads",) if same else ()))
+    stated = giver.hparams.get("model_hparam_overrides") or {}
+    overrides = {name: stated[name] for name in names if name in stated}
+    kept = SETTINGS
+    if sizes.generator_scope == TWO_TOWERS:
+        kept += ("electra_objective", "electric_objective")
+    hparams = {n: giver.hparams[n] for n in kept if n in giver.hparams}
+    return hparams | {"model_hparam_overrides": overrides}
 
 
 def _length(request: Request, rows: int) -> tuple[int, list[str]]:
@@ -232,7 +252,7 @@ def _assumptions(
     if given:
         return []
     silent = {
-        label: "; ".join(not_inferable(weights.shapes))
+        label: "; ".join(weights.contents.assumptions())
         for label, weights in zip("AB", checkpoints, strict=False)
         if not weights.hparams
     }

@@ -11,13 +11,8 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import electra_config
+from electra_tf.checkpoints.contents import merged
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.infer_config import (
-    check_shapes,
-    infer_hparams,
-    merged,
-    not_inferable,
-)
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.model import encoder_sizes
 from electra_tf.text.vocab import check_vocab
@@ -100,8 +95,8 @@ def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
         for name in (*_SIZE_HPARAMS, "debug")
         if is_stated(config, name)
     }
-    check_shapes(weights.shapes, given, "the given hparams")
-    stored = dict(weights.hparams) or infer_hparams(weights.shapes)
+    weights.contents.check_hparams(given)
+    stored = dict(weights.hparams) or weights.contents.hparams()
     whole = merged(stored, given)
     if config.debug:
         return {}
@@ -182,7 +177,7 @@ def _guesses(config: FinetuningConfig, weights: Weights | None) -> list[str]:
         return []
     return [
         f"{note}; it has no file that says so"
-        for note in not_inferable(weights.shapes)
+        for note in weights.contents.assumptions()
         if note.split(":")[0] not in config.model_hparam_overrides
         and note.startswith(_UNSEEN_SIZES)
     ]

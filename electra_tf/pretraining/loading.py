@@ -1,11 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A pre-trained model ready to be asked: from a folder to weights in place."""
+"""A checkpoint as a pre-trained model with weights, tokenizer and settings."""
 
 import dataclasses
 import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,25 +13,21 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind, PretrainingConfig
+from electra_tf.checkpoints.contents import MODEL_HPARAMS, Contents, merged
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.infer_config import (
-    MODEL_HPARAMS,
-    infer_hparams,
-    measure,
-    merged,
-    not_inferable,
-)
 from electra_tf.checkpoints.restore import check_shapes
-from electra_tf.checkpoints.tf2 import variables_by_name
-from electra_tf.checkpoints.weights import Selection, TensorSpec, Weights
+from electra_tf.checkpoints.weights import (
+    TensorSpec,
+    View,
+    Weights,
+    variables_by_name,
+)
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.training.checkpointing import read_config
 
-# From a checkpoint alone to a model that runs, and what it then lacks.
-
 # What a forward pass on text depends on besides the sizes.
-_SETTINGS = (
+SETTINGS = (
     "disallow_correct",
     "disc_weight",
     "do_lower_case",
@@ -44,60 +39,20 @@ _SETTINGS = (
     "temperature",
     "whole_word_mask",
 )
-_TWO_TOWERS = "generator_ltr"
-_ENCODER_LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
 
 
 def model_hparams(weights: Weights) -> dict[str, Any]:
     """Finds out of which hparams a checkpoint's model is."""
-    hparams = infer_hparams(weights.shapes)
-    if is_headless(weights):
+    hparams = weights.contents.hparams()
+    if weights.contents.is_headless:
         hparams["uniform_generator"] = True
-    return merged(hparams, stated_hparams(weights.hparams))
+    return merged(hparams, _stated_hparams(weights.hparams))
 
 
-def stated_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
+def _stated_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
     """Takes from a configuration what sizes and outputs depend on."""
-    known = (*MODEL_HPARAMS, *_SETTINGS)
+    known = (*MODEL_HPARAMS, *SETTINGS)
     return {n: v for n, v in given.items() if n in known}
-
-
-def unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
-    """Takes from one checkpoint's configuration what another does not show.
-
-    Returns:
-      Hparams that shapes cannot tell, where only `giver` states them.
-    """
-    if taker.hparams or not giver.hparams:
-        return {}
-    same = measure(giver.shapes).encoder == measure(taker.shapes).encoder
-    names = ("hidden_act", *(("num_attention_heads",) if same else ()))
-    stated = giver.hparams.get("model_hparam_overrides") or {}
-    overrides = {name: stated[name] for name in names if name in stated}
-    hparams = {n: giver.hparams[n] for n in _SETTINGS if n in giver.hparams}
-    if measure(giver.shapes).generator_scope == _TWO_TOWERS:
-        objectives = ("electra_objective", "electric_objective")
-        kept = [n for n in objectives if n in giver.hparams]
-        hparams |= {name: giver.hparams[name] for name in kept}
-    return hparams | {"model_hparam_overrides": overrides}
-
-
-def is_headless(weights: Weights) -> bool:
-    """Whether it has an encoder but neither pre-training head."""
-    return measure(weights.shapes).discriminates is None
-
-
-def is_masked_lm(hparams: Mapping[str, Any]) -> bool:
-    """Whether hparams make a masked LM without a discriminator."""
-    return not (
-        hparams.get("electra_objective", True)
-        or hparams.get("electric_objective", False)
-    )
-
-
-def as_masked_lm(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Hparams that take an encoder without heads for a masked LM's."""
-    return {**hparams, "electra_objective": False, "uniform_generator": False}
 
 
 def model_config(
@@ -114,7 +69,7 @@ class LoadedModel:
     """A model with a checkpoint's weights, and what stayed without.
 
     Attributes:
-      label: "A" or "B", for messages.
+      label: "A", "B" or a path, for messages.
       model: the `PretrainingModel`.
       missing: names of the model's variables that the checkpoint lacks.
     """
@@ -126,29 +81,15 @@ class LoadedModel:
         self.label = label
         self.model = PretrainingModel(config)
         wanted = variables_by_name(self.model.variables)
-        shapes = weights.shapes
-        self.missing = tuple(name for name in wanted if name not in shapes)
-        self._refuse_other_depth(weights.path, shapes, wanted)
+        held = weights.shapes
+        self.missing = tuple(name for name in wanted if name not in held)
+        _refuse_other_depth(weights, wanted)
         weights = _AsFloat32(weights)
-        targets = {name: v for name, v in wanted.items() if name in shapes}
+        targets = {name: v for name, v in wanted.items() if name in held}
         check_shapes(weights.path, targets, weights)
         # Straight into place: nobody sees this model half-loaded.
         for name, variable in targets.items():
             variable.assign(weights.read(name))
-
-    def _refuse_other_depth(
-        self, path: str, stored: Iterable[str], wanted: Iterable[str]
-    ) -> None:
-        """Refuses to run a network with other layers than it has."""
-        depths = [_depths(names) for names in (stored, wanted)]
-        for scope in depths[0].keys() & depths[1].keys():
-            has, would_have = depths[0][scope], depths[1][scope]
-            if has != would_have:
-                raise UserError(
-                    f"{path}: {scope} has {has} layers, the hparams describe"
-                    f" {would_have}; change num_hidden_layers in"
-                    " model_hparam_overrides, or generator_layers."
-                )
 
     @property
     def generator_networks(self) -> tuple[str, ...]:
@@ -160,56 +101,40 @@ class LoadedModel:
         return ("generator",)
 
     def lack_of_generator(self, with_head: bool) -> str | None:
-        """Says why there is no (complete) generator.
-
-        Returns:
-          The reason, None where nothing is missing.
-        """
+        """Says why there is no (complete) generator; None where there is."""
         if self.model.generator is None:
             return f"{self.label} has no generator"
-        parts = [self.model.generator]
+        layers = [self.model.generator]
         if with_head:
-            parts.append(self.model.masked_lm_head)
-        return self._lack("generator", parts)
+            layers.append(self.model.masked_lm_head)
+        return self._lack("generator", layers)
 
-    def lack_of_discriminator(self, with_head: bool) -> str | None:
-        """Says why there is no (complete) discriminator.
+    def lack_of_discriminator(
+        self, with_head: bool, corrected: bool = True
+    ) -> str | None:
+        """Says why there is no (complete) discriminator; None where there is.
 
         Args:
-          with_head: whether the replaced-token head is needed, too. Electric's
-            logits need the generator as well.
-
-        Returns:
-          The reason, None where nothing is missing.
+          corrected: whether Electric's logits are to be corrected by its
+            generator, which is then needed, too.
         """
         if self.model.discriminator is None:
             return f"{self.label} has no discriminator"
-        parts = [self.model.discriminator]
+        layers = [self.model.discriminator]
         if with_head:
-            parts.append(self.model.discriminator_head)
-            if self.model.config.electric_objective:
+            layers.append(self.model.discriminator_head)
+            if corrected and self.model.config.electric_objective:
                 if self.model.generator is None:
                     return self.lack_of_generator(True)
-                parts += [self.model.generator, self.model.masked_lm_head]
-        return self._lack("discriminator", parts)
-
-    def lack_of_judge(self) -> str | None:
-        """Says why the discriminator cannot give its head's raw output.
-
-        As `lack_of_discriminator(True)`, but without Electric's generator,
-        which only its corrected logits need.
-        """
-        if self.model.discriminator is None:
-            return f"{self.label} has no discriminator"
-        return self._lack(
-            "discriminator",
-            [self.model.discriminator, self.model.discriminator_head],
-        )
+                layers += [self.model.generator, self.model.masked_lm_head]
+        return self._lack("discriminator", layers)
 
     def _lack(
-        self, what: str, parts: list[tf_keras.layers.Layer]
+        self, what: str, layers: list[tf_keras.layers.Layer]
     ) -> str | None:
-        needed = {v.name.split(":")[0] for p in parts for v in p.variables}
+        needed = {
+            v.name.split(":")[0] for layer in layers for v in layer.variables
+        }
         absent = [name for name in self.missing if name in needed]
         if not absent:
             return None
@@ -222,25 +147,27 @@ class LoadedModel:
         )
 
 
-def _depths(names: Iterable[str]) -> dict[str, int]:
-    """Number of layers by scope."""
-    found: dict[str, int] = {}
-    for name in names:
-        if match := _ENCODER_LAYER.match(name):
-            found[match[1]] = max(found.get(match[1], 0), int(match[2]) + 1)
-    return found
+def _refuse_other_depth(weights: Weights, wanted: Mapping[str, Any]) -> None:
+    """Refuses to run a network with other layers than it has."""
+    stored = weights.contents.layers
+    for scope, layers in Contents(dict.fromkeys(wanted, ())).layers.items():
+        if scope in stored and max(stored[scope]) != max(layers):
+            raise UserError(
+                f"{weights.path}: {scope} has {max(stored[scope]) + 1} layers,"
+                f" the hparams describe {max(layers) + 1}; change"
+                " num_hidden_layers in model_hparam_overrides, or"
+                " generator_layers."
+            )
 
 
-class _AsFloat32(Selection):
+class _AsFloat32(View):
     """Another precision, read as the one that models have."""
 
     def __init__(self, source: Weights) -> None:
-        super().__init__(source, lambda name: name in source.shapes)
         float32 = np.dtype(np.float32)
-        self.specs = {
-            name: TensorSpec(spec.shape, float32)
-            for name, spec in self.specs.items()
-        }
+        shapes = source.shapes.items()
+        specs = {name: TensorSpec(shape, float32) for name, shape in shapes}
+        super().__init__(source, specs)
 
     def read(self, name: str) -> np.ndarray:
         """See the base class."""
@@ -249,28 +176,16 @@ class _AsFloat32(Selection):
 
 @dataclasses.dataclass(frozen=True)
 class PretrainedModel:
-    """A model with a checkpoint's weights, and what turns text into its ids.
+    """A model with a checkpoint's weights, and what turns text into its ids."""
 
-    Attributes:
-      config: of the model; `max_seq_length` is the longest that it can take.
-      model: the network(s).
-      tokenizer: as in training.
-      path: of the checkpoint, for messages.
-      global_step: updates done, or None where the file does not say.
-      assumptions: what neither the file nor a configuration states, a text
-        for each.
-      stated: names of the hparams that a file or the caller states.
-      loaded: knows which variables the checkpoint lacked.
-    """
-
-    config: PretrainingConfig
+    config: PretrainingConfig  # `max_seq_length` is the longest it can take
     model: PretrainingModel
-    tokenizer: FullTokenizer
-    path: str
-    global_step: int | None
-    assumptions: tuple[str, ...]
-    stated: frozenset[str]
-    loaded: LoadedModel
+    tokenizer: FullTokenizer  # as in training
+    path: str  # of the checkpoint, for messages
+    global_step: int | None  # updates done, where the file says it
+    assumptions: tuple[str, ...]  # what neither file nor configuration states
+    stated: frozenset[str]  # hparams that a file or the caller states
+    loaded: LoadedModel  # knows which variables the checkpoint lacked
 
     @property
     def max_length(self) -> int:
@@ -291,7 +206,7 @@ class PretrainedModel:
 
         Electric's generator is not needed for the raw logits.
         """
-        return self.loaded.lack_of_judge()
+        return self.loaded.lack_of_discriminator(True, corrected=False)
 
     def require_generator(self, purpose: str) -> None:
         """Raises UserError unless the generator (or masked LM) is complete."""
@@ -324,13 +239,13 @@ def load_pretrained(
     weights = open_weights(path)
     given = PretrainingConfig.clean_hparams(dict(hparams or {}))
     run = _run_hparams(path)
-    hparams = merged(model_hparams(weights), stated_hparams(run))
+    hparams = merged(model_hparams(weights), _stated_hparams(run))
     hparams = merged(hparams, given)
     vocab = _vocab_file(
         weights, run, vocab_file or given.get("vocab_file"), path
     )
     config = model_config(
-        hparams, vocab, measure(weights.shapes).max_position_embeddings
+        hparams, vocab, weights.contents.sizes.max_position_embeddings
     )
     known = bool(weights.hparams or run or given)
     return PretrainedModel(
@@ -343,7 +258,7 @@ def load_pretrained(
         path=weights.path,
         global_step=weights.global_step,
         stated=frozenset({*weights.hparams, *run, *given}),
-        assumptions=() if known else tuple(not_inferable(weights.shapes)),
+        assumptions=() if known else tuple(weights.contents.assumptions()),
     )
 
 

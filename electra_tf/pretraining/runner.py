@@ -12,14 +12,15 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints import electra_config, infer_config, tf1
-from electra_tf.checkpoints import weights as parts
-from electra_tf.checkpoints.find_checkpoint import write_tf1
+from electra_tf.checkpoints import electra_config, tf1
+from electra_tf.checkpoints.contents import MODEL_HPARAMS
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.infer_config import MODEL_HPARAMS
 from electra_tf.checkpoints.restore import assign
-from electra_tf.checkpoints.tf2 import variables_by_name
-from electra_tf.checkpoints.weights import ModelWeights
+from electra_tf.checkpoints.weights import (
+    ModelWeights,
+    select_part,
+    variables_by_name,
+)
 from electra_tf.data.example_writer import load_manifest
 from electra_tf.data.input_pipeline import build_dataset, check_records
 from electra_tf.pretraining import metrics
@@ -214,11 +215,11 @@ def export_parts(
     weights = ModelWeights(variables_by_name(model.variables), step, directory)
     written = []
     for name in ("discriminator", "generator"):
-        if not parts.has_part(weights, name):
+        if not weights.contents.holds(name):
             continue
         folder = os.path.join(directory, DIRECTORY, name)
         prefix = os.path.join(folder, "model.ckpt")
-        write_tf1(parts.select_part(weights, name), prefix, overwrite=True)
+        tf1.write_tf1(select_part(weights, name), prefix, overwrite=True)
         electra_config.write_electra_config(folder, config.as_dict())
         tf.io.gfile.copy(
             config.vocab_file, os.path.join(folder, "vocab.txt"), overwrite=True
@@ -576,7 +577,7 @@ class _Training:
         self._console.line(f"Starting from the weights of {report}")
         if "electra/encoder/layer_0/output/dense/bias" not in weights.shapes:
             return  # A generator alone: its own heads, not the model's.
-        for text in infer_config.unseen_differences(
+        for text in electra_config.unseen_differences(
             weights.hparams, self._config.as_dict()
         ):
             self._console.warning(

@@ -13,8 +13,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.checkpoints import tf2
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.infer_config import shape_hint
-from electra_tf.checkpoints.restore import Coverage, assign
+from electra_tf.checkpoints.restore import Coverage, assign, shape_hint
 from electra_tf.checkpoints.weights import Weights
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.

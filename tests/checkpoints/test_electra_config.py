@@ -8,22 +8,21 @@ import pytest
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints import infer_config as hparams_check
+from electra_tf.checkpoints.contents import Contents, resolve
 from electra_tf.checkpoints.electra_config import (
     FILE_NAME,
     config_text,
     read_electra_config,
     write_electra_config,
 )
-from electra_tf.checkpoints.infer_config import infer_hparams
 
 
 def test_inferred_hparams_come_back(config_name, all_configs, tmp_path):
-    hparams = infer_hparams(all_configs[config_name]["shapes"])
+    hparams = Contents(all_configs[config_name]["shapes"]).hparams()
     write_electra_config(str(tmp_path / "new"), hparams)
     read = read_electra_config(str(tmp_path / "new"))
     assert {name: read[name] for name in hparams} == hparams
-    assert hparams_check.resolve(read) == hparams_check.resolve(hparams)
+    assert resolve(read) == resolve(hparams)
 
 
 def test_a_whole_config_leaves_out_what_is_not_the_models(tmp_path):
@@ -74,7 +73,7 @@ def test_keys_of_other_programs_are_understood(name, tmp_path):
             }
         )
     )
-    sizes = hparams_check.resolve(read_electra_config(str(tmp_path)))
+    sizes = resolve(read_electra_config(str(tmp_path)))
     assert (sizes.vocab_size, sizes.embedding_size) == (35000, 128)
     assert sizes.encoder.hidden_size == 256
 

@@ -133,7 +133,10 @@ def test_a_part_goes_directly_into_the_folder(part, name, golden_dir, tmp_path):
     hf.write_huggingface(weights, str(tmp_path), part=part)
     assert (tmp_path / "model.safetensors").is_file()
     read = hf.open_huggingface(str(tmp_path))
-    assert part in hf.what_part(read) or "masked LM" in hf.what_part(read)
+    assert (
+        part in read.contents.description
+        or "masked LM" in read.contents.description
+    )
     head = f"{part}_predictions/"
     assert any(n.startswith(head) for n in read.specs)
     assert not any("_predictions/" in n and head not in n for n in read.specs)
@@ -366,7 +369,7 @@ def test_a_folder_is_told_from_others(golden_dir, tmp_path):
     assert hf.is_huggingface(str(tmp_path))
     assert hf.is_huggingface(str(tmp_path / "generator"))
     file = str(tmp_path / "generator" / "model.safetensors")
-    assert hf.what_part(hf.open_huggingface(file)) == (
+    assert hf.open_huggingface(file).contents.description == (
         "a generator (no discriminator)"
     )
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints.huggingface import what_part
 from electra_tf.checkpoints.huggingface_names import Part
 
 # --- types -------------------------------------------------------------------
@@ -99,7 +98,7 @@ def test_a_sentence_classifiers_head_is_dropped_and_said(one):
     read = one.weights()
     assert set(read.dropped) == set(n for n in values if "classifier" in n)
     assert all(n.startswith("electra/") for n in read.specs)
-    assert what_part(read) == "an encoder (no pre-training heads)"
+    assert read.contents.description == "an encoder (no pre-training heads)"
 
 
 @pytest.mark.parametrize(

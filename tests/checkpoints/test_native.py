@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from configure.errors import UserError
 from electra_tf.checkpoints import tf2
-from electra_tf.checkpoints.find_checkpoint import write_tf1
+from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 
 NAMES = st.lists(

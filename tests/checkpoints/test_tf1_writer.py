@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from configure.errors import UserError
-from electra_tf.checkpoints import find_checkpoint as tf1_writer
 from electra_tf.checkpoints import tf1, tf2
 from electra_tf.checkpoints.weights import MemoryWeights, without_optimizer
 
@@ -192,7 +191,7 @@ def test_a_large_checkpoint_is_several_files_that_read_as_one(
     source = random_weights({f"v{i}": [10, 10] for i in range(9)})
     prefix = str(tmp_path / "model.ckpt")
     tf1.write_tf1(source, prefix, bytes_per_file=2000)
-    names = [os.path.basename(path) for path in tf1_writer.files_of(prefix)]
+    names = [os.path.basename(path) for path in tf1.files_of(prefix)]
     assert names[0] == "model.ckpt.index"
     assert len(names) > 5
     assert names[1].endswith(f"data-00000-of-{len(names) - 1:05d}")
@@ -210,7 +209,7 @@ def test_one_file_and_no_trace_of_the_writing(tmp_path, random_weights):
 
 def test_slots_can_be_left_out(tmp_path, random_weights):
     source = random_weights(SHAPES)
-    tf1.write_tf1(source, str(tmp_path / "m"), strip_optimizer=True)
+    tf1.write_tf1(without_optimizer(source), str(tmp_path / "m"))
     found = tf1.open_tf1(str(tmp_path / "m"))
     assert found.specs == without_optimizer(source).specs
     assert (found.slots, found.global_step) == ((), 1234)
@@ -229,9 +228,9 @@ def test_nothing_is_replaced_unless_asked(tmp_path, random_weights):
 def test_a_smaller_set_of_files_replaces_a_larger_one(tmp_path, random_weights):
     prefix, source = str(tmp_path / "m"), random_weights(SHAPES)
     tf1.write_tf1(source, prefix, bytes_per_file=16)
-    assert len(tf1_writer.files_of(prefix)) > 2
+    assert len(tf1.files_of(prefix)) > 2
     tf1.write_tf1(source, prefix, overwrite=True)
-    assert len(tf1_writer.files_of(prefix)) == 2
+    assert len(tf1.files_of(prefix)) == 2
 
 
 class Failing(MemoryWeights):

@@ -12,8 +12,8 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf2
-from electra_tf.checkpoints.find_checkpoint import write_tf1
 from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import without_optimizer
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import Console

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.checkpoints import tf2
-from electra_tf.checkpoints.find_checkpoint import write_tf1
+from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
 

@@ -1,0 +1,590 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a checkpoint holds, told from names and shapes of its variables.
+
+Which networks and heads there are, how they share, their sizes, and the hparams
+that make such a model; and whether given hparams would make it.
+"""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from configure.config import MODEL_SIZES
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.modeling.encoder_config import EncoderConfig
+
+Shapes = Mapping[str, Sequence[int]]
+
+# What may be taken out of a checkpoint. An encoder is the transformer of a
+# discriminator, or of a masked LM, without a head.
+PARTS = ("all", "discriminator", "generator", "encoder")
+
+# Scopes of transformers: a generator of its own, the first of two towers, the
+# discriminator (which may be the generator, too).
+GENERATOR, TWO_TOWERS, FULL = "generator", "generator_ltr", "electra"
+TOWERS = ("generator_ltr/", "generator_rtl/", "cloze_predictions/")
+_GENERATORS = ("generator/", "generator_ltr/", "generator_rtl/")
+_MASKED_LM_HEADS = ("generator_predictions/", "cloze_predictions/")
+_DISCRIMINATOR_HEAD = "discriminator_predictions/"
+_TASK_HEADS = "task_specific/"
+_KNOWN = (
+    f"{FULL}/",
+    *_GENERATORS,
+    *_MASKED_LM_HEADS,
+    _DISCRIMINATOR_HEAD,
+    _TASK_HEADS,
+)
+_LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
+
+
+@dataclasses.dataclass(frozen=True)
+class Stack:
+    """The sizes of one transformer."""
+
+    hidden_size: int
+    num_hidden_layers: int
+    intermediate_size: int
+
+    @property
+    def follows_rule(self) -> bool:
+        """Whether the feed-forward width is what a hidden size implies."""
+        return self.intermediate_size == 4 * self.hidden_size
+
+    @property
+    def heads(self) -> int:
+        """The likely number of attention heads, which shapes do not show."""
+        if self == Stack(144, 3, 576):  # the original's debug model
+            return 4
+        heads = default_heads(self.hidden_size)
+        while self.hidden_size % heads:
+            heads -= 1
+        return heads
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelSizes:
+    """What shapes and hparams can both tell."""
+
+    vocab_size: int  # rows of the token table
+    max_position_embeddings: int  # rows of the position table
+    type_vocab_size: int  # rows of the segment table
+    embedding_size: int | None  # of the discriminator's tables, if there
+    encoder: Stack | None  # scope `electra`; None for a generator alone
+    generator: Stack | None  # the smaller network(s)
+    # "generator", "generator_ltr" (two towers), "electra" (one network for
+    # both) or None.
+    generator_scope: str | None
+    untied_embeddings: bool  # whether the generator has tables of its own
+    # Whether the replaced-token head is there; None where neither head is.
+    discriminates: bool | None
+
+    @property
+    def main(self) -> Stack:
+        """The encoder, or the generator where that is all there is."""
+        stack = self.encoder or self.generator
+        assert stack is not None
+        return stack
+
+
+class Contents:
+    """What variables of these names and shapes are.
+
+    Attributes:
+      shapes: by the original's names, without Adam slots and step.
+    """
+
+    def __init__(self, shapes: Shapes) -> None:
+        self.shapes = dict(shapes)
+
+    def has(self, *starts: str) -> bool:
+        """Whether a variable's name starts so."""
+        return any(name.startswith(starts) for name in self.shapes)
+
+    @property
+    def discriminates(self) -> bool:
+        """Whether the replaced-token head is there."""
+        return self.has(_DISCRIMINATOR_HEAD)
+
+    @property
+    def generates(self) -> bool:
+        """Whether a masked-LM head is there, or that of two towers."""
+        return self.has(*_MASKED_LM_HEADS)
+
+    @property
+    def has_two_towers(self) -> bool:
+        """Whether the generator is one from the left and one from the right."""
+        return self.has(*TOWERS)
+
+    @property
+    def is_headless(self) -> bool:
+        """Whether it is an encoder without pre-training heads."""
+        return self.sizes.discriminates is None
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the fine-tuning tasks whose heads it holds, in order."""
+        heads = (n for n in self.shapes if n.startswith(_TASK_HEADS))
+        return tuple(dict.fromkeys(name.split("/")[1] for name in heads))
+
+    @property
+    def unknown(self) -> list[str]:
+        """Variables that no model of the original has."""
+        return sorted(n for n in self.shapes if not n.startswith(_KNOWN))
+
+    @property
+    def description(self) -> str:
+        """Says in words what it is."""
+        if self.tasks:
+            return f"a fine-tuned model ({', '.join(self.tasks)})"
+        kind = "two-tower generator" if self.has_two_towers else "generator"
+        if self.discriminates and self.generates:
+            return f"a {kind} and a discriminator"
+        if self.discriminates:
+            return "a discriminator (no generator)"
+        if self.has(*_GENERATORS):
+            return f"a {kind} (no discriminator)"
+        if self.generates:
+            return "a masked LM (no discriminator)"
+        if self.has(f"{FULL}/encoder/"):
+            return "an encoder (no pre-training heads)"
+        scopes = sorted({name.split("/")[0] for name in self.shapes})
+        scopes = ", ".join(scopes[:6]) or "none"
+        return f"no ELECTRA that is known here (scopes {scopes})"
+
+    def holds(self, part: str) -> bool:
+        """Whether one of `PARTS` is there."""
+        encodes = self.has(f"{FULL}/encoder/")
+        if part == "discriminator":
+            # Fine-tuned, it has no pre-training head any more.
+            return encodes and (self.discriminates or not self.generates)
+        if part == "generator":
+            return self.generates
+        return part == "all" or encodes
+
+    def part(self, part: str, path: str) -> tuple[str, ...]:
+        """Starts of the names of a part; a UserError where it is not there."""
+        if part not in PARTS:
+            expected = ", ".join(PARTS)
+            raise UserError(f"part {part!r}: expected one of {expected}.")
+        if not self.holds(part):
+            what = "encoder of scope `electra`" if part == "encoder" else part
+            message = f"{path}: holds no {what}: it is {self.description}."
+            if part == "generator":
+                message += (
+                    " Choose another checkpoint, or --part=discriminator."
+                )
+            elif part == "discriminator":
+                message += (
+                    " Choose another checkpoint, or --part=generator"
+                    " (--part=encoder for the transformer of a masked LM)."
+                )
+            raise UserError(message)
+        if part == "encoder":
+            return (f"{FULL}/",)
+        if part == "discriminator":
+            return (f"{FULL}/", _DISCRIMINATOR_HEAD, _TASK_HEADS)
+        own = tuple(scope for scope in _GENERATORS if self.has(scope))
+        if not own:  # one network for both, or a masked LM
+            own = (f"{FULL}/",)
+        elif not all(self.has(f"{scope}embeddings/") for scope in own):
+            own += (f"{FULL}/embeddings/",)
+        return (*own, *_MASKED_LM_HEADS)
+
+    def mistaken_for(self, lacking: Iterable[str]) -> str | None:
+        """Says so where one of the two networks was given for the other."""
+        wanted = Contents(dict.fromkeys(lacking, ()))
+        if wanted.discriminates and not self.has("discriminator"):
+            if self.generates:
+                return (
+                    "It is a generator (or a masked LM); a discriminator is"
+                    " needed."
+                )
+        elif wanted.has("generator") and not self.has("generator"):
+            return "It holds no generator; one is needed."
+        return None
+
+    # Sizes.
+
+    @functools.cached_property
+    def layers(self) -> dict[str, set[int]]:
+        """Numbers of the layers of every transformer, by scope."""
+        found: dict[str, set[int]] = {}
+        for name in self.shapes:
+            if match := _LAYER.match(name):
+                found.setdefault(match[1], set()).add(int(match[2]))
+        return found
+
+    @functools.cached_property
+    def sizes(self) -> ModelSizes:
+        """All sizes; a UserError where it is no (whole) ELECTRA."""
+        scopes = [s for s in (FULL, GENERATOR, TWO_TOWERS) if s in self.layers]
+        if not scopes:
+            raise UserError(
+                "No encoder among the checkpoint's variables (expected names"
+                " such as electra/encoder/layer_0/...); it starts with "
+                f"{', '.join(sorted(self.shapes)[:3]) or 'nothing'}."
+            )
+        small = next((s for s in scopes if s != FULL), None)
+        table = "embeddings/word_embeddings"
+        shares = f"{FULL}/{table}" in self.shapes
+        tables = self.tables(FULL if shares else small or FULL)
+        if not shares:
+            tables["embedding_size"] = None
+        generates = self.has("generator_predictions/")
+        neither = not (self.discriminates or generates or small)
+        return ModelSizes(
+            **tables,
+            encoder=self.stack(FULL) if FULL in scopes else None,
+            generator=self.stack(small) if small else None,
+            generator_scope=small or (FULL if generates else None),
+            untied_embeddings=f"{small}/{table}" in self.shapes,
+            discriminates=None if neither else self.discriminates,
+        )
+
+    def tables(self, scope: str) -> dict[str, Any]:
+        """Sizes of the embedding tables of a scope."""
+
+        def axis(table: str, number: int) -> int:
+            return self._axis(f"{scope}/embeddings/{table}", number)
+
+        return {
+            "vocab_size": axis("word_embeddings", 0),
+            "embedding_size": axis("word_embeddings", 1),
+            "max_position_embeddings": axis("position_embeddings", 0),
+            "type_vocab_size": axis("token_type_embeddings", 0),
+        }
+
+    def stack(self, scope: str) -> Stack:
+        """Sizes of the transformer of a scope."""
+        layers = self.layers[scope]
+        if absent := sorted(set(range(max(layers))) - layers):
+            raise UserError(
+                f"{scope}/encoder has layers up to {max(layers)} but lacks"
+                f" layer {absent[0]}; the checkpoint is incomplete."
+            )
+        block = f"{scope}/encoder/layer_0"
+        return Stack(
+            self._axis(f"{block}/attention/self/query/kernel", 0),
+            len(layers),
+            self._axis(f"{block}/intermediate/dense/bias", 0),
+        )
+
+    def _axis(self, name: str, axis: int) -> int:
+        if name not in self.shapes:
+            raise UserError(
+                f"The checkpoint lacks {name}, which every ELECTRA model has."
+            )
+        return int(self.shapes[name][axis])
+
+    # Hparams.
+
+    def hparams(self) -> dict[str, Any]:
+        """Infers the hparams that make a model of these variables.
+
+        A generator alone is described as that of a discriminator of its own
+        size; for what shapes cannot tell see `assumptions`.
+        """
+        sizes = self.sizes
+        hparams = _encoder_hparams(sizes)
+        if sizes.discriminates is None:
+            return hparams
+        if sizes.encoder is not None and not sizes.discriminates:
+            return hparams | {"electra_objective": False}
+        if sizes.generator is None:
+            if sizes.generator_scope is None:
+                return hparams | {"uniform_generator": True}
+            return hparams | {"untied_generator": False}
+        if sizes.generator_scope == TWO_TOWERS:
+            hparams |= {
+                "electra_objective": False,
+                "electric_objective": True,
+                "two_tower_generator": True,
+            }
+        if sizes.untied_embeddings:
+            hparams["untied_generator_embeddings"] = True
+        return hparams | {
+            hparam: _share(sizes.main, sizes.generator, field)
+            for field, hparam in _GENERATOR_HPARAMS
+        }
+
+    def assumptions(self) -> list[str]:
+        """Lists what `hparams` assumes because shapes do not show it."""
+        sizes = self.sizes
+        notes = [
+            f"num_attention_heads: {sizes.main.heads} assumed (one for 64"
+            " hidden units)",
+            "hidden_act: gelu assumed",
+            "do_lower_case, strip_accents: true assumed",
+        ]
+        if sizes.generator_scope == TWO_TOWERS:
+            notes.append(
+                "electric_objective: true assumed; two-tower ELECTRA has the"
+                " same variables"
+            )
+        if sizes.discriminates and sizes.generator_scope is None:
+            notes.append(
+                "uniform_generator: true assumed; a discriminator without its"
+                " generator has the same variables"
+            )
+        if sizes.encoder is None:
+            notes.append(
+                "generator_hidden_size: unknown without the discriminator;"
+                " sizes are the generator's own"
+            )
+        generator = sizes.generator
+        if generator and not generator.follows_rule:
+            notes.append(
+                "the generator's feed-forward width"
+                f" {generator.intermediate_size} is not 4 *"
+                f" {generator.hidden_size}: no hparam sets it"
+            )
+        return notes
+
+    def check_hparams(
+        self, given: Mapping[str, Any], where: str = "the given hparams"
+    ) -> None:
+        """Raises a UserError where given hparams make another model."""
+        differences = _differences(self.sizes, merged(self.hparams(), given))
+        if differences:
+            raise UserError(
+                f"The checkpoint is of another model than {where} describe:\n"
+                + "\n".join(f"  {text}" for text in differences)
+            )
+
+
+def default_heads(hidden_size: int) -> int:
+    """Attention heads that a hidden size implies.
+
+    Source: google-research/electra, run_pretraining.py, get_generator_config.
+    """
+    return max(1, hidden_size // 64)
+
+
+def _share(whole: Stack, part: Stack, field: str) -> float:
+    """Says which fraction of a transformer another one is."""
+    size, wanted = getattr(whole, field), getattr(part, field)
+    for digits in range(1, 17):
+        fraction = round(wanted / size, digits)
+        if fraction > 0 and round(size * fraction) == wanted:
+            return fraction
+    return wanted / size
+
+
+def _encoder_hparams(sizes: ModelSizes) -> dict[str, Any]:
+    stack = sizes.main
+    named, size = nearest_size(stack.hidden_size)
+    overrides = {
+        name: getattr(stack, name)
+        for name in ("hidden_size", "num_hidden_layers")
+        if getattr(stack, name) != getattr(size, name)
+    }
+    # These two follow the hidden size unless they are given.
+    if not stack.follows_rule:
+        overrides["intermediate_size"] = stack.intermediate_size
+    if stack.heads != default_heads(stack.hidden_size):
+        overrides["num_attention_heads"] = stack.heads
+    for name in ("max_position_embeddings", "type_vocab_size"):
+        if getattr(sizes, name) != getattr(size, name):
+            overrides[name] = getattr(sizes, name)
+    hparams: dict[str, Any] = {"model_size": named}
+    if overrides:
+        hparams["model_hparam_overrides"] = overrides
+    width = sizes.embedding_size or stack.hidden_size
+    return hparams | {"embedding_size": width, "vocab_size": sizes.vocab_size}
+
+
+def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
+    """The named size of a width; of another width, the first one."""
+    sizes = {name: EncoderConfig.for_size(name, 1) for name in MODEL_SIZES}
+    for name, size in sizes.items():
+        if size.hidden_size == hidden_size:
+            return name, size
+    return MODEL_SIZES[0], sizes[MODEL_SIZES[0]]
+
+
+# Do hparams make the model that a checkpoint holds? If not, which one?
+
+# These decide which variables there are and of what shape.
+MODEL_HPARAMS = (
+    "debug",
+    "electra_objective",
+    "electric_objective",
+    "embedding_size",
+    "generator_hidden_size",
+    "generator_layers",
+    "model_hparam_overrides",
+    "model_size",
+    "two_tower_generator",
+    "uniform_generator",
+    "untied_generator",
+    "untied_generator_embeddings",
+    "vocab_size",
+)
+_GENERATOR_KINDS = {
+    GENERATOR: "a small generator (untied_generator=true, two towers off)",
+    TWO_TOWERS: "two towers (two_tower_generator or electric_objective=true)",
+    FULL: "one network for both parts (untied_generator=false), or a masked LM",
+    None: "no generator (uniform_generator=true)",
+}
+# What is compared, its field, and the hparam to change.
+_TABLE_HPARAMS = (
+    (
+        "tokens in the vocabulary",
+        "vocab_size",
+        "vocab_size (and use the vocabulary that it was trained with)",
+    ),
+    (
+        "positions",
+        "max_position_embeddings",
+        "model_hparam_overrides.max_position_embeddings (or convert the"
+        " checkpoint with --extend_positions)",
+    ),
+    ("segments", "type_vocab_size", "model_hparam_overrides.type_vocab_size"),
+)
+_ENCODER_HPARAMS = (
+    ("hidden_size", "model_size or model_hparam_overrides.hidden_size"),
+    (
+        "num_hidden_layers",
+        "model_size or model_hparam_overrides.num_hidden_layers",
+    ),
+    ("intermediate_size", "model_hparam_overrides.intermediate_size"),
+)
+_GENERATOR_HPARAMS = (
+    ("hidden_size", "generator_hidden_size"),
+    ("num_hidden_layers", "generator_layers"),
+)
+
+
+def merged(
+    inferred: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Adds to inferred hparams what somebody stated, which wins."""
+    key = "model_hparam_overrides"
+    overrides = dict(given.get(key) or {})
+    if "model_size" not in given:
+        overrides = {**inferred.get(key, {}), **overrides}
+    return {**inferred, **given, key: overrides}
+
+
+def as_config(hparams: Mapping[str, Any]) -> PretrainingConfig:
+    """Completes the model's hparams; the rest keeps its defaults."""
+    kept = {n: v for n, v in hparams.items() if n in MODEL_HPARAMS}
+    # Length 1 fits any position table; the length of examples is no size.
+    return PretrainingConfig.create(
+        "model", "data", max_seq_length=1, max_predictions_per_seq=1, **kept
+    )
+
+
+def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
+    """Returns the discriminator's sizes."""
+    config = as_config(hparams)
+    return EncoderConfig.for_size(
+        config.model_size,
+        config.vocab_size,
+        config.model_hparam_overrides,
+        config.debug,
+    )
+
+
+def resolve(hparams: Mapping[str, Any]) -> ModelSizes:
+    """Works out the sizes that hparams make."""
+    config, encoder = as_config(hparams), encoder_config(hparams)
+    discriminates = config.electra_objective or config.electric_objective
+    scope: str | None = FULL
+    if config.uniform_generator:
+        scope = None
+    elif discriminates and config.untied_generator:
+        scope = TWO_TOWERS if config.two_tower_generator else GENERATOR
+    generator = None
+    if scope in (GENERATOR, TWO_TOWERS):
+        generator = _stack_of(
+            encoder.scaled(
+                config.generator_hidden_size, config.generator_layers
+            )
+        )
+    return ModelSizes(
+        vocab_size=encoder.vocab_size,
+        max_position_embeddings=encoder.max_position_embeddings,
+        type_vocab_size=encoder.type_vocab_size,
+        embedding_size=config.embedding_size or encoder.hidden_size,
+        encoder=_stack_of(encoder),
+        generator=generator,
+        generator_scope=scope,
+        untied_embeddings=bool(generator)
+        and config.untied_generator_embeddings,
+        discriminates=discriminates,
+    )
+
+
+def _stack_of(config: EncoderConfig) -> Stack:
+    return Stack(
+        config.hidden_size, config.num_hidden_layers, config.intermediate_size
+    )
+
+
+def _differences(stored: ModelSizes, hparams: Mapping[str, Any]) -> list[str]:
+    """One text for each size in which hparams make another model."""
+    config = encoder_config(hparams)
+    encoder = _stack_of(config)
+    # What differs, in the checkpoint, in the hparams, and the hparam to change.
+    pairs: list[tuple[str, Any, Any, str]] = [
+        (what, getattr(stored, field), getattr(config, field), hparam)
+        for what, field, hparam in _TABLE_HPARAMS
+    ]
+    if stored.encoder not in (None, encoder):
+        # Everything else is in proportion to the encoder: that first.
+        both_follow = stored.encoder.follows_rule and encoder.follows_rule
+        pairs += [
+            (field, getattr(stored.encoder, field), getattr(encoder, field), h)
+            for field, h in _ENCODER_HPARAMS
+            if not (both_follow and field == "intermediate_size")
+        ]
+    else:
+        pairs += _structure_pairs(stored, resolve(hparams))
+    return [
+        f"{what}: checkpoint {old}, hparams {new}; change {hparam}"
+        for what, old, new, hparam in pairs
+        if old != new
+    ]
+
+
+def _structure_pairs(
+    stored: ModelSizes, given: ModelSizes
+) -> list[tuple[str, Any, Any, str]]:
+    """Widths, heads and generator of two models with the same encoder."""
+
+    def pair(what: str, field: str, hparam: str) -> tuple[str, Any, Any, str]:
+        return what, getattr(stored, field), getattr(given, field), hparam
+
+    kinds = (_GENERATOR_KINDS[s.generator_scope] for s in (stored, given))
+    kind = ("generator", *kinds, "those hparams")
+    pairs = []
+    if stored.embedding_size is not None:
+        name = "embedding_size"
+        pairs.append(pair("width of the embeddings", name, name))
+    if stored.generator is not None:
+        pairs.append(kind)
+        if given.generator is None:
+            return pairs
+        what, field = "embeddings of the generator's own", "untied_embeddings"
+        pairs.append(pair(what, field, "untied_generator_embeddings"))
+        for field, hparam in _GENERATOR_HPARAMS:
+            old, new = (getattr(s.generator, field) for s in (stored, given))
+            share = _share(
+                stored.encoder or given.main, stored.generator, field
+            )
+            remedy = f"{hparam} to {share}"
+            pairs.append((f"generator's {field}", old, new, remedy))
+    elif stored.encoder is not None and stored.discriminates is not None:
+        # A discriminator alone fits any generator's hparams.
+        remedy = "electra_objective or electric_objective (false for a masked"
+        pairs.append(
+            pair("replaced-token head", "discriminates", f"{remedy} LM)")
+        )
+        if stored.discriminates and stored.generator_scope == FULL:
+            pairs.append(kind)
+    return pairs
