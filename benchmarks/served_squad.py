@@ -171,16 +171,21 @@ def cause(served, best, final, odds, threshold):
 
 def score(task, questions, predictions, odds):
     """Returns exact match and F1, from 0 to 100."""
-    from electra_tf.metrics import mrqa, squad
-    from electra_tf.metrics.questions import Question
+    from electra_tf.metrics import answer_scores
 
-    asked = [Question(q.key, q.answers) for q in questions]
+    asked = [answer_scores.Question(q.key, q.answers) for q in questions]
     if task.v2:
         threshold = task.config.qa_na_threshold
-        scores = squad.evaluate_v2(asked, predictions, odds, threshold)
+        scores = answer_scores.evaluate_squad2(
+            asked, predictions, odds, threshold
+        )
         return scores["exact"], scores["f1"]
-    evaluators = {"squad1": squad.evaluate_v1, "mrqa": mrqa.evaluate}
-    scores = evaluators[task.version](asked, predictions)
+    evaluate = (
+        answer_scores.evaluate_squad1
+        if task.version == "squad1"
+        else answer_scores.evaluate_mrqa
+    )
+    scores = evaluate(asked, predictions)
     return scores["exact_match"], scores["f1"]
 
 

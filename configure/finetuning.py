@@ -345,28 +345,17 @@ class FinetuningConfig(TrainingConfig):
         """Returns the directory of a task's own files."""
         return os.path.join(self.data_dir, "finetuning_data", task)
 
-    def qa_eval_file(self, task: str) -> str:
-        """Returns where the scores of a question answering task go."""
-        return self._qa_file(task, "eval")
-
-    def qa_preds_file(self, task: str) -> str:
-        """Returns where the answers to its questions go."""
-        return self._qa_file(task, "preds")
-
-    def qa_na_file(self, task: str) -> str:
-        """Returns where the odds of having no answer go."""
-        return self._qa_file(task, "null_odds")
+    def qa_file(self, task: str, kind: str) -> str:
+        """Returns where a question answering task's answers, odds ... go."""
+        topdir = f"{','.join(self.task_names)}_qa"
+        return os.path.join(
+            self.pretrained_model_dir, "results", topdir, f"{task}_{kind}.json"
+        )
 
     def test_predictions(self, task: str, split: str, trial: int | str) -> str:
         """Returns where a trial's predictions for a test split go."""
         name = f"{task}_{split}_{trial}_predictions.pkl"
         return os.path.join(self.pretrained_model_dir, "test_predictions", name)
-
-    def _qa_file(self, task: str, kind: str) -> str:
-        topdir = f"{','.join(self.task_names)}_qa"
-        return os.path.join(
-            self.pretrained_model_dir, "results", topdir, f"{task}_{kind}.json"
-        )
 
 
 def _check_task_names(names: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.finetuning import predictions, report
+from electra_tf.finetuning import report, scoring
 from electra_tf.finetuning import start as directories
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
@@ -135,7 +135,7 @@ class _Run:
         if config.write_test_outputs and trial <= config.n_writes_test:
             self._console.heading("Predicting the test set")
             for task in self._tasks:
-                predictions.write_test_outputs(
+                scoring.write_test_outputs(
                     config, run.evaluator, task, trial, self._console
                 )
         return record

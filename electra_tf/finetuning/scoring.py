@@ -1,8 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Scores of a model on its tasks, while training and after it."""
+"""Scores and predictions of a model on its tasks, and their files."""
 
 import dataclasses
+import json
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,12 +14,14 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from electra_tf import files
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import Task
-from electra_tf.metrics.scorer import Scorer
+from electra_tf.metrics.scorers import Scorer
 from electra_tf.metrics.trials import main_figure
 from electra_tf.training.loop import EvalLoop, TrainLoop, step_function
+from electra_tf.training.summaries import Console
 
 # The inner loops of fine-tuning: training steps, and predictions row by row.
 
@@ -168,6 +172,7 @@ class Evaluator(orbit.AbstractEvaluator):
         strategy: tf.distribute.Strategy,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._config = config
         self._tasks = list(tasks)
         self._preprocessor = preprocessor
         self._batches: dict[str, Batches] = {}
@@ -190,9 +195,12 @@ class Evaluator(orbit.AbstractEvaluator):
         return flat_figures(found)
 
     def evaluate_task(self, task: Task, split: str = "dev") -> Evaluation:
-        """Evaluates a task on a split."""
+        """Evaluates a task on a split; writes the files that its scorer has."""
         scorer = self.score(task, split)
         results = {name: float(value) for name, value in scorer.get_results()}
+        for kind, value in scorer.files().items():
+            path = self._config.qa_file(task.name, kind)
+            files.write_atomically(path, json.dumps(value))
         return Evaluation(
             task.name,
             split,
@@ -270,3 +278,70 @@ def _collapse(task: Task, scorer: Scorer) -> str | None:
     if names is not None and isinstance(single, int):
         return f"every prediction is {names[single]!r}"
     return f"every prediction is {single!r}"
+
+
+# Splits without labels.
+
+
+def write_test_outputs(
+    config: FinetuningConfig,
+    evaluator: Evaluator,
+    task: Task,
+    trial: int,
+    console: Console,
+) -> list[str]:
+    """Predicts a task's test splits.
+
+    Source: google-research/electra, run_finetuning.py,
+    write_classification_outputs and run_finetuning.
+    Differs: questions are answered with the test examples; numbers are in the
+    task's own range; all tasks are supported.
+    """
+    written = []
+    for split in task.get_test_splits():
+        if not task.has_split(split):
+            console.warning(
+                f"{task.name}: there is no {split} split to predict; skipped"
+            )
+            continue
+        path = config.test_predictions(task.name, split, trial)
+        scorer = task.get_scorer(split)
+        if hasattr(scorer, "final_answers"):
+            count = _answer_questions(evaluator, task, split, scorer, path)
+        else:
+            count = _predict(evaluator, task, split, path)
+        console.line(f"{task.name}, {split}: {count} predictions in {path}")
+        written.append(path)
+    return written
+
+
+def _predict(evaluator: Evaluator, task: Task, split: str, path: str) -> int:
+    """Example number -> logits (classes), number or labels."""
+    found: dict[int, Any] = {}
+    unscale = getattr(task, "unscale", lambda value: value)
+
+    def take(row: Row) -> None:
+        if "labels_mask" in row:
+            n_words = round(float(np.sum(row["labels_mask"])))
+            value = row["predictions"][:n_words]
+        elif "logits" in row:
+            value = row["logits"]
+        else:
+            value = unscale(row["predictions"])
+        found[int(row["eid"])] = value
+
+    evaluator.predict(task, split, take)
+    ordered = {eid: found[eid] for eid in sorted(found)}
+    files.write_atomically(path, pickle.dumps(ordered))
+    return len(ordered)
+
+
+def _answer_questions(
+    evaluator: Evaluator, task: Task, split: str, scorer: Any, path: str
+) -> int:
+    """Question -> answer; none where the odds of having none are high."""
+    evaluator.predict(task, split, scorer.update)
+    scorer.answer()
+    answers = scorer.final_answers()
+    files.write_atomically(path, json.dumps(answers) + "\n")
+    return len(answers)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from configure.finetuning import FinetuningConfig
     from electra_tf.data.feature_spec import FeatureSpec
     from electra_tf.finetuning.heads import Head
-    from electra_tf.metrics.scorer import Scorer
+    from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
     from electra_tf.text.tokenization import FullTokenizer
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from electra_tf.finetuning.question_answering.examples import Passage, QAExample
 from electra_tf.finetuning.question_answering.task import QATask
-from electra_tf.metrics.answer_spans import Answer, probabilities
+from electra_tf.metrics.question_answering import Answer, probabilities
 from electra_tf.prediction.request import Asked, texts_of
 
 _NAMES = [("question",), ("context", "passage")]

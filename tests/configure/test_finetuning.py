@@ -31,7 +31,16 @@ def test_the_recorded_configs_are_the_reference_ones(cases, golden_dir):
     assert cases == wanted
 
 
+QA_FILES = {
+    "qa_eval_file": "eval",
+    "qa_preds_file": "preds",
+    "qa_na_file": "null_odds",
+}
+
+
 def resolved(config, name):
+    if name in QA_FILES:
+        return f"<{config.qa_file('{task}', QA_FILES[name])}>"
     value = getattr(config, name)
     if not callable(value):
         return value

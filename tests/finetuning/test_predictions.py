@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from electra_tf.finetuning import scoring
-from electra_tf.finetuning.predictions import write_test_outputs
+from electra_tf.finetuning.scoring import write_test_outputs
 from electra_tf.metrics.question_answering import SpanScorer
 from electra_tf.training.summaries import Console
 
@@ -104,15 +104,37 @@ def test_answers_to_a_test_set_leave_those_of_the_dev_set(finetuning_config):
     config = finetuning_config("mine")
     example = types.SimpleNamespace(key="q", answers=(), doc_tokens=[])
     scorer = SpanScorer(config, "mine", "squad2", [example], lambda _: [])
-    for path in (config.qa_preds_file("mine"), config.qa_na_file("mine")):
-        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-        pathlib.Path(path).write_text("of the dev set")
+    for kind in ("preds", "null_odds"):
+        path = pathlib.Path(config.qa_file("mine", kind))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("of the dev set")
     before = _files(config)
     assert json.loads(_write(config, [], Task(scorer))) == {"q": ""}
     after = _files(config)
     (new,) = set(after) - set(before)
     assert new.endswith("mine_test_3_predictions.pkl")
     assert {name: after[name] for name in before} == before
+
+
+def test_an_evaluation_writes_what_its_scorer_leaves(finetuning_config):
+    config = finetuning_config("mine")
+    example = types.SimpleNamespace(key="q", answers=("a",), doc_tokens=[])
+    scorer = SpanScorer(config, "mine", "squad2", [example], lambda _: [])
+    scorer.get_loss = lambda: 0.0
+
+    class Fixed(scoring.Evaluator):
+        def __init__(self):
+            self._config = config
+
+        def score(self, task, split):
+            scorer._updated = True
+            return scorer
+
+    Fixed().evaluate_task(Task(), "dev")
+    written = {pathlib.Path(p).name: v for p, v in _files(config).items()}
+    names = ("preds", "nbest", "null_odds", "eval")
+    assert set(written) == {f"mine_{name}.json" for name in names}
+    assert written["mine_preds.json"] == b'{"q": "empty"}'
 
 
 def _files(config):

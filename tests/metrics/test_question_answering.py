@@ -11,14 +11,20 @@ from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning import registry
-from electra_tf.metrics import mrqa, squad
-from electra_tf.metrics.answer_spans import Window, find_answers
-from electra_tf.metrics.answer_text import (
+from electra_tf.metrics import answer_scores
+from electra_tf.metrics.answer_scores import (
+    Question,
+    evaluate_mrqa,
+    evaluate_squad1,
+    evaluate_squad2,
+)
+from electra_tf.metrics.question_answering import (
+    SpanScorer,
+    Window,
+    find_answers,
     join_wordpieces,
     project_to_passage,
 )
-from electra_tf.metrics.question_answering import SpanScorer
-from electra_tf.metrics.questions import Question
 from electra_tf.text.tokenization import BasicTokenizer
 
 CASES = """
@@ -58,18 +64,13 @@ def scored(recorded, golden_dir, tmp_path):
     return make
 
 
-def read(path):
-    with open(path) as file:
-        return json.load(file)
-
-
 def test_every_recorded_case_is_here(recorded):
     assert set(recorded["qa"]) == set(CASES)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_answers_and_figures_equal_the_originals(case, scored):
-    info, config, scorer = scored(case)
+    info, _, scorer = scored(case)
     results = scorer.get_results()
     assert [name for name, _ in results] == [n for n, _ in info["get_results"]]
     for (name, value), (_, wanted) in zip(
@@ -79,12 +80,12 @@ def test_answers_and_figures_equal_the_originals(case, scored):
     assert scorer.results_str() == info["results_str"]
     assert scorer.get_loss() == pytest.approx(info["loss"], rel=1e-14)
     assert scorer.predictions == info["predictions"]
-    name = info["task"]
-    assert read(config.qa_preds_file(name)) == info["predictions"]
+    files = scorer.files()
+    assert files["preds"] == info["predictions"]
     if info["null_odds"] is not None:
         assert scorer.null_odds == info["null_odds"]
-        assert read(config.qa_na_file(name)) == info["null_odds"]
-        written = read(config.qa_eval_file(name))
+        assert files["null_odds"] == info["null_odds"]
+        written = files["eval"]
         assert list(written) == list(info["eval_json"])
         assert written == pytest.approx(info["eval_json"], rel=1e-15)
         wanted = info["test_output_after_qa_na_threshold_-2.75"]
@@ -92,11 +93,9 @@ def test_answers_and_figures_equal_the_originals(case, scored):
 
 
 @pytest.mark.parametrize("case", ["squad_joint_answerable", "newsqa_joint"])
-def test_the_best_answers_are_written_with_probabilities(case, scored):
+def test_the_best_answers_have_probabilities(case, scored):
     info, config, scorer = scored(case)
-    scorer.write_predictions()
-    path = config.qa_preds_file(info["task"]).replace("preds", "nbest")
-    best = read(path)
+    best = scorer.files()["nbest"]
     assert set(best) == set(info["predictions"])
     for key, answers in best.items():
         assert answers[0]["text"] == info["predictions"][key]
@@ -130,9 +129,9 @@ def test_string_scores_equal_the_originals(recorded):
     assert len(pairs) == 289
     for pair in pairs:
         gold, found = pair["gold"], pair["pred"]
-        assert mrqa.normalize(gold) == pair["normalized_gold"]
-        assert mrqa.exact_match(found, gold) == pair["exact_v1"]
-        assert mrqa.f1_score(found, gold) == pair["f1_v1"]
+        assert answer_scores.normalize(gold) == pair["normalized_gold"]
+        assert answer_scores.exact_match(found, gold) == pair["exact_v1"]
+        assert answer_scores.f1_score(found, gold) == pair["f1_v1"]
         # What tf-models-official computes is what the original computes.
         v1, v2 = squad_evaluate_v1_1, squad_evaluate_v2_0
         assert v1._exact_match_score(found, gold) == pair["exact_v1"]
@@ -143,7 +142,10 @@ def test_string_scores_equal_the_originals(recorded):
 
 def test_the_best_of_several_expected_answers_counts():
     questions = [Question("q", ("a red car", "bus"))]
-    for evaluate in (mrqa.evaluate, squad.evaluate_v1):
+    for evaluate in (
+        evaluate_mrqa,
+        evaluate_squad1,
+    ):
         found = evaluate(questions, {"q": "the car"})
         assert found["exact_match"] == 0.0
         assert found["f1"] == pytest.approx(100 * 2 / 3)
@@ -153,17 +155,20 @@ def test_mrqa_leaves_out_and_squad_counts_unanswered_questions():
     questions = [Question("q", ("car",)), Question("r", ("bus",))]
     right = {"exact_match": 100.0, "f1": 100.0}
     half = {"exact_match": 50.0, "f1": 50.0}
-    assert mrqa.evaluate(questions, {"q": "car"}) == right
-    assert squad.evaluate_v1(questions, {"q": "car"}) == half
+    assert evaluate_mrqa(questions, {"q": "car"}) == right
+    assert evaluate_squad1(questions, {"q": "car"}) == half
 
 
 def test_nothing_to_score_is_an_error():
     unanswered = [Question("q", ())]
-    for evaluate in (mrqa.evaluate, squad.evaluate_v1):
+    for evaluate in (
+        evaluate_mrqa,
+        evaluate_squad1,
+    ):
         with pytest.raises(UserError, match="nothing to score"):
             evaluate(unanswered, {"q": "car"})
     with pytest.raises(UserError, match="nothing to score"):
-        squad.evaluate_v2(unanswered, {}, {}, 0.0)
+        evaluate_squad2(unanswered, {}, {}, 0.0)
 
 
 def test_null_odds_above_the_threshold_mean_no_answer():
@@ -171,7 +176,7 @@ def test_null_odds_above_the_threshold_mean_no_answer():
     predictions = {"q": "car", "r": "bus"}
     odds = {"q": -1.0, "r": 1.0}
     for threshold, exact in ((-2.0, 50.0), (0.0, 100.0), (2.0, 50.0)):
-        found = squad.evaluate_v2(questions, predictions, odds, threshold)
+        found = evaluate_squad2(questions, predictions, odds, threshold)
         assert found["exact"] == exact
         assert found["best_exact"] == 100.0
         assert found["best_exact_thresh"] == -1.0
@@ -252,7 +257,7 @@ def test_predictions_of_another_split_are_noticed(config, tmp_path):
         config(), "squad", "squad2", [Example("q", ())], lambda _: [WINDOW]
     )
     with pytest.raises(ValueError, match="not those of the split"):
-        scorer.write_predictions()
+        scorer.answer()
 
 
 def test_a_question_without_windows_has_no_answer(tmp_path):
@@ -261,7 +266,7 @@ def test_a_question_without_windows_has_no_answer(tmp_path):
     )
     examples = [Example("q", ()), Example("r", ("Steve",))]
     scorer = SpanScorer(config, "squad", "squad2", examples, lambda _: [])
-    scorer.write_predictions()
+    scorer.answer()
     assert scorer.final_answers() == {"q": "", "r": ""}
     assert scorer.null_odds == {"q": 1e6, "r": 1e6}
 

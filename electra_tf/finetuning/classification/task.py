@@ -34,7 +34,7 @@ from electra_tf.finetuning.classification.rows import TextRow
 from electra_tf.finetuning.heads import Head
 from electra_tf.finetuning.schema import TaskSpec
 from electra_tf.finetuning.task import Example, Task
-from electra_tf.metrics.scorer import Scorer
+from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.tokenization import FullTokenizer
 
@@ -364,16 +364,14 @@ class ClassificationTask(TextTask):
             seed=seed,
         )
 
-    def get_scorer(self, split: str = "dev") -> Scorer:
+    def get_scorer(self, split: str = "dev") -> scorers.Scorer:
         """Returns the scorer of the task's metric (default: accuracy)."""
-        from electra_tf.metrics import classification
-
-        scorers = {
-            "accuracy": classification.AccuracyScorer,
-            "f1": classification.F1Scorer,
-            "mcc": classification.MCCScorer,
+        by_metric = {
+            "accuracy": scorers.AccuracyScorer,
+            "f1": scorers.F1Scorer,
+            "mcc": scorers.MCCScorer,
         }
-        return scorers[self.spec.metric or "accuracy"]()
+        return by_metric[self.spec.metric or "accuracy"]()
 
     @property
     def _ids(self) -> dict[str, int]:
@@ -428,11 +426,9 @@ class MultiLabelTask(ClassificationTask):
             seed=seed,
         )
 
-    def get_scorer(self, split: str = "dev") -> Scorer:
+    def get_scorer(self, split: str = "dev") -> scorers.Scorer:
         """Returns micro and macro F1 and exact match."""
-        from electra_tf.metrics import classification
-
-        return classification.MultiLabelScorer(self.labels)
+        return scorers.MultiLabelScorer(self.labels)
 
     def _split_cell(self, cell: Any) -> list[str]:
         if isinstance(cell, list):
@@ -541,11 +537,9 @@ class RegressionTask(TextTask):
             seed=seed,
         )
 
-    def get_scorer(self, split: str = "dev") -> Scorer:
+    def get_scorer(self, split: str = "dev") -> scorers.Scorer:
         """Returns Pearson, Spearman and squared error."""
-        from electra_tf.metrics import classification
-
-        return classification.RegressionScorer()
+        return scorers.RegressionScorer()
 
     def labels_are_found(self) -> bool:
         """Returns whether the range comes from the data."""

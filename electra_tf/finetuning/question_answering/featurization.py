@@ -11,7 +11,7 @@ import numpy as np
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.question_answering.examples import Passage, QAExample
-from electra_tf.metrics.answer_spans import Window
+from electra_tf.metrics.question_answering import Window
 from electra_tf.text.tokenization import FullTokenizer
 
 # A window's number is this times its example's, plus its place in the

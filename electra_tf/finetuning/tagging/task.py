@@ -15,7 +15,7 @@ from electra_tf.finetuning.heads import Head
 from electra_tf.finetuning.schema import TaskSpec
 from electra_tf.finetuning.tagging.sentences import Sentence, read_sentences
 from electra_tf.finetuning.task import Example, Task
-from electra_tf.metrics.scorer import Scorer
+from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text import spans
 from electra_tf.text.alignment import WordAligner, place_words
@@ -199,13 +199,11 @@ class TaggingTask(Task):
             seed=seed,
         )
 
-    def get_scorer(self, split: str = "dev") -> Scorer:
+    def get_scorer(self, split: str = "dev") -> scorers.Scorer:
         """Returns F1 of spans, or the accuracy of words."""
-        from electra_tf.metrics import tagging
-
         if self.is_token_level or self.spec.metric == "accuracy":
-            return tagging.AccuracyScorer()
-        return tagging.EntityLevelF1Scorer(self.label_mapping)
+            return scorers.WordAccuracyScorer()
+        return scorers.EntityLevelF1Scorer(self.label_mapping)
 
     def data_files(self, split: str) -> list[str] | None:
         """Returns the files that a split's features depend on."""

@@ -1,0 +1,378 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of tasks with a label per text or per word.
+
+Source: google-research/electra, finetune/scorer.py, finetune/classification/
+classification_metrics.py, finetune/tagging/tagging_metrics.py.
+"""
+
+import abc
+import itertools
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from seqeval import metrics as seqeval_metrics
+from sklearn import metrics
+
+from electra_tf.text import spans
+
+Figures = list[tuple[str, float]]
+
+# Below this spread, relative to the targets', predictions count as one number.
+_NO_SPREAD = 1e-4
+# seqeval takes what stands before a dash for no part of the type.
+_DASH = "\N{HYPHEN}"
+
+
+class Scorer(abc.ABC):
+    """Collects a task's predictions one by one and turns them into figures.
+
+    The figures are computed once per set of predictions: asking again without
+    an update is free.
+    """
+
+    def __init__(self) -> None:
+        self._updated = False
+        self._cached_results: Figures = []
+
+    @abc.abstractmethod
+    def update(self, results: Mapping[str, Any]) -> None:
+        """Takes in the head's outputs for one row of a batch.
+
+        Subclasses call `super().update(results)`.
+        """
+        self._updated = True
+
+    @abc.abstractmethod
+    def get_loss(self) -> float:
+        """The loss over everything seen so far, as this scorer reports it."""
+
+    @abc.abstractmethod
+    def _get_results(self) -> Figures:
+        """Computes the figures; `get_results` remembers them."""
+
+    def get_results(self) -> Figures:
+        """The figures in the order they are printed."""
+        if self._updated:
+            self._cached_results = self._get_results()
+            self._updated = False
+        return list(self._cached_results)
+
+    def get_details(self) -> Figures:
+        """Figures beyond the original's, for the console and the JSON file."""
+        return []
+
+    def files(self) -> Mapping[str, Any]:
+        """What an evaluation leaves besides its figures: kind -> JSON value."""
+        return {}
+
+    def single_prediction(self) -> Any | None:
+        """What is predicted for every example, though the labels differ.
+
+        Such a model has collapsed: its figures say nothing about what it has
+        learned. None for a model that tells examples apart.
+        """
+        return None
+
+    def results_str(self) -> str:
+        """The figures on one line, `name: 12.34 - name: 5.60`."""
+        return " - ".join(
+            f"{name}: {value:.2f}" for name, value in self.get_results()
+        )
+
+
+# One class, one number or several labels per text.
+
+
+class SentenceLevelScorer(Scorer):
+    """Collects one label (or number) and one prediction per example."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._total_loss = 0.0
+        self._true_labels: list[Any] = []
+        self._preds: list[Any] = []
+
+    def update(self, results: Mapping[str, Any]) -> None:
+        """Takes in `loss`, `predictions`, and `label_ids` or `targets`."""
+        super().update(results)
+        self._total_loss += float(results["loss"])
+        key = "label_ids" if "label_ids" in results else "targets"
+        self._true_labels.append(np.asarray(results[key]).tolist())
+        self._preds.append(np.asarray(results["predictions"]).tolist())
+
+    def get_loss(self) -> float:
+        """Mean loss of an example."""
+        return self._total_loss / len(self._true_labels)
+
+    def single_prediction(self) -> Any | None:
+        """The one class predicted throughout, though there are several."""
+        if len(set(self._true_labels)) > 1 and len(set(self._preds)) == 1:
+            return self._preds[0]
+        return None
+
+    def _accuracy(self) -> float:
+        return _accuracy(self._true_labels, self._preds)
+
+    def _class_f1(self, positive: int) -> Figures:
+        pairs = list(zip(self._true_labels, self._preds, strict=True))
+        return _f1_figures(
+            sum(true == found == positive for true, found in pairs),
+            sum(found == positive for _, found in pairs),
+            sum(true == positive for true, _ in pairs),
+        )
+
+
+class AccuracyScorer(SentenceLevelScorer):
+    """Share of examples whose class is right, in percent."""
+
+    def _get_results(self) -> Figures:
+        return [("accuracy", self._accuracy()), ("loss", self.get_loss())]
+
+    def get_details(self) -> Figures:
+        """F1 of class 1, where there are two classes."""
+        if not set(self._true_labels) | set(self._preds) <= {0, 1}:
+            return []
+        return self._class_f1(1)
+
+
+class F1Scorer(SentenceLevelScorer):
+    """Precision, recall and F1 of class 1, in percent.
+
+    Args:
+      original_recall: give precision for all three.
+
+    Differs: the original always does that (none of its tasks uses it).
+    """
+
+    def __init__(self, original_recall: bool = False) -> None:
+        super().__init__()
+        self._original_recall = original_recall
+
+    def _get_results(self) -> Figures:
+        figures = self._class_f1(1)
+        if self._original_recall:
+            precision = figures[0][1]
+            figures = [(name, precision) for name, _ in figures]
+        return [*figures, ("loss", self.get_loss())]
+
+    def get_details(self) -> Figures:
+        """Accuracy beside it."""
+        return [("accuracy", self._accuracy())]
+
+
+class MCCScorer(SentenceLevelScorer):
+    """Matthews correlation coefficient, times 100."""
+
+    def _get_results(self) -> Figures:
+        mcc = metrics.matthews_corrcoef(self._true_labels, self._preds)
+        return [("mcc", 100.0 * float(mcc)), ("loss", self.get_loss())]
+
+    def get_details(self) -> Figures:
+        """Accuracy beside it."""
+        return [("accuracy", self._accuracy())]
+
+
+class RegressionScorer(SentenceLevelScorer):
+    """Correlations, times 100, and mean squared error.
+
+    Where all predictions are the same number the correlations are NaN.
+    """
+
+    def _get_results(self) -> Figures:
+        # As the original's arrays are: single precision shows in the figures.
+        targets = np.array(self._true_labels, np.float32)
+        predictions = np.array(self._preds, np.float32).flatten()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Constant input: NaN says it.
+            pearson = stats.pearsonr(targets, predictions)[0]
+            spearman = stats.spearmanr(targets, predictions)[0]
+        return [
+            ("pearson", 100.0 * float(pearson)),
+            ("spearman", 100.0 * float(spearman)),
+            ("mse", float(np.mean(np.square(targets - predictions)))),
+            ("loss", self.get_loss()),
+        ]
+
+    def single_prediction(self) -> float | None:
+        """The one number predicted throughout, though targets differ."""
+        spread = float(np.std(self._true_labels))
+        if spread and np.std(self._preds) < _NO_SPREAD * spread:
+            return float(np.mean(self._preds))
+        return None
+
+
+class MultiLabelScorer(SentenceLevelScorer):
+    """F1 over any number of labels per text, and exact matches, in percent.
+
+    Differs: the original has no such task.
+    """
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        super().__init__()
+        self._labels = list(labels)
+
+    def _get_results(self) -> Figures:
+        true, predicted = self._arrays()
+        exact = np.mean(np.all(true == predicted, axis=1))
+        return [
+            ("micro_f1", 100.0 * float(self._f1("micro"))),
+            ("macro_f1", 100.0 * float(self._f1("macro"))),
+            ("exact_match", 100.0 * float(exact)),
+            ("loss", self.get_loss()),
+        ]
+
+    def get_details(self) -> Figures:
+        """F1 of each label."""
+        values = np.ravel(self._f1(None))
+        return [
+            (f"f1_{name}", 100.0 * float(value))
+            for name, value in zip(self._labels, values, strict=True)
+        ]
+
+    def single_prediction(self) -> list[str] | None:
+        """The labels given to every text, though the right ones differ."""
+        true, predicted = self._arrays()
+        if (true == true[0]).all() or not (predicted == predicted[0]).all():
+            return None
+        return [self._labels[i] for i in np.flatnonzero(predicted[0])]
+
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.array(self._true_labels), np.array(self._preds)
+
+    def _f1(self, average: str | None) -> Any:
+        return metrics.f1_score(
+            *self._arrays(), average=average, zero_division=0
+        )
+
+
+# A label per word.
+
+
+class WordLevelScorer(Scorer):
+    """Collects the labels and predictions of each sentence's words.
+
+    The reported `loss` is the original's, which adds every loss twice;
+    `loss_per_word`, among the details, adds it once.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._total_loss = 0.0
+        self._total_words = 0
+        self._labels: list[list[int]] = []
+        self._preds: list[list[int]] = []
+
+    def update(self, results: Mapping[str, Any]) -> None:
+        """Takes in one sentence.
+
+        Args:
+          results: `loss`, a scalar; `labels`, `predictions` and `labels_mask`
+            [L], dense from index 0: the mask's sum is the number of words.
+        """
+        super().update(results)
+        n_words = round(float(np.sum(results["labels_mask"])))
+        for name, kept in (
+            ("labels", self._labels),
+            ("predictions", self._preds),
+        ):
+            kept.append(np.asarray(results[name])[:n_words].tolist())
+        self._total_loss += float(np.sum(results["loss"]))
+        self._total_words += n_words
+
+    def get_loss(self) -> float:
+        """Twice the mean loss of a word, as the original reports it."""
+        return 2 * self._total_loss / max(1, self._total_words)
+
+    def get_details(self) -> Figures:
+        """The mean loss of a word."""
+        mean = self._total_loss / max(1, self._total_words)
+        return [("loss_per_word", mean)]
+
+    def single_prediction(self) -> int | None:
+        """The one label given to every word, though there are several."""
+        labels = {label for sentence in self._labels for label in sentence}
+        given = {label for sentence in self._preds for label in sentence}
+        return given.pop() if len(labels) > 1 and len(given) == 1 else None
+
+    def _accuracy(self) -> float:
+        chain = itertools.chain.from_iterable
+        return _accuracy(list(chain(self._labels)), list(chain(self._preds)))
+
+
+class WordAccuracyScorer(WordLevelScorer):
+    """Share of words whose label is right, in percent."""
+
+    def _get_results(self) -> Figures:
+        return [("accuracy", self._accuracy()), ("loss", self.get_loss())]
+
+
+class EntityLevelF1Scorer(WordLevelScorer):
+    """Precision, recall and F1 of whole spans, in percent.
+
+    A span counts when its words and its type are right. Spans of a sentence
+    are sets, read as the original reads them (an I of another type goes on);
+    seqeval's figures, which follow the CoNLL script, are among the details.
+    """
+
+    def __init__(self, label_mapping: Mapping[str, int]) -> None:
+        super().__init__()
+        self._names = {v: k for k, v in label_mapping.items()}
+
+    def _get_results(self) -> Figures:
+        n_correct = n_predicted = n_gold = 0
+        for labels, preds in zip(self._labels, self._preds, strict=True):
+            gold = set(spans.read_spans(self._tags(labels)))
+            predicted = set(spans.read_spans(self._tags(preds)))
+            n_correct += len(gold & predicted)
+            n_predicted += len(predicted)
+            n_gold += len(gold)
+        figures = _f1_figures(n_correct, n_predicted, n_gold)
+        return [*figures, ("loss", self.get_loss())]
+
+    def get_details(self) -> Figures:
+        """Precision, recall and F1 of seqeval, and the accuracy of words."""
+        true = [self._seqeval_tags(labels) for labels in self._labels]
+        predicted = [self._seqeval_tags(preds) for preds in self._preds]
+        found = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Nothing predicted: 0 says it.
+            for name in ("precision", "recall", "f1"):
+                score = getattr(seqeval_metrics, f"{name}_score")
+                value = score(true, predicted, zero_division=0)
+                found.append((f"seqeval_{name}", 100.0 * float(value)))
+        return [
+            *found,
+            ("word_accuracy", self._accuracy()),
+            *super().get_details(),
+        ]
+
+    def _tags(self, ids: list[int]) -> list[str]:
+        return [self._names[i] for i in ids]
+
+    def _seqeval_tags(self, ids: list[int]) -> list[str]:
+        tags = []
+        for tag in self._tags(ids):
+            letter, span_type = spans.split_tag(tag)
+            if span_type:
+                letter += "-" + span_type.replace("-", _DASH)
+            tags.append(letter)
+        return tags
+
+
+def _accuracy(true: Sequence[Any], predicted: Sequence[Any]) -> float:
+    right = sum(t == p for t, p in zip(true, predicted, strict=True))
+    return 100.0 * right / max(1, len(true))
+
+
+def _f1_figures(n_correct: int, n_predicted: int, n_gold: int) -> Figures:
+    """Precision, recall and F1 in percent; all 0 where nothing is right."""
+    precision = recall = f1 = 0.0
+    if n_correct:
+        precision = 100.0 * n_correct / n_predicted
+        recall = 100.0 * n_correct / n_gold
+        f1 = 2 * precision * recall / (precision + recall)
+    return [("precision", precision), ("recall", recall), ("f1", f1)]

@@ -1,0 +1,141 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of texts and words equal the original's; others stand beside."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from electra_tf.metrics import scorers
+
+MAPPING = {"B-A": 0, "I-A": 1, "B-x-y": 2, "B-z-y": 3, "O": 4, "I-x-y": 5}
+RECORDED = {
+    "classification_AccuracyScorer": scorers.AccuracyScorer,
+    "classification_F1Scorer(buggy recall)": lambda: scorers.F1Scorer(
+        original_recall=True
+    ),
+    "classification_MCCScorer": scorers.MCCScorer,
+    "classification_MCCScorer_all_one_class": scorers.MCCScorer,
+    "classification_RegressionScorer": scorers.RegressionScorer,
+    "tagging_AccuracyScorer": scorers.WordAccuracyScorer,
+    "tagging_EntityLevelF1Scorer": scorers.EntityLevelF1Scorer,
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_figures_equal_the_recorded_ones(name, golden_dir):
+    path = golden_dir / "finetune_features" / "qa_metrics.json"
+    recorded = json.loads(path.read_text())["classification_and_tagging"][name]
+    mapping = recorded.get("label_mapping")
+    scorer = RECORDED[name](*[mapping] * (mapping is not None))
+    for row in recorded["inputs"]:
+        scorer.update(row)
+    for (name, value), (expected_name, expected) in zip(
+        scorer.get_results(), recorded["results"], strict=True
+    ):
+        assert name == expected_name
+        assert value == pytest.approx(expected, rel=1e-12)
+    assert scorer.results_str() == recorded["results_str"]
+    assert scorer.get_loss() == pytest.approx(recorded["loss"], rel=1e-12)
+    details = dict(scorer.get_details())
+    if "loss_per_word" in details:
+        assert 2 * details["loss_per_word"] == pytest.approx(recorded["loss"])
+
+
+def _filled(scorer, true, predicted, key="label_ids"):
+    for label, prediction in zip(true, predicted, strict=True):
+        scorer.update(
+            {
+                "loss": np.float32(0.5),
+                key: np.asarray(label),
+                "predictions": np.asarray(prediction),
+            }
+        )
+    return scorer
+
+
+def test_f1_counts_true_positives_for_recall():
+    scorer = _filled(scorers.F1Scorer(), [1, 1, 1, 0, 0], [1, 0, 0, 1, 0])
+    results = dict(scorer.get_results())
+    assert results["precision"] == 50.0
+    assert results["recall"] == pytest.approx(100 / 3)
+    assert results["f1"] == pytest.approx(40.0)
+
+
+def test_figures_are_computed_again_after_an_update():
+    scorer = _filled(scorers.AccuracyScorer(), [1], [1])
+    assert dict(scorer.get_results())["accuracy"] == 100.0
+    _filled(scorer, [1], [0])
+    assert dict(scorer.get_results())["accuracy"] == 50.0
+
+
+def test_a_model_that_always_says_the_same_is_named():
+    scorer = _filled(scorers.AccuracyScorer(), [1, 0, 2], [1, 1, 1])
+    assert scorer.single_prediction() == 1
+    scorer = _filled(scorers.AccuracyScorer(), [1, 0], [0, 1])
+    assert scorer.single_prediction() is None
+
+
+def test_a_constant_regression_is_named_and_its_correlation_undefined():
+    scorer = _filled(
+        scorers.RegressionScorer(), [0.0, 0.5, 1.0], [0.25] * 3, "targets"
+    )
+    assert math.isnan(dict(scorer.get_results())["pearson"])
+    assert scorer.single_prediction() == 0.25
+
+
+def test_two_classes_have_the_f1_of_class_one_among_the_details():
+    scorer = _filled(scorers.AccuracyScorer(), [1, 1, 0], [1, 0, 0])
+    details = dict(scorer.get_details())
+    assert details["precision"] == 100.0 and details["recall"] == 50.0
+
+
+def test_several_labels_per_text():
+    true = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    predicted = [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+    scorer = _filled(scorers.MultiLabelScorer(["a", "b", "c"]), true, predicted)
+    results = dict(scorer.get_results())
+    assert results["exact_match"] == pytest.approx(200 / 3)
+    assert results["micro_f1"] == pytest.approx(80.0)
+    assert results["macro_f1"] == pytest.approx(200 / 3)
+    assert dict(scorer.get_details())["f1_c"] == 0.0
+
+
+def _tagged(labels, predictions, length=6):
+    pad = length - len(labels)
+    scorer = scorers.EntityLevelF1Scorer(MAPPING)
+    scorer.update(
+        {
+            "labels": np.array([MAPPING[t] for t in labels] + [0] * pad),
+            "predictions": np.array(
+                [MAPPING[t] for t in predictions] + [0] * pad
+            ),
+            "labels_mask": np.array([1.0] * len(labels) + [0.0] * pad),
+            "loss": np.float32(1.0),
+        }
+    )
+    return scorer
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions", "f1", "seqeval_f1"),
+    [
+        # seqeval splits a span where the original lets it go on.
+        (["B-A", "I-x-y"], ["B-A", "B-x-y"], 0.0, 100.0),
+        # Types with a dash are not confused.
+        (["B-x-y", "O"], ["B-z-y", "O"], 0.0, 0.0),
+        # A sentence without words is no error.
+        ([], [], 0.0, 0.0),
+    ],
+)
+def test_spans_beside_seqeval_s(labels, predictions, f1, seqeval_f1):
+    scorer = _tagged(labels, predictions)
+    assert dict(scorer.get_results())["f1"] == f1
+    assert dict(scorer.get_details())["seqeval_f1"] == seqeval_f1
+
+
+def test_a_model_that_only_says_o_is_named():
+    scorer = _tagged(["B-A", "O"], ["O", "O"])
+    assert scorer.single_prediction() == MAPPING["O"]
