@@ -58,7 +58,7 @@ def _ours(spec, kind):
     variables = arm._model.trainable_variables
     from electra_tf.checkpoints import tf1, tf2
     from electra_tf.checkpoints.formats import open_weights
-    from electra_tf.checkpoints.huggingface import write_huggingface
+    from electra_tf.checkpoints.huggingface_writer import write_huggingface
     from electra_tf.checkpoints.restore import assign
     from electra_tf.checkpoints.weights import ModelWeights
 

@@ -147,14 +147,14 @@ def forward(model, batch):
 
 def write_model(folder, name, hparams, vocab_file, weights=None, seed=0):
     """Writes the folder and our outputs on a batch beside it."""
-    from electra_tf.checkpoints import huggingface
+    from electra_tf.checkpoints.huggingface_writer import write_huggingface
 
     config, model = make_model(hparams, vocab_file)
     weights = weights or random_weights(model, seed)
     for variable in model.variables:
         variable.assign(weights.read(variable.name.split(":")[0]))
     relu = config.model_hparam_overrides.get("hidden_act", "gelu") != "gelu"
-    report = huggingface.write_huggingface(
+    report = write_huggingface(
         weights,
         folder,
         vocab_file=vocab_file,
@@ -181,7 +181,7 @@ def write_model(folder, name, hparams, vocab_file, weights=None, seed=0):
 
 def compare(model, expected, reference):
     """Our outputs and weights beside what transformers made of them."""
-    from electra_tf.checkpoints import huggingface
+    from electra_tf.checkpoints.huggingface_reader import open_huggingface
 
     outputs, mask, left_out = expected
     found = np.load(os.path.join(model["folder"], "reference.npz"))
@@ -193,7 +193,7 @@ def compare(model, expected, reference):
             "max difference": float(np.abs(ours - theirs)[real].max()),
             "largest logit": float(np.abs(ours[real]).max()),
         }
-    read = huggingface.open_huggingface(os.path.join(model["folder"], "saved"))
+    read = open_huggingface(os.path.join(model["folder"], "saved"))
     weights = model["weights"]
     row["saved: equal to the bit"] = set(read.specs) == set(
         weights.shapes
@@ -377,7 +377,7 @@ def run_part(folder, part, inputs):
 
 def same_when_pickled(folder: str) -> bool:
     """Whether pytorch_model.bin reads as the safetensors file does."""
-    from electra_tf.checkpoints.huggingface import open_huggingface
+    from electra_tf.checkpoints.huggingface_reader import open_huggingface
 
     one = open_huggingface(os.path.join(folder, "pickled"))
     other = open_huggingface(os.path.join(folder, "saved"))

@@ -26,7 +26,7 @@ def make(folder, spec):
     import tensorflow as tf
 
     from configure.finetuning import FinetuningConfig
-    from electra_tf.checkpoints import huggingface, tf2
+    from electra_tf.checkpoints import huggingface_writer, tf2
     from electra_tf.checkpoints.formats import open_weights
     from electra_tf.export import saved_model
     from electra_tf.export.saved_model import make_task_module
@@ -70,7 +70,7 @@ def make(folder, spec):
         for name, rows in SERVED.items()
     }
     theirs = os.path.join(folder, "huggingface")
-    huggingface.write_huggingface(
+    huggingface_writer.write_huggingface(
         open_weights(prefix), theirs, drop_unrepresentable=True
     )
     dense = loaded.model.heads[0].dense

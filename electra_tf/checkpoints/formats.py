@@ -44,10 +44,10 @@ def open_weights(path: str) -> Weights:
     """
     kind = detect(path)
     if kind == "huggingface":
-        from electra_tf.checkpoints import huggingface
+        from electra_tf.checkpoints.huggingface_reader import open_huggingface
 
         folder = os.path.dirname(path) if _is_weights_file(path) else path
-        return huggingface.open_huggingface(folder or ".")
+        return open_huggingface(folder or ".")
     prefix = tf1.find_checkpoint(path)
     opening = {
         "native": tf2.open_native,

@@ -1,19 +1,23 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A Hugging Face folder's config.json as the original's hparams."""
+"""Files of a Hugging Face folder beside its weights: config, tokenizer.
 
+Their settings as the original's hparams, and the other way.
+"""
+
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from configure.errors import UserError
+from electra_tf.checkpoints.contents import default_heads, nearest_size
 from electra_tf.checkpoints.huggingface_names import (
     LABELS,
     MASKED_LM,
     TAGGING,
-    Part,
+    Network,
 )
-from electra_tf.checkpoints.safetensors_files import read_json
 from electra_tf.text.vocab import (
     CLS,
     MASK,
@@ -25,6 +29,11 @@ from electra_tf.text.vocab import (
 )
 
 CONFIG = "config.json"
+SINGLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+TORCH = "pytorch_model.bin"
+TORCH_INDEX = "pytorch_model.bin.index.json"
+WEIGHT_FILES = (SINGLE, INDEX, TORCH, TORCH_INDEX)
 # What we add to config.json: facts that its own keys cannot say.
 MARK = "electra_tf"
 
@@ -51,11 +60,18 @@ _ACTIVATIONS = {
     **{name: name for name in ("relu", "tanh", "linear")},
 }
 _NEAR_GELU = ("gelu_new", "gelu_fast", "gelu_pytorch_tanh")
-_MODEL_SIZES = {
-    (256, 12): "small",
-    (768, 12): "base",
-    (1024, 24): "large",
-}
+
+
+def read_json(path: str) -> dict[str, Any]:
+    """Reads a JSON object."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            value = json.load(file)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: not readable as JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: expected a JSON object.")
+    return value
 
 
 def read_config(folder: str) -> dict[str, Any]:
@@ -122,60 +138,57 @@ def config_notes(config: Mapping[str, Any]) -> dict[str, str]:
 def encoder_hparams(config: Mapping[str, Any]) -> dict[str, Any]:
     """Hparams of a model whose encoder is this one."""
     hidden, layers = config["hidden_size"], config["num_hidden_layers"]
-    overrides = table_overrides(config)
-    size = _MODEL_SIZES.get((hidden, layers))
-    if size is None:
+    usual = {"max_position_embeddings": 512, "type_vocab_size": 2, **SETTINGS}
+    values = {name: config[name] for name in usual}
+    values["hidden_act"] = _ACTIVATIONS.get(config["hidden_act"], "gelu")
+    overrides = {n: v for n, v in values.items() if v != usual[n]}
+    name, size = nearest_size(hidden)
+    if (hidden, layers) != (size.hidden_size, size.num_hidden_layers):
+        name = "small"
         overrides |= {"hidden_size": hidden, "num_hidden_layers": layers}
-    derived = {
-        "num_attention_heads": default_heads(hidden),
-        "intermediate_size": 4 * hidden,
-    }
+    derived = _derived(hidden)
     overrides |= {n: config[n] for n, v in derived.items() if config[n] != v}
     return {
-        "model_size": size or "small",
+        "model_size": name,
         "vocab_size": config["vocab_size"],
         "embedding_size": config["embedding_size"],
         "model_hparam_overrides": overrides,
     }
 
 
-def table_overrides(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides that generator and discriminator have in common."""
-    usual = {"max_position_embeddings": 512, "type_vocab_size": 2, **SETTINGS}
-    values = {name: config[name] for name in usual}
-    values["hidden_act"] = _ACTIVATIONS.get(config["hidden_act"], "gelu")
-    return {n: v for n, v in values.items() if v != usual[n]}
+def _derived(hidden_size: int) -> dict[str, int]:
+    """Sizes that follow the hidden size unless they are given."""
+    return {
+        "num_attention_heads": default_heads(hidden_size),
+        "intermediate_size": 4 * hidden_size,
+    }
 
 
 def generator_hparams(
     generator: Mapping[str, Any], discriminator: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The generator's sizes as shares of the discriminator's."""
-    shares = {
-        "generator_hidden_size": "hidden_size",
-        "generator_layers": "num_hidden_layers",
-    }
     return {
         hparam: generator[key] / discriminator[key]
-        for hparam, key in shares.items()
+        for hparam, key in (
+            ("generator_hidden_size", "hidden_size"),
+            ("generator_layers", "num_hidden_layers"),
+        )
     }
 
 
 def generator_notes(generator: Mapping[str, Any]) -> dict[str, str]:
     """Names what the original derives for a generator otherwise."""
-    hidden, notes = generator["hidden_size"], {}
-    derived = {
-        "num_attention_heads": default_heads(hidden),
-        "intermediate_size": 4 * hidden,
+    hidden = generator["hidden_size"]
+    return {
+        f"generator's config.json: {name}": (
+            f"{generator[name]} there; the original derives {value} from"
+            f" hidden size {hidden} and so does this project, so that"
+            " outputs will differ"
+        )
+        for name, value in _derived(hidden).items()
+        if generator[name] != value
     }
-    for name, value in derived.items():
-        if generator[name] != value:
-            notes[f"generator's config.json: {name}"] = (
-                f"{generator[name]} there; the original derives {value} from"
-                f" hidden size {hidden} and so does this project, so that"
-                " outputs will differ"
-            )
-    return notes
 
 
 def differing_settings(
@@ -192,20 +205,8 @@ def differing_settings(
     }
 
 
-def default_heads(hidden_size: int) -> int:
-    """Attention heads that the original derives from a hidden size.
-
-    Source: google-research/electra, run_pretraining.py, get_generator_config.
-    """
-    return max(1, hidden_size // 64)
-
-
 def marked(config: Mapping[str, Any], key: str) -> str:
-    """Reads back what only our own folders say.
-
-    Returns:
-      The value; empty where there is none.
-    """
+    """Reads back what only our own folders say; empty where it is not."""
     mark = config.get(MARK)
     value = mark.get(key) if isinstance(mark, dict) else None
     return value if isinstance(value, str) else ""
@@ -215,11 +216,7 @@ def marked(config: Mapping[str, Any], key: str) -> str:
 
 
 def setting(hparams: Mapping[str, Any], name: str) -> Any:
-    """Looks a transformer setting up.
-
-    Returns:
-      The value, None where it is not stated.
-    """
+    """Looks a transformer setting up; None where it is not stated."""
     overrides = hparams.get("model_hparam_overrides") or {}
     if name == "num_attention_heads" and hparams.get("debug"):
         return 4  # the original's debug shape wins over the overrides
@@ -227,15 +224,15 @@ def setting(hparams: Mapping[str, Any], name: str) -> Any:
 
 
 def make_config(
-    part: Part,
+    network: Network,
     sizes: Mapping[str, int],
     hparams: Mapping[str, Any],
     pad_token_id: int = 0,
 ) -> dict[str, Any]:
-    """Describes a part as transformers wants it."""
+    """Describes a network as transformers wants it."""
     hidden = sizes["hidden_size"]
     heads = default_heads(hidden)
-    if part.encoder == "electra":
+    if network.encoder == "electra":
         heads = setting(hparams, "num_attention_heads") or heads
     if hidden % heads:
         raise UserError(
@@ -243,18 +240,14 @@ def make_config(
             f" attention heads ({heads}); set num_attention_heads in"
             " model_hparam_overrides."
         )
-    settings = {
-        name: default
-        if setting(hparams, name) is None
-        else setting(hparams, name)
-        for name, default in SETTINGS.items()
-    }
+    stated = {name: setting(hparams, name) for name in SETTINGS}
+    stated = {name: v for name, v in stated.items() if v is not None}
     config = {
-        "architectures": [part.architecture],
+        "architectures": [network.architecture],
         "model_type": "electra",
         **{name: sizes[name] for name in SIZES if name in sizes},
         "num_attention_heads": heads,
-        **settings,
+        **{**SETTINGS, **stated},
         "layer_norm_eps": LAYER_NORM_EPSILON,
         "position_embedding_type": "absolute",
         "classifier_dropout": None,
@@ -265,20 +258,16 @@ def make_config(
         "pad_token_id": pad_token_id,
         "tie_word_embeddings": True,
     }
-    if part.architecture == TAGGING:
+    if network.architecture == TAGGING:
         labels = [f"LABEL_{i}" for i in range(sizes[LABELS])]
         config["id2label"] = dict(enumerate(labels))
         config["label2id"] = {label: i for i, label in enumerate(labels)}
-    return config | {MARK: _mark(part)}
-
-
-def _mark(part: Part) -> dict[str, Any]:
     mark: dict[str, Any] = {"version": 1}
-    if part.architecture == MASKED_LM:
-        mark |= {"encoder": part.encoder, "embeddings": part.embeddings}
-    if part.task:
-        mark["task"] = part.task
-    return mark
+    if network.architecture == MASKED_LM:
+        mark |= {"encoder": network.encoder, "embeddings": network.embeddings}
+    if network.task:
+        mark["task"] = network.task
+    return config | {MARK: mark}
 
 
 # Tokenizer files of a Hugging Face folder: our settings in its words.
@@ -300,11 +289,7 @@ _LONGEST_WORD = 200
 
 
 def tokenizer_hparams(folder: str) -> dict[str, bool]:
-    """Reads how a folder's text is to be split.
-
-    Returns:
-      `do_lower_case` and `strip_accents` where stated.
-    """
+    """Reads `do_lower_case` and `strip_accents`, where stated."""
     path = os.path.join(folder, TOKENIZER_CONFIG)
     if not os.path.isfile(path):
         return {}
@@ -335,7 +320,7 @@ def tokenizer_notes(folder: str) -> dict[str, str]:
     ):
         notes[TOKENIZER] = (
             f"holds the vocabulary; there is no {VOCAB}. `write_vocab` of"
-            " electra_tf.checkpoints.huggingface_tokenizer makes one"
+            " electra_tf.checkpoints.huggingface_config makes one"
         )
     return notes
 

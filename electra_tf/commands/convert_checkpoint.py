@@ -181,7 +181,7 @@ def choose_place(args: argparse.Namespace, step: int | None) -> Place:
     if chosen is None:
         chosen = "tf1"
         if files.is_directory(target):
-            from electra_tf.checkpoints.huggingface import is_huggingface
+            from electra_tf.checkpoints.huggingface_reader import is_huggingface
 
             chosen = "huggingface" if is_huggingface(target) else "tf1"
     if chosen == "huggingface":
@@ -487,7 +487,7 @@ def _write(
     dropped: dict[str, str] = {}
     notes: list[str] = []
     if place.format == "huggingface":
-        from electra_tf.checkpoints.huggingface import write_huggingface
+        from electra_tf.checkpoints.huggingface_writer import write_huggingface
 
         report = write_huggingface(
             weights,
@@ -536,7 +536,7 @@ def _described(weights: Any, place: Place) -> dict[str, Any]:
     pass
 
     if place.format == "huggingface":
-        from electra_tf.checkpoints.huggingface import open_huggingface
+        from electra_tf.checkpoints.huggingface_reader import open_huggingface
 
         weights = open_huggingface(place.path)
     described = describe(weights)

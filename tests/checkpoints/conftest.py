@@ -11,8 +11,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from configure.errors import UserError
-from electra_tf.checkpoints import huggingface
-from electra_tf.checkpoints.huggingface_names import Part, part_pairs
+from electra_tf.checkpoints.huggingface_names import Network
+from electra_tf.checkpoints.huggingface_reader import open_huggingface
+from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.checkpoints.weights import (
     SLOT_SUFFIXES,
     STEP_NAME,
@@ -135,6 +136,7 @@ SIZES = {
     "embedding_size": 4,
     "hidden_size": 6,
     "intermediate_size": 24,
+    "num_hidden_layers": 2,
     "number of labels": 3,
 }
 
@@ -143,9 +145,7 @@ class HuggingFaceFolder(type(pathlib.Path())):
     """A path whose model can be written, read and spoilt."""
 
     def write(self, values, **options):
-        huggingface.write_huggingface(
-            MemoryWeights(values), str(self), **options
-        )
+        write_huggingface(MemoryWeights(values), str(self), **options)
 
     def write_refused(self, values, **options):
         """What is said instead of writing; nothing is left behind."""
@@ -155,7 +155,7 @@ class HuggingFaceFolder(type(pathlib.Path())):
         return str(caught.value)
 
     def weights(self):
-        return huggingface.open_huggingface(str(self))
+        return open_huggingface(str(self))
 
     def refused(self):
         """What is said instead of opening."""
@@ -178,10 +178,9 @@ class HuggingFaceFolder(type(pathlib.Path())):
 def random_arrays(part, seed=0, **sizes):
     sizes = {**SIZES, **sizes}
     random = np.random.RandomState(seed)
-    projected = sizes["embedding_size"] != sizes["hidden_size"]
     return {
         name: random.randn(*pair.shape(sizes)).astype(np.float32)
-        for pair in part_pairs(part, 2, projected)
+        for pair in part.pairs(sizes)
         for name in pair.ours
     }
 
@@ -213,13 +212,13 @@ def assert_values():
 @pytest.fixture(scope="session")
 def discriminator():
     """The variables of a discriminator."""
-    return random_arrays(Part("ElectraForPreTraining"))
+    return random_arrays(Network("ElectraForPreTraining"))
 
 
 @pytest.fixture(scope="session")
 def whole(discriminator):
     """The variables of a generator and a discriminator."""
-    part = Part("ElectraForMaskedLM", "generator", "electra")
+    part = Network("ElectraForMaskedLM", "generator", "electra")
     narrow = {"hidden_size": 5, "intermediate_size": 20}
     return {**random_arrays(part, seed=1, **narrow), **discriminator}
 

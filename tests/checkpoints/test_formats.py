@@ -11,7 +11,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.checkpoints import electra_config, tf1, tf2
 from electra_tf.checkpoints.formats import detect, open_weights
-from electra_tf.checkpoints.huggingface import write_huggingface
+from electra_tf.checkpoints.huggingface_writer import write_huggingface
 
 SHAPES = {"electra/a": [3, 2], "electra/b": [4]}
 

@@ -12,8 +12,12 @@ import pytest
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints import huggingface as hf
-from electra_tf.checkpoints.huggingface_names import Part, part_pairs
+from electra_tf.checkpoints.huggingface_names import Network
+from electra_tf.checkpoints.huggingface_reader import (
+    is_huggingface,
+    open_huggingface,
+)
+from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.checkpoints.weights import MemoryWeights, without_optimizer
 
 PRETRAIN = (
@@ -76,11 +80,11 @@ def test_all_recorded_configurations_are_tested(golden_dir):
 def test_every_pretraining_configuration_comes_back(name, golden_dir, tmp_path):
     weights = scaled(golden_dir, f"pretrain/{name}")
     towers = {n for n in weights.specs if n.startswith(TOWERS)}
-    report = hf.write_huggingface(
+    report = write_huggingface(
         weights, str(tmp_path), drop_unrepresentable=bool(towers)
     )
     assert set(report.left_out) == towers
-    assert_same(weights, hf.open_huggingface(str(tmp_path)), towers)
+    assert_same(weights, open_huggingface(str(tmp_path)), towers)
 
 
 @pytest.mark.parametrize("name", FINETUNE)
@@ -96,13 +100,13 @@ def test_every_fine_tuned_configuration_comes_back(name, golden_dir, tmp_path):
         kept = set()
     if kept != head:
         with pytest.raises(UserError, match="--drop_unrepresentable"):
-            hf.write_huggingface(weights, str(tmp_path))
+            write_huggingface(weights, str(tmp_path))
         assert not list(tmp_path.iterdir())
-    report = hf.write_huggingface(
+    report = write_huggingface(
         weights, str(tmp_path), drop_unrepresentable=True
     )
     assert set(report.left_out) == head - kept
-    assert_same(weights, hf.open_huggingface(str(tmp_path)), head - kept)
+    assert_same(weights, open_huggingface(str(tmp_path)), head - kept)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,7 @@ def test_every_fine_tuned_configuration_comes_back(name, golden_dir, tmp_path):
     ],
 )
 def test_each_network_gets_its_folder(name, folders, golden_dir, tmp_path):
-    hf.write_huggingface(scaled(golden_dir, f"pretrain/{name}"), str(tmp_path))
+    write_huggingface(scaled(golden_dir, f"pretrain/{name}"), str(tmp_path))
     assert sorted(p.name for p in tmp_path.iterdir()) == folders
 
 
@@ -130,9 +134,9 @@ def test_each_network_gets_its_folder(name, folders, golden_dir, tmp_path):
 )
 def test_a_part_goes_directly_into_the_folder(part, name, golden_dir, tmp_path):
     weights = scaled(golden_dir, f"pretrain/{name}")
-    hf.write_huggingface(weights, str(tmp_path), part=part)
+    write_huggingface(weights, str(tmp_path), part=part)
     assert (tmp_path / "model.safetensors").is_file()
-    read = hf.open_huggingface(str(tmp_path))
+    read = open_huggingface(str(tmp_path))
     assert (
         part in read.contents.description
         or "masked LM" in read.contents.description
@@ -152,17 +156,17 @@ def test_slots_are_refused_dropped_or_stripped_before(tmp_path, golden_dir):
     values["global_step"] = np.array(7, np.int64)
     weights = MemoryWeights(values)
     with pytest.raises(UserError, match="Adam slots.*--strip_optimizer"):
-        hf.write_huggingface(weights, str(tmp_path / "a"))
+        write_huggingface(weights, str(tmp_path / "a"))
     assert not (tmp_path / "a").exists()
-    report = hf.write_huggingface(
+    report = write_huggingface(
         weights, str(tmp_path / "b"), drop_unrepresentable=True
     )
     assert list(report.left_out) == ["Adam slots"]
     stripped = without_optimizer(weights)
-    report = hf.write_huggingface(stripped, str(tmp_path / "c"))
+    report = write_huggingface(stripped, str(tmp_path / "c"))
     assert not report.left_out
     assert report.notes["global_step"].startswith("7;")
-    assert_same(plain, hf.open_huggingface(str(tmp_path / "c")))
+    assert_same(plain, open_huggingface(str(tmp_path / "c")))
 
 
 MODELS = {
@@ -191,10 +195,10 @@ def test_what_the_config_states_builds_the_same_model(
         v.name[:-2]: tuple(v.shape) for v in PretrainingModel(config).variables
     }
     folder = str(tmp_path / "out")
-    hf.write_huggingface(
+    write_huggingface(
         noise(shapes), folder, vocab_file=tiny_vocab, hparams=config.as_dict()
     )
-    read = hf.open_huggingface(folder)
+    read = open_huggingface(folder)
     # What a folder cannot say: the length of examples; that a discriminator
     # alone had no other generator.
     stated = {**read.hparams, "max_seq_length": 16}
@@ -217,8 +221,8 @@ def test_a_generator_alone_is_that_of_a_discriminator_of_its_size(
     golden_dir, tmp_path
 ):
     weights = scaled(golden_dir, "pretrain/small")
-    hf.write_huggingface(weights, str(tmp_path), part="generator")
-    assert hf.open_huggingface(str(tmp_path)).hparams == {
+    write_huggingface(weights, str(tmp_path), part="generator")
+    assert open_huggingface(str(tmp_path)).hparams == {
         "model_size": "small",
         "vocab_size": 1907,
         "embedding_size": 8,
@@ -241,10 +245,10 @@ def test_settings_that_shapes_do_not_show_come_back(golden_dir, tmp_path):
         "attention_probs_dropout_prob": 0.0,
         "initializer_range": 0.01,
     }
-    hf.write_huggingface(
+    write_huggingface(
         weights, str(tmp_path), hparams={"model_hparam_overrides": overrides}
     )
-    stated = hf.open_huggingface(str(tmp_path)).hparams
+    stated = open_huggingface(str(tmp_path)).hparams
     for name, value in overrides.items():
         assert stated["model_hparam_overrides"][name] == value
     config = json.loads((tmp_path / "discriminator/config.json").read_text())
@@ -258,15 +262,15 @@ def test_a_generators_heads_follow_the_originals_rule(tmp_path):
         vocab_size=9, embedding_size=8, hidden_size=128, intermediate_size=512
     )
     sizes |= {"type_vocab_size": 2, "max_position_embeddings": 6}
-    part = Part("ElectraForMaskedLM", "generator", "electra")
+    part = Network("ElectraForMaskedLM", "generator", "electra")
     weights = noise(
         {
             name: pair.shape(sizes)
-            for pair in part_pairs(part, 1, True)
+            for pair in part.pairs({**sizes, "num_hidden_layers": 1})
             for name in pair.ours
         }
     )
-    hf.write_huggingface(
+    write_huggingface(
         weights,
         str(tmp_path),
         part="generator",
@@ -276,7 +280,7 @@ def test_a_generators_heads_follow_the_originals_rule(tmp_path):
     assert config["num_attention_heads"] == 2
     config["num_attention_heads"] = 4
     (tmp_path / "config.json").write_text(json.dumps(config))
-    dropped = hf.open_huggingface(str(tmp_path)).dropped
+    dropped = open_huggingface(str(tmp_path)).dropped
     assert "4 there" in dropped["generator's config.json: num_attention_heads"]
 
 
@@ -287,13 +291,13 @@ def test_a_real_checkpoint_comes_back(golden_dir, tmp_path):
     reader = tf.train.load_checkpoint(prefix)
     names = reader.get_variable_to_shape_map()
     weights = MemoryWeights({n: reader.get_tensor(n) for n in names}, prefix)
-    hf.write_huggingface(
+    write_huggingface(
         without_optimizer(weights),
         str(tmp_path),
         vocab_file=str(golden_dir / "vocab.txt"),
         hparams={"model_hparam_overrides": {"num_attention_heads": 4}},
     )
-    read = hf.open_huggingface(str(tmp_path))
+    read = open_huggingface(str(tmp_path))
     assert_same(without_optimizer(weights), read, ["global_step"])
     assert read.hparams["generator_hidden_size"] == 0.5
     assert read.hparams["model_hparam_overrides"] == {
@@ -322,11 +326,8 @@ def models(draw):
         }
         if own:
             one["embedding_size"] = one["hidden_size"]
-        projected = one["embedding_size"] != one["hidden_size"]
-        layers = draw(st.integers(1, 2))
-        pairs = part_pairs(
-            Part(architecture, encoder, tables), layers, projected
-        )
+        one["num_hidden_layers"] = draw(st.integers(1, 2))
+        pairs = Network(architecture, encoder, tables).pairs(one)
         return {n: p.shape(one) for p in pairs for n in p.ours}, one
 
     discriminator, one = part("ElectraForPreTraining", "electra", "electra")
@@ -357,19 +358,19 @@ def models(draw):
 def test_any_model_comes_back(tmp_path_factory, shapes, seed):
     folder = str(tmp_path_factory.mktemp("any"))
     weights = noise(shapes, seed)
-    hf.write_huggingface(weights, folder)
-    assert_same(weights, hf.open_huggingface(folder))
+    write_huggingface(weights, folder)
+    assert_same(weights, open_huggingface(folder))
 
 
 def test_a_folder_is_told_from_others(golden_dir, tmp_path):
-    assert not hf.is_huggingface(str(tmp_path))
-    assert not hf.is_huggingface(str(tmp_path / "nothing"))
+    assert not is_huggingface(str(tmp_path))
+    assert not is_huggingface(str(tmp_path / "nothing"))
     weights = scaled(golden_dir, "pretrain/small")
-    hf.write_huggingface(weights, str(tmp_path))
-    assert hf.is_huggingface(str(tmp_path))
-    assert hf.is_huggingface(str(tmp_path / "generator"))
+    write_huggingface(weights, str(tmp_path))
+    assert is_huggingface(str(tmp_path))
+    assert is_huggingface(str(tmp_path / "generator"))
     file = str(tmp_path / "generator" / "model.safetensors")
-    assert hf.open_huggingface(file).contents.description == (
+    assert open_huggingface(file).contents.description == (
         "a generator (no discriminator)"
     )
 
@@ -384,13 +385,13 @@ def test_an_interrupted_write_leaves_nothing(golden_dir, tmp_path):
             return super().read(name)
 
     with pytest.raises(KeyboardInterrupt):
-        hf.write_huggingface(Failing(dict(weights)), str(tmp_path / "a" / "b"))
+        write_huggingface(Failing(dict(weights)), str(tmp_path / "a" / "b"))
     assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupted_overwrite_keeps_the_earlier_model(golden_dir, tmp_path):
     weights = scaled(golden_dir, "pretrain/small")
-    hf.write_huggingface(weights, str(tmp_path))
+    write_huggingface(weights, str(tmp_path))
 
     class Failing(MemoryWeights):
         def read(self, name):
@@ -399,10 +400,8 @@ def test_an_interrupted_overwrite_keeps_the_earlier_model(golden_dir, tmp_path):
             return super().read(name) + 1
 
     with pytest.raises(KeyboardInterrupt):
-        hf.write_huggingface(
-            Failing(dict(weights)), str(tmp_path), overwrite=True
-        )
-    assert_same(weights, hf.open_huggingface(str(tmp_path)))
+        write_huggingface(Failing(dict(weights)), str(tmp_path), overwrite=True)
+    assert_same(weights, open_huggingface(str(tmp_path)))
     files = [name for _, _, names in os.walk(tmp_path) for name in names]
     assert sorted(files) == ["config.json"] * 2 + ["model.safetensors"] * 2
 
@@ -411,19 +410,19 @@ def test_existing_files_are_replaced_only_when_asked(
     golden_dir, tmp_path, tiny_vocab
 ):
     weights = scaled(golden_dir, "pretrain/small")
-    hf.write_huggingface(weights, str(tmp_path), vocab_file=tiny_vocab)
+    write_huggingface(weights, str(tmp_path), vocab_file=tiny_vocab)
     with pytest.raises(UserError, match="exists.*--overwrite"):
-        hf.write_huggingface(weights, str(tmp_path))
+        write_huggingface(weights, str(tmp_path))
     other = noise(weights.shapes, seed=1)
-    hf.write_huggingface(other, str(tmp_path), overwrite=True)
-    read = hf.open_huggingface(str(tmp_path))
+    write_huggingface(other, str(tmp_path), overwrite=True)
+    read = open_huggingface(str(tmp_path))
     assert_same(other, read)
     assert read.vocab_file is None  # the earlier model's went with it
 
 
 def test_the_report_names_folders_and_remarks(golden_dir, tmp_path):
     weights = scaled(golden_dir, "pretrain/small_electric")
-    report = hf.write_huggingface(
+    report = write_huggingface(
         weights,
         str(tmp_path),
         drop_unrepresentable=True,

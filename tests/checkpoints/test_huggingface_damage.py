@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from configure.errors import UserError
-from electra_tf.checkpoints.huggingface import is_huggingface
+from electra_tf.checkpoints.huggingface_reader import is_huggingface
 
 # --- what is missing ---------------------------------------------------------
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that do not fit together are refused, read or written."""
+"""Networks that do not fit together are refused, read or written."""
 
 import pathlib
 import shutil
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints.huggingface import write_huggingface
-from electra_tf.checkpoints.huggingface_names import Part
+from electra_tf.checkpoints.huggingface_names import Network
+from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.checkpoints.weights import MemoryWeights
 
 # --- generator and discriminator ---------------------------------------------
@@ -52,7 +52,7 @@ def test_parts_of_different_vocabularies(both):
 def test_a_generator_as_wide_as_its_own_tables_may_have_them(
     tmp_path, hf_folder, arrays, assert_values, discriminator
 ):
-    part = Part("ElectraForMaskedLM", "generator", "generator")
+    part = Network("ElectraForMaskedLM", "generator", "generator")
     narrow = arrays(part, seed=1, hidden_size=4, intermediate_size=20)
     values = {**narrow, **discriminator}
     folder = hf_folder(tmp_path)
@@ -83,7 +83,7 @@ def out(tmp_path, hf_folder):
 def test_a_part_that_is_not_there(out, arrays, discriminator, whole):
     message = out.write_refused(discriminator, part="generator")
     assert "holds a discriminator (no generator); there is no gen" in message
-    masked_lm = arrays(Part("ElectraForMaskedLM"))
+    masked_lm = arrays(Network("ElectraForMaskedLM"))
     message = out.write_refused(masked_lm, part="discriminator")
     assert "a masked LM (no discriminator); there is no discrim" in message
     assert "part is 'encoder'" in out.write_refused(whole, part="encoder")

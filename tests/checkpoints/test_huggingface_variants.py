@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints.huggingface_names import Part
+from electra_tf.checkpoints.huggingface_names import Network
 
 # --- types -------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ def test_a_sentence_classifiers_head_is_dropped_and_said(one):
 def test_other_heads_are_read(
     architecture, task, declared, tmp_path, hf_folder, arrays, assert_values
 ):
-    values = arrays(Part(architecture, task=task))
+    values = arrays(Network(architecture, task=task))
     folder = hf_folder(tmp_path)
     folder.write(values)
     if not declared:
@@ -126,7 +126,7 @@ def test_other_heads_are_read(
 def test_the_rows_of_a_question_answerer_are_start_and_end(
     tmp_path, hf_folder, arrays, assert_values
 ):
-    values = arrays(Part("ElectraForQuestionAnswering", task="squadv1"))
+    values = arrays(Network("ElectraForQuestionAnswering", task="squadv1"))
     folder = hf_folder(tmp_path)
     folder.write(values)
     matrix = folder.tensors()["qa_outputs.weight"]

@@ -14,7 +14,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from configure.errors import UserError
-from electra_tf.checkpoints import safetensors_files as files
+from electra_tf.checkpoints import huggingface_writer as files
 from electra_tf.checkpoints.weights import TensorSpec
 
 FLOAT32 = np.dtype(np.float32)
@@ -76,13 +76,15 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 MEMORY = """
 import json, resource, sys
 import numpy as np
-from electra_tf.checkpoints import huggingface
-from electra_tf.checkpoints.huggingface_names import Part, part_pairs
+from electra_tf.checkpoints.huggingface_names import Network
+from electra_tf.checkpoints.huggingface_reader import open_huggingface
+from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.checkpoints.weights import TensorSpec, Weights
 
 sizes = dict(vocab_size=30522, type_vocab_size=2, max_position_embeddings=512)
 sizes |= dict(embedding_size=1024, hidden_size=1024, intermediate_size=4096)
-pairs = part_pairs(Part("ElectraForPreTraining"), 24, False)
+sizes["num_hidden_layers"] = 24
+pairs = Network("ElectraForPreTraining").pairs(sizes)
 
 class Large(Weights):
     def __init__(self):
@@ -101,9 +103,9 @@ def peak():
 
 large, folder = Large(), sys.argv[1]
 start = peak()
-huggingface.write_huggingface(large, folder, part="discriminator")
+write_huggingface(large, folder, part="discriminator")
 written = peak()
-read = huggingface.open_huggingface(folder)
+read = open_huggingface(folder)
 equal = all(np.array_equal(value, large.read(name)) for name, value in read)
 size = sum(spec.size_in_bytes for spec in large.specs.values())
 print(json.dumps({
