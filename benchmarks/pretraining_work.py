@@ -35,8 +35,8 @@ def describe(
       matrix peak counts all of that as lost.
     """
     from configure.pretraining import PretrainingConfig
-    from electra_tf.analysis.flops import pretraining_step_flops
     from electra_tf.modeling.encoder_config import EncoderConfig
+    from electra_tf.plan.flops import pretraining_step_flops
 
     hparams: dict[str, Any] = {
         "model_size": model_size,

@@ -3,28 +3,68 @@
 """Says what a pre-training run will take; trains nothing, writes nothing.
 
 Takes the flags of run_pretraining.py. Parameters, operations, memory and disk
-are counted from them; the records, where there are some, are counted, too.
-With --measure some real steps of the model are timed on this machine.
+are counted from them, without TensorFlow; the records, where there are some,
+are counted, too. With --measure real steps of the model are timed here.
 """
 
 import argparse
+import dataclasses
 import json
+import math
 import os
-from collections.abc import Sequence
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from absl import logging
+
 from configure import flags
-from configure.pretraining import PretrainingConfig
-from electra_tf.plan.plan import Plan, as_dict, make_plan, measured_batch_size
-from electra_tf.plan.report import duration, plan_lines
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig, generator_kind
+from electra_tf import files
+from electra_tf.data.record_checks import check_records, count_training_examples
+from electra_tf.plan import memory as memory_model
+from electra_tf.plan.flops import (
+    PETAFLOP_DAY,
+    PUBLISHED_FLOPS,
+    paper_train_flops,
+    pretraining_step_flops,
+)
+from electra_tf.plan.memory import (
+    MemoryEstimate,
+    machine_memory,
+    pretraining_memory,
+)
+from electra_tf.plan.parameters import encoder_sizes, pretraining_parameters
 
+_MANY_EPOCHS = 100
 _STEPS = 5
+_WARM_UP = 2  # The first step makes the graph; the second fills memory.
+# What a step that is only to be timed may take of a machine without a GPU.
+_MEMORY_SHARE = 0.6
+_MOST_FLOPS = 1e12
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_SHOWN = (
+    "ELECTRA-Small",
+    "BERT-Small (the paper's)",
+    "GPT",
+    "ELECTRA-Base",
+    "BERT-Base",
+    "BERT-Large",
+    "ELECTRA-400K",
+    "ELECTRA-Large (1.75M)",
+    "RoBERTa",
+)
 
+Numbers = dict[str, Any]
 Parsed = tuple[PretrainingConfig, argparse.Namespace]
 
 
-def plan_parser() -> flags.FrontDoorParser:
-    """Returns run_pretraining.py's parser with the flags of a plan."""
+def parse_flags(argv: Sequence[str]) -> Parsed:
+    """Turns a command line into a config and the plan's own flags."""
     parser = flags.config_parser(PretrainingConfig, "plan")
     parser.description = " ".join(__doc__.split())
     parser.usage = (
@@ -58,17 +98,6 @@ def plan_parser() -> flags.FrontDoorParser:
         help="reckon the time with this speed instead, such as 4e11",
     )
     flags.boolean_argument(group, "json", help="print JSON, not a screen")
-    return parser
-
-
-def parse_flags(argv: Sequence[str]) -> Parsed:
-    """Turns a command line into a config and the plan's own flags.
-
-    Raises:
-      SystemExit: a flag that does not exist or a missing one (status 2), or
-        a request to print something (status 0).
-    """
-    parser = plan_parser()
     config, args = flags.parse_config(PretrainingConfig, argv, parser)
     if args.measure and args.flops_per_second:
         parser.error("--measure and --flops-per-second: choose one")
@@ -80,77 +109,463 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
 def main(parsed: Parsed) -> None:
     """Prints the plan."""
     config, args = parsed
-    plan = make_plan(config)
-    speed: dict[str, Any] = {}
+    numbers = plan(config)
     if args.measure:
-        speed = _measured(plan, args.measure, args.measure_batch_size)
+        batch = args.measure_batch_size or _measured_batch_size(config)
+        numbers |= _measured(config, numbers, args.measure, batch)
     elif args.flops_per_second:
-        speed = {"seconds_per_step": plan.step.total / args.flops_per_second}
-    seconds = speed.get("seconds_per_step")
+        flops = numbers["flops_per_step"]["total"]
+        numbers["seconds_per_step"] = flops / args.flops_per_second
+    seconds = numbers.get("seconds_per_step")
+    numbers["seconds_to_finish"] = seconds and seconds * config.num_train_steps
     if args.json:
-        found = as_dict(plan) | speed
-        found["seconds_to_finish"] = seconds and (
-            seconds * config.num_train_steps
-        )
-        print(json.dumps(found, indent=1))
+        print(json.dumps(numbers, indent=1))
         return
-    print("\n".join(plan_lines(plan, seconds)))
-    if measured := speed.get("measured"):
-        print("\n" + "\n".join(_measured_lines(plan, measured)))
-    for text in plan.warnings():
+    print("\n".join(_screen(config, numbers)))
+    for text in numbers["warnings"]:
         print(f"warning: {text}")
 
 
-def _measured(plan: Plan, steps: int, batch: int | None) -> dict[str, Any]:
-    """Times steps; the result is scaled to the run's batch."""
-    # TensorFlow only from here on.
-    from electra_tf.plan import timing
-
-    config = plan.config
-    batch = batch or measured_batch_size(config)
-    found = timing.measure_steps(config, batch, steps, plan.records.usable)
-    rate = plan.step.matmul / plan.step.examples / found.seconds_per_example
-    return {
-        "seconds_per_step": found.seconds_per_example * plan.step.examples,
-        "measured": {
-            "batch_size": batch,
-            "seconds": list(found.seconds),
-            "first_step_seconds": found.first_seconds,
-            "real_batches": found.real_batches,
-            "made_up_vocabulary": found.made_up_vocabulary,
-            "matmul_flops_per_second": rate,
-            "peak_memory_bytes": found.peak_bytes,
-            "cores": _cores(),
-            "devices": found.devices,
+def plan(config: PretrainingConfig) -> Numbers:
+    """Everything that is known of a run beforehand, ready for JSON."""
+    if not config.do_train:
+        raise UserError(
+            "do_train is false: only training is planned; leave it out"
+        )
+    parameters = pretraining_parameters(config)
+    flops = pretraining_step_flops(config, parameters=parameters.total)
+    memory, recomputed = pretraining_memory(config), None
+    if config.recompute_grad is None and memory_model.keeps_too_much(
+        memory, machine_memory()
+    ):
+        recomputed = pretraining_memory(_recomputing(config))
+    records, problem, warnings = _records(config)
+    steps, examples = config.num_train_steps, flops.examples
+    paper = paper_train_flops(config)
+    numbers = {
+        "model_name": config.model_name,
+        "generator": generator_kind(config).value,
+        "parameters": {
+            **dataclasses.asdict(parameters),
+            "total": parameters.total,
+            "discriminator_alone": parameters.discriminator_alone,
         },
+        "flops_per_step": flops.as_dict(),
+        "flops": float(flops.total * steps),
+        "petaflop_days": flops.total * steps / PETAFLOP_DAY,
+        "flops_the_papers_way": paper,
+        "petaflop_days_the_papers_way": paper / PETAFLOP_DAY,
+        "num_train_steps": steps,
+        "examples_per_step": examples,
+        "examples": examples * steps,
+        "tokens_per_step": flops.tokens,
+        "tokens": flops.tokens * steps,
+        "records": records,
+        "records_problem": problem or None,
+        "epochs": None,
+        "memory_bytes": _bytes_of(memory),
+        "memory_bytes_recomputed": recomputed and _bytes_of(recomputed),
+        "machine_memory_bytes": machine_memory(),
+        "checkpoints": _checkpoints(config),
+    }
+    if records and records["examples"]:
+        numbers["epochs"] = examples * steps / records["examples"]
+    numbers["warnings"] = [
+        *config.warnings(),
+        *warnings,
+        *_obstacles(config, numbers),
+    ]
+    return numbers
+
+
+def _records(config: PretrainingConfig) -> tuple[Numbers | None, str, list]:
+    """What is there to read, why training would stop, and what it says."""
+    try:
+        count = count_training_examples(config)
+    except UserError as error:
+        return None, str(error), []
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)  # They are in the plan.
+    try:
+        return count._asdict(), "", list(check_records(config, training=True))
+    except UserError as error:
+        return count._asdict(), str(error), []
+    finally:
+        logging.set_verbosity(verbosity)
+
+
+def _checkpoints(config: PretrainingConfig) -> Numbers:
+    """Bytes of one checkpoint, how many are written and kept, bytes free."""
+    steps, every = config.num_train_steps, config.save_checkpoints_steps
+    saves = math.ceil(steps / every) if every else 1
+    kept = min(config.keep_checkpoint_max or saves, saves)
+    if milestones := config.keep_every_n_steps:
+        # The newest ones may be milestones, too.
+        kept = min(saves, kept + steps // milestones)
+    path, free = os.path.abspath(config.model_dir), None
+    if not files.is_remote(config.model_dir):
+        while not os.path.exists(path):
+            path = os.path.dirname(path)
+        free = shutil.disk_usage(path).free
+    size = memory_model.checkpoint_bytes(config)
+    return {"checkpoint": size, "saves": saves, "kept": kept, "free": free}
+
+
+def _disk_needed(checkpoints: Numbers) -> int:
+    """Bytes at the worst moment: one is written before one is deleted."""
+    most = min(checkpoints["saves"], checkpoints["kept"] + 1)
+    return checkpoints["checkpoint"] * most
+
+
+def _obstacles(config: PretrainingConfig, numbers: Numbers) -> list[str]:
+    """What is probably not meant, or will not work."""
+    found = []
+    if numbers["records"] and numbers["records_problem"]:
+        found.append(f"training would stop: {numbers['records_problem']}")
+    have = numbers["machine_memory_bytes"]
+    needed = numbers["memory_bytes_recomputed"] or numbers["memory_bytes"]
+    if have and needed["total"] > have:
+        found.append(_memory_warning(config, numbers))
+    disk = numbers["checkpoints"]
+    if disk["free"] is not None and _disk_needed(disk) > disk["free"]:
+        found.append(
+            f"the checkpoints need {_disk_needed(disk) / 1e9:.1f} GB where"
+            f" {disk['free'] / 1e9:.1f} GB are free; lower"
+            " keep_checkpoint_max or choose another model_dir"
+        )
+    if (numbers["epochs"] or 0) > _MANY_EPOCHS:
+        found.append(
+            f"each example is seen {numbers['epochs']:,.0f} times: more text,"
+            " or fewer steps, would serve better"
+        )
+    return found
+
+
+def _memory_warning(config: PretrainingConfig, numbers: Numbers) -> str:
+    have = numbers["machine_memory_bytes"]
+    needed, other = (
+        numbers["memory_bytes"],
+        "of an accelerator, compare its own",
+    )
+    if numbers["memory_bytes_recomputed"]:
+        other = f"an accelerator needs {needed['total'] / 2**30:.1f}"
+        needed = numbers["memory_bytes_recomputed"]
+        config = _recomputing(config)
+    text = (
+        f"{needed['total'] / 2**30:.1f} GiB of memory are needed at"
+        f" train_batch_size {config.train_batch_size}, and this machine has"
+        f" {have / 2**30:.1f}; {other}"
+    )
+    parts = config.gradient_accumulation_steps
+    while config.train_batch_size % (2 * parts) == 0:
+        parts *= 2
+        split = dataclasses.replace(config, gradient_accumulation_steps=parts)
+        if pretraining_memory(split).total <= have:
+            return f"{text}. --gradient_accumulation_steps={parts} would fit"
+    return text
+
+
+def _recomputing(config: PretrainingConfig) -> PretrainingConfig:
+    return dataclasses.replace(config, recompute_grad=True)
+
+
+def _bytes_of(memory: MemoryEstimate) -> dict[str, int]:
+    return {**dataclasses.asdict(memory), "total": memory.total}
+
+
+# Real training steps, timed; nothing is written and nothing kept.
+
+
+def _measured_batch_size(config: PretrainingConfig) -> int:
+    """The micro-batch, halved until it fits and takes seconds on a CPU."""
+    batch = config.train_batch_size // config.gradient_accumulation_steps
+    free = memory_model.free_memory() or math.inf
+    plain = dataclasses.replace(config, gradient_accumulation_steps=1)
+    while batch > 1 and (
+        pretraining_memory(plain, batch).total > _MEMORY_SHARE * free
+        or pretraining_step_flops(plain, batch).matmul > _MOST_FLOPS
+    ):
+        batch //= 2
+    return batch
+
+
+def _measured(
+    config: PretrainingConfig, numbers: Numbers, steps: int, batch: int
+) -> Numbers:
+    """Times steps of a batch; the result is scaled to the run's."""
+    real = bool(numbers["records"]) and not numbers["records_problem"]
+    measured = measure_steps(config, batch, steps, real)
+    an_example = statistics.median(measured["seconds"]) / batch
+    examples = numbers["examples_per_step"]
+    rate = numbers["flops_per_step"]["matmul"] / examples / an_example
+    measured["matmul_flops_per_second"] = rate
+    return {"seconds_per_step": an_example * examples, "measured": measured}
+
+
+def measure_steps(
+    config: PretrainingConfig, batch_size: int, steps: int, real_batches: bool
+) -> Numbers:
+    """Trains a fresh model for some steps, in seconds each, and forgets it."""
+    # TensorFlow only from here on.
+    import orbit
+    import tensorflow as tf
+
+    from electra_tf.data.input_pipeline import build_dataset
+    from electra_tf.pretraining import build
+    from electra_tf.training import strategy as strategies
+    from electra_tf.training.loop import LossScale
+
+    strategies.use_threads(config.threads)
+    config = dataclasses.replace(
+        config,
+        do_train=True,
+        train_batch_size=batch_size,
+        gradient_accumulation_steps=1,
+    )
+    strategy = strategies.from_config(config)
+    made_up = not tf.io.gfile.exists(config.vocab_file)
+    with tempfile.TemporaryDirectory() as folder:
+        if made_up:
+            config = _with_vocabulary(config, folder)
+        with strategies.creation_scope(strategy):
+            model = build.build_model(config)
+            optimizer = build.build_optimizer(config, model)
+            step = orbit.utils.create_global_step()
+            loss_scale = LossScale.of(config.mixed_precision)
+    if real_batches:
+        with tf.device("/cpu:0"):
+            batches = iter(build_dataset(config, batch_size, training=True))
+    else:
+        batches = _random_batches(config, model.encoder_config.vocab_size)
+    loop = build.build_train_loop(
+        config, model, optimizer, batches, step, strategy, loss_scale
+    )
+    times = []
+    for _ in range(_WARM_UP + steps):
+        start = time.perf_counter()
+        loop.train(tf.constant(1))
+        loop.take_chunk()  # Waits for the numbers.
+        times.append(time.perf_counter() - start)
+    return {
+        "batch_size": batch_size,
+        "seconds": times[_WARM_UP:],
+        "first_step_seconds": times[0],
+        "real_batches": real_batches,
+        "made_up_vocabulary": made_up,
+        "peak_memory_bytes": peak_memory(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "devices": strategies.describe(strategy),
     }
 
 
-def _measured_lines(plan: Plan, measured: dict[str, Any]) -> list[str]:
+def peak_memory() -> int:
+    """The process's peak of resident memory in bytes (Linux; or 0)."""
+    try:
+        with open("/proc/self/status") as file:
+            for line in file:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    return 0
+
+
+def _with_vocabulary(
+    config: PretrainingConfig, folder: str
+) -> PretrainingConfig:
+    """Writes a vocabulary of the right size to a folder that will go."""
+    path = os.path.join(folder, "vocab.txt")
+    size = encoder_sizes(config).vocab_size
+    words = (f"word{i}" for i in range(size - len(_SPECIAL)))
+    with open(path, "w") as file:
+        file.write("\n".join([*_SPECIAL, *words]) + "\n")
+    return dataclasses.replace(config, vocab_file=path)
+
+
+def _random_batches(
+    config: PretrainingConfig, vocab_size: int
+) -> Iterator[dict[str, Any]]:
+    """Batches without padding, tokens drawn uniformly."""
+    import numpy as np
+    import tensorflow as tf
+
+    draws = np.random.default_rng(config.seed)
+    shape = [config.train_batch_size, config.max_seq_length]
+    while True:
+        ids = draws.integers(len(_SPECIAL), vocab_size, shape)
+        yield {
+            "input_ids": tf.constant(ids, tf.int32),
+            "input_mask": tf.ones(shape, tf.int32),
+            "segment_ids": tf.zeros(shape, tf.int32),
+        }
+
+
+# The screen.
+
+
+def _screen(config: PretrainingConfig, numbers: Numbers) -> Iterator[str]:
+    """The lines of the screen, without warnings."""
+    count, flops = numbers["parameters"], numbers["flops_per_step"]
+    yield f"{config.model_name}: {_objective(config)}"
+    yield (
+        f"{config.num_train_steps:,} steps of {numbers['examples_per_step']}"
+        f" examples of {config.max_seq_length} wordpieces\n"
+    )
+    yield _row(
+        "Parameters",
+        f"{_millions(count['total'])}: {_millions(count['generator'])} only in"
+        " the generator,",
+    )
+    yield _row(
+        "",
+        f"{_millions(count['discriminator'])} only in the discriminator,"
+        f" {_millions(count['shared'])} shared",
+    )
+    if alone := count["discriminator_alone"]:
+        alone = _millions(alone)
+        yield _row("", f"{alone} are the discriminator's, as the paper counts")
+    yield _row(
+        "Operations a step",
+        f"{flops['total']:.3e}; {flops['per_token']:.3g} a wordpiece",
+    )
+    for name, part in flops["parts"].items():
+        share = (part["matmul"] + part["other"]) / flops["total"]
+        yield _row("", f"{100 * share:>5.1f}% {name}")
+    yield _row(
+        "  in all",
+        f"{numbers['flops']:.3e} = {numbers['petaflop_days']:.3g}"
+        " petaflop/s-days",
+    )
+    yield _row(
+        "Wordpieces a step",
+        f"{numbers['tokens_per_step']:,}; {numbers['tokens']:.3e} in all",
+    )
+    yield _row("Epochs", _epochs(config, numbers))
+    yield from _space_lines(numbers)
+    seconds = numbers.get("seconds_per_step")
+    finish = "not reckoned; --measure times some steps here"
+    if seconds is not None:
+        whole = duration(numbers["seconds_to_finish"])
+        finish = f"{whole} ({1 / seconds:.3g} steps a second)"
+    yield _row("Time to finish", finish) + "\n"
+    yield from _published_lines(numbers["flops_the_papers_way"])
+    if "measured" in numbers:
+        yield from _measured_lines(numbers)
+
+
+def _objective(config: PretrainingConfig) -> str:
+    if config.electric_objective:
+        name = "Electric"
+    elif config.electra_objective:
+        name = "ELECTRA"
+    else:
+        return f"masked language model, model_size {config.model_size}"
+    kind = generator_kind(config).value.replace("_", "-")
+    return f"{name}, model_size {config.model_size}, {kind} generator"
+
+
+def _epochs(config: PretrainingConfig, numbers: Numbers) -> str:
+    records = numbers["records"]
+    if records is None:
+        return f"no records at {config.pretrain_tfrecords}"
+    about = "" if records["exact"] else "about "
+    return (
+        f"{numbers['epochs'] or 0:,.3g} over {about}{records['examples']:,}"
+        f" examples ({records['files']} files)"
+    )
+
+
+def _space_lines(numbers: Numbers) -> Iterator[str]:
+    memory, disk = numbers["memory_bytes"], numbers["checkpoints"]
+    have = ""
+    if numbers["machine_memory_bytes"]:
+        have = f"; this machine has {_bytes(numbers['machine_memory_bytes'])}"
+    yield _row("Memory at the peak", f"about {_bytes(memory['total'])}{have}")
+    shares = [f"{name} {_bytes(memory[name])}" for name in memory]
+    yield _row("", ", ".join(shares[:3]) + ",")
+    yield _row("", ", ".join(shares[3:-1]))
+    if again := numbers["memory_bytes_recomputed"]:
+        total = _bytes(again["total"])
+        yield _row("", f"without an accelerator: about {total}, as activations")
+        yield _row(
+            "",
+            "are computed again, in about 1.4 times the time (recompute_grad)",
+        )
+    yield _row(
+        "Checkpoint",
+        f"{_bytes(disk['checkpoint'])}, {disk['kept']:,} of {disk['saves']:,}"
+        f" kept: {_bytes(_disk_needed(disk))} on disk",
+    )
+
+
+def _published_lines(own: float) -> Iterator[str]:
+    """The run among the paper's models, cheapest first."""
+    rows = {name: PUBLISHED_FLOPS[name] for name in _SHOWN}
+    rows["> this run"] = own
+    title = "Counted the paper's way *"
+    yield f"{title:<28}{'operations':>12}{'PF/s-days':>12}{'to this':>12}"
+    for name, flops in sorted(rows.items(), key=lambda row: row[1]):
+        days, times = flops / PETAFLOP_DAY, flops / own
+        yield f"{name:<28}{flops:>12.2e}{_short(days):>12}{_short(times):>12}"
+    yield "* a backward pass like a forward pass, lookups as products"
+
+
+def _measured_lines(numbers: Numbers) -> Iterator[str]:
+    measured, examples = numbers["measured"], numbers["examples_per_step"]
     seconds = measured["seconds"]
     batches = "of the records" if measured["real_batches"] else "random"
     vocabulary = " (made-up vocabulary)" * measured["made_up_vocabulary"]
     peak = measured["peak_memory_bytes"]
     memory = f"; peak memory {peak / 2**30:.1f} GiB" if peak else ""
     rate = measured["matmul_flops_per_second"] / 1e9
-    rate = measured["matmul_flops_per_second"] / 1e9
     # What an update takes does not grow with the batch.
-    smaller = measured["batch_size"] < plan.step.examples
-    bound = ", which is an upper bound" * smaller
-    return [
-        f"Measured on {measured['cores']} core(s): {len(seconds)} steps of"
-        f" {measured['batch_size']} examples, {batches}{vocabulary}:",
+    bound = ", which is an upper bound" * (measured["batch_size"] < examples)
+    yield (
+        f"\nMeasured on {measured['cores']} core(s): {len(seconds)} steps of"
+        f" {measured['batch_size']} examples, {batches}{vocabulary}:"
+    )
+    yield (
         f"  {duration(min(seconds))} to {duration(max(seconds))} each, first"
-        f" step {duration(measured['first_step_seconds'])},",
-        f"  {rate:,.0f} GFLOP/s in matrix products{memory}.",
-        f"  The time is scaled to {plan.step.examples} examples a step{bound}.",
-    ]
+        f" step {duration(measured['first_step_seconds'])},"
+    )
+    yield f"  {rate:,.0f} GFLOP/s in matrix products{memory}."
+    yield f"  The time is scaled to {examples} examples a step{bound}."
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, size in (
+        ("years", 365 * 86400),
+        ("days", 86400),
+        ("hours", 3600),
+        ("minutes", 60),
+    ):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return (
+        f"{seconds:.1f} seconds" if seconds >= 1 else f"{seconds:.3g} seconds"
+    )
+
+
+def _row(label: str, text: str) -> str:
+    return f"{label:<22}{text}"
+
+
+def _millions(count: int) -> str:
+    return f"{count / 1e6:,.2f} M"
+
+
+def _bytes(count: float) -> str:
+    if count >= 2**30:
+        return f"{count / 2**30:,.1f} GiB"
+    return f"{count / 2**20:,.0f} MiB"
+
+
+def _short(number: float) -> str:
+    """Three digits, and never an exponent for large numbers."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _positive(kind: type) -> Any:

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.analysis.memory import finetuning_memory
 from electra_tf.checkpoints.restore import Coverage, assign
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.model import FinetuningModel
@@ -26,6 +25,7 @@ from electra_tf.optimization.layerwise import (
     rate_table,
 )
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
+from electra_tf.plan.memory import finetuning_memory
 from electra_tf.training.remat import recomputes, rows_of_a_machine
 
 # Variables that the starting weights may lack.

@@ -7,8 +7,11 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from electra_tf.analysis.machine import machine_memory
-from electra_tf.analysis.memory import MemoryEstimate, keeps_too_much
+from electra_tf.plan.memory import (
+    MemoryEstimate,
+    keeps_too_much,
+    machine_memory,
+)
 
 
 def recomputes(config: Any, kept: MemoryEstimate) -> bool:

@@ -11,7 +11,6 @@ import pytest
 
 from electra_tf.commands import plan
 from electra_tf.data.records import ExampleEncoder, frame_record
-from electra_tf.plan import plan as planning
 
 TINY = {
     "hidden_size": 16,
@@ -127,12 +126,12 @@ def test_blocks_are_computed_again_where_keeping_them_takes_too_much(
 ):
     again = "computed again, in about 1.4 times the time"
     flags = ("--train_batch_size=65536", "--max_seq_length=32")
-    monkeypatch.setattr(planning, "machine_memory", lambda: 1 << 50)
+    monkeypatch.setattr(plan, "machine_memory", lambda: 1 << 50)
     assert again not in screen(*flags)
     kept = json.loads(screen("--json", *flags))
     need = kept["memory_bytes"]["total"]
     assert kept["memory_bytes_recomputed"] is None
-    monkeypatch.setattr(planning, "machine_memory", lambda: need)
+    monkeypatch.setattr(plan, "machine_memory", lambda: need)
     assert again in screen(*flags)
     found = json.loads(screen("--json", *flags))
     assert found["memory_bytes"] == kept["memory_bytes"]
@@ -141,7 +140,7 @@ def test_blocks_are_computed_again_where_keeping_them_takes_too_much(
     assert again not in screen(*flags, "--recompute_grad=false")
     assert again not in screen(*flags, "--no-recompute-grad")
     assert again in screen(*flags, "--recompute_grad=none")
-    monkeypatch.setattr(planning, "machine_memory", lambda: need // 100)
+    monkeypatch.setattr(plan, "machine_memory", lambda: need // 100)
     assert "; an accelerator needs" in screen(*flags)
 
 

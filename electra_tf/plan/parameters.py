@@ -41,14 +41,14 @@ def pretraining_parameters(config: Any) -> ParameterCount:
     discriminates = config.electra_objective or config.electric_objective
     tables = embedding_parameters(sizes, width)
     body = encoder_parameters(sizes, width)
-    judge = _discriminator_head(sizes.hidden_size) if discriminates else 0
+    disc_head = _discriminator_head(sizes.hidden_size) if discriminates else 0
     kind = generator_kind(config)
     if kind is GeneratorKind.UNIFORM:
-        return ParameterCount(0, tables + body + judge, 0)
+        return ParameterCount(0, tables + body + disc_head, 0)
     if kind is GeneratorKind.FULL:
         head = _masked_lm_head(sizes, sizes.hidden_size, width)
         if discriminates:
-            return ParameterCount(head, judge, tables + body)
+            return ParameterCount(head, disc_head, tables + body)
         return ParameterCount(tables + body + head, 0, 0)
     small = generator_sizes(config, sizes)
     towers = 2 if kind is GeneratorKind.TWO_TOWER else 1
@@ -59,8 +59,8 @@ def pretraining_parameters(config: Any) -> ParameterCount:
     generator = towers * (own_tables + encoder_parameters(small, own_width))
     generator += _masked_lm_head(small, towers * small.hidden_size, own_width)
     if config.untied_generator_embeddings:
-        return ParameterCount(generator, tables + body + judge, 0)
-    return ParameterCount(generator, body + judge, tables)
+        return ParameterCount(generator, tables + body + disc_head, 0)
+    return ParameterCount(generator, body + disc_head, tables)
 
 
 def encoder_sizes(config: Any) -> EncoderConfig:

@@ -5,7 +5,7 @@
 import pytest
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.analysis.parameters import pretraining_parameters
+from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.pretraining.model import PretrainingModel
 
 MODELS = {

@@ -9,19 +9,19 @@ import sys
 import pytest
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.analysis.memory import checkpoint_bytes, pretraining_memory
-from electra_tf.analysis.parameters import pretraining_parameters
+from electra_tf.plan.memory import checkpoint_bytes, pretraining_memory
+from electra_tf.plan.parameters import pretraining_parameters
 
 FACTOR = 1.5  # What the estimate promises.
 
 MEASURE = """
 import json, sys
 from configure.pretraining import PretrainingConfig
-from electra_tf.plan.timing import measure_steps
+from electra_tf.commands.plan import measure_steps
 hparams = json.loads(sys.argv[1])
 config = PretrainingConfig.create("model", sys.argv[2], **hparams)
 found = measure_steps(config, config.train_batch_size, 1, False)
-print(found.peak_bytes)
+print(found["peak_memory_bytes"])
 """
 
 

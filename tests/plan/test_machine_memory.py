@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from electra_tf.analysis import machine
+from electra_tf.plan import memory
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="/proc and cgroups are Linux's"
@@ -24,8 +24,8 @@ def cgroups(monkeypatch, tmp_path):
             file = tmp_path / "tree" / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{limit}\n")
-        monkeypatch.setattr(machine, "_CGROUPS", str(tmp_path / "tree"))
-        monkeypatch.setattr(machine, "_OWN_CGROUPS", str(tmp_path / "own"))
+        monkeypatch.setattr(memory, "_CGROUPS", str(tmp_path / "tree"))
+        monkeypatch.setattr(memory, "_OWN_CGROUPS", str(tmp_path / "own"))
 
     return write
 
@@ -38,8 +38,8 @@ def test_without_a_limit_it_is_the_whole_machine(cgroups):
         ("0::/job\n", {"job/memory.max": 1 << 62}),
     ):
         cgroups(own, **limits)
-        assert machine.machine_memory() == whole
-    assert 0 < machine.free_memory() <= whole
+        assert memory.machine_memory() == whole
+    assert 0 < memory.free_memory() <= whole
 
 
 @pytest.mark.parametrize(
@@ -55,5 +55,5 @@ def test_without_a_limit_it_is_the_whole_machine(cgroups):
 def test_a_limit_of_a_group_or_one_above_counts(cgroups, own, path):
     others = {"user/other/memory.max": 1, "memory/d/memory.limit_in_bytes": 1}
     cgroups(own, **others, **{path: 12345678})
-    assert machine.machine_memory() == 12345678
-    assert machine.free_memory() == 12345678
+    assert memory.machine_memory() == 12345678
+    assert memory.free_memory() == 12345678

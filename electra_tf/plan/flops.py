@@ -1,0 +1,243 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Floating-point operations of a training step, counted from its config.
+
+A product of [m, k] and [k, n] counts 2 m k n operations, its backward pass
+twice that. Products are counted exactly (tests compare them with the graph's);
+everything else is estimated from the number of elements and kept apart.
+
+Source: google-research/electra, flops_computation.py; paper appendix B.
+Differs, so that the result is what is computed here:
+  - a backward pass is twice its forward pass, not equal to it. This alone
+    makes a step 3 / 2 of the original's count;
+  - looking up an embedding is not a product with a one-hot matrix, which is
+    40% of the original's count of the small model;
+  - the softmax's share of positions is max_predictions_per_seq / L, and the
+    generator's heads and layers are the config's;
+  - sequence lengths, vocabulary and sizes come from the config.
+`paper_train_flops` counts the original's way.
+"""
+
+import dataclasses
+from typing import Any
+
+from configure.pretraining import GeneratorKind, generator_kind
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.plan.parameters import encoder_sizes, generator_sizes
+
+# Operations an element, forward and backward. Rough, and of no weight: all of
+# them together are a few percent of the products.
+_BIAS = _RESIDUAL = _SCALE = (1, 1)
+_ACTIVATION = (5, 8)  # erf form: scale, erfc, two products, one more scale
+_LAYER_NORM = (8, 11)  # two means, difference, square, root, scale, shift
+_SOFTMAX = (5, 4)  # maximum, difference, exp, sum, division
+_DROPOUT = (4, 2)  # random number, comparison, two products
+_LOOKUP = (2, 3)  # segment and position vectors added; three sums
+_SAMPLING = (4, 0)  # temperature, exp, running sum, comparison
+# Adam with decay and clipping, a parameter: norm 2, clipping 1, moments 7,
+# direction 3, decay 2, update 2.
+_UPDATE = 17
+
+# A petaflop a second, for a day.
+PETAFLOP_DAY = 1e15 * 24 * 60 * 60
+
+# Source: what google-research/electra, flops_computation.py, prints; rounded
+# to four digits. All but the two small ones are counted at 512 wordpieces
+# throughout, BERT too, which saw mostly 128; BERT-Large is given BERT-Base's
+# batch and steps; RoBERTa, ALBERT and T5 differ a little from the transformer
+# counted.
+PUBLISHED_FLOPS = {
+    "ELECTRA-Small": 1.294e18,
+    "BERT-Small (the paper's)": 1.419e18,
+    "ELMo": 3.411e18,
+    "GPT": 3.969e19,
+    "ELECTRA-Base": 6.425e19,
+    "BERT-Base": 6.428e19,
+    "BERT-Large": 1.917e20,
+    "ELECTRA-400K": 7.118e20,
+    "ELECTRA-Large (1.75M)": 3.114e21,
+    "RoBERTa": 3.187e21,
+    "XLNet": 3.857e21,
+    "ALBERT": 3.114e22,
+    "T5-11B": 4.582e22,
+}
+
+
+@dataclasses.dataclass
+class PartFlops:
+    """Operations of one part of a model, for one batch.
+
+    Attributes:
+      matmul_forward: in the matrix products of the forward pass.
+      matmul: the same with the backward pass.
+      other_forward: everything else, estimated.
+      other: the same with the backward pass.
+    """
+
+    name: str
+    matmul_forward: int = 0
+    matmul: int = 0
+    other_forward: int = 0
+    other: int = 0
+
+    @property
+    def total(self) -> int:
+        """All operations."""
+        return self.matmul + self.other
+
+    def product(self, m: int, k: int, n: int, times: int = 1) -> None:
+        """Adds products of [m, k] and [k, n]."""
+        self.matmul_forward += 2 * m * k * n * times
+        self.matmul += 3 * 2 * m * k * n * times
+
+    def elementwise(self, elements: int, *costs: tuple[int, int]) -> None:
+        """Adds work on every element of a tensor."""
+        for forward, backward in costs:
+            self.other_forward += elements * forward
+            self.other += elements * (forward + backward)
+
+    def dense(
+        self,
+        rows: int,
+        in_width: int,
+        units: int,
+        *after: tuple[int, int],
+        times: int = 1,
+    ) -> None:
+        """Adds dense layers with bias, and what is done to their output."""
+        self.product(rows, in_width, units, times)
+        self.elementwise(times * rows * units, _BIAS, *after)
+
+
+@dataclasses.dataclass(frozen=True)
+class StepFlops:
+    """Operations of one training step, by part; the optimizer is the last.
+
+    Attributes:
+      tokens: B L, padding included.
+    """
+
+    parts: tuple[PartFlops, ...]
+    examples: int
+    tokens: int
+
+    @property
+    def matmul(self) -> int:
+        """Operations in matrix products, forward and backward."""
+        return sum(part.matmul for part in self.parts)
+
+    @property
+    def total(self) -> int:
+        """All operations."""
+        return sum(part.total for part in self.parts)
+
+    @property
+    def forward(self) -> int:
+        """All operations of the forward pass."""
+        return sum(p.matmul_forward + p.other_forward for p in self.parts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts by name, ready for JSON."""
+        return {
+            "matmul": self.matmul,
+            "matmul_forward": sum(p.matmul_forward for p in self.parts),
+            "other": self.total - self.matmul,
+            "total": self.total,
+            "per_token": self.total / self.tokens,
+            "parts": {
+                part.name: {"matmul": part.matmul, "other": part.other}
+                for part in self.parts
+            },
+        }
+
+
+def pretraining_step_flops(
+    config: Any, batch_size: int | None = None, parameters: int = 0
+) -> StepFlops:
+    """Counts one step of pre-training.
+
+    Args:
+      parameters: numbers that the optimizer updates; 0 leaves it out.
+    """
+    batch, length = batch_size or config.train_batch_size, config.max_seq_length
+    sizes = encoder_sizes(config)
+    width = config.embedding_size or sizes.hidden_size
+    parts = _generator(config, sizes, width, batch)
+    if config.electra_objective or config.electric_objective:
+        head, hidden = PartFlops("discriminator head"), sizes.hidden_size
+        head.dense(batch * length, hidden, hidden, _ACTIVATION)
+        head.dense(batch * length, hidden, 1, _SOFTMAX)
+        body = _encoder("discriminator", sizes, width, batch, length)
+        parts += [body, head]
+    if parameters:
+        parts.append(PartFlops("optimizer", other=parameters * _UPDATE))
+    return StepFlops(tuple(parts), batch, batch * length)
+
+
+def paper_train_flops(config: Any) -> float:
+    """Counts a whole run in the way of the paper's tables.
+
+    Source: google-research/electra, flops_computation.py,
+    get_electra_train_flops.
+    """
+    sizes, kind = encoder_sizes(config), generator_kind(config)
+    length = config.max_seq_length
+    width = config.embedding_size or sizes.hidden_size
+    widths = []
+    if config.electra_objective or config.electric_objective:
+        widths.append(width)
+    if kind is not GeneratorKind.UNIFORM:
+        own = width
+        if config.untied_generator_embeddings:
+            own = generator_sizes(config, sizes).hidden_size
+        widths += [own] * (2 if kind is GeneratorKind.TWO_TOWER else 1)
+    rows = config.train_batch_size * length
+    lookups = 2 * rows * sum(widths) * (sizes.vocab_size + length + 2)
+    forward = pretraining_step_flops(config).forward
+    return float(2 * (forward + lookups) * config.num_train_steps)
+
+
+def _generator(
+    config: Any, sizes: EncoderConfig, width: int, batch: int
+) -> list[PartFlops]:
+    kind, length = generator_kind(config), config.max_seq_length
+    if kind is GeneratorKind.UNIFORM:
+        return []
+    if kind is not GeneratorKind.FULL:
+        sizes = generator_sizes(config, sizes)
+        if config.untied_generator_embeddings:
+            width = sizes.hidden_size
+    names, scored, in_width = ["generator"], config.max_predictions_per_seq, 1
+    if kind is GeneratorKind.TWO_TOWER:
+        names, scored, in_width = ["left tower", "right tower"], length, 2
+    head, rows = PartFlops("generator head"), batch * scored
+    in_width *= sizes.hidden_size
+    head.dense(rows, in_width, width, _ACTIVATION, _LAYER_NORM)
+    head.dense(rows, width, sizes.vocab_size, _SOFTMAX)
+    if config.electra_objective or config.electric_objective:
+        head.elementwise(rows * sizes.vocab_size, _SAMPLING)
+    towers = [_encoder(name, sizes, width, batch, length) for name in names]
+    return [*towers, head]
+
+
+def _encoder(
+    name: str, sizes: EncoderConfig, width: int, batch: int, length: int
+) -> PartFlops:
+    """Counts an encoder: embeddings of a width, projection and blocks."""
+    part, rows = PartFlops(name), batch * length
+    hidden, inner = sizes.hidden_size, sizes.intermediate_size
+    blocks = sizes.num_hidden_layers
+    part.elementwise(rows * width, _LOOKUP, _LAYER_NORM, _DROPOUT)
+    if width != hidden:
+        part.dense(rows, width, hidden)
+    part.dense(rows, hidden, hidden, times=3 * blocks)
+    # Scores of all pairs of tokens, and their mixed values.
+    pairs = batch * sizes.num_attention_heads * blocks
+    part.product(length, sizes.size_per_head, length, times=pairs)
+    part.product(length, length, sizes.size_per_head, times=pairs)
+    part.elementwise(pairs * length**2, _SCALE, _BIAS, _SOFTMAX, _DROPOUT)
+    after = (_DROPOUT, _RESIDUAL, _LAYER_NORM)
+    part.dense(rows, hidden, hidden, *after, times=blocks)
+    part.dense(rows, hidden, inner, _ACTIVATION, times=blocks)
+    part.dense(rows, inner, hidden, *after, times=blocks)
+    return part
