@@ -197,6 +197,17 @@ def check_readable(path: str) -> None:
         raise UserError(f"{path}: is a directory, expected a file")
 
 
+def read_bytes(path: str) -> bytes:
+    """A whole file."""
+    check_readable(path)
+    try:
+        with open_file(path, "rb") as file:
+            return file.read()
+    except _failures() as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"{path}: cannot be read: {reason}") from error
+
+
 class LineReader:
     r"""The lines of a file (unpacked) or of standard input ("-").
 

@@ -42,9 +42,11 @@ from electra_tf.export.signatures import Inputs, Outputs, Signatures, TaskModule
 from electra_tf.export.window_batches import compute_in_batches
 from electra_tf.finetuning.tagging.task import TaggingTask
 from electra_tf.prediction.loading import FinetunedModel
-from electra_tf.text.graph_normalization import GraphNormalizer
-from electra_tf.text.graph_word_spans import GraphWordSplitter
-from electra_tf.text.graph_wordpiece import GraphWordpiece
+from electra_tf.text.graph_normalization import (
+    GraphNormalizer,
+    GraphWordSplitter,
+)
+from electra_tf.text.graph_tokenization import GraphWordpiece
 from electra_tf.text.vocab import load_vocab
 
 # Words of sentences to the windows that a tagger reads, in the graph.

@@ -17,7 +17,7 @@ from scipy import stats
 from seqeval import metrics as seqeval_metrics
 from sklearn import metrics
 
-from electra_tf.text import spans
+from electra_tf.text.words import read_spans, split_tag
 
 Figures = list[tuple[str, float]]
 
@@ -325,8 +325,8 @@ class EntityLevelF1Scorer(WordLevelScorer):
     def _get_results(self) -> Figures:
         n_correct = n_predicted = n_gold = 0
         for labels, preds in zip(self._labels, self._preds, strict=True):
-            gold = set(spans.read_spans(self._tags(labels)))
-            predicted = set(spans.read_spans(self._tags(preds)))
+            gold = set(read_spans(self._tags(labels)))
+            predicted = set(read_spans(self._tags(preds)))
             n_correct += len(gold & predicted)
             n_predicted += len(predicted)
             n_gold += len(gold)
@@ -356,7 +356,7 @@ class EntityLevelF1Scorer(WordLevelScorer):
     def _seqeval_tags(self, ids: list[int]) -> list[str]:
         tags = []
         for tag in self._tags(ids):
-            letter, span_type = spans.split_tag(tag)
+            letter, span_type = split_tag(tag)
             if span_type:
                 letter += "-" + span_type.replace("-", _DASH)
             tags.append(letter)

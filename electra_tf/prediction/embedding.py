@@ -33,7 +33,7 @@ from electra_tf.prediction.loading import (
 )
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocab import CLS, SEP
-from electra_tf.text.word_spans import split_words
+from electra_tf.text.words import split_words
 
 POOLINGS = ("first", "mean", "max", "words", "none")
 COMBINATIONS = ("mean", "concat")

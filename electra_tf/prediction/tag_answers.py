@@ -10,8 +10,7 @@ import numpy as np
 
 from electra_tf.finetuning.tagging.task import TaggingExample, TaggingTask
 from electra_tf.prediction.request import Asked, BadInputError
-from electra_tf.text.spans import read_spans
-from electra_tf.text.word_spans import split_words
+from electra_tf.text.words import read_spans, split_words
 
 _EXPECTED = "a text, or a list of words"
 

@@ -10,13 +10,10 @@ May import: the standard library and `configure`. TensorFlow is imported only
     so that a worker process which only tokenizes starts at once.
 
 * `characters.py` what counts as white space, control, punctuation, CJK, accent
-* `basic.py` text to words; `wordpiece.py` words to pieces
-* `tokenization.py` both together, with a memo: `FullTokenizer`
-* `graph_tokenization.py` the same ids by graph operations, for SavedModels:
-  `GraphTokenizer`; `graph_characters.py` its tables, `graph_normalization.py`
-  text to words, `graph_wordpiece.py` words to pieces
-* `word_spans.py` words of running text with their places, for models that tag
-  words; `graph_word_spans.py` the same by graph operations
+* `tokenization.py` text to words to pieces, with a memo: `FullTokenizer`
+* `graph_tokenization.py` the same by graph operations, for SavedModels:
+  `GraphTokenizer`; `graph_normalization.py` text to words
+* `words.py` words of running text, their pieces and tags, for tagging models
 * `vocab.py` reading, checking and hashing a vocabulary
-* `vocab_builder.py` learning one; `merging.py` the algorithm
+* `vocab_builder.py` learning one
 """

@@ -4,13 +4,7 @@
 
 Every class is read from Python's own `unicodedata`, as in the original, so it
 follows the Unicode version of the running Python: a code point that is
-unassigned there counts as a control character and is removed. Whatever builds
-tables of these classes (an in-graph tokenizer, say) should call the predicates
-here, so that there is one source.
-
-The two tables serve `str.translate`. They look a code point up when it is first
-met, because filling them for all of Unicode would delay every start by a good
-part of a second.
+unassigned there counts as a control character and is removed.
 """
 
 import abc
@@ -40,21 +34,15 @@ _SPACING_CONTROLS = frozenset("\t\n\r")
 def is_whitespace(char: str) -> bool:
     """Whether a character becomes a space.
 
-    Source:
-      model/tokenization.py `_is_whitespace`.
+    Source: model/tokenization.py `_is_whitespace`.
     """
     return char in _SPACING_CONTROLS or unicodedata.category(char) == "Zs"
 
 
 def is_control(char: str) -> bool:
-    """Whether a character is removed as a control character.
+    """Whether a character counts as a control: C*, but tab and line ends no.
 
-    Returns:
-      True for every category C*: control, format, surrogate, private use and
-      unassigned; False for tab, newline and carriage return.
-
-    Source:
-      model/tokenization.py `_is_control`.
+    Source: model/tokenization.py `_is_control`.
     """
     if char in _SPACING_CONTROLS:
         return False
@@ -62,14 +50,9 @@ def is_control(char: str) -> bool:
 
 
 def is_removed(char: str) -> bool:
-    """Whether cleaning deletes a character.
+    """Whether cleaning deletes a character: controls and U+FFFD.
 
-    Returns:
-      True for control characters and for U+FFFD, the mark that decoders leave
-      where bytes were not text.
-
-    Source:
-      model/tokenization.py `BasicTokenizer._clean_text`.
+    Source: model/tokenization.py `BasicTokenizer._clean_text`.
     """
     return char == "\ufffd" or is_control(char)
 
@@ -77,8 +60,7 @@ def is_removed(char: str) -> bool:
 def is_punctuation(char: str) -> bool:
     """Whether a character is a token of its own as punctuation.
 
-    Source:
-      model/tokenization.py `_is_punctuation`.
+    Source: model/tokenization.py `_is_punctuation`.
     """
     if char.isascii():
         return char.isprintable() and not char.isalnum() and char != " "
@@ -88,8 +70,7 @@ def is_punctuation(char: str) -> bool:
 def is_cjk(char: str) -> bool:
     """Whether a character is an ideograph, set apart by spaces.
 
-    Source:
-      model/tokenization.py `BasicTokenizer._is_chinese_char`.
+    Source: model/tokenization.py `BasicTokenizer._is_chinese_char`.
     """
     code_point = ord(char)
     return any(first <= code_point <= last for first, last in CJK_RANGES)
@@ -98,8 +79,7 @@ def is_cjk(char: str) -> bool:
 def is_accent(char: str) -> bool:
     """Whether stripping accents drops a character of decomposed (NFD) text.
 
-    Source:
-      model/tokenization.py `BasicTokenizer._run_strip_accents`.
+    Source: model/tokenization.py `BasicTokenizer._run_strip_accents`.
     """
     return unicodedata.category(char) == "Mn"
 
@@ -107,7 +87,7 @@ def is_accent(char: str) -> bool:
 class _Table(dict, abc.ABC):
     """A `str.translate` table whose rows are worked out when first wanted.
 
-    It never holds more rows than Unicode has code points.
+    Filling it for all of Unicode would delay every start.
     """
 
     def __missing__(self, code_point: int) -> str | int | None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Strings to words in a graph, as `basic.py` does in Python.
+"""Strings to words in a graph, as `BasicTokenizer` does in Python.
 
 All strings of a batch are one long row of characters, with a space after each
 string, so that no word reaches from one string into the next. Every step is a
@@ -19,27 +19,18 @@ import tensorflow as tf
 
 from electra_tf.text import characters
 
-# What tokenization does to each code point, as arrays for a graph.
-
-# The low bits: any code point fits.
+# What tokenization does to each code point: a row of flags, and in the low bits
+# the code point that it becomes.
 CHARACTER = (1 << 21) - 1
-# Removed by cleaning.
-REMOVED = 1 << 21
-# An accent that stripping drops.
-ACCENT = 1 << 22
-# Between words; no part of any.
-SPACE = 1 << 23
-# A word by itself: punctuation and ideographs.
-ALONE = 1 << 24
-# A letter that has a case; whether it counts when looking for one.
-CASED = 1 << 25
-CASE_IGNORABLE = 1 << 26
-# Canonical ordering may move it: a mark which is not dropped.
-MOVABLE = 1 << 27
-# Becomes the capital sigma's small form, which depends on its neighbours.
-SIGMA = 1 << 28
-# Becomes several characters; the low bits number the row in `Table.several`.
-SEVERAL = 1 << 29
+REMOVED = 1 << 21  # by cleaning
+ACCENT = 1 << 22  # that stripping drops
+SPACE = 1 << 23  # between words; no part of any
+ALONE = 1 << 24  # a word by itself: punctuation and ideographs
+CASED = 1 << 25  # a letter that has a case
+CASE_IGNORABLE = 1 << 26  # does not count when looking for one
+MOVABLE = 1 << 27  # a mark that stays; canonical ordering may move it
+SIGMA = 1 << 28  # the capital; its small form depends on its neighbours
+SEVERAL = 1 << 29  # characters; the low bits number the row in `Table.several`
 
 # From a small sigma to the one that ends words.
 TO_FINAL_SIGMA = ord("AΣ".lower()[1]) - ord("Σ".lower())
@@ -195,6 +186,7 @@ class Decoded(NamedTuple):
     """The characters of a batch as they stand in the strings.
 
     Attributes:
+      codes: int32 [D], their code points.
       rows: int32 [D], the table's row of each.
       starts: int32 [D], the byte of its string at which each begins.
       ends: int32 [D], the byte after it; accents that are dropped belong to
@@ -202,6 +194,7 @@ class Decoded(NamedTuple):
       splits: int32 [B + 1], where each string's characters begin.
     """
 
+    codes: tf.Tensor
     rows: tf.Tensor
     starts: tf.Tensor
     ends: tf.Tensor
@@ -224,6 +217,20 @@ class Words(NamedTuple):
     string_splits: tf.Tensor
     characters: tf.Tensor
     sources: tf.Tensor
+
+
+class WordSpans(NamedTuple):
+    """The words of a batch of texts, as they stand there.
+
+    Attributes:
+      words: string [B, (N)], without what is not UTF-8.
+      starts: int32 [B, (N)], the byte of its text each begins at.
+      ends: int32 [B, (N)], the byte after it.
+    """
+
+    words: tf.RaggedTensor
+    starts: tf.RaggedTensor
+    ends: tf.RaggedTensor
 
 
 class GraphNormalizer(tf.Module):
@@ -268,7 +275,8 @@ class GraphNormalizer(tf.Module):
             lambda: _reach_over_accents(rows, ends),
             lambda: ends,
         )
-        return Decoded(rows, starts, ends, tf.cast(splits, tf.int32))
+        splits = tf.cast(splits, tf.int32)
+        return Decoded(codes, rows, starts, ends, splits)
 
     def split(self, decoded: Decoded) -> Words:
         """Splits characters into words."""
@@ -279,23 +287,10 @@ class GraphNormalizer(tf.Module):
             lambda: self._normalize(plain),
             lambda: plain,
         )
-        apart = _has(rows, ALONE | SPACE)
-        after = tf.concat([[True], apart], axis=0)[:-1]
-        begins = after | apart
-        kept = _where(~_has(rows, SPACE))
-        starts = _where(tf.gather(begins, kept))
+        kept = where(~_has(rows, SPACE))
+        starts = where(tf.gather(_begins_word(rows), kept))
         codes = tf.bitwise.bitwise_and(tf.gather(rows, kept), CHARACTER)
-        sources = tf.gather(sources, kept)
-        splits = tf.concat([starts, [tf.size(codes)]], axis=0)
-        values = tf.raw_ops.UnicodeEncode(
-            input_values=codes,
-            input_splits=splits,
-            output_encoding="UTF-8",
-        )
-        string_splits = tf.searchsorted(
-            tf.gather(sources, starts), decoded.splits
-        )
-        return Words(values, splits, string_splits, codes, sources)
+        return _words(codes, tf.gather(sources, kept), starts, decoded)
 
     def _normalize(self, chars: Characters) -> Characters:
         rows = tf.cond(
@@ -364,15 +359,66 @@ class GraphNormalizer(tf.Module):
         return tf.where(found, tf.gather(self._movable_classes, places), 0)
 
 
+class GraphWordSplitter(tf.Module):
+    """Finds the words that `words.split_words` finds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._normalizer = GraphNormalizer(do_lower_case=False)
+
+    def split(self, texts: tf.Tensor) -> WordSpans:
+        """Splits texts into words.
+
+        Args:
+          texts: string [B], any bytes; what is not UTF-8 is left out.
+        """
+        decoded = self._normalizer.decode(texts)
+        kept = where(~_has(decoded.rows, SPACE))
+        begins = tf.gather(_begins_word(decoded.rows), kept)
+        # Words of nothing but what tokenization removes are none.
+        numbers = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+        stays = ~_has(tf.gather(decoded.rows, kept), REMOVED)
+        stays = tf.math.segment_max(tf.cast(stays, tf.int32), numbers) > 0
+        stays = tf.gather(stays, numbers)
+        sources = tf.boolean_mask(kept, stays)
+        starts = where(tf.boolean_mask(begins, stays))
+        codes = tf.gather(decoded.codes, sources)
+        words = _words(codes, sources, starts, decoded)
+
+        def by_text(values: tf.Tensor) -> tf.RaggedTensor:
+            return tf.RaggedTensor.from_row_splits(
+                values, tf.cast(words.string_splits, tf.int64), validate=False
+            )
+
+        firsts = tf.gather(sources, words.splits[:-1])
+        lasts = tf.gather(sources, words.splits[1:] - 1)
+        return WordSpans(
+            by_text(words.values),
+            by_text(tf.gather(decoded.starts, firsts)),
+            by_text(tf.gather(decoded.ends, lasts)),
+        )
+
+
+def _begins_word(rows: tf.Tensor) -> tf.Tensor:
+    """Where a word would begin, if a character of one stands there."""
+    apart = _has(rows, ALONE | SPACE)
+    return apart | tf.concat([[True], apart], axis=0)[:-1]
+
+
+def _words(
+    codes: tf.Tensor, sources: tf.Tensor, starts: tf.Tensor, decoded: Decoded
+) -> Words:
+    """Makes words of their characters, and of where each word begins."""
+    splits = tf.concat([starts, [tf.size(codes)]], axis=0)
+    values = tf.raw_ops.UnicodeEncode(
+        input_values=codes, input_splits=splits, output_encoding="UTF-8"
+    )
+    string_splits = tf.searchsorted(tf.gather(sources, starts), decoded.splits)
+    return Words(values, splits, string_splits, codes, sources)
+
+
 def utf8_lengths(codes: tf.Tensor) -> tf.Tensor:
-    """Counts the bytes that characters take.
-
-    Args:
-      codes: int32 [N], code points.
-
-    Returns:
-      int32 [N], 1 to 4.
-    """
+    """Counts the bytes that characters (int32 [N]) take: 1 to 4."""
     return (
         1
         + tf.cast(codes > 0x7F, tf.int32)
@@ -387,7 +433,7 @@ def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
     One is final if the character before it, and not the one after it, has a
     case; in either direction some characters do not count.
     """
-    counting = _where(~_has(rows, REMOVED | CASE_IGNORABLE))
+    counting = where(~_has(rows, REMOVED | CASE_IGNORABLE))
     counted = tf.gather(rows, counting)
     cased = tf.concat([[False], _has(counted, CASED), [False]], axis=0)
     final = _has(counted, SIGMA) & cased[:-2] & ~cased[2:]
@@ -407,7 +453,7 @@ def _reach_over_accents(rows: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
 
 
 def _keep(chars: Characters, mask: tf.Tensor) -> Characters:
-    kept = _where(mask)
+    kept = where(mask)
     return Characters(
         tf.gather(chars.rows, kept), tf.gather(chars.sources, kept)
     )
@@ -421,5 +467,6 @@ def _any(rows: tf.Tensor, flags: int) -> tf.Tensor:
     return tf.reduce_any(_has(rows, flags))
 
 
-def _where(mask: tf.Tensor) -> tf.Tensor:
+def where(mask: tf.Tensor) -> tf.Tensor:
+    """Where a mask [N] is true, int32."""
     return tf.cast(tf.where(mask)[:, 0], tf.int32)

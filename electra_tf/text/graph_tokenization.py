@@ -3,12 +3,15 @@
 """The tokenizer as a graph: strings in, ids out, inside a SavedModel."""
 
 import functools
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
 from configure.errors import UserError
+from electra_tf.text import characters
 from electra_tf.text import graph_normalization as flag
 from electra_tf.text import vocab as vocabularies
 from electra_tf.text.graph_normalization import (
@@ -17,12 +20,136 @@ from electra_tf.text.graph_normalization import (
     Words,
     build_table,
     utf8_lengths,
+    where,
 )
-from electra_tf.text.graph_wordpiece import (
-    MAX_CHARACTERS,
-    GraphWordpiece,
-    Pieces,
-)
+from electra_tf.text.tokenization import JOINER, MAX_WORD_LENGTH
+from electra_tf.text.vocab import UNK
+
+# Words to wordpieces, as `WordpieceTokenizer` does in Python.
+
+# tensorflow-text counts bytes; no word of `MAX_WORD_LENGTH` has more.
+_MAX_BYTES = 4 * MAX_WORD_LENGTH
+# tensorflow-text's limit for one piece, without the joiner.
+_MAX_PIECE_BYTES = 256
+# A private character: cleaning removes it, so that it is in no word of a text.
+_UNKNOWN = "\ue000"
+
+
+class Pieces(NamedTuple):
+    """Wordpieces, grouped by the strings that they are of.
+
+    Attributes:
+      splits: int32 [B + 1], where the pieces of each string begin.
+      ids: int32 [T], the pieces' ids.
+      starts: int32 [T], the byte of the string at which each piece begins.
+      ends: int32 [T], the byte after it.
+    """
+
+    splits: tf.Tensor
+    ids: tf.Tensor
+    starts: tf.Tensor
+    ends: tf.Tensor
+
+
+class GraphWordpiece(tf.Module):
+    """Splits words into the longest pieces the vocabulary holds.
+
+    tensorflow-text's linear algorithm, given only the tokens that could ever
+    match and words that it cannot take for anything else: so its differences
+    from the original (limits in bytes, blank and repeated lines, words that
+    begin with the joiner) do not show.
+    """
+
+    def __init__(self, vocab: Mapping[str, int]):
+        super().__init__()
+        tokens = _matchable(vocab)
+        ids = [vocab[UNK], *map(vocab.__getitem__, tokens)]
+        self._ids = tf.constant(ids, tf.int32)
+        self._of_words = _make_tokenizer(tokens, no_pretokenization=True)
+        self._of_text = _make_tokenizer(tokens, no_pretokenization=False)
+
+    def split_words(self, words: tf.Tensor, lengths: tf.Tensor) -> Pieces:
+        """Splits words.
+
+        Args:
+          words: string [W], in UTF-8, without white space, not empty; those
+            of several characters hold no punctuation.
+          lengths: int [W], their numbers of characters.
+
+        Returns:
+          The pieces of each word; one, the word, where it is unknown (but its
+          `ends` is then not to be relied on).
+        """
+        too_long = lengths > MAX_WORD_LENGTH
+        words = tf.cond(
+            tf.reduce_any(too_long),
+            lambda: tf.where(too_long, _UNKNOWN, words),
+            lambda: words,
+        )
+        return self._split(self._of_words, words)
+
+    def split_plain_text(self, texts: tf.Tensor) -> Pieces:
+        """Splits texts at white space and punctuation, then into pieces.
+
+        Args:
+          texts: string [B], in UTF-8, normalized, with no word longer than
+            `MAX_WORD_LENGTH`.
+        """
+        return self._split(self._of_text, texts)
+
+    def _split(
+        self, tokenizer: tf_text.FastWordpieceTokenizer, texts: tf.Tensor
+    ) -> Pieces:
+        pieces, starts, ends = tokenizer.tokenize_with_offsets(texts)
+        return Pieces(
+            tf.cast(pieces.row_splits, tf.int32),
+            tf.gather(self._ids, pieces.values),
+            tf.cast(starts.values, tf.int32),
+            tf.cast(ends.values, tf.int32),
+        )
+
+
+def _make_tokenizer(
+    tokens: list[str], no_pretokenization: bool
+) -> tf_text.FastWordpieceTokenizer:
+    # It wants at least one token besides the unknown one: give it one that
+    # cannot match either, with the same id.
+    return tf_text.FastWordpieceTokenizer(
+        [_UNKNOWN, *tokens, 2 * _UNKNOWN],
+        suffix_indicator=JOINER,
+        max_bytes_per_word=_MAX_BYTES,
+        token_out_type=tf.int32,
+        unknown_token=_UNKNOWN,
+        no_pretokenization=no_pretokenization,
+    )
+
+
+def _matchable(vocab: Collection[str]) -> list[str]:
+    """Tokens that greedy longest match can ever give.
+
+    Only these are handed over: tensorflow-text would refuse some of the
+    others, and match some where a plain search does not.
+    """
+    letters = set().union(*vocab)
+    foreign = {c for c in letters if c.isspace() or characters.is_removed(c)}
+    # Punctuation is always a word by itself.
+    unjoined = foreign.union(filter(characters.is_punctuation, letters))
+    tokens = []
+    for token in vocab:
+        piece = token.removeprefix(JOINER)
+        barred = unjoined if len(token) > 1 else foreign
+        if 0 < len(piece) <= MAX_WORD_LENGTH and barred.isdisjoint(piece):
+            tokens.append(token)
+            size = len(piece.encode())
+            if size > _MAX_PIECE_BYTES:
+                raise UserError(
+                    f"The vocabulary's token {token!r} takes {size} bytes; in a"
+                    f" graph tokens of up to {_MAX_PIECE_BYTES} bytes can be"
+                    " found. Take it out of the vocabulary, or put a short"
+                    " placeholder in its place."
+                )
+    return tokens
+
 
 # The strings that tensorflow-text's fast tokenizer gets right.
 
@@ -38,7 +165,7 @@ _NOT_PLAIN = (
 # in some scripts, so their most usual punctuation and ideographs end it, too.
 _LONG = (
     r"[^\t\n\r -/:-@\[-`{-~\x{3001}\x{3002}\x{ff0c}\x{4e00}-\x{9fff}]"
-    f"{{{MAX_CHARACTERS + 1}}}"
+    f"{{{MAX_WORD_LENGTH + 1}}}"
 )
 
 
@@ -58,27 +185,16 @@ class PlainTextTokenizer(tf.Module):
         self._plain = f"[{_ranges(plain)}]*"
 
     def accepts(self, strings: tf.Tensor) -> tf.Tensor:
-        """Tells plain strings from others.
-
-        Args:
-          strings: string [B], of any bytes.
-
-        Returns:
-          bool [B], True for strings that `split` may be given.
-        """
+        """Which strings (of any bytes) `split` may be given: bool [B]."""
         plain = tf.strings.regex_full_match(strings, self._plain)
         return tf.cond(
-            tf.reduce_any(tf.strings.length(strings) > MAX_CHARACTERS),
+            tf.reduce_any(tf.strings.length(strings) > MAX_WORD_LENGTH),
             lambda: plain & ~_has_long_part(strings),
             lambda: plain,
         )
 
     def split(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
-        """Splits plain strings into wordpieces.
-
-        Args:
-          strings: string [B], all of which `accepts` takes.
-        """
+        """Splits strings, all of which `accepts` takes, into wordpieces."""
         texts, offsets = self._normalizer.normalize(strings, with_offsets)
         pieces = self._wordpiece.split_plain_text(texts)
         if not with_offsets:
@@ -107,7 +223,7 @@ class _Normalizer(tf.Module):
     def normalize(
         self, strings: tf.Tensor, with_offsets: bool
     ) -> tuple[tf.Tensor, tf.RaggedTensor | None]:
-        """Returns the texts [B] and, if wanted, offsets [B, (bytes + 1)]."""
+        """The texts [B] and, if wanted, offsets [B, (bytes + 1)]."""
         if self._lower_first:
             strings = tf.strings.lower(strings, encoding="utf-8")
         if with_offsets:
@@ -178,8 +294,7 @@ class GraphTokenizer(tf.Module):
     Attributes:
       cls_id, sep_id, pad_id, unk_id, mask_id: ids of the special tokens.
 
-    Source:
-      model/tokenization.py `FullTokenizer`.
+    Source: model/tokenization.py `FullTokenizer`.
     """
 
     def __init__(
@@ -190,7 +305,7 @@ class GraphTokenizer(tf.Module):
     ):
         super().__init__(name="graph_tokenizer")
         vocab = vocabularies.load_vocab(vocab_file)
-        _refuse_missing_specials(vocab, vocab_file)
+        vocabularies.refuse_missing_specials(vocab_file, vocab)
         self.cls_id = vocab[vocabularies.CLS]
         self.sep_id = vocab[vocabularies.SEP]
         self.pad_id = vocab[vocabularies.PAD]
@@ -247,21 +362,14 @@ class GraphTokenizer(tf.Module):
 
     @tf.function(input_signature=_IDS, autograph=False)
     def id_to_token(self, ids: tf.Tensor) -> tf.Tensor:
-        """Looks up the tokens of ids.
-
-        Args:
-          ids: int32 [...], any shape.
-
-        Returns:
-          string [...], the tokens; "[UNK]" for an id outside the vocabulary.
-        """
+        """The tokens of ids (any shape); [UNK] outside the vocabulary."""
         known = (ids >= 0) & (ids < self.vocab_size)
         return tf.gather(self._tokens, tf.where(known, ids, self.unk_id))
 
     def _split(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
         """Gives each string to the fastest way that is right for it."""
         plain = self._plain.accepts(strings)
-        places, others = _where(plain), _where(~plain)
+        places, others = where(plain), where(~plain)
         pieces = self._plain.split(tf.gather(strings, places), with_offsets)
 
         def with_others() -> Pieces:
@@ -292,11 +400,7 @@ def _ragged(values: tf.Tensor, splits: tf.Tensor) -> tf.RaggedTensor:
 
 
 def _interleave(one: Pieces, two: Pieces, places: tf.Tensor) -> Pieces:
-    """Joins pieces of some strings and of others.
-
-    Args:
-      places: int32 [B], where each of these strings belongs.
-    """
+    """Joins pieces of strings that belong at `places` (int32 [B])."""
     order = tf.math.invert_permutation(places)
     firsts = tf.concat([one.splits, two.splits[1:] + one.splits[-1]], axis=0)
     lengths = tf.gather(firsts[1:] - firsts[:-1], order)
@@ -332,17 +436,3 @@ def _spans(
         tf.math.segment_min(starts, numbers),
         tf.math.segment_max(ends, numbers),
     )
-
-
-def _where(mask: tf.Tensor) -> tf.Tensor:
-    return tf.cast(tf.where(mask)[:, 0], tf.int32)
-
-
-def _refuse_missing_specials(vocab: dict[str, int], path: str) -> None:
-    missing = [t for t in vocabularies.SPECIAL_TOKENS if t not in vocab]
-    if missing:
-        raise UserError(
-            f"Vocabulary file {path} lacks {', '.join(missing)}. A WordPiece"
-            f" vocabulary must hold {' '.join(vocabularies.SPECIAL_TOKENS)},"
-            " each on a line of its own."
-        )

@@ -31,13 +31,9 @@ _ASCII_PIECES = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")
 
 
 def as_text(text: str | bytes) -> str:
-    """Makes a `str` of text given as either type.
+    """Makes a `str` of text; of bytes, what is not UTF-8 is left out.
 
-    Args:
-      text: a string, or bytes in UTF-8.
-
-    Source:
-      model/tokenization.py `convert_to_unicode`.
+    Source: model/tokenization.py `convert_to_unicode`.
     """
     if isinstance(text, str):
         return text
@@ -70,8 +66,7 @@ class BasicTokenizer:
     The settings are read when the tokenizer is made; changing the attributes
     afterwards has no effect.
 
-    Source:
-      model/tokenization.py `BasicTokenizer`.
+    Source: model/tokenization.py `BasicTokenizer`.
     """
 
     def __init__(self, do_lower_case: bool = True, strip_accents: bool = True):
@@ -82,14 +77,7 @@ class BasicTokenizer:
         self._splitting = characters.SplittingTable(self._decompose)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        """Splits text into words and punctuation marks.
-
-        Args:
-          text: any string, or bytes in UTF-8.
-
-        Returns:
-          The tokens in order; none is empty or holds white space.
-        """
+        """Splits text into words and marks; none is empty or holds spaces."""
         tokens = []
         for word in split_raw_words(as_text(text)):
             tokens += self.split_word(word)
@@ -121,6 +109,8 @@ class BasicTokenizer:
 # Words to pieces: greedy longest match against the vocabulary.
 
 JOINER = "##"
+# Longer words are unknown.
+MAX_WORD_LENGTH = 200
 
 
 class WordpieceTokenizer:
@@ -129,15 +119,14 @@ class WordpieceTokenizer:
     The vocabulary's longest piece is measured when the tokenizer is made;
     longer tokens added to `vocab` afterwards are not found.
 
-    Source:
-      model/tokenization.py `WordpieceTokenizer`.
+    Source: model/tokenization.py `WordpieceTokenizer`.
     """
 
     def __init__(
         self,
         vocab: Collection[str],
         unk_token: str = "[UNK]",
-        max_input_chars_per_word: int = 200,
+        max_input_chars_per_word: int = MAX_WORD_LENGTH,
     ):
         self.vocab = vocab
         self.unk_token = unk_token
@@ -177,14 +166,6 @@ class WordpieceTokenizer:
         return pieces
 
 
-__all__ = [
-    "BasicTokenizer",
-    "FullTokenizer",
-    "WordpieceTokenizer",
-    "convert_ids_to_tokens",
-    "convert_tokens_to_ids",
-]
-
 # Entries per memo. A full one takes some 25 MB; a process which only encodes
 # fills the one of words. Twice as many were hardly faster on 36 MB of prose.
 MEMO_ENTRIES = 2**17
@@ -200,8 +181,7 @@ class FullTokenizer:
     Settings and vocabulary are read when the tokenizer is made; changing the
     attributes afterwards has no effect on words already met.
 
-    Source:
-      model/tokenization.py `FullTokenizer`.
+    Source: model/tokenization.py `FullTokenizer`.
     """
 
     def __init__(
@@ -214,7 +194,7 @@ class FullTokenizer:
         self.inv_vocab = invert_vocab(self.vocab)
         self.basic_tokenizer = BasicTokenizer(do_lower_case, strip_accents)
         self.wordpiece_tokenizer = WordpieceTokenizer(self.vocab)
-        # Two floors: "end/" and "end…" are different raw words that share the
+        # Two levels: "end/" and "end…" are different raw words that share the
         # work of splitting "end" into pieces.
         self._tokens_of_token = _Memo(self._tokenize_token)
         self._ids_of_token = _Memo(self._encode_token)
@@ -227,11 +207,7 @@ class FullTokenizer:
         )
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        """Splits text into wordpieces.
-
-        Args:
-          text: any string, or bytes in UTF-8 (what is not UTF-8 is left out).
-        """
+        """Splits text into wordpieces."""
         words = self._raw_words(text)
         return _chain(map(self._tokens_of_word.__getitem__, words))
 
@@ -293,11 +269,9 @@ def convert_tokens_to_ids(
 ) -> list[int]:
     """Looks up the ids of wordpieces.
 
-    Source:
-      model/tokenization.py `convert_tokens_to_ids`.
+    Source: model/tokenization.py `convert_tokens_to_ids`.
 
-    Differs:
-      An unknown token is named in a sentence, not in a bare `KeyError`.
+    Differs: an unknown token is named in a sentence, not in a bare `KeyError`.
     """
     tokens = list(tokens)
     try:
@@ -316,11 +290,9 @@ def convert_ids_to_tokens(
 ) -> list[str]:
     """Looks up the wordpieces of ids.
 
-    Source:
-      model/tokenization.py `convert_ids_to_tokens`.
+    Source: model/tokenization.py `convert_ids_to_tokens`.
 
-    Differs:
-      As in `convert_tokens_to_ids`.
+    Differs: as in `convert_tokens_to_ids`.
     """
     ids = list(ids)
     try:

@@ -8,9 +8,10 @@ the files that would only fail, or silently spoil a run, much later.
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from configure.errors import UserError, listed
+from electra_tf import files
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = (
     "[PAD]",
@@ -20,14 +21,11 @@ PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = (
     "[MASK]",
 )
 
-# A message names this many of the offending lines, and counts the others.
-
 
 def load_vocab(path: str) -> dict[str, int]:
     """Reads a vocabulary as the original does, whatever is in it.
 
-    Source:
-      model/tokenization.py `load_vocab`.
+    Source: model/tokenization.py `load_vocab`.
     """
     return {token: number for number, token in enumerate(_read_tokens(path))}
 
@@ -41,7 +39,13 @@ def check_vocab(path: str) -> dict[str, int]:
         )
     _refuse_blank_lines(path, tokens)
     _refuse_duplicates(path, tokens)
-    _refuse_missing_specials(path, tokens)
+    refuse_missing_specials(path, tokens)
+    if tokens[0] != PAD:
+        raise UserError(
+            f"Vocabulary file {path}, line {tokens.index(PAD) + 1}: [PAD] must"
+            f" be the first line (id 0), because records are padded with 0;"
+            f" line 1 is {tokens[0]!r}."
+        )
     return {token: number for number, token in enumerate(tokens)}
 
 
@@ -51,12 +55,7 @@ def invert_vocab(vocab: Mapping[str, int]) -> dict[int, str]:
 
 
 def vocab_hash(path: str) -> str:
-    """Tells vocabularies apart.
-
-    Returns:
-      The SHA-256 of the file's bytes, 64 hexadecimal digits, as `sha256sum`
-      prints it.
-    """
+    """The SHA-256 of the file's bytes, as `sha256sum` prints it."""
     return hashlib.sha256(_read_bytes(path)).hexdigest()
 
 
@@ -80,32 +79,13 @@ def _read_tokens(path: str) -> list[str]:
 
 
 def _read_bytes(path: str) -> bytes:
-    path = os.fspath(path)
-    if "://" in path:
-        return _read_remote(path)
     try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        reason = "does not exist"
-    except IsADirectoryError:
-        reason = "is a directory; name the file in it, such as vocab.txt"
-    except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
-    raise UserError(f"Vocabulary file {path!r} {reason}.")
-
-
-def _read_remote(path: str) -> bytes:
-    # Imported here because it takes seconds, and local files do not need it.
-    import tensorflow as tf
-
-    try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            return file.read()
-    except tf.errors.OpError as error:
+        return files.read_bytes(os.fspath(path))
+    except UserError as error:
         raise UserError(
-            f"Vocabulary file {path!r} cannot be read: {error.message}"
-        ) from None
+            f"Vocabulary file {error}. Expected a file such as"
+            " vocab.txt, one token per line."
+        ) from error
 
 
 def _refuse_blank_lines(path: str, tokens: list[str]) -> None:
@@ -133,20 +113,15 @@ def _refuse_duplicates(path: str, tokens: list[str]) -> None:
         )
 
 
-def _refuse_missing_specials(path: str, tokens: list[str]) -> None:
+def refuse_missing_specials(path: str, tokens: Collection[str]) -> None:
+    """Raises unless all special tokens are there."""
     missing = [token for token in SPECIAL_TOKENS if token not in tokens]
     if missing:
         hint = ""
-        if tokens[0].startswith("\ufeff"):
+        if next(iter(tokens), "").startswith("\ufeff"):
             hint = " Line 1 starts with a byte order mark; remove it."
         raise UserError(
             f"Vocabulary file {path} ({len(tokens)} lines) lacks"
             f" {', '.join(missing)}. A WordPiece vocabulary must hold"
             f" {' '.join(SPECIAL_TOKENS)}, each on a line of its own.{hint}"
-        )
-    if tokens[0] != PAD:
-        raise UserError(
-            f"Vocabulary file {path}, line {tokens.index(PAD) + 1}: [PAD] must"
-            f" be the first line (id 0), because records are padded with 0;"
-            f" line 1 is {tokens[0]!r}."
         )

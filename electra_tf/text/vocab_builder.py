@@ -15,7 +15,7 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping
 
 from configure.errors import UserError
-from electra_tf.text import characters, vocab
+from electra_tf.text import characters, tokenization, vocab
 from electra_tf.text.tokenization import (
     JOINER,
     BasicTokenizer,
@@ -47,8 +47,7 @@ def learn_pieces(
       is from frequent to rare. Equal counts are ordered by the pieces' text, so
       the result depends on the counts alone.
 
-    Source:
-      Sennrich et al. 2016, "Neural Machine Translation of Rare Words with
+    Source: Sennrich et al. 2016, "Neural Machine Translation of Rare Words with
       Subword Units", section 3.2, with pieces marked as in WordPiece.
     """
     merger = _Merger(word_counts, frozenset(alphabet))
@@ -143,9 +142,6 @@ def _merge_in_word(pieces: list[str], pair: _Pair, merged: str) -> list[str]:
 # quoted now and then. Chinese and Japanese need a larger limit.
 MAX_CHARACTERS = 1000
 
-# The tokenizer makes longer words [UNK], so they have nothing to teach.
-_MAX_WORD_LENGTH = 200
-
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
@@ -210,11 +206,9 @@ def build_vocab(
       longer pieces from frequent to rare. Fewer than `vocab_size` when the
       text has no more to offer.
 
-    Differs:
-      The original has no such program. TensorFlow Text's learner was not taken
-      because it offers only whole words and endings of words as pieces, and
-      searches for a threshold that comes near the size; merging finds
-      beginnings too, reaches the size, and takes a small part of the time.
+    Differs: the original has no such program. TensorFlow Text's learner offers
+      only whole words and endings of words as pieces, and comes only near the
+      size; merging finds beginnings too, and takes a small part of the time.
     """
     _refuse_bad_numbers(vocab_size, num_unused, min_count, max_characters)
     counts = words
@@ -223,14 +217,16 @@ def build_vocab(
     counts = {
         word: count
         for word, count in counts.items()
-        if 0 < len(word) <= _MAX_WORD_LENGTH
+        # Longer ones become [UNK], so they have nothing to teach.
+        if 0 < len(word) <= tokenization.MAX_WORD_LENGTH
     }
     if not counts:
         raise UserError(
             "The text holds no words, so there is no vocabulary to learn."
         )
     alphabet = _frequent_characters(counts, min_count, max_characters)
-    reserved = [*vocab.SPECIAL_TOKENS, *_unused_tokens(num_unused)]
+    unused = [f"[unused{number}]" for number in range(num_unused)]
+    reserved = [*vocab.SPECIAL_TOKENS, *unused]
     singles = _single_pieces(alphabet)
     wanted = vocab_size - len(reserved) - len(singles)
     if wanted < 0:
@@ -269,10 +265,6 @@ def _refuse_bad_numbers(
     ):
         if value < least:
             raise UserError(f"{name} is {value}; it must be {least} or more.")
-
-
-def _unused_tokens(count: int) -> list[str]:
-    return [f"[unused{number}]" for number in range(count)]
 
 
 def _frequent_characters(

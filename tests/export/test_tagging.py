@@ -16,8 +16,8 @@ from electra_tf.export.tagging import (
 )
 from electra_tf.finetuning.tagging.task import TaggingExample
 from electra_tf.prediction.loading import load_finetuned
-from electra_tf.text import alignment
-from electra_tf.text.word_spans import split_words
+from electra_tf.text import words as in_python
+from electra_tf.text.words import split_words
 
 KINDS = {
     "as the original": {},
@@ -142,7 +142,7 @@ def test_first_windows_are_those_of_place_words(count_words, length):
     rows = [part.numpy().tolist() for part in windows.inputs]
     row = 0
     for number, sentence in enumerate(sentences):
-        ids, places = alignment.place_words(sentence, 1, 2, length, count_words)
+        ids, places = in_python.place_words(sentence, 1, 2, length, count_words)
         n_read = windows.n_read[number].numpy()
         assert n_read == len(places)
         left = sentence
@@ -151,7 +151,7 @@ def test_first_windows_are_those_of_place_words(count_words, length):
                 wanted = ids, places
             else:
                 # As many as fit; one that never fits is cut.
-                wanted = alignment.place_words(
+                wanted = in_python.place_words(
                     [word[: length - 2] for word in left],
                     1,
                     2,
@@ -176,7 +176,7 @@ def test_words_become_the_pieces_that_the_aligner_gives(tiny_vocab, model):
     loaded, _ = model("as the original")
     words = [*_WORDS, "", " ", "two words", "A\u2028b", "x\u4e2d"]
     ids = LowercaseWordEncoder(tiny_vocab).encode(tf.constant(words))
-    aligner = alignment.WordAligner(loaded.tokenizer)
+    aligner = in_python.WordAligner(loaded.tokenizer)
     assert ids.to_list() == [aligner.encode_word(word) for word in words]
 
 

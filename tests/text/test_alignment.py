@@ -4,8 +4,8 @@
 
 import pytest
 
-from electra_tf.text.alignment import WordAligner
 from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.words import WordAligner
 
 TOKENS = (
     "[PAD] [UNK] [CLS] [SEP] [MASK] cafe café Cafe Café 東 ##京 東京 . a ##b"

@@ -9,8 +9,8 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from electra_tf.text.graph_word_spans import GraphWordSplitter  # noqa: E402
-from electra_tf.text.word_spans import split_words  # noqa: E402
+from electra_tf.text.graph_normalization import GraphWordSplitter  # noqa: E402
+from electra_tf.text.words import split_words  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from electra_tf.text import spans
+from electra_tf.text import words
 
 
 def test_spans_equal_the_originals(golden_dir):
@@ -17,9 +17,9 @@ def test_spans_equal_the_originals(golden_dir):
     cases = recorded["tagging_span_functions"]
     assert cases
     for case in cases:
-        found = spans.read_spans(case["tags"])
+        found = words.read_spans(case["tags"])
         assert found == [tuple(s) for s in case["spans"]], case["tags"]
-        written = spans.write_tags(found, len(case["tags"]))
+        written = words.write_tags(found, len(case["tags"]))
         assert written == case["retagged_BIOES"], case["tags"]
 
 
@@ -36,25 +36,25 @@ def test_spans_equal_the_originals(golden_dir):
     ],
 )
 def test_spans_of_all_schemes_are_found(tags, expected):
-    assert spans.read_spans(tags) == expected
+    assert words.read_spans(tags) == expected
 
 
 def test_a_change_of_type_starts_a_span_where_asked():
     tags = ["I-A", "I-B", "I-B", "O"]
-    found = spans.read_spans(tags, type_change_starts_span=True)
+    found = words.read_spans(tags, type_change_starts_span=True)
     assert found == [(0, 0, "A"), (1, 2, "B")]
 
 
 @pytest.mark.parametrize("tag", ["NN", "X-A", "", "O-A", "BI-A", "b-A"])
 def test_what_is_no_tag_is_refused(tag):
     with pytest.raises(ValueError, match="no tag"):
-        spans.read_spans([tag])
+        words.read_spans([tag])
 
 
 @hypothesis.given(
     st.lists(st.sampled_from(["O", "B-A", "I-A", "S-B", "E-A", "B", "I"]))
 )
 def test_written_tags_mark_the_same_spans(tags):
-    found = spans.read_spans(tags)
-    written = spans.write_tags(found, len(tags))
-    assert spans.read_spans(written) == found
+    found = words.read_spans(tags)
+    written = words.write_tags(found, len(tags))
+    assert words.read_spans(written) == found

@@ -5,7 +5,7 @@
 import pytest
 
 from electra_tf.text.tokenization import FullTokenizer
-from electra_tf.text.word_spans import split_words
+from electra_tf.text.words import split_words
 
 
 def _words(text):

@@ -17,9 +17,14 @@ from electra_tf.finetuning.tagging.sentences import Sentence, read_sentences
 from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.text import spans
-from electra_tf.text.alignment import WordAligner, place_words
 from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.words import (
+    WordAligner,
+    place_words,
+    read_spans,
+    split_tag,
+    write_tags,
+)
 
 CUT_WORDS = "words (of {split}) cut off as too long for max_seq_length{remedy}"
 
@@ -248,7 +253,7 @@ class TaggingTask(Task):
     def _check_tag(self, tag: str) -> str:
         if not self.is_token_level:
             try:
-                spans.split_tag(tag)
+                split_tag(tag)
             except ValueError:
                 raise ValueError("O, or B-TYPE, I-TYPE, E-TYPE, S-TYPE") from (
                     None
@@ -259,8 +264,8 @@ class TaggingTask(Task):
         """Returns the labels that are learned: BIOES for spans."""
         if self.is_token_level:
             return sentence.tags
-        found = spans.read_spans(sentence.tags, self._type_change_starts_span)
-        return spans.write_tags(found, len(sentence.tags))
+        found = read_spans(sentence.tags, self._type_change_starts_span)
+        return write_tags(found, len(sentence.tags))
 
     def _label_ids(self, sentence: Sentence) -> list[int] | None:
         """Returns label ids, or None (reported) if a label is unknown."""

@@ -1,0 +1,210 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The words of running text, with their places, for models that tag words."""
+
+import functools
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from electra_tf.text import characters
+from electra_tf.text.tokenization import MEMO_ENTRIES, FullTokenizer
+
+# What a character does to the words around it.
+INSIDE, SPACE, ALONE = range(3)
+
+
+def split_words(text: str) -> list[tuple[int, int]]:
+    """Finds the words that tokenization starts from.
+
+    White space separates them; punctuation marks and Chinese characters are
+    words of their own. What tokenization would remove, such as control
+    characters, stays inside its word, or is left out where it stands alone.
+    """
+    words: list[tuple[int, int]] = []
+    start = -1  # of the word that is being read
+    for i, char in enumerate(text):
+        kind = kind_of(char)
+        if kind == INSIDE:
+            if start < 0:
+                start = i
+            continue
+        if start >= 0:
+            words.append((start, i))
+            start = -1
+        if kind == ALONE:
+            words.append((i, i + 1))
+    if start >= 0:
+        words.append((start, len(text)))
+    return [
+        (first, last)
+        for first, last in words
+        if not all(map(characters.is_removed, text[first:last]))
+    ]
+
+
+@functools.lru_cache(2**16)
+def kind_of(char: str) -> int:
+    """Tells whether a character separates words, is one, or part of one."""
+    if characters.is_removed(char):
+        return INSIDE
+    # Line and paragraph separators are white space to `str.split` only.
+    if characters.is_whitespace(char) or char.isspace():
+        return SPACE
+    if characters.is_punctuation(char) or characters.is_cjk(char):
+        return ALONE
+    return INSIDE
+
+
+# Wordpieces of each word by itself, for labels that belong to words.
+
+
+class WordAligner:
+    """Splits each word of a sentence into wordpieces.
+
+    Source: google-research/electra, finetune/tagging/tagging_tasks.py,
+      tokenize_and_align.
+    """
+
+    def __init__(
+        self, tokenizer: FullTokenizer, as_elsewhere: bool = False
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._as_elsewhere = as_elsewhere
+        self._splitting = characters.SplittingTable(drop_accents=True)
+        self._memo: dict[str, list[int]] = {}
+
+    def encode_word(self, word: str) -> list[int]:
+        """The ids of a word's pieces.
+
+        Returns:
+          Its ids; none where cleaning leaves nothing of the word.
+        """
+        ids = self._memo.get(word)
+        if ids is None:
+            if self._as_elsewhere:
+                ids = self._tokenizer.encode(word)
+            else:
+                ids = self._tokenizer.convert_tokens_to_ids(self._split(word))
+            if len(self._memo) >= MEMO_ENTRIES:
+                self._memo.clear()
+            self._memo[word] = ids
+        return ids
+
+    def _split(self, word: str) -> list[str]:
+        kept = [c for c in word if not characters.is_removed(c)]
+        plain = [" " if characters.is_whitespace(c) else c for c in kept]
+        word = unicodedata.normalize("NFD", "".join(plain).lower())
+        pieces = []
+        for token in word.translate(self._splitting).split():
+            pieces += self._tokenizer.wordpiece_tokenizer.split_word(token)
+        return pieces
+
+
+def place_words(
+    words: Sequence[Sequence[int]],
+    cls_id: int,
+    sep_id: int,
+    max_length: int,
+    count_words: bool = True,
+) -> tuple[list[int], list[int]]:
+    """Joins the pieces of a sentence's words, as far as they fit.
+
+    Args:
+      cls_id: id of [CLS].
+      sep_id: id of [SEP].
+      count_words: cut as the original does: where the number of *words* of
+        the whole sentence does not fit behind the pieces so far. Long
+        sentences lose far more than they must, and may be left with [SEP]
+        alone, without even [CLS].
+
+    Returns:
+      Ids ending in [SEP], and the place of the first piece of each word that
+      fits (the next piece's, for a word without any).
+
+    Source: google-research/electra, finetune/tagging/tagging_tasks.py,
+      featurize.
+    Differs: a word of more pieces than fit is cut; the original stops.
+    """
+    reserved = len(words) + 2 if count_words else 0
+    ids: list[int] = []
+    places: list[int] = []
+    for i, pieces in enumerate([[cls_id], *words, [sep_id]]):
+        is_word = 0 < i <= len(words)
+        # One place is for the [SEP] at the end.
+        overflows = is_word and len(ids) + len(pieces) > max_length - 1
+        if overflows or reserved + len(ids) + 1 > max_length:
+            ids.append(sep_id)
+            break
+        if is_word:
+            places.append(len(ids))
+        ids += pieces
+    return ids, places
+
+
+# Tags of words <-> labelled spans of words.
+
+# Begin, inside, outside, end, single.
+BIOES = "BIOES"
+# Other schemes' letters for end and single (last, unit).
+_SAME_AS = {"L": "E", "U": "S"}
+
+Span = tuple[int, int, str]
+
+
+@functools.lru_cache(maxsize=4096)
+def split_tag(tag: str) -> tuple[str, str]:
+    """Splits a tag into position and type."""
+    letter, _, span_type = tag.partition("-")
+    letter = _SAME_AS.get(letter, letter)
+    if letter not in BIOES or len(letter) != 1 or (letter == "O" and span_type):
+        raise ValueError(f"{tag!r} is no tag of a span")
+    return letter, span_type
+
+
+def read_spans(
+    tags: Sequence[str], type_change_starts_span: bool = False
+) -> list[Span]:
+    """Finds the spans that tags mark.
+
+    A span begins at B or S, or at any tag after O, and goes on until O or the
+    next beginning; its type is that of its last tag.
+
+    Source: google-research/electra, finetune/tagging/tagging_utils.py,
+      get_span_labels.
+    Differs: no tags, untyped tags and types with dashes are understood.
+    """
+    spans = []
+    start, last_type = -1, None
+    for i, tag in enumerate(tags):
+        letter, span_type = split_tag(tag)
+        begins = letter in "BS" or (
+            type_change_starts_span
+            and last_type is not None
+            and span_type != last_type
+        )
+        if last_type is not None and (letter == "O" or begins):
+            spans.append((start, i - 1, last_type))
+        if begins or last_type is None:
+            start = i
+        last_type = None if letter == "O" else span_type
+    if last_type is not None:
+        spans.append((start, len(tags) - 1, last_type))
+    return spans
+
+
+def write_tags(spans: Iterable[Span], length: int) -> list[str]:
+    """Marks spans by tags of the BIOES scheme.
+
+    Source: google-research/electra, finetune/tagging/tagging_utils.py,
+      get_tags.
+    """
+    tags = ["O"] * length
+    for first, last, span_type in spans:
+        suffix = f"-{span_type}" if span_type else ""
+        for i in range(first, last + 1):
+            tags[i] = f"I{suffix}"
+        tags[last] = f"E{suffix}"
+        tags[first] = f"B{suffix}"
+        if first == last:
+            tags[first] = f"S{suffix}"
+    return tags
