@@ -4,36 +4,24 @@
 
 For every model: weights -> a Hugging Face folder -> transformers, run on a
 padded batch and compared with our own outputs at the positions that are not
-padding; then saved by transformers and read again, compared to the bit. The
-folder's tokenizer is compared on lines of text. transformers and PyTorch live
-in environments of their own, one after the other:
+padding; then saved by transformers in two formats and read again, compared to
+the bit. Models are the original's checkpoints in --golden, and the paper's
+shapes with random weights. Fails beyond the bound. (The folder's tokenizer is
+at work in prediction.py.)
 
-  python -m venv /path/hf5
-  /path/hf5/bin/pip install "torch==2.13.0+cpu" "transformers>=5,<6"
-  python benchmarks/huggingface_parity.py --reference ../shared/golden \
-      --python /path/hf4/bin/python --python /path/hf5/bin/python \
-      --output results.json
+  python benchmarks/huggingface_parity.py --python=PEER/bin/python
 """
 
-import argparse
-import collections
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
+import arm_ours
+import harness
 import numpy as np
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, ROOT)
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
 PARTS = ("discriminator", "generator")
-ARCHITECTURES = {
-    "discriminator": "ElectraForPreTraining",
-    "generator": "ElectraForMaskedLM",
-}
 RECORDED = (
     "electra",
     "tied_generator",
@@ -43,7 +31,7 @@ RECORDED = (
     "gen_layers_half_weights",
     "relu_head3",
 )
-# Shapes of the paper's models with random weights.
+# Shapes of the paper's models.
 SHAPES = {
     "small": {"model_size": "small"},
     "small, generator of its size": {
@@ -59,69 +47,54 @@ SHAPES = {
 BOUND = 1e-5
 
 
-# --- our side ----------------------------------------------------------------
-
-
-def make_model(hparams, vocab_file):
-    from configure.pretraining import PretrainingConfig
-    from electra_tf.pretraining.model import PretrainingModel
-
-    settings = {**hparams, "vocab_file": vocab_file}
-    config = PretrainingConfig.create("parity", "unused", **settings)
-    return config, PretrainingModel(config)
-
-
-def recorded_models(golden):
-    """Checkpoints of the original with their recorded hparams."""
-    runs = [
+def models(args):
+    """(name, hparams, vocabulary, prefix or None for random weights)."""
+    found = [
         (f"v200_{name}", f"ckpt_v200_{name}/model.ckpt") for name in RECORDED
     ]
-    runs.append(("tiny_ckpt", "ckpt_pretrain_tiny/model.ckpt-50"))
-    for name, prefix in runs:
-        with open(os.path.join(golden, f"forward_{name}.json")) as file:
+    found.append(("tiny_ckpt", "ckpt_pretrain_tiny/model.ckpt-50"))
+    for name, prefix in found:
+        path = os.path.join(args.golden, f"forward_{name}.json")
+        with open(path, encoding="utf-8") as file:
             hparams = json.load(file)["hparams"]
-        vocab = os.path.basename(hparams.get("vocab_file", "vocab.txt"))
-        hparams.pop("vocab_file", None)
-        yield name, hparams, os.path.join(golden, vocab), prefix
+        vocab = os.path.basename(hparams.pop("vocab_file", "vocab.txt"))
+        vocab = os.path.join(args.golden, vocab)
+        yield name, hparams, vocab, os.path.join(args.golden, prefix)
+    vocab = os.path.join(args.golden, "vocab.txt")
+    for name, hparams in SHAPES.items():
+        yield f"random, {name}", hparams, vocab, None
 
 
-def load(golden, prefix):
+def values_of(prefix, model, seed):
+    """Arrays by name: a checkpoint's, else random ones that are not trivial."""
     import tensorflow as tf
 
-    from electra_tf.checkpoints.weights import MemoryWeights, without_optimizer
-
-    reader = tf.train.load_checkpoint(os.path.join(golden, prefix))
-    names = reader.get_variable_to_shape_map()
-    values = {name: reader.get_tensor(name) for name in names}
-    return without_optimizer(MemoryWeights(values, prefix))
-
-
-def random_weights(model, seed):
-    """The usual spread, with biases and layer norms that are not trivial."""
-    from electra_tf.checkpoints.weights import MemoryWeights
-
+    names = [variable.name.split(":")[0] for variable in model.variables]
+    if prefix:
+        reader = tf.train.load_checkpoint(prefix)
+        return {name: reader.get_tensor(name) for name in names}
     random, values = np.random.RandomState(seed), {}
-    for variable in model.variables:
-        name = variable.name.split(":")[0]
+    for name, variable in zip(names, model.variables, strict=True):
         noise = random.randn(*variable.shape)
         if name.endswith("gamma"):
             value = 1 + 0.1 * noise
         else:
             value = (0.1 if noise.ndim == 1 else 0.02) * noise
         values[name] = value.astype(np.float32)
-    return MemoryWeights(values)
+    return values
 
 
-def make_batch(vocab_size, types, length, seed):
+def make_batch(sizes, seed):
     """Rows of several lengths, two segments in each but the last."""
     random = np.random.RandomState(seed)
+    length = min(48, sizes.max_position_embeddings)
     lengths = np.array([length, length // 2, length - 3, 5])
-    ids = random.randint(0, vocab_size, [len(lengths), length])
+    ids = random.randint(0, sizes.vocab_size, [len(lengths), length])
     mask = np.arange(length) < lengths[:, None]
-    segments = (
-        np.arange(length) >= np.array([*(lengths[:3] // 2), length])[:, None]
+    second = np.array([*(lengths[:3] // 2), length])[:, None]
+    segments = np.minimum(
+        (np.arange(length) >= second) & mask, sizes.type_vocab_size - 1
     )
-    segments = np.minimum(segments & mask, types - 1)
     return {
         "input_ids": (ids * mask).astype(np.int32),
         "input_mask": mask.astype(np.int32),
@@ -130,6 +103,7 @@ def make_batch(vocab_size, types, length, seed):
 
 
 def forward(model, batch):
+    """Logits of both networks, as far as there are."""
     inputs = [batch[n] for n in ("input_ids", "input_mask", "segment_ids")]
     outputs = {}
     if model.discriminator is not None:
@@ -145,245 +119,92 @@ def forward(model, batch):
     return outputs
 
 
-def write_model(folder, name, hparams, vocab_file, weights=None, seed=0):
-    """Writes the folder and our outputs on a batch beside it."""
-    from electra_tf.checkpoints.huggingface_writer import write_huggingface
-
-    config, model = make_model(hparams, vocab_file)
-    weights = weights or random_weights(model, seed)
+def compare(arm, folder, seed, hparams, vocab, prefix):
+    """Writes a model for transformers; what it makes of it beside ours."""
+    product = arm_ours.product
+    config = product("PretrainingConfig").create(
+        "parity", "unused", **{**hparams, "vocab_file": vocab}
+    )
+    model = product("PretrainingModel")(config)
+    values = values_of(prefix, model, seed)
     for variable in model.variables:
-        variable.assign(weights.read(variable.name.split(":")[0]))
-    relu = config.model_hparam_overrides.get("hidden_act", "gelu") != "gelu"
-    report = write_huggingface(
-        weights,
+        variable.assign(values[variable.name.split(":")[0]])
+    # transformers' head of the generator always has gelu.
+    gelu = config.model_hparam_overrides.get("hidden_act", "gelu") == "gelu"
+    product("write_huggingface")(
+        product("MemoryWeights")(values),
         folder,
-        vocab_file=vocab_file,
+        vocab_file=vocab,
         hparams=config.as_dict(),
-        drop_unrepresentable=relu,
+        drop_unrepresentable=not gelu,
     )
-    encoder = model.encoder_config
-    length = min(48, encoder.max_position_embeddings)
-    batch = make_batch(
-        encoder.vocab_size, encoder.type_vocab_size, length, seed
-    )
+    batch = make_batch(model.encoder_config, seed)
     np.savez(os.path.join(folder, "batch.npz"), **batch)
     outputs = forward(model, batch)
-    if relu:  # said in the report: transformers' head has gelu
+    if not gelu:
         outputs.pop("generator")
-    size = sum(w.size_in_bytes for w in weights.specs.values())
-    print(f"{name}: {size / 4e6:.1f} million values, {len(outputs)} networks")
-    return {"name": name, "folder": folder, "weights": weights}, (
-        outputs,
-        batch["input_mask"],
-        dict(report.left_out),
-    )
-
-
-def compare(model, expected, reference):
-    """Our outputs and weights beside what transformers made of them."""
-    from electra_tf.checkpoints.huggingface_reader import open_huggingface
-
-    outputs, mask, left_out = expected
-    found = np.load(os.path.join(model["folder"], "reference.npz"))
-    row = {"model": model["name"], "left out": left_out}
+    arm.ask("outputs", folder=folder)
+    theirs = np.load(os.path.join(folder, "theirs.npz"))
+    real, row = batch["input_mask"].astype(bool), {}
     for part, ours in outputs.items():
-        theirs = found[part].reshape(ours.shape)
-        real = mask.astype(bool)
-        row[part] = {
-            "max difference": float(np.abs(ours - theirs)[real].max()),
-            "largest logit": float(np.abs(ours[real]).max()),
-        }
-    read = open_huggingface(os.path.join(model["folder"], "saved"))
-    weights = model["weights"]
-    row["saved: equal to the bit"] = set(read.specs) == set(
-        weights.shapes
-    ) and all(
-        read.read(name).tobytes() == weights.read(name).tobytes()
-        for name in read.specs
+        difference = np.abs(ours - theirs[part].reshape(ours.shape))[real]
+        row[part] = float(difference.max())
+    read = product("open_weights")(os.path.join(folder, "saved"))
+    row["saved"] = set(read.shapes) == set(values) and all(
+        read.read(name).tobytes() == value.tobytes()
+        for name, value in values.items()
     )
-    row["pickled: equal to the bit"] = reference["pickled"][model["folder"]]
+    row["pickled"] = arm.ask(
+        "same_when_pickled", folder=folder, root=harness.ROOT
+    )
     return row
 
 
-def compare_tokens(lines, vocab_file, reference):
-    """Ids of every line, ours and theirs, counted by category of text."""
-    from electra_tf.text.tokenization import FullTokenizer
-
-    ours = FullTokenizer(vocab_file)
-    rows = {}
-    for name, theirs in reference["tokens"].items():
-        differing, examples = collections.Counter(), {}
-        for (category, text), ids in zip(lines, theirs, strict=True):
-            if ours.encode(text) != ids:
-                differing[category] += 1
-                examples.setdefault(category, text[:60])
-        rows[name] = {
-            "lines": len(lines),
-            "differing": differing.total(),
-            "of": {
-                category: f"{count} of {sum(c == category for c, _ in lines)}"
-                for category, count in differing.items()
-            },
-            "examples": examples,
-        }
-    return rows
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--python", action="append", default=[])
-    parser.add_argument("--reference", required=True, metavar="GOLDEN_DIR")
-    parser.add_argument("--output", default="")
-    parser.add_argument("--inside", default="", help=argparse.SUPPRESS)
+def main():
+    """Compares and shows."""
+    parser = harness.parser(__doc__, repeats=1)
+    parser.add_argument(
+        "--golden", default=harness.GOLDEN, help="the recordings"
+    )
+    parser.add_argument("--models", type=int, default=0, help="0: all of them")
     args = parser.parse_args()
-    if args.inside:
-        return inside(args.inside)
-    golden = args.reference
-    with open(os.path.join(golden, "tokenization_dev.json")) as file:
-        lines = [
-            (entry["category"], entry["text"])
-            for entry in json.load(file)["examples"]
-        ]
-    with tempfile.TemporaryDirectory() as work:
-        models = []
-        for i, (name, hparams, vocab, prefix) in enumerate(
-            recorded_models(golden)
-        ):
-            folder = os.path.join(work, f"recorded{i}")
-            weights = load(golden, prefix)
-            models.append(write_model(folder, name, hparams, vocab, weights, i))
-        vocab = os.path.join(golden, "vocab.txt")
-        for i, (name, hparams) in enumerate(SHAPES.items()):
-            folder = os.path.join(work, f"random{i}")
-            models.append(
-                write_model(folder, f"random, {name}", hparams, vocab, seed=i)
-            )
-        results = [
-            run_reference(python, work, models, lines, vocab)
-            for python in args.python
-        ]
-    if args.output:
-        with open(args.output, "w") as file:
-            json.dump(results, file, indent=2)
-    worst = [r["worst difference"] for r in results]
-    good = all(r["all bits equal"] for r in results)
-    return 0 if good and all(w <= BOUND for w in worst) else 1
-
-
-def run_reference(python, work, models, lines, vocab):
-    request = {
-        "folders": [model["folder"] for model, _ in models],
-        "tokenizer": os.path.join(models[-1][0]["folder"], "discriminator"),
-        "lines": [text for _, text in lines],
-    }
-    path = os.path.join(work, "request.json")
-    with open(path, "w") as file:
-        json.dump(request, file)
-    command = [python, __file__, "--reference", "-", "--inside", path]
-    subprocess.run(command, check=True)
-    with open(path + ".answer") as file:
-        answer = json.load(file)
-    rows = [compare(model, outputs, answer) for model, outputs in models]
-    result = {
-        "versions": answer["versions"],
-        "models": rows,
-        "tokenizers": compare_tokens(lines, vocab, answer),
-        "worst difference": max(
-            row[part]["max difference"]
-            for row in rows
-            for part in PARTS
-            if part in row
-        ),
-        "all bits equal": all(
-            row[f"{saved}: equal to the bit"]
-            for row in rows
-            for saved in ("saved", "pickled")
-        ),
-    }
-    print(json.dumps(result, indent=1))
-    return result
-
-
-# --- inside transformers' environment ----------------------------------------
-
-
-def inside(path: str) -> int:
-    import torch
-    import transformers
-
-    transformers.logging.set_verbosity_error()
-    with open(path) as file:
-        request = json.load(file)
-    answer = {"pickled": {}, "tokens": {}}
-    for folder in request["folders"]:
-        batch = np.load(os.path.join(folder, "batch.npz"))
-        inputs = {
-            theirs: torch.tensor(batch[ours]).long()
-            for theirs, ours in (
-                ("input_ids", "input_ids"),
-                ("attention_mask", "input_mask"),
-                ("token_type_ids", "segment_ids"),
-            )
+    if not args.python:
+        parser.error("give --python, an interpreter that has transformers")
+    arm_ours.product("PretrainingModel", harness.ROOT)
+    chosen = list(models(args))
+    chosen = chosen[-args.models :] if args.models else chosen
+    planned = {"transformers": ("transformers", {"task": "parity"})}
+    with (
+        tempfile.TemporaryDirectory() as work,
+        harness.Arms(args, planned) as arms,
+    ):
+        if arms.failed:
+            sys.exit(f"error: {arms.failed}")
+        arm = arms["transformers"]
+        rows = {
+            name: compare(arm, os.path.join(work, str(seed)), seed, *model)
+            for seed, (name, *model) in enumerate(chosen)
         }
-        outputs = {}
-        for part in PARTS:
-            if not os.path.isdir(os.path.join(folder, part)):
-                continue
-            outputs[part] = run_part(folder, part, inputs)
-        np.savez(os.path.join(folder, "reference.npz"), **outputs)
-        answer["pickled"][folder] = same_when_pickled(folder)
-    for name in ("AutoTokenizer", "ElectraTokenizer", "ElectraTokenizerFast"):
-        kind = getattr(transformers, name, None)
-        if kind is not None:
-            tokenizer = kind.from_pretrained(request["tokenizer"])
-            label = f"{name} ({type(tokenizer).__name__})"
-            answer["tokens"][label] = [
-                tokenizer.encode(line, add_special_tokens=False)
-                for line in request["lines"]
-            ]
-    answer["versions"] = {
-        "python": sys.version.split()[0],
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "numpy": np.__version__,
-    }
-    with open(path + ".answer", "w") as file:
-        json.dump(answer, file)
-    return 0
-
-
-def run_part(folder, part, inputs):
-    """Loads, refuses any complaint, runs, saves in both formats."""
-    import torch
-    import transformers
-
-    kind = getattr(transformers, ARCHITECTURES[part])
-    model, loading = kind.from_pretrained(
-        os.path.join(folder, part), output_loading_info=True
+        about = arms.ask_all("describe")
+    shown = [
+        {
+            "model": name,
+            **{n: f"{row[n]:.1e}" if n in row else "" for n in PARTS},
+            **{
+                f"{n} and read": "equal" if row[n] else "DIFFERENT"
+                for n in ("saved", "pickled")
+            },
+        }
+        for name, row in rows.items()
+    ]
+    text = f"{harness.table(shown)}\n{harness.about_lines(about)}"
+    result = {"models": rows, "about": about}
+    harness.report(args, "Largest difference of logits", text, result)
+    worst = max(
+        row[part] for row in rows.values() for part in PARTS if part in row
     )
-    complaints = {key: list(value) for key, value in loading.items() if value}
-    if complaints:
-        raise SystemExit(f"{folder}/{part}: {complaints}")
-    model.eval()
-    with torch.no_grad():
-        logits = model(**inputs).logits.numpy()
-    model.save_pretrained(os.path.join(folder, "saved", part))
-    pickled = os.path.join(folder, "pickled", part)
-    os.makedirs(pickled, exist_ok=True)
-    model.config.save_pretrained(pickled)
-    torch.save(model.state_dict(), os.path.join(pickled, "pytorch_model.bin"))
-    return logits
-
-
-def same_when_pickled(folder: str) -> bool:
-    """Whether pytorch_model.bin reads as the safetensors file does."""
-    from electra_tf.checkpoints.huggingface_reader import open_huggingface
-
-    one = open_huggingface(os.path.join(folder, "pickled"))
-    other = open_huggingface(os.path.join(folder, "saved"))
-    return set(one.specs) == set(other.specs) and all(
-        one.read(n).tobytes() == other.read(n).tobytes() for n in one.specs
-    )
+    good = all(row["saved"] and row["pickled"] for row in rows.values())
+    return 0 if good and worst <= BOUND else 1
 
 
 if __name__ == "__main__":

@@ -20,11 +20,9 @@ class PlainExampleBuilder:
 
     def __init__(self, tokenizer, max_length, rng):
         self.tokenizer = tokenizer
-        self.max_length = max_length
+        self.max_length = self.target = max_length
         self.rng = rng
-        self.target = max_length
-        self.sentences = []
-        self.length = 0
+        self.sentences, self.length = [], 0
 
     def add_line(self, line):
         if not line and self.length:
@@ -63,23 +61,15 @@ class PlainExampleBuilder:
         if second:
             ids += [*second, vocab["[SEP]"]]
             segments += [1] * (len(second) + 1)
-        features = {
+        example = tf.train.Example()
+        for name, values in {
             "input_ids": ids,
             "input_mask": [1] * len(ids),
             "segment_ids": segments,
-        }
-        for values in features.values():
-            values += [0] * (self.max_length - len(values))
-        return tf.train.Example(
-            features=tf.train.Features(
-                feature={
-                    name: tf.train.Feature(
-                        int64_list=tf.train.Int64List(value=values)
-                    )
-                    for name, values in features.items()
-                }
-            )
-        )
+        }.items():
+            padded = values + [0] * (self.max_length - len(values))
+            example.features.feature[name].int64_list.value.extend(padded)
+        return example
 
 
 def main():
@@ -89,20 +79,16 @@ def main():
     parser.add_argument("--output_dir", required=True)
     parser.add_argument("--max_seq_length", type=int, default=128)
     parser.add_argument("--num_shards", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     os.makedirs(args.output_dir)
-    rng = random.Random(args.seed)
+    rng = random.Random(0)
     tokenizer = tokenization.FullTokenizer(args.vocab_file, do_lower_case=True)
     builder = PlainExampleBuilder(tokenizer, args.max_seq_length, rng)
+    count = args.num_shards
+    shards = [f"pretrain_data.tfrecord-{i}-of-{count}" for i in range(count)]
     writers = [
-        tf.io.TFRecordWriter(
-            os.path.join(
-                args.output_dir,
-                f"pretrain_data.tfrecord-{i}-of-{args.num_shards}",
-            )
-        )
-        for i in range(args.num_shards)
+        tf.io.TFRecordWriter(os.path.join(args.output_dir, shard))
+        for shard in shards
     ]
     names = sorted(os.listdir(args.corpus_dir))
     rng.shuffle(names)

@@ -2,160 +2,147 @@
 # SPDX-License-Identifier: Apache-2.0
 """From raw texts to class probabilities: ours beside transformers.
 
-One classifier with fresh weights in three forms: a fine-tuned folder asked
-through `Predictor`, its exported SavedModel asked through `serve_text`, and a
-Hugging Face folder asked through AutoTokenizer (the fast one) and PyTorch.
-Sentences are those of SST, in the order of the file; a batch is padded to its
-longest. Probabilities are compared first. The arms take turns with the same
-texts; each turn has texts that none has met.
+One classifier, a step away from random weights, in three forms: a fine-tuned
+folder asked through `Predictor`, its exported SavedModel asked through
+`serve_text` (a whole batch at once, and in groups of 8), and a Hugging Face
+folder asked through AutoTokenizer (the fast one) and PyTorch. Sentences are
+those of SST, in the order of the file; a batch is padded to its longest.
+Probabilities are compared first. Each turn has texts that no arm has met.
 
-  python benchmarks/prediction.py --python=peers/bin/python \
-      --data_dir=../shared/data --repeats=9 --output=runs/performance
-
-Ours with other variables, of other checkouts, the peer with other settings:
-
-  --environments='{"oneDNN": {"TF_ENABLE_ONEDNN_OPTS": "1"}}'
-  --checkouts='{"before": "../before"}'
-  --peer_variants='{"compiled": {"compile": true}}'
-
-The environment of transformers: benchmarks/requirements-transformers.txt.
+  python benchmarks/prediction.py --python=PEER/bin/python --before=../before
+  python benchmarks/prediction.py --python=PEER/bin/python --variants='{
+      "oneDNN": {"environment": {"TF_ENABLE_ONEDNN_OPTS": "1"}},
+      "compiled": {"arm": "transformers", "compile": true}}'
 """
 
-import argparse
+import itertools
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(HERE)
-sys.path.insert(0, ROOT)
+import harness
 
-import comparing  # noqa: E402
-import prediction_folder  # noqa: E402
-import workers  # noqa: E402
-
-PEER = "transformers"
+# Name of an export -> rows that its serve_text computes at once (0: all).
+SERVED = {"served": 0, "served in groups": 8}
+TRAINED, COMPARED = 64, 64
 
 
 def parse_args():
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = harness.parser(__doc__, repeats=9)
 
     def numbers(text):
         return [int(name) for name in text.split(",")]
 
-    default = os.path.join(os.path.dirname(ROOT), "shared")
-    data = os.environ.get("ELECTRA_TF_REFERENCE", default)
-    data = os.path.join(data, "data")
     add = parser.add_argument
-    add("--python", default="", help="that has transformers; '': no peer")
-    add("--data_dir", default=data, help="holds finetuning_data/sst")
-    add("--vocab_file", default=os.path.join(data, "vocab", "vocab.txt"))
-    add("--split", default="train", help="of SST, whose sentences are asked")
+    add("--data_dir", default=harness.DATA, help="holds finetuning_data/sst")
+    add("--vocab_file", default=harness.VOCAB)
     add("--model_size", default="small")
     add("--length", type=int, default=128, help="most wordpieces of a text")
     add("--batches", type=numbers, default=[1, 32], help="sizes, by commas")
     add("--texts", type=int, default=192, help="of each turn")
-    add("--repeats", type=int, default=9, help="turns of each arm")
-    add("--threads", type=int, default=comparing.usable_cores())
-    add("--environments", type=json.loads, default={}, help="JSON: name, dict")
-    add("--checkouts", type=json.loads, default={}, help="JSON: name, path")
-    add("--peer_variants", type=json.loads, default={}, help="JSON")
-    add("--output", default="", help="directory of JSON, Markdown, PNG")
     return parser.parse_args()
 
 
-def read_texts(args):
-    """The sentences, in the order of the file."""
-    path = os.path.join(
-        args.data_dir, "finetuning_data", "sst", f"{args.split}.tsv"
-    )
-    with open(path, encoding="utf-8") as file:
-        return [line.split("\t")[0].strip() for line in list(file)[1:]]
-
-
-def start_arms(args, paths):
-    """The workers by name, in the order of their turns."""
-    spec = {
-        "paths": paths,
-        "threads": args.threads,
-        "length": args.length,
-        "root": ROOT,
+def make_forms(args, lines, folder):
+    """Makes the classifier; returns the paths of its forms by name."""
+    task = os.path.join(folder, "finetuning_data", "sst")
+    os.makedirs(task)
+    for split in ("train", "dev"):
+        with open(os.path.join(task, f"{split}.tsv"), "w") as file:
+            file.writelines(lines[: TRAINED + 1])
+    shutil.copyfile(args.vocab_file, os.path.join(folder, "vocab.txt"))
+    hparams = {
+        "model_size": args.model_size,
+        "task_names": ["sst"],
+        "max_seq_length": args.length,
+        "init_checkpoint": None,
+        "do_eval": False,
+        "num_train_epochs": 1,
+        # The usual spread is too small for texts to make a difference.
+        "model_hparam_overrides": {"initializer_range": 0.08},
     }
-    planned = {}
+    train = [sys.executable, "run_finetuning.py", f"--data-dir={folder}"]
+    train += ["--model-name=one", f"--hparams={json.dumps(hparams)}"]
+    harness.Program(train, harness.ROOT).finish()
+    models = os.path.join(folder, "models", "one", "finetuning_models")
+    paths = {"run": os.path.join(models, "sst_model_1")}
+    for checkout, root in harness.checkouts(args).items():
+        for form, rows in SERVED.items():
+            place = paths[f"{form}, {checkout}"] = tempfile.mkdtemp(dir=folder)
+            command = harness.module_command(root, "export_model")
+            command += ["--model", paths["run"], "--output_dir", place]
+            command.append(f"--rows_at_once={rows}")
+            harness.Program(command, root).finish()
+    paths["huggingface"] = os.path.join(folder, "huggingface")
+    command = harness.module_command(harness.ROOT, "convert_checkpoint")
+    command += ["--from", paths["run"], "--to", paths["huggingface"]]
+    command += ["--format=huggingface", "--drop_unrepresentable"]
+    harness.Program(command, harness.ROOT).finish()
+    save_head(paths)
+    return paths
 
-    def plan(suffix, root=ROOT, environment=None):
-        for kind in ("predictor", *prediction_folder.SERVED):
-            own = {**spec, "kind": kind, "root": root}
-            planned[kind + suffix] = (
-                sys.executable,
-                "prediction_ours.py",
-                own,
-                environment or {},
-            )
 
-    plan("")
-    for name, environment in args.environments.items():
-        plan(f", {name}", environment=environment)
-    for name, path in args.checkouts.items():
-        plan(f", {name}", os.path.abspath(path))
-    if args.python:
-        cores = {"OMP_NUM_THREADS": str(args.threads)}
-        script = "prediction_transformers.py"
-        for name, own in {"": {}, **args.peer_variants}.items():
-            name = f"{PEER}, {name}" if name else PEER
-            planned[name] = (args.python, script, {**spec, **own}, cores)
-    arms = workers.Arms()
-    try:
-        for name, (python, script, own, environment) in planned.items():
-            arms[name] = workers.Worker(
-                name, python, os.path.join(HERE, script), own, environment
-            )
-    except BaseException:
-        arms.__exit__()
-        raise
-    return arms
+def save_head(paths):
+    """Puts our head beside the Hugging Face folder, whose own is another."""
+    import numpy as np
+    import tensorflow as tf
+
+    reader, found = tf.train.load_checkpoint(paths["run"]), {}
+    for key in reader.get_variable_to_shape_map():
+        name = key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE")
+        name = name.replace(".S", "/")
+        if name.startswith("model/") and "/sst/" in name:
+            found[name.rpartition("/")[2]] = reader.get_tensor(key)
+    np.savez(os.path.join(paths["huggingface"], "head.npz"), **found)
+
+
+def planned_arms(args, paths):
+    """Our forms and the peer, with those of other checkouts and settings."""
+    found = {}
+    for name, (kind, spec) in harness.plan(
+        args, ("ours", "transformers"), paths=paths, length=args.length
+    ).items():
+        if kind == "transformers":
+            found[name] = (kind, {**spec, "task": "prediction"})
+            continue
+        found[f"Predictor, {name}"] = (kind, {**spec, "task": "predictor"})
+        for form in SERVED:
+            checkout = name if f"{form}, {name}" in paths else "ours"
+            path = paths[f"{form}, {checkout}"]
+            own = {**spec, "task": "served", "path": path}
+            found[f"{form}, {name}"] = (kind, own)
+    return found
 
 
 def measure(args, texts, paths):
     """Compares the answers, then lets the arms take turns."""
-    with start_arms(args, paths) as arms:
-        about = {name: arm.ask("describe") for name, arm in arms.items()}
-        differences = compare(arms, texts[:64])
+    with harness.Arms(args, planned_arms(args, paths)) as arms:
+        about = arms.ask_all("describe")
+        differences = compare(arms, texts[:COMPARED])
         seconds = {}
         for size in args.batches:
-            waiting = iter(turns_of(args, texts, size))
-            taken = {}
+            each = max(1, args.texts // size) * size
+            asked = turns_of(texts[COMPARED:], size, each, len(arms))
 
-            def run(arm, size=size, waiting=waiting, taken=taken):
-                # Every arm of a turn gets the same texts.
-                if arm.name in taken or not taken:
-                    taken.clear()
-                    taken["batches"] = next(waiting)
-                taken[arm.name] = True
-                found = arm.ask("run", batches=taken["batches"])
-                return statistics.median(found)
+            def run(arm, asked=asked):
+                return statistics.median(arm.ask("run", batches=next(asked)))
 
-            seconds[size] = comparing.take_turns(arms, run, args.repeats, 2)
-        memory = {name: arm.ask("memory")["peak"] for name, arm in arms.items()}
-    return {
-        "about": about,
-        "largest_difference": differences,
-        "seconds": seconds,
-        "peak_megabytes": memory,
-    }
+            seconds[size] = harness.take_turns(arms, run, args.repeats, 2)
+        return {
+            "about": about,
+            "largest_difference": differences,
+            "seconds": seconds,
+            "memory": arms.ask_all("memory"),
+        }, arms.failed
 
 
 def compare(arms, texts):
     """Largest difference of each arm's probabilities from the first's."""
-    answers = {
-        n: arm.ask("probabilities", texts=texts) for n, arm in arms.items()
-    }
+    answers = arms.ask_all("probabilities", texts=texts)
     first = next(iter(answers.values()))
     if len({round(row[0], 6) for row in first}) < len(texts) // 2:
         raise RuntimeError("the model says the same of every text")
@@ -169,96 +156,63 @@ def compare(arms, texts):
     }
 
 
-def turns_of(args, texts, size):
-    """Yields a turn's batches, of texts that were not asked before."""
-    place = 64
-    while True:
-        each = max(1, args.texts // size) * size
-        if place + each > len(texts):
-            place = 0
+def turns_of(texts, size, each, arms):
+    """Yields a turn's batches to each of the arms, new texts every turn."""
+    for place in itertools.cycle(range(0, len(texts) - each + 1, each)):
         chosen = texts[place : place + each]
-        place += each
-        yield [chosen[i : i + size] for i in range(0, each, size)]
+        batches = [chosen[i : i + size] for i in range(0, each, size)]
+        yield from itertools.repeat(batches, arms)
 
 
-def report(args, result):
-    """Shows the tables; writes the files where asked."""
-    peers = [name for name in result["about"] if name.startswith(PEER)]
-    lines, drawn = [], {}
-    result["times_as_fast"] = {}
+def tables(result):
+    """The text of the report."""
+    rows, result["faster"] = [], {}
     for size, seconds in result["seconds"].items():
-        rows = []
         for name, runs in seconds.items():
-            thousandths = [1000 * run for run in runs]
-            faster = ""
-            if peers and name not in peers:
-                spread = comparing.ratios(seconds[PEER], runs)
-                result["times_as_fast"][f"{name}, batch {size}"] = spread
-                faster = spread.shown(2, "x")
-            rows.append(
-                [
-                    size,
-                    name,
-                    comparing.Spread.of(thousandths).shown(2),
-                    f"{1000 * size / statistics.median(thousandths):.0f}",
-                    faster,
-                ]
-            )
-            drawn[f"{name}, batch {size}"] = [ms / size for ms in thousandths]
-        lines += rows
-    header = ["batch", "arm", "ms per call", "texts/s", f"against {PEER}"]
-    rows = [
-        [
-            name,
-            f"{about['start']:.1f}",
-            f"{result['peak_megabytes'][name]:.0f}",
-            f"{result['largest_difference'][name]:.1e}",
-            ", ".join(f"{k} {v}" for k, v in about["versions"].items()),
-        ]
+            spread = harness.Spread.of([1000 * run for run in runs])
+            row = {
+                "batch": size,
+                "arm": name,
+                "ms per call": spread.shown(2),
+                "texts/s": f"{1000 * size / spread.median:.0f}",
+            }
+            before = name.replace(", ours", ", before")
+            for what, base in (("peer", "transformers"), ("before", before)):
+                if base in seconds and base != name:
+                    ratio = harness.ratios(seconds[base], runs)
+                    result["faster"][f"{name}, {size}, than {base}"] = ratio
+                    row[f"faster than {what}"] = ratio.shown(2, "x")
+                else:
+                    row[f"faster than {what}"] = ""
+            rows.append(row)
+    more = [
+        {
+            "arm": name,
+            "start, s": f"{about['start']:.1f}",
+            "peak, MB": f"{result['memory'][name]['peak']:.0f}",
+            "difference": f"{result['largest_difference'][name]:.1e}",
+        }
         for name, about in result["about"].items()
     ]
-    title = (
-        f"Raw text to probabilities: {args.model_size}, SST,"
-        f" {args.threads} threads"
-    )
-    text = (
-        f"{title}; medians of {args.repeats} turns of {args.texts} texts"
-        " (lowest to highest).\n\n"
-        + comparing.table(header, lines)
-        + "\n"
-        + comparing.table(
-            ["arm", "start, s", "peak, MB", "largest difference", "versions"],
-            rows,
-        )
-    )
-    comparing.write_report(args.output, "prediction", result, text)
-    if args.output:
-        path = os.path.join(args.output, "prediction.png")
-        comparing.draw_bars(path, title, "milliseconds per text", drawn)
+    about = harness.about_lines(result["about"])
+    return f"{harness.table(rows)}\n{harness.table(more)}\n{about}"
 
 
 def main():
     """Measures and shows."""
     args = parse_args()
-    texts = read_texts(args)
+    path = os.path.join(args.data_dir, "finetuning_data", "sst", "train.tsv")
+    with open(path, encoding="utf-8") as file:
+        lines = list(file)
+    texts = [line.split("\t")[0].strip() for line in lines[1:]]
     with tempfile.TemporaryDirectory() as folder:
-        spec = {
-            "root": ROOT,
-            "folder": folder,
-            "vocab_file": os.path.abspath(args.vocab_file),
-            "data_dir": os.path.abspath(args.data_dir),
-            "model_size": args.model_size,
-            "length": args.length,
-        }
-        script = os.path.join(HERE, "prediction_folder.py")
-        try:
-            maker = workers.Worker("folder", sys.executable, script, spec)
-            paths = maker.ask("paths")
-            maker.close()
-            result = measure(args, texts, paths)
-        except workers.ArmError as error:
-            sys.exit(f"error: {error}")
-    report(args, {"arguments": vars(args), **result})
+        paths = make_forms(args, lines, folder)
+        result, failed = measure(args, texts, paths)
+    title = (
+        f"Raw text to probabilities, {args.model_size}, SST,"
+        f" {args.texts} texts a turn, {args.threads} threads"
+    )
+    harness.report(args, title, tables(result), result, failed)
 
 
 if __name__ == "__main__":

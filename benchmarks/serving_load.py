@@ -2,79 +2,106 @@
 # SPDX-License-Identifier: Apache-2.0
 """Load on a server of this machine: many requests, and many broken ones.
 
-    python benchmarks/serving_load.py --folder exported/reviews
+Starts `serve` on a free port of 127.0.0.1 (one for each --before, too), sends
+5,000 requests from 16 clients and then 200 malformed ones, and ends the server.
+With --port it asks a server that is running already. Nothing is ever sent
+elsewhere; a turn ends by itself after --seconds at the latest.
 
-starts `serve` on a free port of 127.0.0.1, sends 5,000 requests from 16
-clients and then 200 malformed ones, prints what came of it, and ends the
-server. With --port it asks a server that is running already. Nothing is ever
-sent elsewhere; the run ends by itself after --seconds at the latest.
+  python benchmarks/serving_load.py --folder=exported/reviews --before=../before
 """
 
-import argparse
+import concurrent.futures
 import contextlib
 import http.client
+import itertools
 import json
 import os
-import pathlib
 import random
 import socket
 import subprocess
 import sys
-import threading
 import time
+import urllib.request
 from collections import Counter
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 HOST = "127.0.0.1"
 WORDS = (
     "the of and to in is was for on that film actor story never again fine"
     " ducks river king north city quite very long short answer question"
 ).split()
+COLUMNS = ("answered", "errors", "per_second", "p50_ms", "p90_ms", "p99_ms")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--folder", help="an exported model to serve")
-    parser.add_argument("--port", type=int, help="of a server that is running")
-    parser.add_argument("--requests", type=int, default=5000)
-    parser.add_argument("--clients", type=int, default=16)
-    parser.add_argument("--malformed", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=540)
-    parser.add_argument("--output", help="a JSON file for the numbers")
+    """Loads the servers and shows."""
+    import harness
+
+    parser = harness.parser(__doc__, repeats=1)
+    add = parser.add_argument
+    add("--folder", help="an exported model to serve")
+    add("--port", type=int, help="of a server that is running")
+    add("--requests", type=int, default=5000, help="of each turn")
+    add("--clients", type=int, default=16)
+    add("--malformed", type=int, default=200)
+    add("--seconds", type=float, default=540)
     args = parser.parse_args()
     if bool(args.folder) == bool(args.port):
         parser.error("give --folder or --port")
-    with serving(args) as port:
-        result = run(
-            port, args.requests, args.clients, args.malformed, args.seconds
+    with contextlib.ExitStack() as stack:
+        ports = {"ours": args.port}
+        if args.folder:
+            folder = os.path.abspath(args.folder)
+            ports = {
+                name: stack.enter_context(
+                    serving(harness.module_command(root, "serve"), root, folder)
+                )
+                for name, root in harness.checkouts(args).items()
+            }
+        turns = harness.take_turns(
+            ports,
+            lambda port: run(
+                port, args.requests, args.clients, args.malformed, args.seconds
+            ),
+            args.repeats,
+            warm_up=0,
         )
-    print(json.dumps(result, indent=1))
-    if args.output:
-        text = json.dumps(result, indent=1) + "\n"
-        pathlib.Path(args.output).write_text(text)
-    return 0 if result["ok"] else 1
+    seconds = {
+        name: [run["load"]["seconds"] for run in runs]
+        for name, runs in turns.items()
+    }
+    faster = harness.faster(seconds)
+    rows = [
+        {
+            "server": name,
+            **{column: one["load"][column] for column in COLUMNS},
+            "malformed: 4xx": one["malformed"]["answered_4xx"],
+            "ours is faster": harness.shown(faster, name),
+            "well": "yes" if one["ok"] else "NO",
+        }
+        for name, runs in turns.items()
+        for one in runs
+    ]
+    title = f"{args.requests} requests, {args.clients} clients"
+    result = {"turns": turns, "faster": faster}
+    harness.report(args, title, harness.table(rows), result)
+    return 0 if all(one["ok"] for runs in turns.values() for one in runs) else 1
 
 
 @contextlib.contextmanager
-def serving(args):
-    """The port of the server; one that was started here is ended again."""
-    if args.port:
-        yield args.port
-        return
-    command = [sys.executable, "-m", "electra_tf", "serve", args.folder]
+def serving(command, root, folder):
+    """The port of a server that is started here, and ended again."""
     process = subprocess.Popen(
-        [*command, "--port=0"], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [*command, folder, "--port=0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=root,
     )
     try:
-        port = None
         for line in process.stdout:
-            print(line, end="")
             if line.startswith("Predict:"):
-                port = int(line.split("/v1/")[0].rpartition(":")[2])
-                break
-        if port is None:
-            raise SystemExit("the server did not start")
-        yield port
+                yield int(line.split("/v1/")[0].rpartition(":")[2])
+                return
+        raise SystemExit("the server did not start")
     finally:
         process.terminate()
         process.wait(60)
@@ -86,36 +113,24 @@ def run(port, requests, clients, malformed, seconds):
     about = get(port, "/page.json")
     found = load(port, about, requests, clients, deadline)
     broken = malformed_load(port, about, malformed, deadline)
-    health = get(port, "/healthz")
-    result = {
+    good = found["errors"] == 0 and found["answered"] == requests
+    good = good and broken["answered_4xx"] == malformed
+    return {
         "model": about["name"],
-        "kind": about["kind"],
         "load": found,
         "malformed": broken,
-        "health_after": health,
+        "ok": good and get(port, "/healthz")["status"] == "ok",
     }
-    result["ok"] = (
-        found["errors"] == 0
-        and found["answered"] == requests
-        and broken["answered_4xx"] == malformed
-        and health["status"] == "ok"
-    )
-    return result
 
 
 def load(port, about, requests, clients, deadline):
     """Latencies and errors of many requests from several clients."""
-    numbers = iter(range(requests))
-    lock = threading.Lock()
-    times, errors = [], Counter()
+    numbers, times, errors = itertools.count(), [], Counter()
 
     def client(seed):
         draw = random.Random(seed)
         connection = http.client.HTTPConnection(HOST, port, timeout=60)
-        while time.monotonic() < deadline:
-            with lock:
-                if next(numbers, None) is None:
-                    break
+        while next(numbers) < requests and time.monotonic() < deadline:
             body, rows = request_for(about, draw)
             started = time.perf_counter()
             try:
@@ -128,27 +143,17 @@ def load(port, about, requests, clients, deadline):
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}"
                 connection.close()
-            with lock:
-                times.append(time.perf_counter() - started)
-                if problem:
-                    errors[problem[:200]] += 1
+            times.append(time.perf_counter() - started)
+            if problem:
+                errors[problem[:200]] += 1
         connection.close()
 
-    threads = [
-        threading.Thread(target=client, args=(seed,)) for seed in range(clients)
-    ]
     started = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        list(pool.map(client, range(clients)))
     wall = time.perf_counter() - started
-    times.sort()
-
-    def percentile(share):
-        place = min(len(times) - 1, int(share * len(times)))
-        return round(1000 * times[place], 2) if times else None
-
+    ordered = sorted(times) or [0.0]
+    shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
     return {
         "requests": requests,
         "clients": clients,
@@ -157,10 +162,10 @@ def load(port, about, requests, clients, deadline):
         "what": dict(errors.most_common(5)),
         "seconds": round(wall, 2),
         "per_second": round(len(times) / wall, 1),
-        "p50_ms": percentile(0.5),
-        "p90_ms": percentile(0.9),
-        "p99_ms": percentile(0.99),
-        "max_ms": percentile(1.0),
+        **{
+            f"{n}_ms": round(1000 * ordered[round(s * (len(ordered) - 1))], 2)
+            for n, s in shares.items()
+        },
     }
 
 
@@ -186,63 +191,49 @@ def post(connection, name, body, headers=None):
 
 
 def get(port, path):
-    connection = http.client.HTTPConnection(HOST, port, timeout=60)
-    try:
-        connection.request("GET", path)
-        return json.loads(connection.getresponse().read())
-    finally:
-        connection.close()
+    address = f"http://{HOST}:{port}{path}"
+    with urllib.request.urlopen(address, timeout=60) as response:
+        return json.load(response)
 
 
 def malformed_bodies(about):
-    """Bodies that are wrong, each in its own way: (what, bytes)."""
+    """Bodies that are wrong, each in its own way."""
     name = about["inputs"][0]
     row = dict.fromkeys(about["inputs"], "a")
     text = {"signature_name": "serve_text"}
-
-    def given(value):
-        return {**text, "instances": [{**row, name: value}]}
-
-    lacking = {key: "a" for key in about["inputs"][1:]}
-    values = {
-        "wrong type": given(7),
-        "null": given(None),
-        "boolean": given(True),
-        "list": given(["a"]),
-        "object": given({"a": 1}),
-        "bad base64": given({"b64": "*"}),
-        "missing field": {**text, "instances": [lacking]},
-        "no instances": text,
-        "empty instances": {**text, "instances": []},
-        "instances of text": {**text, "instances": "a"},
-        "unknown field": {**text, "instances": [{**row, "other": 1}]},
-        "unknown key": {**text, "instances": [row], "other": 1},
-        "unknown signature": {"signature_name": "none", "instances": [row]},
-        "signature of no text": {"signature_name": 7, "instances": [row]},
-        "both formats": {**text, "instances": [row], "inputs": row},
-        "ids of text": {"instances": [{"input_ids": ["a"]}]},
-        "ids of floats": {"instances": [{"input_ids": [1.5]}]},
-        "ids too large": {"instances": [{"input_ids": [2**40]}]},
-        "ids ragged": {"instances": [{"input_ids": [1, [2]]}]},
-        "ids of no rank": {"instances": [{"input_ids": 1}]},
-        "too many rows": {**text, "instances": [row] * 5000},
-    }
-    found = [(what, json.dumps(v).encode()) for what, v in values.items()]
+    # A text of the wrong type, or that is not what it says.
+    wrong = [7, None, True, ["a"], {"a": 1}, {"b64": "*"}]
+    rows = [[{**row, name: value}] for value in wrong]
+    # Missing field, none, no list, unknown field, too many.
+    rows += [[{key: "a" for key in about["inputs"][1:]}], [], "a"]
+    rows += [[{**row, "other": 1}], [row] * 5000]
+    values = [{**text, "instances": found} for found in rows]
+    values += [
+        text,
+        {**text, "instances": [row], "other": 1},
+        {**text, "instances": [row], "inputs": row},
+        {"signature_name": "none", "instances": [row]},
+        {"signature_name": 7, "instances": [row]},
+    ]
+    # Ids of text, of floats, too large, ragged, of no rank.
+    for ids in (["a"], [1.5], [2**40], [1, [2]], 1):
+        values.append({"instances": [{"input_ids": ids}]})
     start = b'{"signature_name": "serve_text", "instances": ['
     return [
-        *found,
-        ("50 MB", b"x" * (50 * 2**20)),
-        ("bad UTF-8", start + b'"\xff\xfe"]}'),
-        ("NaN", b'{"instances": [{"input_ids": [NaN]}]}'),
-        ("infinity", b'{"instances": [{"input_ids": [Infinity]}]}'),
-        ("1e999", b'{"instances": [{"input_ids": [1e999]}]}'),
-        ("nothing", b""),
-        ("bad JSON", b"{'instances': []}"),
-        ("cut JSON", start + b'"a'),
-        ("deep JSON", b"[" * 200_000),
-        ("a list", b"[]"),
-        ("a number", b"1" * 10_000),
-        ("zeros", b"\x00" * 1000),
+        *(json.dumps(value).encode() for value in values),
+        b"x" * (50 * 2**20),
+        start + b'"\xff\xfe"]}',
+        *(
+            b'{"instances": [{"input_ids": [%s]}]}' % number
+            for number in (b"NaN", b"Infinity", b"1e999")
+        ),
+        b"",
+        b"{'instances': []}",
+        start + b'"a',
+        b"[" * 200_000,
+        b"[]",
+        b"1" * 10_000,
+        b"\x00" * 1000,
     ]
 
 
@@ -250,18 +241,17 @@ def malformed_load(port, about, count, deadline):
     """Statuses of that many malformed requests, each on its connection."""
     bodies = malformed_bodies(about)
     statuses, others = Counter(), []
-    for i in range(count):
+    for body in itertools.islice(itertools.cycle(bodies), count):
         if time.monotonic() > deadline:
             break
-        what, body = bodies[i % len(bodies)]
         connection = http.client.HTTPConnection(HOST, port, timeout=60)
         try:
             status, said = post(connection, about["name"], body)
             if not (400 <= status < 500 and isinstance(said["error"], str)):
-                others.append(f"{what}: {status}")
+                others.append(f"{body[:80]}: {status}")
             statuses[status] += 1
         except (OSError, http.client.HTTPException, ValueError) as error:
-            others.append(f"{what}: {type(error).__name__}: {error}")
+            others.append(f"{body[:80]}: {type(error).__name__}: {error}")
         finally:
             connection.close()
     # A client that promises a body and goes.

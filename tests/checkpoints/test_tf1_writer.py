@@ -100,7 +100,7 @@ def test_configurations_of_real_size_come_back_bit_for_bit(
     config_name, all_configs, tmp_path, random_weights, same_tensors
 ):
     if "/large" in config_name:
-        pytest.skip("benchmarks/checkpoint_memory.py does the large ones")
+        pytest.skip("takes gigabytes; docs/checkpoints.md has it")
     source = random_weights(all_configs[config_name]["shapes"])
     same_tensors(there_and_back(source, tmp_path), source)
     shutil.rmtree(tmp_path)  # Up to 4 GB.

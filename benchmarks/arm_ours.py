@@ -1,0 +1,310 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Arms of this project, in this checkout or another one (`--before`).
+
+All of the product that benchmarks use is in `PLACES`.
+"""
+
+import importlib
+import importlib.util
+import itertools
+import os
+import sys
+import tempfile
+
+import harness
+import work
+
+# Module -> what is taken from it; with where it was at 4a16307, for --before.
+# What moves in the product moves here, too.
+PLACES = {
+    "configure.pretraining": "PretrainingConfig",
+    "configure.finetuning": "FinetuningConfig",
+    "electra_tf.text.tokenization": "FullTokenizer",
+    "electra_tf.text.graph_tokenization": "GraphTokenizer",
+    "electra_tf.pretraining.model": "PretrainingModel",
+    "electra_tf.pretraining.build": "build_train_loop",
+    "electra_tf.training.loop": "LossScale",
+    "electra_tf.finetuning.registry": "get_tasks",
+    "electra_tf.finetuning.build": "trained_variables",
+    "electra_tf.finetuning.scoring": (
+        "with_total_loss FinetuningLoop PredictLoop"
+    ),
+    "electra_tf.prediction.predictor": "Predictor",
+    "electra_tf.checkpoints.weights": "ModelWeights MemoryWeights",
+    "electra_tf.checkpoints.formats": "open_weights",
+    "electra_tf.checkpoints.restore": "assign",
+    "electra_tf.checkpoints.tf1": "write_tf1",
+    "electra_tf.checkpoints.tf2": "write_native variables_by_name",
+    "electra_tf.checkpoints.huggingface_writer": "write_huggingface",
+    # 4a16307
+    "electra_tf.training.loss_scale": "LossScale",
+    "electra_tf.finetuning.steps": "FinetuningLoop PredictLoop",
+    "electra_tf.checkpoints.native": "write_native variables_by_name",
+}
+
+
+def product(name, root=None):
+    """Something of the product by its name, wherever this checkout has it.
+
+    `root` makes a checkout the one that is imported; package first, as its
+    front doors do: it has a say in how TensorFlow starts.
+    """
+    if root and root not in sys.path:
+        sys.path.insert(0, root)
+    importlib.import_module("electra_tf")
+    for module, names in PLACES.items():
+        if name in names.split() and importlib.util.find_spec(module):
+            found = importlib.import_module(module)
+            if hasattr(found, name):
+                return getattr(found, name)
+    raise ImportError(f"{name} is not where arm_ours.py looks for it")
+
+
+class Arm(work.Trainer):
+    """A model of this project; a subclass makes `_model` and `_loop`."""
+
+    PACKAGES = ("tensorflow", "tf_keras")
+
+    def __init__(self, spec, builder):
+        product("LossScale", spec["root"])
+        self._build = importlib.import_module(builder)
+        work.use_threads(spec["hparams"].get("threads") or spec["threads"])
+        self.imported = harness.process_memory()["now"]
+        self._work = spec["work"]
+        hparams = {**self._work["hparams"], **spec["hparams"]}
+        if spec["precision"] != "float32":
+            hparams.setdefault("mixed_precision", spec["precision"])
+        with tempfile.TemporaryDirectory() as folder:
+            vocab = {"vocab_file": _write_vocab(folder)}
+            self._make_model(folder, {**vocab, **hparams})
+
+    def weights(self):
+        return self._model.trainable_variables
+
+    def losses(self, steps):
+        """Trains; returns the total loss of each step."""
+        import tensorflow as tf
+
+        self._loop.train(tf.constant(steps))
+        chunk = self._loop.take_chunk()
+        return chunk.values[:, chunk.names.index("total_loss")].tolist()
+
+
+class Pretraining(Arm):
+    """The loop of run_pretraining.py, given the same batch at every step.
+
+    So the input pipeline is out of the measurement, as it is for the others;
+    it draws its masks itself.
+    """
+
+    def __init__(self, spec):
+        super().__init__(spec, "electra_tf.pretraining.build")
+        import orbit
+        import tensorflow as tf
+
+        batch = work.make_batch(self._work)
+        features = ("input_ids", "input_mask", "segment_ids")
+        features = {name: tf.constant(batch[name]) for name in features}
+        self._loop = product("build_train_loop")(
+            self._config,
+            self._model,
+            self._build.build_optimizer(self._config, self._model),
+            itertools.repeat(features),
+            orbit.utils.create_global_step(),
+            tf.distribute.get_strategy(),
+            loss_scale=product("LossScale").of(self._config.mixed_precision),
+        )
+
+    def _make_model(self, folder, hparams):
+        make = product("PretrainingConfig").create
+        self._config = make("benchmark", folder, **hparams)
+        self._model = self._build.build_model(self._config)
+
+
+class Finetuning(Arm):
+    """The loops of run_finetuning.py, given batches from memory.
+
+    Padded to a multiple of 16, in evaluation rows of similar length together;
+    with the hparam `length_buckets` false, all to the full length.
+    """
+
+    def __init__(self, spec):
+        super().__init__(spec, "electra_tf.finetuning.build")
+        import orbit
+        import tensorflow as tf
+
+        train = self._batches("train")
+        self._dev = self._batches("dev", by_length=self._config.length_buckets)
+        shared = {"seed": 0, "strategy": tf.distribute.get_strategy()}
+        with_total_loss = product("with_total_loss")
+
+        def compute(features, seed, training):
+            found = self._model.compute(features, training, seed)
+            return with_total_loss(found)
+
+        self._loop = product("FinetuningLoop")(
+            element_spec=train.element_spec,
+            compute=compute,
+            variables=product("trained_variables")(self._config, self._model),
+            optimizer=self._build.build_optimizer(
+                self._config, self._model, work.FINETUNING["steps"]
+            ),
+            # From memory, as for the others.
+            iterator=itertools.cycle(list(train)),
+            step=orbit.utils.create_global_step(),
+            step_values=lambda features, outputs: {},
+            **shared,
+        )
+        self._predict = product("PredictLoop")(
+            task_names=("sst",),
+            batch_size=self._work["batch"],
+            compute=compute,
+            **shared,
+        )
+
+    def _make_model(self, folder, hparams):
+        make = product("FinetuningConfig").create
+        self._config = make("benchmark", folder, **hparams)
+        tasks = product("get_tasks")(self._config)
+        self._model = self._build.build_model(self._config, tasks)
+
+    def evaluate(self):
+        """Evaluates; returns seconds per row and rows; reads predictions."""
+        rows = []
+        seconds = work.timed(
+            self._predict.predict, self._dev, lambda name, row: rows.append(0)
+        )
+        return {"seconds": seconds / len(rows), "rows": len(rows)}
+
+    def losses(self, steps):
+        """Trains; returns the mean loss of an example in each step."""
+        return [loss / self._work["batch"] for loss in super().losses(steps)]
+
+    def _batches(self, split, by_length=False):
+        import tensorflow as tf
+
+        fixed = not self._config.length_buckets
+        made = work.make_batches(self._work, split, fixed, by_length, 16)
+        for number, batch in enumerate(made):
+            labels = batch.pop("labels")
+            batch["task_id"] = labels * 0
+            batch["sst_eid"] = labels * 0 + number
+            batch["sst_label_ids"] = labels
+        signature = {
+            name: tf.TensorSpec([len(array), None][: array.ndim], tf.int32)
+            for name, array in made[0].items()
+        }
+        return tf.data.Dataset.from_generator(
+            lambda: iter(made), output_signature=signature
+        ).prefetch(2)
+
+
+class Checkpoints(work.Checkpoints, Pretraining):
+    """Generator and discriminator on disk, in the format `format`."""
+
+    def __init__(self, spec):
+        super().__init__(spec)
+        self._format = spec["format"]
+        variables = product("variables_by_name")(self.weights())
+        self._weights = product("ModelWeights")(variables, 0, "model")
+
+    def write(self, folder):
+        write, more = product(f"write_{self._format}"), {}
+        if self._format == "huggingface":
+            more["hparams"] = self._work["hparams"]
+            more["drop_unrepresentable"] = True
+        write(self._weights, self._place(folder), overwrite=True, **more)
+
+    def read(self, folder):
+        report = product("assign")(
+            product("open_weights")(self._place(folder)),
+            self.weights(),
+            missing_is_fine=self._format == "huggingface",
+        )
+        # All but what transformers has no place for.
+        assert len(report.loaded) > len(report.missing)
+
+    def _place(self, folder):
+        if self._format == "huggingface":
+            return folder
+        return os.path.join(folder, "model.ckpt-0")
+
+
+class Predictor(work.Answering):
+    """A fine-tuned folder asked through `Predictor`."""
+
+    PACKAGES = ("tensorflow", "tensorflow-text")
+
+    def load(self, spec):
+        make = product("Predictor", spec["root"])  # TensorFlow after it
+        work.use_threads(spec["threads"])
+        predictor = make.from_pretrained(spec["paths"]["run"])
+
+        def ask(texts):
+            # A single text as a user gives it.
+            many = len(texts) > 1
+            answers = predictor(texts) if many else [predictor(texts[0])]
+            return [answer["probabilities"].values() for answer in answers]
+
+        return ask
+
+
+class Served(Predictor):
+    """Its SavedModel, asked through `serve_text` by TensorFlow alone."""
+
+    def load(self, spec):
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401
+
+        work.use_threads(spec["threads"])
+        self._loaded = tf.saved_model.load(os.path.join(spec["path"], "1"))
+        serve = self._loaded.signatures["serve_text"]
+        return lambda texts: serve(text=tf.constant(texts))["probabilities"]
+
+
+class Tokenizers(work.Tokenizers):
+    """Our tokenizers, in Python or in the graph."""
+
+    def __init__(self, spec):
+        def each(encode):
+            return lambda lines: [encode(line) for line in lines]
+
+        if spec["in_graph"]:
+            make = product("GraphTokenizer", spec["root"])
+            work.use_threads(1)
+            makers = {
+                "encode": lambda file: make(file).encode,
+                "with offsets": lambda file: make(file).encode_with_offsets,
+            }
+        else:
+            make = product("FullTokenizer", spec["root"])
+            makers = {
+                "encode": lambda file: each(make(file).encode),
+                "tokenize": lambda file: each(make(file).tokenize),
+            }
+        super().__init__(spec, makers)
+
+
+def _write_vocab(folder):
+    """A vocabulary whose special tokens are where BERT's has them."""
+    tokens = [f"word{number}" for number in range(work.VOCABULARY)]
+    tokens[0], tokens[100], tokens[work.MASK] = "[PAD]", "[UNK]", "[MASK]"
+    tokens[work.CLS], tokens[work.SEP] = "[CLS]", "[SEP]"
+    path = os.path.join(folder, "vocab.txt")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("".join(f"{token}\n" for token in tokens))
+    return path
+
+
+if __name__ == "__main__":
+    harness.serve(
+        {
+            "pretraining": Pretraining,
+            "finetuning": Finetuning,
+            "checkpoints": Checkpoints,
+            "predictor": Predictor,
+            "served": Served,
+            "tokenization": Tokenizers,
+        }
+    )

@@ -1,0 +1,219 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Arms of tf-models-official, and of tensorflow-text beside it.
+
+Its own tasks build the models and the steps, its own AdamWeightDecay clips and
+updates. Of pre-training's metrics only the means that its losses insist on are
+kept, not the accuracies. A classifier's input has one length.
+"""
+
+import itertools
+import os
+
+import harness
+import tensorflow as tf
+import tensorflow_text
+import tf_keras
+import work
+from official.nlp import optimization
+from official.nlp.configs import electra, encoders
+from official.nlp.data import pretrain_dataloader
+from official.nlp.data import sentence_prediction_dataloader as loader
+from official.nlp.tasks import electra_task, sentence_prediction
+from official.nlp.tools import tokenization
+
+
+class Arm(work.Trainer):
+    """A model in training; a subclass gives task, metrics, values, batches."""
+
+    PACKAGES = ("tf-models-official", "tensorflow", "tf_keras")
+
+    def __init__(self, spec):
+        work.use_threads(spec["threads"])
+        self.imported = harness.process_memory()["now"]
+        if spec["precision"] == "bf16":
+            tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
+        self._work = spec["work"]
+        task, metrics, values, self._batches = self._prepare()
+        self._model = task.build_model()
+        metrics = [m for m in metrics(task) if m.name in _NEEDED]
+        optimizer = optimization.create_optimizer(
+            values["rate"], values["steps"], values["warmup"]
+        )
+        self._step = tf.function(
+            lambda batch: task.train_step(
+                batch, self._model, optimizer, metrics
+            )[task.loss]
+        )
+        self.losses(1)  # Variables are made at the first call.
+
+    def weights(self):
+        return self._model.trainable_variables
+
+    def losses(self, steps):
+        """Trains; returns the loss of each step."""
+        found = [self._step(next(self._batches)) for _ in range(steps)]
+        return [float(loss) for loss in found]
+
+
+_NEEDED = ("lm_example_loss", "discriminator_loss", "total_loss")
+
+
+class Pretraining(Arm):
+    """ELECTRA, word embeddings tied as it ties them."""
+
+    def _prepare(self):
+        given = self._work
+        model = electra.ElectraPretrainerConfig(
+            num_masked_tokens=given["predictions"],
+            sequence_length=given["length"],
+            discriminator_loss_weight=work.DISC_WEIGHT,
+            tie_embeddings=True,
+            generator_encoder=_encoder(given, "generator"),
+            discriminator_encoder=_encoder(given, "discriminator"),
+        )
+        data = pretrain_dataloader.BertPretrainDataConfig(
+            use_next_sentence_label=False
+        )
+        config = electra_task.ElectraPretrainConfig(
+            model=model, train_data=data
+        )
+        batch = work.make_batch(given)
+        inputs = {
+            "input_word_ids": tf.constant(batch["masked_ids"]),
+            "input_mask": tf.constant(batch["input_mask"]),
+            "input_type_ids": tf.constant(batch["segment_ids"]),
+            "masked_lm_positions": tf.constant(batch["positions"]),
+            "masked_lm_ids": tf.constant(batch["labels"]),
+            "masked_lm_weights": tf.ones(batch["labels"].shape),
+        }
+        return (
+            electra_task.ElectraPretrainTask(config),
+            lambda task: task.build_metrics(),
+            work.PRETRAINING,
+            itertools.repeat(inputs),
+        )
+
+
+class Finetuning(Arm):
+    """Its task for sentences, with a BERT encoder of ELECTRA's sizes."""
+
+    def __init__(self, spec):
+        super().__init__(spec)
+        answer = tf.function(lambda rows: self._model(rows, training=False))
+        self.answer = lambda batch: answer(batch).numpy()
+        self.dev = self._rows("dev")
+
+    def _prepare(self):
+        config = sentence_prediction.SentencePredictionConfig(
+            model=sentence_prediction.ModelConfig(
+                num_classes=work.LABELS, encoder=_encoder(self._work, "encoder")
+            ),
+            train_data=loader.SentencePredictionDataConfig(),
+        )
+        return (
+            sentence_prediction.SentencePredictionTask(config),
+            lambda task: [],
+            work.FINETUNING,
+            itertools.cycle(self._rows("train")),
+        )
+
+    def _rows(self, split):
+        renamed = {
+            "input_ids": "input_word_ids",
+            "input_mask": "input_mask",
+            "segment_ids": "input_type_ids",
+            "labels": "label_ids",
+        }
+        return [
+            {new: tf.constant(found[old]) for old, new in renamed.items()}
+            for found in work.make_batches(self._work, split, fixed=True)
+        ]
+
+
+class Checkpoints(work.Checkpoints, Pretraining):
+    """The model of pre-training through tf.train.Checkpoint."""
+
+    def write(self, folder):
+        self._checkpoint().write(os.path.join(folder, "ckpt"))
+
+    def read(self, folder):
+        found = self._checkpoint().read(os.path.join(folder, "ckpt"))
+        found.assert_existing_objects_matched()
+
+    def _checkpoint(self):
+        return tf.train.Checkpoint(model=self._model)
+
+
+class Tokenizers(work.Tokenizers):
+    """FullTokenizer; tensorflow-text's, which are in the graph."""
+
+    def __init__(self, spec):
+        work.use_threads(1)
+        makers = {"FastBertTokenizer encode": _fast}
+        if spec["in_graph"]:
+            makers["BertTokenizer encode"] = _bert
+        else:
+            makers["FullTokenizer tokenize"] = lambda f: _full(f)[0]
+            makers["FullTokenizer encode"] = lambda f: _full(f)[1]
+        super().__init__(spec, makers)
+
+
+def _full(vocab_file):
+    tokenizer = tokenization.FullTokenizer(vocab_file)
+    tokenize = tokenizer.tokenize
+    ids = tokenizer.convert_tokens_to_ids
+    return (
+        lambda lines: [tokenize(line) for line in lines],
+        lambda lines: [ids(tokenize(line)) for line in lines],
+    )
+
+
+def _fast(vocab_file):
+    with open(vocab_file, encoding="utf-8") as file:
+        words = file.read().splitlines()
+    tokenizer = tensorflow_text.FastBertTokenizer(
+        words, token_out_type=tf.int32, lower_case_nfd_strip_accents=True
+    )
+    return _graph(tokenizer.tokenize)
+
+
+def _bert(vocab_file):
+    tokenizer = tensorflow_text.BertTokenizer(
+        vocab_file, token_out_type=tf.int32, lower_case=True
+    )
+    return _graph(lambda strings: tokenizer.tokenize(strings).merge_dims(1, 2))
+
+
+def _graph(encode):
+    strings = [tf.TensorSpec([None], tf.string)]
+    traced = tf.function(encode, input_signature=strings)
+    encode = traced.get_concrete_function()
+    return lambda lines: encode(tf.constant(lines))
+
+
+_NAMES = {
+    "num_hidden_layers": "num_layers",
+    "hidden_act": "hidden_activation",
+    "hidden_dropout_prob": "dropout_rate",
+    "attention_probs_dropout_prob": "attention_dropout_rate",
+}
+
+
+def _encoder(given, role):
+    """Its configuration of a BERT encoder of these sizes."""
+    sizes = {_NAMES.get(name, name): v for name, v in given[role].items()}
+    sizes["embedding_size"] = given["embedding_size"]
+    bert = encoders.BertEncoderConfig(**sizes)
+    return encoders.EncoderConfig(type="bert", bert=bert)
+
+
+if __name__ == "__main__":
+    harness.serve(
+        {
+            "pretraining": Pretraining,
+            "finetuning": Finetuning,
+            "checkpoints": Checkpoints,
+            "tokenization": Tokenizers,
+        }
+    )

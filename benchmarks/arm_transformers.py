@@ -1,0 +1,341 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Arms of transformers on PyTorch, as a careful user writes them.
+
+Scaled-dot-product attention, fused AdamW, clipping, a linear schedule; batches
+are padded to their longest row. transformers has ELECTRA's two networks but no
+pre-training; here embeddings are shared, and only the masked positions go to
+the vocabulary. Fields of the spec that `--variants` may set: `compile` for
+torch.compile, `by_length` to sort the rows of an evaluation by length.
+"""
+
+import itertools
+import os
+
+import harness
+import numpy as np
+import tokenizers
+import torch
+import transformers
+import work
+from torch.nn import functional
+
+
+class Arm(work.Trainer):
+    """A model in training; a subclass gives its models and `_compute`."""
+
+    PACKAGES = ("transformers", "torch")
+
+    def __init__(self, spec):
+        self._kinds()  # Imports them.
+        self.imported = harness.process_memory()["now"]
+        torch.set_num_threads(spec["threads"])
+        torch.manual_seed(0)
+        self._work, self._spec = spec["work"], spec
+        self._models = [
+            kind._from_config(
+                transformers.ElectraConfig(
+                    **self._work[role],
+                    embedding_size=self._work["embedding_size"],
+                ),
+                attn_implementation="sdpa",
+            ).train()
+            for role, kind in self._kinds().items()
+        ]
+        values = self._prepare()
+        self._module = torch.nn.ModuleList(self._models)
+        self._weights = list(self._module.parameters())
+        groups = {True: [], False: []}
+        for name, weight in self._module.named_parameters():
+            plain = "LayerNorm" in name or name.endswith("bias")
+            groups[not plain].append(weight)
+        self._optimizer = torch.optim.AdamW(
+            [
+                {"params": found, "weight_decay": decays * work.WEIGHT_DECAY}
+                for decays, found in groups.items()
+            ],
+            lr=values["rate"],
+            eps=1e-6,
+            fused=True,
+        )
+        self._schedule = transformers.get_linear_schedule_with_warmup(
+            self._optimizer, values["warmup"], values["steps"]
+        )
+        self._loss = self._compute
+        if spec.get("compile"):
+            self._loss = torch.compile(self._compute)
+
+    def weights(self):
+        return self._weights
+
+    def losses(self, steps):
+        """Trains; returns the loss of each step."""
+        self._module.train()
+        return [float(loss) for loss in [self._step() for _ in range(steps)]]
+
+    def _step(self):
+        batch = next(self._batches)
+        with self._autocast():
+            loss = self._loss(batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._weights, work.CLIP_NORM)
+        self._optimizer.step()
+        self._schedule.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
+
+    def _autocast(self):
+        half = self._spec["precision"] == "bf16"
+        return torch.autocast("cpu", torch.bfloat16, enabled=half)
+
+
+class Pretraining(Arm):
+    """Generator and discriminator with sampling between them."""
+
+    def _kinds(self):
+        return {
+            "generator": transformers.ElectraForMaskedLM,
+            "discriminator": transformers.ElectraForPreTraining,
+        }
+
+    def _prepare(self):
+        generator, discriminator = self._models
+        shared = discriminator.electra.embeddings
+        generator.electra.embeddings = shared
+        generator.generator_lm_head.weight = shared.word_embeddings.weight
+        batch = work.make_batch(self._work)
+        self._batches = itertools.repeat(
+            {n: torch.from_numpy(array).long() for n, array in batch.items()}
+        )
+        self._rows = torch.arange(self._work["batch"])[:, None]
+        return work.PRETRAINING
+
+    def _compute(self, batch):
+        """The joint loss of the batch."""
+        generator, discriminator = self._models
+        hidden = generator.electra(
+            batch["masked_ids"],
+            attention_mask=batch["input_mask"],
+            token_type_ids=batch["segment_ids"],
+        )[0]
+        # Before the vocabulary, not after: one position in seven.
+        picked = hidden[self._rows, batch["positions"]]
+        logits = generator.generator_lm_head(
+            generator.generator_predictions(picked)
+        ).float()
+        loss = functional.cross_entropy(
+            logits.flatten(0, 1), batch["labels"].flatten()
+        )
+        with torch.no_grad():
+            noise = torch.rand_like(logits) + 1e-9  # Gumbel's
+            noise = -torch.log(-torch.log(noise) + 1e-9)
+            corrupted = batch["input_ids"].scatter(
+                1, batch["positions"], (logits + noise).argmax(-1)
+            )
+            replaced = (corrupted != batch["input_ids"]).long()
+        found = discriminator(
+            corrupted,
+            attention_mask=batch["input_mask"],
+            token_type_ids=batch["segment_ids"],
+            labels=replaced,
+        )
+        return loss + work.DISC_WEIGHT * found.loss
+
+
+class Finetuning(Arm):
+    """ElectraForSequenceClassification."""
+
+    def _kinds(self):
+        return {"encoder": transformers.ElectraForSequenceClassification}
+
+    def _prepare(self):
+        self._batches = itertools.cycle(self._rows("train"))
+        self.dev = self._rows("dev", bool(self._spec.get("by_length")))
+        return work.FINETUNING
+
+    def evaluate(self):
+        self._module.eval()
+        with torch.inference_mode(), self._autocast():
+            return super().evaluate()
+
+    def answer(self, batch):
+        return self._models[0](**batch).logits.float().numpy()
+
+    def _compute(self, batch):
+        return self._models[0](**batch).loss
+
+    def _rows(self, split, by_length=False):
+        renamed = {
+            "input_ids": "input_ids",
+            "input_mask": "attention_mask",
+            "segment_ids": "token_type_ids",
+            "labels": "labels",
+        }
+        return [
+            {
+                new: torch.from_numpy(found[old]).long()
+                for old, new in renamed.items()
+            }
+            for found in work.make_batches(
+                self._work, split, by_length=by_length
+            )
+        ]
+
+
+class Checkpoints(work.Checkpoints, Pretraining):
+    """Both networks, each in a folder of its own; read into new models."""
+
+    def write(self, folder):
+        for role, model in zip(self._kinds(), self._models, strict=True):
+            model.save_pretrained(os.path.join(folder, role))
+
+    def read(self, folder):
+        for role, kind in self._kinds().items():
+            kind.from_pretrained(os.path.join(folder, role))
+
+
+class Answering(work.Answering):
+    """From raw text with the fast tokenizer, as its documents say.
+
+    The head is one dense layer on the first token, as ours: less work than the
+    one of transformers.
+    """
+
+    PACKAGES = ("torch", "transformers", "tokenizers")
+
+    def load(self, spec):
+        torch.set_num_threads(spec["threads"])
+        folder = spec["paths"]["huggingface"]
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        model = transformers.ElectraForSequenceClassification.from_pretrained(
+            folder, num_labels=work.LABELS, attn_implementation="sdpa"
+        )
+        with np.load(os.path.join(folder, "head.npz")) as stored:
+            dense = torch.nn.Linear(*stored["kernel"].shape)
+            with torch.no_grad():
+                dense.weight.copy_(torch.from_numpy(stored["kernel"].T))
+                dense.bias.copy_(torch.from_numpy(stored["bias"]))
+        model.classifier = _FirstTokenHead(dense)
+        model.eval()
+        if spec.get("compile"):
+            model = torch.compile(model, dynamic=True)
+
+        def ask(texts):
+            with torch.inference_mode():
+                inputs = tokenizer(
+                    texts,
+                    padding=True,
+                    truncation=True,
+                    max_length=spec["length"],
+                    return_tensors="pt",
+                )
+                return model(**inputs).logits.softmax(-1).numpy()
+
+        return ask
+
+
+class _FirstTokenHead(torch.nn.Module):
+    def __init__(self, dense):
+        super().__init__()
+        self.dense = dense
+
+    def forward(self, features):
+        return self.dense(features[:, 0])
+
+
+class Tokenizers(work.Tokenizers):
+    """`tokenizers`: line by line, by batches, and without offsets."""
+
+    def __init__(self, spec):
+        kind = tokenizers.BertWordPieceTokenizer
+        plain = {"add_special_tokens": False}
+
+        def single(file):
+            encode = kind(file).encode
+            return lambda lines: [encode(line, **plain).ids for line in lines]
+
+        def batch(encode):
+            return lambda lines: [one.ids for one in encode(lines, **plain)]
+
+        super().__init__(
+            spec,
+            {
+                "encode": single,
+                "encode_batch": lambda file: batch(kind(file).encode_batch),
+                "encode_batch_fast": lambda file: batch(
+                    kind(file)._tokenizer.encode_batch_fast
+                ),
+            },
+        )
+
+
+class Parity:
+    """Our folders in transformers; see huggingface_parity.py."""
+
+    def __init__(self, spec):
+        transformers.logging.set_verbosity_error()
+
+    def describe(self):
+        return {"versions": harness.versions("transformers", "torch", "numpy")}
+
+    def outputs(self, folder):
+        """Loads, refuses any complaint, runs `batch.npz`, saves in two formats.
+
+        Written in the folder: `theirs.npz`, `saved`, `pickled`.
+        """
+        batch = np.load(os.path.join(folder, "batch.npz"))
+        inputs = {
+            "input_ids": torch.tensor(batch["input_ids"]).long(),
+            "attention_mask": torch.tensor(batch["input_mask"]).long(),
+            "token_type_ids": torch.tensor(batch["segment_ids"]).long(),
+        }
+        found = {}
+        for part, kind in (
+            ("discriminator", transformers.ElectraForPreTraining),
+            ("generator", transformers.ElectraForMaskedLM),
+        ):
+            if not os.path.isdir(os.path.join(folder, part)):
+                continue
+            model, loading = kind.from_pretrained(
+                os.path.join(folder, part), output_loading_info=True
+            )
+            complaints = {k: list(v) for k, v in loading.items() if v}
+            if complaints:
+                raise RuntimeError(f"{folder}/{part}: {complaints}")
+            with torch.no_grad():
+                found[part] = model.eval()(**inputs).logits.numpy()
+            model.save_pretrained(os.path.join(folder, "saved", part))
+            pickled = os.path.join(folder, "pickled", part)
+            os.makedirs(pickled, exist_ok=True)
+            model.config.save_pretrained(pickled)
+            path = os.path.join(pickled, "pytorch_model.bin")
+            torch.save(model.state_dict(), path)
+        np.savez(os.path.join(folder, "theirs.npz"), **found)
+
+    def same_when_pickled(self, folder, root):
+        """Whether pytorch_model.bin reads as the safetensors file does, here.
+
+        Our reader, in this environment: it has PyTorch, which reading wants.
+        """
+        import arm_ours
+
+        read = arm_ours.product("open_weights", root)
+        one, other = (
+            read(os.path.join(folder, name)) for name in ("pickled", "saved")
+        )
+        return set(one.specs) == set(other.specs) and all(
+            one.read(n).tobytes() == other.read(n).tobytes() for n in one.specs
+        )
+
+
+if __name__ == "__main__":
+    harness.serve(
+        {
+            "pretraining": Pretraining,
+            "finetuning": Finetuning,
+            "checkpoints": Checkpoints,
+            "prediction": Answering,
+            "tokenization": Tokenizers,
+            "parity": Parity,
+        }
+    )
