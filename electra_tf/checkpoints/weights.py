@@ -96,6 +96,18 @@ class Weights(abc.ABC):
             return None
         return int(self.read(STEP_NAME))
 
+    def counts(self) -> dict[str, Any]:
+        """Numbers of what it holds; the step is None where not stored."""
+        shapes = self.shapes.values()
+        return {
+            "tensors": len(self.specs),
+            "variables": len(shapes),
+            "parameters": sum(int(np.prod(s, dtype=np.int64)) for s in shapes),
+            "slots": len(self.slots),
+            "global_step": self.global_step,
+            "bytes": sum(s.size_in_bytes for s in self.specs.values()),
+        }
+
     def __iter__(self) -> Iterator[tuple[str, np.ndarray]]:
         """Names and values, one at a time, in the order of `specs`."""
         for name in self.specs:

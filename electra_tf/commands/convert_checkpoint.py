@@ -8,19 +8,17 @@ for bit or listed with the reason.
 """
 
 import argparse
-import dataclasses
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from configure import flags
 from configure import hparams as hparam_rules
-from configure.errors import UserError
+from configure.errors import UserError, listed
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
+from electra_tf.checkpoints.contents import PARTS, merged
 from electra_tf.checkpoints.weights import (
     Weights,
     describe_extension,
@@ -30,14 +28,14 @@ from electra_tf.checkpoints.weights import (
 )
 from electra_tf.text.vocab import check_vocab
 
-# The command line of convert_checkpoint.
-
 FORMATS = ("tf1", "native", "huggingface")
-PARTS = ("all", "discriminator", "generator", "encoder")
+_REPORT = "conversion.json"
+_HUGGING_FACE_SUFFIXES = (".safetensors", ".bin")
+_NETWORKS = ("discriminator", "generator")  # folders of a Hugging Face model
 
 
-def make_parser() -> flags.FrontDoorParser:
-    """Describes the command line."""
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line."""
     parser = flags.FrontDoorParser(
         prog="python -m electra_tf convert_checkpoint",
         usage="%(prog)s --from PATH --to PATH\n"
@@ -48,56 +46,19 @@ def make_parser() -> flags.FrontDoorParser:
         " original or of BERT, one of this project's runs, or a Hugging Face"
         " folder.",
     )
-    _add_file_flags(parser.add_argument_group("files"))
-    change = parser.add_argument_group("what is written")
-    flags.add_flag(
-        change,
-        "part",
-        choices=PARTS,
-        default="all",
-        help="encoder is the discriminator's transformer (a masked LM's, too)"
-        " without a head. Tied embeddings go into either part (default: all)",
-    )
-    flags.boolean_argument(
-        change,
-        "strip_optimizer",
-        help="leave out the Adam slots (two thirds of a training checkpoint)",
-    )
-    flags.boolean_argument(
-        change,
-        "drop_unrepresentable",
-        help="leave out what the format cannot hold, instead of refusing;"
-        " each is listed",
-    )
-    flags.add_flag(
-        change,
-        "extend_positions",
-        type=int,
-        metavar="N",
-        help="make the position tables N rows long: new rows repeat the table"
-        " from its start, surplus rows are cut",
-    )
-    return parser
-
-
-def _add_file_flags(group: argparse._ArgumentGroup) -> None:
-    source = group.add_argument(
-        "--from",
-        dest="source",
-        required=True,
-        metavar="PATH",
-        help="prefix (dir/model.ckpt-1000) or folder to read",
-    )
-    source.shown_as = "--from"
-    target = group.add_argument(
-        "--to",
-        dest="target",
-        required=True,
-        metavar="PATH",
-        help="for tf1 and native a prefix, or a folder (existing, or ending in"
-        " a slash) that gets model.ckpt-<step>; for huggingface a folder",
-    )
-    target.shown_as = "--to"
+    group = parser.add_argument_group("files")
+    for name, dest, text in (
+        ("from", "source", "prefix (dir/model.ckpt-1000) or folder to read"),
+        (
+            "to",
+            "target",
+            "for tf1 and native a prefix, or a folder (existing, or ending in"
+            " a slash) that gets model.ckpt-<step>; for huggingface a folder",
+        ),
+    ):
+        group.add_argument(
+            f"--{name}", dest=dest, required=True, metavar="PATH", help=text
+        ).shown_as = f"--{name}"
     flags.add_flag(
         group,
         "format",
@@ -124,234 +85,35 @@ def _add_file_flags(group: argparse._ArgumentGroup) -> None:
     flags.boolean_argument(
         group, "overwrite", help="replace files of an earlier conversion"
     )
-
-
-def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
-    return make_parser().parse_args(list(argv[1:]))
-
-
-# Where convert_checkpoint writes, and what must not be replaced there.
-
-_REPORT = "conversion.json"
-_HUGGING_FACE_SUFFIXES = (".safetensors", ".bin")
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """Where the result goes.
-
-    Attributes:
-      path: a prefix, or a Hugging Face folder.
-      format: of the result.
-    """
-
-    path: str
-    format: str
-
-    @property
-    def folder(self) -> str:
-        """Where config and vocabulary go."""
-        if self.format == "huggingface":
-            return self.path
-        return os.path.dirname(self.path) or "."
-
-    @property
-    def report(self) -> str:
-        """Path of the JSON report."""
-        if self.format == "huggingface":
-            return os.path.join(self.path, _REPORT)
-        return f"{self.path}.{_REPORT}"
-
-
-def choose_place(args: argparse.Namespace, step: int | None) -> Place:
-    """Settles the format and the prefix or folder.
-
-    Args:
-      step: of the source, None where it has none.
-    """
-    target, chosen = args.target, args.format
-    if target.endswith(_HUGGING_FACE_SUFFIXES):
-        if chosen not in (None, "huggingface"):
-            raise UserError(
-                f"--to {target}: a Hugging Face file name, but --format is"
-                f" {chosen}."
-            )
-        return Place(os.path.dirname(target) or ".", "huggingface")
-    if chosen is None:
-        chosen = "tf1"
-        if files.is_directory(target):
-            from electra_tf.checkpoints.huggingface_reader import is_huggingface
-
-            chosen = "huggingface" if is_huggingface(target) else "tf1"
-    if chosen == "huggingface":
-        return Place(target.rstrip("/") or "/", chosen)
-    if target.endswith("/") or files.is_directory(target):
-        name = "model.ckpt" if step is None else f"model.ckpt-{step}"
-        target = os.path.join(target, name)
-    return Place(target.removesuffix(".index"), chosen)
-
-
-def check_place(
-    source: str,
-    place: Place,
-    hparams: dict[str, Any],
-    guessed: list[str],
-    vocab_file: str | None,
-    overwrite: bool,
-) -> None:
-    """Refuses to replace what is not the same, before anything is written.
-
-    Args:
-      vocab_file: vocabulary to put beside, or None.
-    """
-    from electra_tf.checkpoints import electra_config, tf1
-
-    if os.path.abspath(place.path) == os.path.abspath(source):
-        raise UserError(
-            f"--to {place.path} is the checkpoint that is read; choose another"
-            " place."
-        )
-    text = electra_config.config_text(hparams, guessed)
-    texts = {electra_config.FILE_NAME: text.encode()}
-    if vocab_file is not None:
-        texts[electra_config.VOCAB_FILE] = content(vocab_file)
-    differing = [
-        path
-        for name, text in texts.items()
-        if files.exists(path := os.path.join(place.folder, name))
-        and content(path) != text
-    ]
-    if place.format != "huggingface":
-        differing += tf1.files_of(place.path)
-    if differing and not overwrite:
-        raise UserError(
-            f"{differing[0]} exists and would be replaced; choose another"
-            " place, or add --overwrite."
-        )
-
-
-def file_sizes(place: Place) -> dict[str, int]:
-    """Returns bytes by file, for what a conversion wrote."""
-    from electra_tf.checkpoints import electra_config, tf1
-
-    if place.format == "huggingface":
-        paths = [
-            os.path.join(folder, name)
-            for part in ("", "discriminator", "generator")
-            if files.is_directory(folder := os.path.join(place.path, part))
-            for name in files.list_directory(folder)
-        ]
-        paths = [path for path in paths if not files.is_directory(path)]
-    else:
-        names = (electra_config.FILE_NAME, electra_config.VOCAB_FILE)
-        paths = tf1.files_of(place.path)
-        paths += [os.path.join(place.folder, name) for name in names]
-    return {
-        os.path.relpath(path, place.folder): files.file_size(path)
-        for path in paths
-        if files.exists(path)
-    }
-
-
-def content(path: str) -> bytes:
-    """Reads a file."""
-    with files.open_file(path, "rb") as file:
-        return file.read()
-
-
-def write_bytes(path: str, content: bytes) -> None:
-    """Writes a file, under another name until it is complete."""
-    with files.open_file(path + ".tmp", "wb") as file:
-        file.write(content)
-    files.rename(path + ".tmp", path)
-
-
-# What a conversion did: one screen, and the whole of it as JSON.
-
-# Scopes of the original's models; other names are kept, but said.
-_KNOWN_SCOPES = (
-    "electra/",
-    "generator/",
-    "generator_ltr/",
-    "generator_rtl/",
-    "generator_predictions/",
-    "cloze_predictions/",
-    "discriminator_predictions/",
-    "task_specific/",
-)
-_MOST_NAMES = 3
-
-
-def describe(weights: Weights) -> dict[str, Any]:
-    """Counts what a checkpoint holds.
-
-    Returns:
-      Path, kind, and numbers of tensors, variables, parameters, slots and
-      bytes, and the step (None where not stored).
-    """
-    shapes = weights.shapes
-    return {
-        "path": weights.path,
-        "kind": weights.kind,
-        "tensors": len(weights.specs),
-        "variables": len(shapes),
-        "parameters": sum(
-            int(np.prod(shape, dtype=np.int64)) for shape in shapes.values()
-        ),
-        "slots": len(weights.slots),
-        "global_step": weights.global_step,
-        "bytes": sum(s.size_in_bytes for s in weights.specs.values()),
-    }
-
-
-def unknown_variables(weights: Weights) -> list[str]:
-    """Lists variables that no model of the original has."""
-    return weights.contents.unknown
-
-
-def by_reason(dropped: Mapping[str, str]) -> dict[str, list[str]]:
-    """Groups names by why they were left out."""
-    grouped: dict[str, list[str]] = {}
-    for name, reason in dropped.items():
-        grouped.setdefault(reason, []).append(name)
-    return grouped
-
-
-def screen(report: Mapping[str, Any]) -> str:
-    """Lays a report out for reading."""
-    source, result = report["from"], report["to"]
-    lines = [f"Read     {source['path']}", *_counts(source)]
-    lines.append(f"Written  {result['path']} (part: {report['part']})")
-    lines += _counts(result)
-    for name, size in report["files"].items():
-        lines.append(f"  {size:>14,} bytes  {name}")
-    lines += [f"Changed  {text}" for text in report["changes"]]
-    for reason, names in report["dropped"].items():
-        lines.append(f"Dropped  {_some(names)}: {reason}")
-    if report["unknown"]:
-        lines.append(
-            f"Unknown  {_some(report['unknown'])}: of no model of the"
-            f" original's; {report['unknown_fate']}"
-        )
-    lines += [f"Note     {text}" for text in report["notes"]]
-    lines += [f"Assumed  {text}" for text in report["assumed"]]
-    return "\n".join(lines)
-
-
-def _counts(side: Mapping[str, Any]) -> list[str]:
-    step = side["global_step"]
-    return [
-        f"  {side['kind']}: {side['variables']} variables with"
-        f" {side['parameters']:,} parameters, {side['slots']} Adam slots,"
-        f" step {'not stored' if step is None else step}"
-    ]
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
-    more = len(names) - _MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown
+    group = parser.add_argument_group("what is written")
+    flags.add_flag(
+        group,
+        "part",
+        choices=PARTS,
+        default="all",
+        help="encoder is the discriminator's transformer (a masked LM's, too)"
+        " without a head. Tied embeddings go into either part (default: all)",
+    )
+    flags.boolean_argument(
+        group,
+        "strip_optimizer",
+        help="leave out the Adam slots (two thirds of a training checkpoint)",
+    )
+    flags.boolean_argument(
+        group,
+        "drop_unrepresentable",
+        help="leave out what the format cannot hold, instead of refusing;"
+        " each is listed",
+    )
+    flags.add_flag(
+        group,
+        "extend_positions",
+        type=int,
+        metavar="N",
+        help="make the position tables N rows long: new rows repeat the table"
+        " from its start, surplus rows are cut",
+    )
+    return parser.parse_args(list(argv[1:]))
 
 
 def main(args: argparse.Namespace) -> None:
@@ -359,49 +121,48 @@ def main(args: argparse.Namespace) -> None:
     # TensorFlow only from here on.
     from electra_tf.checkpoints.formats import open_weights
 
-    pass
-
     source = open_weights(args.source)
     hparams, assumed = _hparams(source, args)
     weights, changes = _changed(source, args)
-    place = choose_place(args, source.global_step)
+    place = _choose_place(args, source.global_step)
     vocab_file = args.vocab_file or source.vocab_file
-    vocab_notes = _check_vocab(vocab_file, weights, args.source)
+    notes = _check_vocab(vocab_file, weights, args.source)
     guessed = [name for text in assumed for name in _names(text)]
-    check_place(
+    _check_place(
         source.path, place, hparams, guessed, vocab_file, args.overwrite
     )
-    dropped, notes = _write(weights, place, hparams, guessed, vocab_file, args)
-    notes += vocab_notes
+    dropped, remarks = _write(
+        weights, place, hparams, guessed, vocab_file, args
+    )
     dropped = {**weights.dropped, **dropped}
-    unknown = unknown_variables(source)
+    unknown = source.contents.unknown
     kept = [name for name in unknown if name not in dropped]
+    reasons: dict[str, list[str]] = {}
+    for name, reason in dropped.items():
+        reasons.setdefault(reason, []).append(name)
     report = {
-        "from": describe(source),
-        "to": _described(weights, place),
+        "from": _described(source, source.path, source.kind),
+        "to": _described(_written(weights, place), place.path, place.format),
         "part": args.part,
-        "files": file_sizes(place),
+        "files": _file_sizes(place),
         "changes": changes,
-        "dropped": by_reason(dropped),
+        "dropped": reasons,
         "unknown": unknown,
         "unknown_fate": "kept under their names" if kept else "left out",
-        "notes": notes,
+        "notes": remarks + notes,
         "assumed": assumed,
         "hparams": hparams,
     }
-    write_bytes(place.report, f"{json.dumps(report, indent=2)}\n".encode())
-    print(screen(report))
+    files.write_atomically(place.report, json.dumps(report, indent=2) + "\n")
+    print(_screen(report))
     print(f"Report   {place.report}")
 
 
 def _hparams(
-    source: Any, args: argparse.Namespace
+    source: Weights, args: argparse.Namespace
 ) -> tuple[dict[str, Any], list[str]]:
     """The hparams of the result's config, and what of them is a guess."""
-    from electra_tf.checkpoints.contents import merged
-
     hparams = source.contents.hparams()
-    assumed = source.contents.assumptions()
     given: dict[str, Any] = {}
     if args.hparams is not None:
         read = hparam_rules.read_hparams(args.hparams)
@@ -424,25 +185,27 @@ def _hparams(
     stated |= stated.get("model_hparam_overrides", {})
     if source.hparams:  # A config leaves out what is as usual.
         stated.setdefault("hidden_act", "gelu")
-    assumed = [a for a in assumed if not _is_stated(a, stated)]
+    assumed = [
+        text
+        for text in source.contents.assumptions()
+        if not all(name in stated for name in _names(text))
+    ]
     return hparams, assumed
 
 
-def _is_stated(assumption: str, stated: dict[str, Any]) -> bool:
-    return all(name in stated for name in _names(assumption))
-
-
 def _names(assumption: str) -> list[str]:
-    """The hparams that a line of `sizes.not_inferable` is about."""
+    """The hparams that a line of `Contents.assumptions` is about."""
     return assumption.split(":")[0].split(", ")
 
 
-def _changed(source: Any, args: argparse.Namespace) -> tuple[Any, list[str]]:
+def _changed(
+    source: Weights, args: argparse.Namespace
+) -> tuple[Weights, list[str]]:
     """The tensors to write, and what was done to them."""
-    weights, changes = source, []
-    if args.extend_positions is not None:
-        weights = extend_positions(weights, args.extend_positions)
-        changes.append(describe_extension(source, args.extend_positions))
+    weights, changes, rows = source, [], args.extend_positions
+    if rows is not None:
+        weights = extend_positions(weights, rows)
+        changes.append(describe_extension(source, rows))
     weights = select_part(weights, args.part)
     if args.strip_optimizer:
         slots = len(weights.slots)
@@ -452,7 +215,7 @@ def _changed(source: Any, args: argparse.Namespace) -> tuple[Any, list[str]]:
 
 
 def _check_vocab(
-    vocab_file: str | None, weights: Any, source: str
+    vocab_file: str | None, weights: Weights, source: str
 ) -> list[str]:
     """Raises a UserError where tokens have no row; remarks on spare rows."""
     if vocab_file is None:
@@ -473,9 +236,103 @@ def _check_vocab(
     ]
 
 
+# Where the result goes, and what must not be replaced there.
+
+
+class _Place(NamedTuple):
+    path: str  # a prefix, or a Hugging Face folder
+    format: str  # of the result
+
+    @property
+    def is_folder(self) -> bool:
+        return self.format == "huggingface"
+
+    @property
+    def folder(self) -> str:
+        """Where config and vocabulary go."""
+        return (
+            self.path if self.is_folder else os.path.dirname(self.path) or "."
+        )
+
+    @property
+    def folders(self) -> list[str]:
+        """That, and those of the two networks in a Hugging Face folder."""
+        inner = [os.path.join(self.folder, name) for name in _NETWORKS]
+        there = filter(os.path.isdir, inner) if self.is_folder else ()
+        return [self.folder, *there]
+
+    @property
+    def report(self) -> str:
+        if self.is_folder:
+            return os.path.join(self.path, _REPORT)
+        return f"{self.path}.{_REPORT}"
+
+
+def _choose_place(args: argparse.Namespace, step: int | None) -> _Place:
+    """Settles the format and the prefix or folder."""
+    target, chosen = args.target, args.format
+    if target.endswith(_HUGGING_FACE_SUFFIXES):
+        if chosen not in (None, "huggingface"):
+            raise UserError(
+                f"--to {target}: a Hugging Face file name, but --format is"
+                f" {chosen}."
+            )
+        return _Place(os.path.dirname(target) or ".", "huggingface")
+    if chosen is None:
+        from electra_tf.checkpoints.huggingface_reader import is_huggingface
+
+        chosen = "huggingface" if is_huggingface(target) else "tf1"
+    if chosen == "huggingface":
+        return _Place(target.rstrip("/") or "/", chosen)
+    if target.endswith("/") or files.is_directory(target):
+        name = "model.ckpt" if step is None else f"model.ckpt-{step}"
+        target = os.path.join(target, name)
+    return _Place(target.removesuffix(".index"), chosen)
+
+
+def _check_place(
+    source: str,
+    place: _Place,
+    hparams: dict[str, Any],
+    guessed: list[str],
+    vocab_file: str | None,
+    overwrite: bool,
+) -> None:
+    """Refuses to replace what is not the same, before anything is written."""
+    from electra_tf.checkpoints import electra_config, tf1
+
+    if os.path.abspath(place.path) == os.path.abspath(source):
+        raise UserError(
+            f"--to {place.path} is the checkpoint that is read; choose another"
+            " place."
+        )
+    text = electra_config.config_text(hparams, guessed)
+    texts = {electra_config.FILE_NAME: text.encode()}
+    if vocab_file is not None:
+        texts[electra_config.VOCAB_FILE] = _content(vocab_file)
+    differing = [
+        path
+        for name, text in texts.items()
+        if files.exists(path := os.path.join(place.folder, name))
+        and _content(path) != text
+    ]
+    if not place.is_folder:
+        differing += tf1.files_of(place.path)
+    if differing and not overwrite:
+        raise UserError(
+            f"{differing[0]} exists and would be replaced; choose another"
+            " place, or add --overwrite."
+        )
+
+
+def _content(path: str) -> bytes:
+    with files.open_file(path, "rb") as file:
+        return file.read()
+
+
 def _write(
-    weights: Any,
-    place: Place,
+    weights: Weights,
+    place: _Place,
     hparams: dict[str, Any],
     guessed: list[str],
     vocab_file: str | None,
@@ -486,7 +343,7 @@ def _write(
 
     dropped: dict[str, str] = {}
     notes: list[str] = []
-    if place.format == "huggingface":
+    if place.is_folder:
         from electra_tf.checkpoints.huggingface_writer import write_huggingface
 
         report = write_huggingface(
@@ -508,36 +365,82 @@ def _write(
             notes.append("no step was stored: it is 0 in the result")
     else:
         tf1.write_tf1(weights, place.path, overwrite=args.overwrite)
-    for folder in _model_folders(place):
+    for folder in place.folders:
         electra_config.write_electra_config(folder, hparams, guessed)
-    if vocab_file is not None and place.format != "huggingface":
+    if vocab_file is not None and not place.is_folder:
         path = os.path.join(place.folder, electra_config.VOCAB_FILE)
-        write_bytes(path, content(vocab_file))
+        files.write_atomically(path, _content(vocab_file))
     if vocab_file is None:
         notes.append("no vocabulary is known; give one as --vocab_file")
-    if not weights.slots and place.format != "huggingface":
+    if not weights.slots and not place.is_folder:
         notes.append(
             "no Adam slots: training starts from it with --init_checkpoint"
         )
     return dropped, notes
 
 
-def _model_folders(place: Place) -> list[str]:
-    """The folder written to, and those of the two networks in it."""
-    parts = ("discriminator", "generator")
-    inner = [os.path.join(place.folder, part) for part in parts]
-    if place.format != "huggingface":
-        return [place.folder]
-    return [place.folder, *filter(os.path.isdir, inner)]
+# What a conversion did: one screen, and the whole of it as JSON.
 
 
-def _described(weights: Any, place: Place) -> dict[str, Any]:
-    """Counts what was written; a Hugging Face folder is looked at again."""
-    pass
+def _described(weights: Weights, path: str, kind: str) -> dict[str, Any]:
+    return {"path": path, "kind": kind, **weights.counts()}
 
-    if place.format == "huggingface":
-        from electra_tf.checkpoints.huggingface_reader import open_huggingface
 
-        weights = open_huggingface(place.path)
-    described = describe(weights)
-    return {**described, "path": place.path, "kind": place.format}
+def _written(weights: Weights, place: _Place) -> Weights:
+    """What was written; a Hugging Face folder is looked at again."""
+    if not place.is_folder:
+        return weights
+    from electra_tf.checkpoints.huggingface_reader import open_huggingface
+
+    return open_huggingface(place.path)
+
+
+def _file_sizes(place: _Place) -> dict[str, int]:
+    """Bytes by file, for what a conversion wrote."""
+    from electra_tf.checkpoints import electra_config, tf1
+
+    if place.is_folder:
+        paths = [
+            os.path.join(folder, name)
+            for folder in place.folders
+            for name in files.list_directory(folder)
+        ]
+    else:
+        names = (electra_config.FILE_NAME, electra_config.VOCAB_FILE)
+        paths = tf1.files_of(place.path)
+        paths += [os.path.join(place.folder, name) for name in names]
+    return {
+        os.path.relpath(path, place.folder): files.file_size(path)
+        for path in paths
+        if files.exists(path) and not files.is_directory(path)
+    }
+
+
+def _screen(report: Mapping[str, Any]) -> str:
+    """Lays a report out for reading."""
+    source, result = report["from"], report["to"]
+    lines = [f"Read     {source['path']}", _counts(source)]
+    lines.append(f"Written  {result['path']} (part: {report['part']})")
+    lines.append(_counts(result))
+    for name, size in report["files"].items():
+        lines.append(f"  {size:>14,} bytes  {name}")
+    lines += [f"Changed  {text}" for text in report["changes"]]
+    for reason, names in report["dropped"].items():
+        lines.append(f"Dropped  {listed(names, 3)}: {reason}")
+    if report["unknown"]:
+        lines.append(
+            f"Unknown  {listed(report['unknown'], 3)}: of no model of the"
+            f" original's; {report['unknown_fate']}"
+        )
+    lines += [f"Note     {text}" for text in report["notes"]]
+    lines += [f"Assumed  {text}" for text in report["assumed"]]
+    return "\n".join(lines)
+
+
+def _counts(side: Mapping[str, Any]) -> str:
+    step = side["global_step"]
+    return (
+        f"  {side['kind']}: {side['variables']} variables with"
+        f" {side['parameters']:,} parameters, {side['slots']} Adam slots,"
+        f" step {'not stored' if step is None else step}"
+    )

@@ -1,3 +1,3 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two sets of weights or outputs in, their differences out."""
+"""How far two checkpoints, or one and a recording, are apart."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How far two sets of arrays are apart, reading one pair at a time."""
+"""How far two sets of tensors, or the outputs of two models, are apart."""
 
 import dataclasses
 import math
@@ -15,36 +15,24 @@ _CHUNK = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """What is left of the element-wise difference of A and B.
+    """What is left of the element-wise difference of A and B."""
 
-    Attributes:
-      count: number of elements.
-      max_abs: largest |a - b| of those that are finite.
-      mean_abs: mean of these.
-      max_b: largest finite |b|.
-      norm_diff: Euclidean norm of a - b.
-      norm_b: Euclidean norm of b.
-      not_finite: elements whose difference is no number: a NaN on either
-        side, or an infinity that the other side lacks.
-    """
-
-    count: int
-    max_abs: float
-    mean_abs: float
-    max_b: float
-    norm_diff: float
-    norm_b: float
+    count: int  # elements
+    max_abs: float  # largest |a - b| of those that are finite
+    mean_abs: float  # mean of these
+    max_b: float  # largest finite |b|
+    norm_diff: float  # Euclidean norm of a - b
+    norm_b: float  # Euclidean norm of b
+    # Elements whose difference is no number: a NaN on either side, or an
+    # infinity that the other side lacks.
     not_finite: int = 0
 
     @property
-    def scale(self) -> float:
-        """What a tolerance is relative to: max(1, max|b|)."""
-        return max(1.0, self.max_b)
-
-    @property
     def scaled(self) -> float:
-        """Largest difference in units of `scale`; infinite where NaN is."""
-        return math.inf if self.not_finite else self.max_abs / self.scale
+        """Largest difference over max(1, max|b|); infinite where NaN is."""
+        if self.not_finite:
+            return math.inf
+        return self.max_abs / max(1.0, self.max_b)
 
     @property
     def relative(self) -> float | None:
@@ -69,7 +57,7 @@ class Difference:
         return f"{self.max_abs:.3g}"
 
     def agrees(self, tolerance: float) -> bool:
-        """Whether no element differs by more than tolerance * `scale`."""
+        """Whether no element differs by more, relative to max(1, max|b|)."""
         return self.scaled <= tolerance
 
     def as_dict(self) -> dict[str, Any]:
@@ -100,11 +88,7 @@ class RunningDifference:
         self._sum_abs = self._squares = self._squares_b = 0.0
 
     def add(self, a: np.ndarray, b: np.ndarray) -> None:
-        """Adds a piece.
-
-        Args:
-          a: numbers, any shape and dtype.
-        """
+        """Adds numbers of any dtype and the same shape."""
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape:
             raise ValueError(f"shapes {a.shape} and {b.shape}")
@@ -141,14 +125,13 @@ class RunningDifference:
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Difference:
-    """Compares two arrays.
-
-    Args:
-      a: numbers, any shape and dtype.
-    """
+    """Compares two arrays of numbers."""
     running = RunningDifference()
     running.add(a, b)
     return running.result()
+
+
+# Tensors of the same name in two checkpoints.
 
 
 class NamedTensors(Protocol):
@@ -164,23 +147,14 @@ class NamedTensors(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class TensorDifference:
-    """One name in two checkpoints.
-
-    Attributes:
-      name: of the tensor.
-      shape_a: its shape in A, None where A lacks it.
-      shape_b: its shape in B, None where B lacks it.
-      dtype_a: its type in A.
-      dtype_b: its type in B.
-      difference: of the values; None where there is nothing to subtract.
-    """
+    """One name in two checkpoints; None where a side lacks it."""
 
     name: str
     shape_a: tuple[int, ...] | None
     shape_b: tuple[int, ...] | None
     dtype_a: str | None
     dtype_b: str | None
-    difference: Difference | None
+    difference: Difference | None  # None, too, where the shapes differ
 
     @property
     def problem(self) -> str | None:
@@ -214,15 +188,150 @@ def compare_tensors(
 ) -> Iterator[TensorDifference]:
     """Compares tensors of the same name, holding one pair at a time."""
     for name in names:
-        in_a, in_b = a.specs.get(name), b.specs.get(name)
+        specs = (a.specs.get(name), b.specs.get(name))
+        shapes = [tuple(s.shape) if s else None for s in specs]
+        dtypes = [str(np.dtype(s.dtype)) if s else None for s in specs]
         found = None
-        if in_a and in_b and tuple(in_a.shape) == tuple(in_b.shape):
+        if all(specs) and shapes[0] == shapes[1]:
             found = difference(a.read(name), b.read(name))
-        yield TensorDifference(
-            name=name,
-            shape_a=tuple(in_a.shape) if in_a else None,
-            shape_b=tuple(in_b.shape) if in_b else None,
-            dtype_a=str(np.dtype(in_a.dtype)) if in_a else None,
-            dtype_b=str(np.dtype(in_b.dtype)) if in_b else None,
-            difference=found,
+        yield TensorDifference(name, *shapes, *dtypes, found)
+
+
+# Outputs of two models, or of a model and a recording, on the same inputs.
+
+
+@dataclasses.dataclass(frozen=True)
+class ForwardDifference:
+    """Differences of what two models made of the same inputs.
+
+    Attributes:
+      inputs: what they were given, counted: examples, length, tokens,
+        predictions.
+      layers: differences of every layer, by network ("generator",
+        "generator_ltr", "generator_rtl", "discriminator").
+      outputs: of logits and other arrays, by name.
+      agreement: (equal, all) decisions, by name: most likely word, sign.
+      integers: (equal, all) of arrays that must be the same, by name.
+      losses: (A, B), by name, in nats.
+      not_compared: what was left out, and why.
+    """
+
+    inputs: Mapping[str, int]
+    layers: Mapping[str, tuple[Difference, ...]]
+    outputs: Mapping[str, Difference]
+    agreement: Mapping[str, tuple[int, int]]
+    integers: Mapping[str, tuple[int, int]]
+    losses: Mapping[str, tuple[float, float]]
+    not_compared: Mapping[str, str]
+
+    def problems(self, tolerance: float) -> list[str]:
+        """Names what is further apart than the tolerance."""
+        sizes = {
+            f"{network} layer {number}": size
+            for network, layers in self.layers.items()
+            for number, size in enumerate(layers, 1)
+        }
+        found = [
+            f"{name}: {size.text}"
+            for name, size in (sizes | dict(self.outputs)).items()
+            if not size.agrees(tolerance)
+        ]
+        found += [
+            f"{name}: {count - equal} of {count} differ"
+            for name, (equal, count) in self.integers.items()
+            if equal != count
+        ]
+        for name, (a, b) in self.losses.items():
+            # Written so that a NaN is a problem, too.
+            if not abs(a - b) <= tolerance * max(1.0, abs(b)):
+                found.append(f"{name}: {a:.6g} | {b:.6g}")
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns everything for a JSON file, which has no NaN."""
+
+        def counts(of: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+            return {n: {"equal": e, "count": c} for n, (e, c) in of.items()}
+
+        def number(value: float) -> float | None:
+            return value if math.isfinite(value) else None
+
+        return {
+            "inputs": dict(self.inputs),
+            "layers": {
+                network: [size.as_dict() for size in sizes]
+                for network, sizes in self.layers.items()
+            },
+            "outputs": {n: size.as_dict() for n, size in self.outputs.items()},
+            "agreement": counts(self.agreement),
+            "integers": counts(self.integers),
+            "losses": {
+                name: {"a": number(a), "b": number(b)}
+                for name, (a, b) in self.losses.items()
+            },
+            "not_compared": dict(self.not_compared),
+        }
+
+
+class ForwardCollector:
+    """Adds up the differences of batch after batch."""
+
+    def __init__(self) -> None:
+        self.not_compared: dict[str, str] = {}
+        self._layers: dict[str, list[RunningDifference]] = {}
+        self._outputs: dict[str, RunningDifference] = {}
+        self._agreement: dict[str, tuple[int, int]] = {}
+        self._integers: dict[str, tuple[int, int]] = {}
+
+    def add_layers(self, network: str, a: np.ndarray, b: np.ndarray) -> None:
+        """Adds the outputs of a network's layers, float [layers, tokens, H]."""
+        if a.shape[::2] != b.shape[::2]:
+            self.not_compared[f"{network} layers"] = (
+                f"{a.shape[0]} of width {a.shape[2]} in A,"
+                f" {b.shape[0]} of width {b.shape[2]} in B"
+            )
+            return
+        running = self._layers.setdefault(
+            network, [RunningDifference() for _ in a]
         )
+        for layer, of_a, of_b in zip(running, a, b, strict=True):
+            layer.add(of_a, of_b)
+
+    def add_output(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
+        """Adds floats, of any shape but the same."""
+        self._outputs.setdefault(name, RunningDifference()).add(a, b)
+
+    def add_agreement(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
+        """Adds decisions, which a rounding error may turn."""
+        _count(self._agreement, name, a, b)
+
+    def add_integers(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
+        """Adds what must be the same."""
+        _count(self._integers, name, a, b)
+
+    def result(
+        self,
+        inputs: Mapping[str, int],
+        losses: Mapping[str, tuple[float, float]],
+    ) -> ForwardDifference:
+        """Returns what was collected."""
+        return ForwardDifference(
+            inputs=inputs,
+            layers={
+                network: tuple(layer.result() for layer in layers)
+                for network, layers in self._layers.items()
+            },
+            outputs={n: o.result() for n, o in self._outputs.items()},
+            agreement=self._agreement,
+            integers=self._integers,
+            losses=losses,
+            not_compared=dict(self.not_compared),
+        )
+
+
+def _count(
+    counts: dict[str, tuple[int, int]], name: str, a: np.ndarray, b: np.ndarray
+) -> None:
+    equal, count = counts.get(name, (0, 0))
+    equal += int(np.sum(np.asarray(a) == np.asarray(b)))
+    counts[name] = (equal, count + int(np.size(b)))

@@ -1,69 +1,381 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs two models on the same text, one after the other, and compares.
+"""From two checkpoints to the differences of their outputs on the same text.
 
 Positions to mask and replacements are drawn once, from the first model, and
 given to both; dropout is off. So equal weights give equal numbers, and what
-differs is due to the weights.
+differs is due to the weights. One model is in memory at a time.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import gc
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.compare.forward import ForwardCollector, ForwardDifference
-from electra_tf.pretraining.loading import LoadedModel
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints.contents import TWO_TOWERS, merged
+from electra_tf.checkpoints.weights import Weights
+from electra_tf.compare.differences import ForwardCollector, ForwardDifference
+from electra_tf.data.example_builder import ExampleBuilder
+from electra_tf.data.records import (
+    FEATURE_NAMES,
+    BrokenRecordError,
+    decode_example,
+    read_records,
+)
+from electra_tf.pretraining.loading import (
+    SETTINGS,
+    LoadedModel,
+    model_config,
+    model_hparams,
+)
+from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.vocab import CLS, SEP, load_vocab, vocab_hash
 
-# Examples in one forward pass: bounds what attention takes.
-_BATCH_SIZE = 8
 MASKED_LM_LOGITS = "generator logits"
 DISCRIMINATOR_LOGITS = "discriminator logits"
+_ALL_OUTPUTS = "outputs"
+_DEFAULT_LENGTH = 128
+# Examples in one forward pass: bounds what attention takes.
+_BATCH_SIZE = 8
 _MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
+
+Features = Mapping[str, np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """On what to compare."""
+
+    lines: Callable[[], Iterable[str]]  # gives the text
+    records: str | None = None  # globs of pre-training records instead
+    vocab_file: str | None = None  # None for the one beside a checkpoint
+    # What the checkpoints do not state; wins over what they do.
+    hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    # Wordpieces per example of the text; None for the default, or fewer where
+    # a position table is shorter.
+    length: int | None = None
+    count: int = 32  # examples
+    seed: int = 0  # of all draws
 
 
 @dataclasses.dataclass
-class BatchRun:
-    """What a model made of a batch.
+class Outcome:
+    """What came of it."""
 
-    Attributes:
-      features: int32 [B, L], not masked.
-      masked_inputs: what was shown, and what was to predict.
-      sampled_token_ids: int32 [B, N], None without a discriminator.
-      layers: float32 [layers, tokens, H] by network, without padding.
-      logits: float32 [predictions, V] and [tokens], by name.
-      losses: (sum, weight) by name.
-    """
-
-    features: Mapping[str, np.ndarray]
-    masked_inputs: Mapping[str, np.ndarray]
-    sampled_token_ids: np.ndarray | None
-    layers: dict[str, np.ndarray]
-    logits: dict[str, np.ndarray]
-    losses: dict[str, tuple[float, float]]
+    forward: ForwardDifference | None = (
+        None  # where a forward pass was possible
+    )
+    not_compared: dict[str, str] = dataclasses.field(default_factory=dict)
+    # Differences that have no place in `forward`.
+    problems: list[str] = dataclasses.field(default_factory=list)
+    # What else a reader should know.
+    notes: list[str] = dataclasses.field(default_factory=list)
 
 
-def run_first(
-    loaded: LoadedModel, features: Mapping[str, np.ndarray], seed: int
-) -> list[BatchRun]:
-    """Runs the model that masks and samples.
+def compare_on_text(
+    a: Weights, b: Weights, request: Request, shapes_agree: bool = True
+) -> Outcome:
+    """Builds a model of each, one at a time, and runs both on the same text."""
+    try:
+        hparams = _both_hparams(a, b, request.hparams)
+    except UserError as error:
+        return Outcome(not_compared={_ALL_OUTPUTS: _one_line(error)})
+    tokens = [h["vocab_size"] for h in hparams]
+    if tokens[0] != tokens[1]:
+        why = f"vocab_size is {tokens[0]} in A and {tokens[1]} in B"
+        return Outcome(not_compared={_ALL_OUTPUTS: why})
+    if request.vocab_file is None and (why := _other_vocabulary(a, b)):
+        return Outcome(not_compared={_ALL_OUTPUTS: why}, problems=[why])
+    outcome = Outcome(notes=assumptions([a, b], request.hparams))
+    vocab_file = find_vocab_file(request, a, b)
+    rows = min(w.contents.sizes.max_position_embeddings for w in (a, b))
+    length, cut = _length(request, rows)
+    outcome.notes += cut
+    configs = [model_config(h, vocab_file, length) for h in hparams]
+    features = _features(request, configs[0], rows)
+    try:
+        loaded = LoadedModel("A", a, configs[0])
+        absent = _absent_parts(loaded)
+        runs = list(_run_first(loaded, features, request.seed))
+        # One model at a time: let A go before B comes.
+        del loaded
+        gc.collect()
+        second = LoadedModel("B", b, configs[1])
+        outcome.forward = _compare_second(second, runs, absent)
+    except UserError as error:
+        if shapes_agree:
+            raise
+        outcome.not_compared[_ALL_OUTPUTS] = _one_line(error)
+    return outcome
 
-    Args:
-      features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
-    """
-    return [
-        _run(loaded, batch, None, None, tf.constant([seed, i], tf.int32))
-        for i, batch in enumerate(_batches(features))
+
+def _both_hparams(
+    a: Weights, b: Weights, given: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    found = []
+    for weights, other in ((a, b), (b, a)):
+        hparams = model_hparams(weights)
+        hparams = merged(hparams, _unshown_hparams(other, weights))
+        found.append(merged(hparams, given))
+    # An encoder without heads is run as what the other one's encoder is.
+    headless = [weights.contents.is_headless for weights in (a, b)]
+    for i, other in ((0, 1), (1, 0)):
+        if headless[i] and not headless[other] and _is_masked_lm(found[other]):
+            found[i] |= {"electra_objective": False, "uniform_generator": False}
+    return found
+
+
+def _is_masked_lm(hparams: Mapping[str, Any]) -> bool:
+    return not (
+        hparams.get("electra_objective", True)
+        or hparams.get("electric_objective", False)
+    )
+
+
+def _unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
+    """What shapes cannot tell, where only the giver's configuration does."""
+    if taker.hparams or not giver.hparams:
+        return {}
+    sizes = giver.contents.sizes
+    same = sizes.encoder == taker.contents.sizes.encoder
+    names = ("hidden_act", *(("num_attention_heads",) if same else ()))
+    stated = giver.hparams.get("model_hparam_overrides") or {}
+    overrides = {name: stated[name] for name in names if name in stated}
+    kept = SETTINGS
+    if sizes.generator_scope == TWO_TOWERS:
+        kept += ("electra_objective", "electric_objective")
+    hparams = {n: giver.hparams[n] for n in kept if n in giver.hparams}
+    return hparams | {"model_hparam_overrides": overrides}
+
+
+def _length(request: Request, rows: int) -> tuple[int, list[str]]:
+    """Wordpieces per example, and what there is to say about them."""
+    length = request.length or _DEFAULT_LENGTH
+    if length <= rows or request.records:  # Records bring their own length.
+        return min(length, rows), []
+    if request.length:
+        raise UserError(
+            f"--max_seq_length is {length}, but the models have {rows}"
+            f" positions; give {rows} or less."
+        )
+    return rows, [
+        f"Examples are of {rows} wordpieces, not {length}: the models have"
+        " no more positions"
     ]
 
 
-def compare_second(
-    loaded: LoadedModel, runs: list[BatchRun], absent: Mapping[str, str]
+def find_vocab_file(request: Request, *checkpoints: Weights) -> str:
+    """The vocabulary that was asked for, or one beside a checkpoint."""
+    given = (request.vocab_file, request.hparams.get("vocab_file"))
+    beside = (weights.vocab_file for weights in checkpoints)
+    for path in (*given, *beside):
+        if path:
+            return path
+    paths = " and ".join(weights.path for weights in checkpoints)
+    raise UserError(
+        f"No vocabulary beside {paths}; give the one that they were trained"
+        " with: --vocab_file=FILE."
+    )
+
+
+def _other_vocabulary(a: Weights, b: Weights) -> str | None:
+    """Says where the vocabularies beside two checkpoints differ."""
+    paths = (a.vocab_file, b.vocab_file)
+    if not all(paths) or vocab_hash(paths[0]) == vocab_hash(paths[1]):
+        return None
+    tokens = [list(load_vocab(path)) for path in paths]
+    for line, (first, second) in enumerate(zip(*tokens, strict=False), 1):
+        if first != second:
+            return (
+                f"the vocabularies differ, first in line {line}:"
+                f" {first!r} | {second!r}"
+            )
+    return f"the vocabularies have {len(tokens[0])} and {len(tokens[1])} tokens"
+
+
+def assumptions(
+    checkpoints: Sequence[Weights], given: Mapping[str, Any]
+) -> list[str]:
+    """Says what the shapes do not show where nothing states it either."""
+    if given:
+        return []
+    silent = {
+        label: "; ".join(weights.contents.assumptions())
+        for label, weights in zip("AB", checkpoints, strict=False)
+        if not weights.hparams
+    }
+    remedy = " (--hparams can state it)"
+    if 0 < len(silent) < len(checkpoints):
+        (silent_one,) = silent
+        stating = "B" if silent_one == "A" else "A"
+        text = f"{silent_one} has no configuration: {stating}'s heads,"
+        return [f"{text} activation and tokenizer are used for both{remedy}"]
+    if len(set(silent.values())) == 1:
+        silent = {" and ".join(silent): next(iter(silent.values()))}
+    return [f"Of {label}{remedy}: {text}" for label, text in silent.items()]
+
+
+def _one_line(error: UserError) -> str:
+    return " ".join(str(error).split())
+
+
+# The inputs: int32 [B, L] `input_ids`, `input_mask` and `segment_ids`.
+
+
+def _features(
+    request: Request, config: PretrainingConfig, rows: int
+) -> Features:
+    if request.records:
+        return features_from_records(
+            request.records, request.count, config.vocab_size, rows
+        )
+    tokenizer = FullTokenizer(
+        config.vocab_file, config.do_lower_case, config.strip_accents
+    )
+    return features_from_lines(
+        request.lines(),
+        tokenizer,
+        config.max_seq_length,
+        request.count,
+        request.seed,
+    )
+
+
+def features_from_lines(
+    lines: Iterable[str],
+    tokenizer: FullTokenizer,
+    length: int,
+    count: int,
+    seed: int,
+) -> Features:
+    """Makes examples of text, as pre-training does."""
+    builder = ExampleBuilder(length, random.Random(seed), split_long_lines=True)
+    examples = []
+    for line in lines:
+        ids = tokenizer.encode(line)
+        examples += builder.add(ids) if ids else builder.flush()
+        if len(examples) >= count:
+            break
+    examples = (examples + builder.flush())[:count]
+    if not examples:
+        raise UserError("The text to compare on holds no words.")
+    cls_id, sep_id = tokenizer.vocab[CLS], tokenizer.vocab[SEP]
+    features = {
+        name: np.zeros([len(examples), length], np.int32)
+        for name in FEATURE_NAMES
+    }
+    for row, (first, second) in enumerate(examples):
+        ids = [cls_id, *first, sep_id]
+        start = len(ids)
+        if second:
+            ids += [*second, sep_id]
+        features["input_ids"][row, : len(ids)] = ids
+        features["input_mask"][row, : len(ids)] = 1
+        features["segment_ids"][row, start : len(ids)] = 1
+    return features
+
+
+def features_from_records(
+    patterns: str, count: int, vocab_size: int, max_length: int
+) -> Features:
+    """Takes the first examples of pre-training records."""
+    where = f"--records={patterns!r}"
+    paths = [
+        path
+        for pattern in patterns.split(",")
+        for path in sorted(tf.io.gfile.glob(pattern.strip()))
+    ]
+    if not paths:
+        raise UserError(f"No record file matches {where}.")
+    rows: list[dict[str, list[int]]] = []
+    for path in paths:
+        if len(rows) < count:
+            rows += _records_of(path, count - len(rows))
+    if not rows:
+        raise UserError(f"The files of {where} are empty.")
+    lengths = {len(row[name]) for row in rows for name in FEATURE_NAMES}
+    if len(lengths) > 1:
+        raise UserError(
+            f"{where}: records of different lengths {sorted(lengths)}; choose"
+            " files of one."
+        )
+    features = {
+        name: np.array([row[name] for row in rows], np.int32)
+        for name in FEATURE_NAMES
+    }
+    ids = features["input_ids"]
+    if ids.min() < 0 or ids.max() >= vocab_size:
+        raise UserError(
+            f"{where}: token ids from {ids.min()} to {ids.max()}, but the"
+            f" models' vocab_size is {vocab_size}; they belong to another"
+            " vocabulary."
+        )
+    if ids.shape[1] > max_length:
+        raise UserError(
+            f"{where}: examples of {ids.shape[1]} wordpieces, but the models"
+            f" have {max_length} positions; choose shorter ones."
+        )
+    return features
+
+
+def _records_of(path: str, count: int) -> list[dict[str, list[int]]]:
+    rows = []
+    try:
+        for payload in read_records(path):
+            row = decode_example(payload)
+            absent = [name for name in FEATURE_NAMES if name not in row]
+            if absent:
+                raise UserError(
+                    f"{path}: no int64 feature {absent[0]!r}; are these"
+                    " pre-training records?"
+                )
+            rows.append(row)
+            if len(rows) == count:
+                break
+    except BrokenRecordError as error:
+        raise UserError(f"{error}: the file is damaged.") from error
+    except (IndexError, KeyError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not tf.train.Example records.") from error
+    return rows
+
+
+# The two models.
+
+
+@dataclasses.dataclass
+class _BatchRun:
+    """What a model made of a batch."""
+
+    features: Features  # not masked
+    masked_inputs: Features  # what was shown, and what was to predict
+    sampled_token_ids: np.ndarray | None  # int32 [B, N]
+    layers: dict[str, np.ndarray]  # float32 [layers, tokens, H] by network
+    logits: dict[str, np.ndarray]  # float32 [predictions, V] and [tokens]
+    losses: dict[str, tuple[float, float]]  # (sum, weight)
+
+
+def _run_first(
+    loaded: LoadedModel, features: Features, seed: int
+) -> Iterator[_BatchRun]:
+    """Runs the model that masks and samples."""
+    starts = range(0, len(features["input_ids"]), _BATCH_SIZE)
+    for i, start in enumerate(starts):
+        batch = {n: v[start : start + _BATCH_SIZE] for n, v in features.items()}
+        yield _run(loaded, batch, seed=tf.constant([seed, i], tf.int32))
+
+
+def _compare_second(
+    loaded: LoadedModel, runs: list[_BatchRun], absent: Mapping[str, str]
 ) -> ForwardDifference:
     """Runs the other model on the same inputs and compares as it goes."""
     collector = ForwardCollector()
-    collector.not_compared |= absent_parts(loaded) | dict(absent)
+    collector.not_compared |= _absent_parts(loaded) | dict(absent)
     sums: dict[str, np.ndarray] = {}
     counts = dict.fromkeys(("examples", "length", "tokens", "predictions"), 0)
     while runs:
@@ -84,7 +396,7 @@ def compare_second(
     return collector.result(counts, losses)
 
 
-def absent_parts(loaded: LoadedModel) -> dict[str, str]:
+def _absent_parts(loaded: LoadedModel) -> dict[str, str]:
     """Names the outputs that a model cannot give, and why."""
     reasons = {
         "generator layers": loaded.lack_of_generator(False),
@@ -98,13 +410,10 @@ def absent_parts(loaded: LoadedModel) -> dict[str, str]:
 def network_layers(
     loaded: LoadedModel, outputs: Mapping[str, tf.Tensor], real: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Takes the layers of a model's complete networks, without padding.
+    """Layers of a model's complete networks: float32 [layers, tokens, H].
 
     Args:
       real: bool [B, L], the positions that are no padding.
-
-    Returns:
-      float32 [layers, tokens, H] by network.
     """
     found = {}
     if loaded.lack_of_generator(False) is None:
@@ -116,23 +425,13 @@ def network_layers(
     return {name: layers.numpy()[:, real] for name, layers in found.items()}
 
 
-def _batches(
-    features: Mapping[str, np.ndarray],
-) -> Iterator[dict[str, np.ndarray]]:
-    for start in range(0, len(features["input_ids"]), _BATCH_SIZE):
-        yield {
-            name: value[start : start + _BATCH_SIZE]
-            for name, value in features.items()
-        }
-
-
 def _run(
     loaded: LoadedModel,
-    features: Mapping[str, np.ndarray],
-    masked_inputs: Mapping[str, np.ndarray] | None,
-    sampled_token_ids: np.ndarray | None,
+    features: Features,
+    masked_inputs: Features | None = None,
+    sampled_token_ids: np.ndarray | None = None,
     seed: tf.Tensor | None = None,
-) -> BatchRun:
+) -> _BatchRun:
     tensors = {name: tf.constant(value) for name, value in features.items()}
     outputs = loaded.model.compute(
         tensors, masked_inputs, sampled_token_ids, training=False, seed=seed
@@ -141,23 +440,15 @@ def _run(
     weights = outputs["masked_lm_weights"].numpy()
     masked = {"input_ids": outputs["masked_input_ids"].numpy()}
     masked |= {name: outputs[name].numpy() for name in _MASKED}
-    run = BatchRun(
-        features=features,
-        masked_inputs=masked,
-        sampled_token_ids=None,
-        layers=network_layers(loaded, outputs, real),
-        logits={},
-        losses={},
-    )
+    layers = network_layers(loaded, outputs, real)
+    run = _BatchRun(features, masked, None, layers, {}, {})
     if "sampled_tokids" in outputs:
         run.sampled_token_ids = outputs["sampled_tokids"].numpy()
     if loaded.lack_of_generator(True) is None:
-        run.logits[MASKED_LM_LOGITS] = outputs["mlm_logits"].numpy()[
-            weights > 0
-        ]
-        run.losses["masked LM loss"] = _sums(
-            outputs["mlm_per_token_loss"], weights
-        )
+        logits = outputs["mlm_logits"].numpy()
+        run.logits[MASKED_LM_LOGITS] = logits[weights > 0]
+        losses = outputs["mlm_per_token_loss"]
+        run.losses["masked LM loss"] = _sums(losses, weights)
         if "cloze_per_token_loss" in outputs:
             run.losses["cloze loss"] = _sums(
                 outputs["cloze_per_token_loss"], outputs["cloze_weights"]
@@ -179,7 +470,7 @@ def _sums(losses: tf.Tensor, weights: np.ndarray) -> tuple[float, float]:
     return total, float(weights.sum()) + 1e-6
 
 
-def _compare(collector: ForwardCollector, a: BatchRun, b: BatchRun) -> None:
+def _compare(collector: ForwardCollector, a: _BatchRun, b: _BatchRun) -> None:
     for network in dict.fromkeys([*a.layers, *b.layers]):
         if network in a.layers and network in b.layers:
             collector.add_layers(network, a.layers[network], b.layers[network])
@@ -196,12 +487,7 @@ def _compare(collector: ForwardCollector, a: BatchRun, b: BatchRun) -> None:
 def add_logits(
     collector: ForwardCollector, name: str, a: np.ndarray, b: np.ndarray
 ) -> None:
-    """Adds logits and the decisions that follow from them.
-
-    Args:
-      name: one of the two logits.
-      a: float32 [predictions, V], or [tokens].
-    """
+    """Adds logits, [predictions, V] or [tokens], and what they decide."""
     collector.add_output(name, a, b)
     if name == MASKED_LM_LOGITS:
         collector.add_agreement("most likely word", a.argmax(-1), b.argmax(-1))

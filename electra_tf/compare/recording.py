@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a forward pass that another program recorded.
+"""Compares a checkpoint with a forward pass that another program recorded.
 
 A recording is an `.npz` with the inputs (`input_ids`, `input_mask`,
 `segment_ids`; `masked_input_ids`, `masked_lm_positions`, `masked_lm_ids`,
@@ -16,12 +16,32 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from configure.errors import UserError
 from configure.hparams import read_hparams
+from configure.pretraining import GeneratorKind
+from electra_tf.checkpoints.contents import merged
+from electra_tf.checkpoints.weights import Weights
+from electra_tf.compare.differences import ForwardCollector, ForwardDifference
+from electra_tf.compare.outputs import (
+    DISCRIMINATOR_LOGITS,
+    MASKED_LM_LOGITS,
+    Outcome,
+    Request,
+    add_logits,
+    assumptions,
+    find_vocab_file,
+    network_layers,
+)
 from electra_tf.data.records import FEATURE_NAMES
+from electra_tf.pretraining.loading import (
+    LoadedModel,
+    model_config,
+    model_hparams,
+)
 
-GENERATOR_OUTPUTS = (
+_GENERATOR_OUTPUTS = (
     "mlm_logits",
     "mlm_per_token_loss",
     "cloze_logits",
@@ -29,32 +49,29 @@ GENERATOR_OUTPUTS = (
     "mlm_loss",
     "cloze_loss",
 )
-DISCRIMINATOR_OUTPUTS = (
+_DISCRIMINATOR_OUTPUTS = (
     "disc_logits",
     "disc_probs",
     "disc_per_example_loss",
     "disc_loss",
 )
-OUTPUTS = (*GENERATOR_OUTPUTS, *DISCRIMINATOR_OUTPUTS)
-MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
-SAMPLED = "sampled_tokids"
+OUTPUTS = (*_GENERATOR_OUTPUTS, *_DISCRIMINATOR_OUTPUTS)
+_MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
+_SAMPLED = "sampled_tokids"
 _PER_TOKEN = (*FEATURE_NAMES, "masked_input_ids")
 _LAYERS = re.compile(r"t(\d+)_(\w+)/all_encoder_layers")
+_LOGITS = {"mlm_logits": MASKED_LM_LOGITS, "disc_logits": DISCRIMINATOR_LOGITS}
+_INTEGERS = ("fake_input_ids", "fake_is_fake_tokens")
+_LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "total_loss")
 
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """One recorded forward pass.
-
-    Attributes:
-      path: of the file.
-      arrays: everything in it, by name.
-      hparams: of the file beside it; empty where there is none.
-    """
+    """One recorded forward pass."""
 
     path: str
-    arrays: Mapping[str, np.ndarray]
-    hparams: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray]  # everything in the file, by name
+    hparams: Mapping[str, Any]  # of the file beside it; empty without
 
     @property
     def networks(self) -> dict[str, str]:
@@ -106,7 +123,7 @@ def _hparams_beside(path: str) -> dict[str, Any]:
 
 def _check(recording: Recording) -> None:
     arrays = recording.arrays
-    inputs = (*_PER_TOKEN, *MASKED)
+    inputs = (*_PER_TOKEN, *_MASKED)
     if absent := [name for name in inputs if name not in arrays]:
         raise UserError(
             f"{recording.path}: lacks {', '.join(absent)}; expected a recorded"
@@ -117,7 +134,7 @@ def _check(recording: Recording) -> None:
             f"{recording.path}: no outputs to compare with; expected some of"
             f" {', '.join(OUTPUTS)}, t0_<scope>/all_encoder_layers."
         )
-    slots = MASKED + ((SAMPLED,) if SAMPLED in arrays else ())
+    slots = _MASKED + ((_SAMPLED,) if _SAMPLED in arrays else ())
     for names in (_PER_TOKEN, slots):
         shapes = [arrays[name].shape for name in names]
         if len(set(shapes)) > 1 or len(shapes[0]) != 2:
@@ -134,27 +151,166 @@ def _check(recording: Recording) -> None:
             )
 
 
-def check_inputs(
-    recording: Recording, vocab_size: int, max_length: int
-) -> None:
-    """Refuses recorded inputs that a model has no tables for."""
-    arrays = recording.arrays
-    length = arrays["input_ids"].shape[1]
-    if length > max_length:
-        raise UserError(
-            f"{recording.path}: examples of {length} wordpieces, but the model"
-            f" has {max_length} positions; it was recorded from another model."
-        )
-    bounds = dict.fromkeys(
-        ("input_ids", "masked_input_ids", "masked_lm_ids", SAMPLED), vocab_size
+def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
+    """Runs a checkpoint on recorded inputs and compares its outputs."""
+    recording = read_recording(path)
+    # What is recorded with the outputs describes the whole model.
+    stated = dict(recording.hparams) or model_hparams(a)
+    beside = stated.pop("vocab_file", None)
+    hparams = merged(stated, request.hparams)
+    if not request.vocab_file and not request.hparams.get("vocab_file"):
+        request = dataclasses.replace(request, vocab_file=beside)
+    length = recording.arrays["input_ids"].shape[1]
+    config = model_config(hparams, find_vocab_file(request, a), length)
+    return Outcome(
+        forward=_compare(LoadedModel("A", a, config), recording),
+        notes=assumptions([a], {**recording.hparams, **request.hparams}),
     )
-    bounds["masked_lm_positions"] = length
+
+
+def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
+    outputs = _compute(loaded, recording)
+    real = recording.arrays["input_mask"].astype(bool)
+    collector = ForwardCollector()
+    _compare_layers(collector, loaded, recording, outputs, real)
+    reasons = _reasons(loaded, recording)
+    losses = {}
+    for name in (*OUTPUTS, *_INTEGERS, "total_loss"):
+        if name not in recording.arrays:
+            continue
+        if name in _INTEGERS and name not in outputs:
+            continue  # a masked LM was recorded with them, too
+        why = reasons.get(name)
+        if why is None and name not in outputs:
+            why = "the model of these hparams has no such output"
+        if why is not None:
+            collector.not_compared[_LOGITS.get(name, name)] = why
+            continue
+        a, b = np.asarray(outputs[name]), recording.arrays[name]
+        if a.shape != b.shape:
+            raise UserError(
+                f"{recording.path}: {name} has shape {list(b.shape)}, the model"
+                f" gives {list(a.shape)}; it was recorded from another model."
+            )
+        if name in _LOSSES:
+            losses[name] = (float(a), float(b))
+        else:
+            _add(collector, recording, name, a, b)
+    counts = {
+        "examples": real.shape[0],
+        "length": real.shape[1],
+        "tokens": int(real.sum()),
+        "predictions": int(recording.arrays["masked_lm_weights"].sum()),
+    }
+    return collector.result(counts, losses)
+
+
+def _compute(loaded: LoadedModel, recording: Recording) -> dict[str, Any]:
+    _check_inputs(loaded, recording)
+
+    def tensor(name: str) -> tf.Tensor:
+        is_weight = name == "masked_lm_weights"
+        kind = np.float32 if is_weight else np.int32
+        return tf.constant(recording.arrays[name].astype(kind))
+
+    sampled = tensor(_SAMPLED) if _SAMPLED in recording.arrays else None
+    return loaded.model.compute(
+        {name: tensor(name) for name in FEATURE_NAMES},
+        {name: tensor(name) for name in _MASKED}
+        | {"input_ids": tensor("masked_input_ids")},
+        sampled,
+        training=False,
+    )
+
+
+def _check_inputs(loaded: LoadedModel, recording: Recording) -> None:
+    """Refuses recorded inputs that the model has no tables for."""
+    arrays, path = recording.arrays, recording.path
+    length = arrays["input_ids"].shape[1]
+    rows = loaded.model.encoder_config.max_position_embeddings
+    if length > rows:
+        raise UserError(
+            f"{path}: examples of {length} wordpieces, but the model has {rows}"
+            " positions; it was recorded from another model."
+        )
+    if loaded.model.discriminates and _SAMPLED not in arrays:
+        raise UserError(
+            f"{path}: lacks {_SAMPLED}, the replacements that the discriminator"
+            " saw."
+        )
+    vocab_size = loaded.model.encoder_config.vocab_size
+    tokens = ("input_ids", "masked_input_ids", "masked_lm_ids", _SAMPLED)
+    bounds = dict.fromkeys(tokens, vocab_size) | {"masked_lm_positions": length}
     for name, bound in bounds.items():
         values = arrays.get(name, np.zeros([1], np.int32))
         if values.size and not 0 <= values.min() <= values.max() < bound:
             raise UserError(
-                f"{recording.path}: {name} has values from {values.min()} to"
+                f"{path}: {name} has values from {values.min()} to"
                 f" {values.max()}; expected 0 to {bound - 1} (the model's"
                 f" vocab_size is {vocab_size}). It was recorded from another"
                 " model."
             )
+
+
+def _reasons(
+    loaded: LoadedModel, recording: Recording
+) -> dict[str, str | None]:
+    """Says of each output why the model cannot give it, None where it can."""
+    generator = loaded.lack_of_generator(True)
+    if loaded.model.kind is GeneratorKind.UNIFORM and not any(
+        network.startswith("generator") for network in recording.networks
+    ):
+        generator = None  # it has no weights, and its logits are zeros
+    discriminator = None
+    if loaded.model.discriminates:
+        discriminator = loaded.lack_of_discriminator(True)
+    return {
+        **dict.fromkeys(_GENERATOR_OUTPUTS, generator),
+        **dict.fromkeys(_DISCRIMINATOR_OUTPUTS, discriminator),
+        "total_loss": generator or discriminator,
+    }
+
+
+def _compare_layers(
+    collector: ForwardCollector,
+    loaded: LoadedModel,
+    recording: Recording,
+    outputs: Mapping[str, tf.Tensor],
+    real: np.ndarray,
+) -> None:
+    found = network_layers(loaded, outputs, real)
+    for network, name in recording.networks.items():
+        if network in found:
+            expected = recording.arrays[name][:, real]
+            collector.add_layers(network, found[network], expected)
+            continue
+        is_discriminator = network == "discriminator"
+        lack = (
+            loaded.lack_of_discriminator
+            if is_discriminator
+            else loaded.lack_of_generator
+        )
+        collector.not_compared[f"{network} layers"] = (
+            lack(False) or "the model of these hparams has no such network"
+        )
+
+
+def _add(
+    collector: ForwardCollector,
+    recording: Recording,
+    name: str,
+    a: np.ndarray,
+    b: np.ndarray,
+) -> None:
+    """Adds tokens, or predictions in use, where the axes are those."""
+    for mask in ("input_mask", "masked_lm_weights"):
+        used = recording.arrays[mask] > 0
+        if b.shape[:2] == used.shape:
+            a, b = a[used], b[used]
+            break
+    if name in _LOGITS:
+        add_logits(collector, _LOGITS[name], a, b)
+    elif name in _INTEGERS:
+        collector.add_integers(name, a, b)
+    else:
+        collector.add_output(name, a, b)

@@ -6,8 +6,13 @@ import math
 import posixpath
 from collections.abc import Iterable, Sequence
 
-from electra_tf.compare.differences import Difference, TensorDifference
-from electra_tf.compare.forward import ForwardDifference
+from configure.errors import first_lines
+from electra_tf.checkpoints.weights import STEP_NAME
+from electra_tf.compare.differences import (
+    Difference,
+    ForwardDifference,
+    TensorDifference,
+)
 
 _MOST_ROWS = 10
 _MOST_PROBLEMS = 5
@@ -34,9 +39,7 @@ def variables_table(
         f"Variables: {len(compared)} compared, {exact} exactly equal,"
         f" {near} within {tolerance:g}" + "".join(_problem_counts(found))
     ]
-    problems = absences(found)
-    lines += [f"  {text}" for text in problems[:_MOST_ROWS]]
-    lines += _more(len(problems) - _MOST_ROWS)
+    lines += first_lines(absences(found), _MOST_ROWS)
     other_types = [r for r in compared if r.dtype_a != r.dtype_b]
     if other_types:
         first = other_types[0]
@@ -79,22 +82,19 @@ def _problem_counts(found: Sequence[TensorDifference]) -> list[str]:
     return [f", {kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
 
 
-def _more(count: int) -> list[str]:
-    return [f"  ... and {count} more"] if count > 0 else []
-
-
 def _variable_row(row: TensorDifference) -> str:
-    found = row.difference
-    note = f"  {found.not_finite} not finite" if found.not_finite else ""
-    return (
-        f"  {shortened(row.name, _NAME_WIDTH - 1):{_NAME_WIDTH}}"
-        f"{found.max_abs:10.2e}"
-        f"{_ratio(found.relative)}{_ratio(found.norm_relative)}{note}"
+    found, name = row.difference, row.name
+    if len(name) >= _NAME_WIDTH:
+        name = "..." + name[4 - _NAME_WIDTH :]
+    ratios = "".join(
+        f"{'-':>10}" if value is None else f"{value:10.2e}"
+        for value in (found.relative, found.norm_relative)
     )
+    return f"  {name:{_NAME_WIDTH}}{found.max_abs:10.2e}{ratios}{_note(found)}"
 
 
-def _ratio(value: float | None) -> str:
-    return f"{'-':>10}" if value is None else f"{value:10.2e}"
+def _note(found: Difference) -> str:
+    return f"  {found.not_finite} not finite" if found.not_finite else ""
 
 
 def forward_table(found: ForwardDifference) -> list[str]:
@@ -114,12 +114,11 @@ def forward_table(found: ForwardDifference) -> list[str]:
         lines.append(_output_row(title, sizes[worst]))
     for name, size in found.outputs.items():
         lines.append(_output_row(name, size))
-    for name, (equal, count) in found.agreement.items():
+    counts = {f"same {name}": n for name, n in found.agreement.items()}
+    counts |= {f"equal {name}": n for name, n in found.integers.items()}
+    for name, (equal, count) in counts.items():
         share = f"{equal:,} of {count:,}"
-        lines.append(f"  {'same ' + name:{_NAME_WIDTH}}{share:>20}")
-    for name, (equal, count) in found.integers.items():
-        share = f"{equal:,} of {count:,}"
-        lines.append(f"  {'equal ' + name:{_NAME_WIDTH}}{share:>20}")
+        lines.append(f"  {name:{_NAME_WIDTH}}{share:>20}")
     if found.losses:
         lines.append(f"  {'':{_NAME_WIDTH}}{'A':>10}{'B':>10}{'A - B':>10}")
     for name, (a, b) in found.losses.items():
@@ -128,10 +127,9 @@ def forward_table(found: ForwardDifference) -> list[str]:
 
 
 def _output_row(name: str, found: Difference) -> str:
-    note = f"  {found.not_finite} not finite" if found.not_finite else ""
     return (
         f"  {name:{_NAME_WIDTH}}{found.max_abs:10.2e}{found.mean_abs:10.2e}"
-        f"{found.max_b:10.3g}{note}"
+        f"{found.max_b:10.3g}{_note(found)}"
     )
 
 
@@ -146,11 +144,9 @@ def not_compared_table(reasons: dict[str, str]) -> list[str]:
     ]
 
 
-def optimizer_table(
-    found: Sequence[TensorDifference], step_name: str, decides: bool
-) -> list[str]:
+def optimizer_line(found: Sequence[TensorDifference], decides: bool) -> str:
     """Describes Adam slots and step."""
-    slots = [row for row in found if row.name != step_name]
+    slots = [row for row in found if row.name != STEP_NAME]
     compared = [row for row in slots if row.difference]
     text = f"{len(compared)} slots compared"
     if compared:
@@ -160,10 +156,10 @@ def optimizer_table(
             text += f" ({worst.name})"
     text += "".join(_problem_counts(slots))
     for row in found:
-        if row.name == step_name:
+        if row.name == STEP_NAME:
             same = row.difference is not None and row.difference.is_exact
             text += "; step " + ("equal" if same else row.problem or "differs")
-    return [f"Optimizer ({'' if decides else 'not '}deciding): {text}"]
+    return f"Optimizer ({'' if decides else 'not '}deciding): {text}"
 
 
 def verdict(problems: Sequence[str], is_partial: bool, tolerance: float) -> str:
@@ -175,8 +171,3 @@ def verdict(problems: Sequence[str], is_partial: bool, tolerance: float) -> str:
     rest = len(problems) - _MOST_PROBLEMS
     more = f"; and {rest} more" if rest > 0 else ""
     return f"DIFFER by more than {tolerance:g}: {shown}{more}"
-
-
-def shortened(text: str, room: int) -> str:
-    """Keeps the end of a text that is too long."""
-    return text if len(text) <= room else "..." + text[3 - room :]

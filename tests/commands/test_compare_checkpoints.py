@@ -71,9 +71,7 @@ def edited(tmp_path):
     return make
 
 
-def test_the_same_weights_in_two_formats_agree_exactly(
-    compare, edited, tmp_path
-):
+def test_the_same_weights_in_two_formats_agree_exactly(compare, edited):
     status, text, found = compare(CHECKPOINT, edited(), VOCAB, *SMALL)
     assert status == 0, text
     assert "80 compared, 80 exactly equal" in text
@@ -82,8 +80,6 @@ def test_the_same_weights_in_two_formats_agree_exactly(
     layers = found["outputs"]["layers"]["discriminator"]
     assert [layer["max_abs"] for layer in layers] == [0.0, 0.0]
     assert len(text.splitlines()) <= 30
-    picture = tmp_path / "output" / "per_layer_differences.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_one_changed_weight_is_found_and_named(compare, edited):
@@ -156,7 +152,7 @@ def test_a_text_of_ones_own(compare, tmp_path):
     assert status == 0 and found["outputs"]["inputs"]["examples"] == 3
     text.write_bytes(b"\xff\n")
     status, message, _ = compare(*arguments, f"--text={text}")
-    assert status == 2 and "line 1 is not in UTF-8" in message
+    assert status == 2 and f"{text}:1: " in message and "UTF-8" in message
 
 
 def test_examples_are_not_shortened_in_silence(compare, edited):
@@ -178,7 +174,7 @@ def test_examples_are_not_shortened_in_silence(compare, edited):
     assert "64 positions" in text
 
 
-def test_recorded_outputs_kept_in_the_repository(compare, tmp_path):
+def test_recorded_outputs_kept_in_the_repository(compare):
     status, text, found = compare(CHECKPOINT, "--expect", RECORDING, VOCAB)
     assert status == 0, text
     assert found["outputs"]["inputs"]["tokens"] == 82
@@ -188,7 +184,6 @@ def test_recorded_outputs_kept_in_the_repository(compare, tmp_path):
         "total_loss",
     }
     assert found["outputs"]["integers"]["fake_input_ids"]["equal"] == 82
-    assert (tmp_path / "output" / "per_layer_differences.png").stat().st_size
 
 
 def test_recorded_outputs_of_other_weights_differ(compare, edited):
@@ -243,7 +238,7 @@ def test_the_original_estimators_checkpoint_agrees_with_itself(
         ([CHECKPOINT, CHECKPOINT], "--vocab_file=FILE"),
         ([CHECKPOINT, "--expect={tmp}/none.npz", VOCAB], "no such file"),
         ([CHECKPOINT, "--expect={npz}", VOCAB], "lacks input_ids"),
-        ([CHECKPOINT, CHECKPOINT, VOCAB, "--text={tmp}/none"], "No such file"),
+        ([CHECKPOINT, CHECKPOINT, VOCAB, "--text={tmp}/none"], "no such file"),
         ([CHECKPOINT, CHECKPOINT, "--vocab_file={big}"], "vocab_size is 200"),
         ([CHECKPOINT, CHECKPOINT, VOCAB, "--hparams={"], "--hparams"),
     ],

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Differences of outputs: collected, judged, described and drawn."""
+"""Differences of outputs: collected, described, decided on."""
 
 import json
 import math
@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from electra_tf.compare import report
-from electra_tf.compare.differences import TensorDifference, difference
-from electra_tf.compare.forward import ForwardCollector
-from electra_tf.compare.plot import draw_layer_differences
+from electra_tf.compare.differences import (
+    ForwardCollector,
+    TensorDifference,
+    difference,
+)
 
 COUNTS = {"examples": 1, "length": 4, "tokens": 4, "predictions": 2}
 
@@ -136,12 +138,3 @@ def test_long_lists_are_cut_and_counted():
 def test_verdict_says_when_something_was_left_out():
     assert report.verdict([], False, 0.1) == "AGREE within 0.1"
     assert "as far as compared" in report.verdict([], True, 0.1)
-
-
-@pytest.mark.parametrize("error", [0.0, 1e-7, 0.5, math.nan])
-def test_picture_is_drawn(tmp_path, error):
-    path = tmp_path / "picture.png"
-    draw_layer_differences(str(path), collected(error), 1e-5, "A: a\nB: b")
-    data = path.read_bytes()
-    assert data.startswith(b"\x89PNG") and len(data) > 10_000
-    assert [p.name for p in tmp_path.iterdir()] == ["picture.png"]

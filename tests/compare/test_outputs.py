@@ -9,8 +9,11 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.checkpoints.weights import MemoryWeights
-from electra_tf.compare import checkpoints as comparison
-from electra_tf.compare.inputs import features_from_lines, features_from_records
+from electra_tf.compare import outputs as comparison
+from electra_tf.compare.outputs import (
+    features_from_lines,
+    features_from_records,
+)
 from electra_tf.compare.recording import read_recording
 from electra_tf.data.records import ExampleEncoder, frame_record
 from electra_tf.pretraining.model import PretrainingModel
