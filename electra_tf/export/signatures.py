@@ -27,7 +27,7 @@ import tensorflow as tf
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.heads import Head
 from electra_tf.finetuning.task import Task
-from electra_tf.modeling.encoder import EncoderOutput
+from electra_tf.modeling.transformer import EncoderOutput
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_tokenization import GraphTokenizer
 

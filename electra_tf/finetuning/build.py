@@ -13,8 +13,8 @@ from electra_tf.checkpoints.restore import Coverage, assign
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
-from electra_tf.modeling.compute_policy import ComputePolicy
-from electra_tf.modeling.encoder import set_compute_policy
+from electra_tf.modeling.transformer import ComputePolicy
+from electra_tf.modeling.transformer import set_compute_policy
 from electra_tf.optimization.adam_weight_decay import (
     AdamWeightDecay,
     variable_name,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
-from electra_tf.modeling.encoder import EncoderOutput
+from electra_tf.modeling.transformer import EncoderOutput
 from electra_tf.modeling.layers import Dense, ScopedLayer, gelu
 from electra_tf.modeling.seeds import SeedStream, dropout
 from electra_tf.modeling.sequence_ops import gather_positions

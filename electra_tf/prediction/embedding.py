@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.finetuning.heads import mean_over_tokens
-from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.transformer import Encoder
 from electra_tf.prediction.batch_runner import (
     INPUTS,
     PackedFunction,

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.modeling.compute_policy import ComputePolicy
-from electra_tf.modeling.encoder import set_compute_policy
+from electra_tf.modeling.transformer import ComputePolicy
+from electra_tf.modeling.transformer import set_compute_policy
 from electra_tf.optimization.adam_weight_decay import AdamWeightDecay
 from electra_tf.optimization.schedule import WarmupPolynomialDecay
 from electra_tf.plan.memory import pretraining_memory

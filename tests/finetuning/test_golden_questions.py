@@ -225,7 +225,7 @@ def test_gradients_equal_the_recording(name, head_model, assert_gradients):
 
 @pytest.mark.parametrize("name", ["squad_joint", "squad_independent"])
 def test_the_head_alone_equals_the_recording(name, head_model):
-    from electra_tf.modeling.encoder import EncoderOutput
+    from electra_tf.modeling.transformer import EncoderOutput
 
     arrays, model, features = head_model(name)
     for mode in ("train", "eval"):

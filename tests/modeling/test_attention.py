@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling import attention as attention_module
-from electra_tf.modeling.attention import SelfAttention, attention_bias
+from electra_tf.modeling import transformer as attention_module
+from electra_tf.modeling.transformer import SelfAttention, attention_bias
 from electra_tf.modeling.seeds import SeedStream, dropout
 
 MASK = tf.constant([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.transformer import Embeddings
 from electra_tf.modeling.seeds import SeedStream
 
 IDS = tf.constant([[1, 5, 5, 0], [29, 2, 3, 4]])

@@ -8,7 +8,7 @@ import tensorflow as tf
 from configure import flags
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
-from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.transformer import Encoder
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import build
 from electra_tf.training import remat

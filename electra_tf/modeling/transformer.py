@@ -1,0 +1,535 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How encoders compute, as opposed to what: what is kept, in which dtype."""
+
+import dataclasses
+from typing import Any
+import tensorflow as tf
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.layers import LayerNorm, ScopedLayer
+from electra_tf.modeling.seeds import SeedStream, dropout
+import math
+from collections.abc import Callable
+from electra_tf.modeling.layers import (
+    Dense,
+    ScopedLayer,
+    static_or_dynamic_shape,
+)
+from typing import Any, NamedTuple
+from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
+from electra_tf.modeling.layers import ScopedLayer
+from electra_tf.modeling.seeds import SeedStream
+
+@dataclasses.dataclass(frozen=True)
+class ComputePolicy:
+    """How an encoder's blocks are computed; the weights are float32 always."""
+
+    # Of the blocks' matrix products and of what is between them. Layer norms,
+    # softmaxes, embeddings and heads are float32 always.
+    dtype: str = "float32"
+    # Activations inside blocks are computed again for the gradient instead of
+    # kept from the forward pass: only each block's input is.
+    recompute: bool = False
+
+    @classmethod
+    def of(cls, config: Any, recompute: bool) -> "ComputePolicy":
+        """Reads the hparam `mixed_precision`."""
+        dtype = {"": "float32", "bf16": "bfloat16", "fp16": "float16"}
+        return cls(dtype[config.mixed_precision], recompute)
+
+
+# Token + position + segment embeddings.
+
+class Embeddings(ScopedLayer):
+    """Sums token, segment and position vectors, normalizes, drops out.
+
+    The generator and the discriminator share one instance (paper section
+    3.2), and with it the layer norm.
+
+    Source: google-research/electra, model/modeling.py, embedding_lookup and
+    embedding_postprocessor.
+    """
+
+    def __init__(
+        self, scope: str, config: EncoderConfig, width: int, seed: int = 0
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        self.width = width
+        stddev = config.initializer_range
+        self.word_embeddings = self.scoped_weight(
+            "word_embeddings", [config.vocab_size, width], "normal", stddev
+        )
+        self.token_type_embeddings = self.scoped_weight(
+            "token_type_embeddings",
+            [config.type_vocab_size, width],
+            "normal",
+            stddev,
+        )
+        self.position_embeddings = self.scoped_weight(
+            "position_embeddings",
+            [config.max_position_embeddings, width],
+            "normal",
+            stddev,
+        )
+        self.layer_norm = LayerNorm(scope, width, seed)
+
+    def call(
+        self,
+        input_ids: tf.Tensor,
+        segment_ids: tf.Tensor,
+        randomness: SeedStream | None = None,
+    ) -> tf.Tensor:
+        """Embeds a batch.
+
+        Args:
+          input_ids: int32 [B, L], each in [0, V).
+          segment_ids: int32 [B, L], each in [0, type_vocab_size).
+          randomness: source of dropout, or None for none.
+
+        Returns:
+          float32 [B, L, E].
+        """
+        length = input_ids.shape[1]
+        limit = self.config.max_position_embeddings
+        if length is not None and length > limit:
+            raise ValueError(
+                f"The sequence is {length} wordpieces long but the position "
+                f"table has {limit} rows; lower max_seq_length or raise "
+                "max_position_embeddings in model_hparam_overrides."
+            )
+        if length is None:
+            length = tf.shape(input_ids)[1]
+        output = tf.gather(self.word_embeddings, input_ids)  # [B, L, E]
+        # A product keeps the gradient dense, as in the original: the norm
+        # used for clipping depends on that.
+        segments = tf.one_hot(
+            tf.reshape(segment_ids, [-1]), self.config.type_vocab_size
+        )
+        segments = tf.matmul(segments, self.token_type_embeddings)
+        output += tf.reshape(segments, tf.shape(output))
+        output += self.position_embeddings[:length]  # [L, E]
+        output = self.layer_norm(output)
+        seed = randomness.seed("embeddings") if randomness else None
+        return dropout(output, self.config.hidden_dropout_prob, seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "config": self.config,
+            "width": self.width,
+        }
+
+
+# Multi-head self-attention and its masks.
+
+# The original adds this instead of minus infinity. A query that may see no key
+# at all then falls back to the raw scores over all positions; keep it so.
+MASKED_SCORE = -10000.0
+
+
+def attention_bias(
+    input_mask: tf.Tensor, direction: str | None = None
+) -> tf.Tensor:
+    """Returns what is added to the attention scores to hide keys.
+
+    Args:
+      input_mask: int32 [B, L], 1 for real tokens.
+      direction: None to see all real tokens, "ltr" to see those at or before
+        the query, "rtl" those at or after it.
+
+    Returns:
+      float32, 0 where visible and -10000 where not: [B, 1, 1, L], or
+      [B, 1, L, L] with a direction.
+
+    Source: google-research/electra, model/modeling.py,
+    create_attention_mask_from_input_mask and BertModel.
+    """
+    # Not [:, None, None, :], which LiteRT has no operation for.
+    visible = tf.expand_dims(tf.cast(input_mask, tf.float32)[:, None], 1)
+    if direction is not None:
+        if direction not in ("ltr", "rtl"):
+            raise ValueError(f"direction must be ltr or rtl, not {direction!r}")
+        length = tf.shape(input_mask)[1]
+        band = (-1, 0) if direction == "ltr" else (0, -1)
+        visible *= tf.linalg.band_part(tf.ones([length, length]), *band)
+    return (1.0 - visible) * MASKED_SCORE
+
+
+class SelfAttention(ScopedLayer):
+    """Projects to queries, keys and values and mixes the values.
+
+    Source: google-research/electra, model/modeling.py, attention_layer.
+    """
+
+    def __init__(
+        self, scope: str, config: EncoderConfig, seed: int = 0
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        hidden = config.hidden_size
+        self.query, self.key, self.value = (
+            Dense(
+                f"{scope}/{name}",
+                hidden,
+                hidden,
+                stddev=config.initializer_range,
+                seed=seed,
+            )
+            for name in ("query", "key", "value")
+        )
+
+    def call(
+        self,
+        hidden: tf.Tensor,
+        bias: tf.Tensor,
+        randomness: SeedStream | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Attends from every position to every visible position.
+
+        Args:
+          hidden: float32 or half precision [B, L, H].
+          bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
+          randomness: source of dropout, or None for none.
+
+        Returns:
+          [B, L, H] mixed values and [B, A, L, L] attention probabilities
+          (after dropout), of `hidden`'s dtype. The softmax is float32.
+        """
+        batch, length, width = static_or_dynamic_shape(hidden)
+        heads, size = self.config.num_attention_heads, self.config.size_per_head
+
+        def split_heads(tensor: tf.Tensor) -> tf.Tensor:
+            tensor = tf.reshape(tensor, [batch, length, heads, size])
+            return tf.transpose(tensor, [0, 2, 1, 3])  # [B, A, L, D]
+
+        scale = 1.0 / math.sqrt(size)
+        # A power of two (64 units a head) scales the query, L / D times fewer
+        # elements, to the same bits. Other factors would round differently,
+        # and Electric's rows without visible keys magnify that 1,000 times.
+        # Half precision would overflow rather.
+        scale_query = math.frexp(scale)[0] == 0.5 or hidden.dtype.size < 4
+        query = self.query(hidden)
+        query = split_heads(query * scale if scale_query else query)
+        # A key bias adds the same number to all of a query's scores, which
+        # softmax does not see: its true gradient is zero, and what summing in
+        # float32 gives is rounding noise.
+        key = split_heads(self.key(hidden, train_bias=False))
+        value = split_heads(self.value(hidden))
+        scores = tf.matmul(query, key, transpose_b=True)  # [B, A, L, L]
+        if not scale_query:
+            scores *= scale
+        seed = randomness.seed("attention_probs") if randomness else None
+        rate = self.config.attention_probs_dropout_prob
+        probs = _attention_probs(scores, bias, rate, seed)
+        mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])
+        return tf.reshape(mixed, [batch, length, width]), probs
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {"config": self.config}
+
+
+def _attention_probs(
+    scores: tf.Tensor, bias: tf.Tensor, rate: float, seed: tf.Tensor | None
+) -> tf.Tensor:
+    """Softmax of `scores` + `bias` over the last axis, then dropout.
+
+    Without dropout, TensorFlow's own softmax and its gradient. Else, with p the
+    softmax, d what dropout makes of it and u the gradient of d, the
+    gradient of the scores is u d - p sum(u d): the mask need not be kept.
+    """
+
+    def softmax(scores: tf.Tensor) -> tf.Tensor:
+        wide = tf.nn.softmax(tf.cast(scores, bias.dtype) + bias)
+        return tf.cast(wide, scores.dtype)
+
+    if seed is None or not rate:
+        return softmax(scores)
+
+    @tf.custom_gradient
+    def dropped_softmax(scores: tf.Tensor) -> tuple[tf.Tensor, Callable]:
+        probs = softmax(scores)
+        dropped = dropout(probs, rate, seed)
+
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            upstream, mixed = (
+                tf.cast(tensor, bias.dtype) for tensor in (upstream, dropped)
+            )
+            weighted = upstream * mixed
+            total = tf.reduce_sum(weighted, -1, keepdims=True)
+            change = weighted - tf.cast(probs, bias.dtype) * total
+            return tf.cast(change, scores.dtype)
+
+        return dropped, gradient
+
+    return dropped_softmax(scores)
+
+
+# The transformer: blocks, their stack, and the encoder around them.
+
+class TransformerBlock(ScopedLayer):
+    """Self-attention and feed-forward, each added and then normalized.
+
+    Source: google-research/electra, model/modeling.py, transformer_model.
+    """
+
+    def __init__(
+        self, scope: str, config: EncoderConfig, seed: int = 0
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        hidden, inner = config.hidden_size, config.intermediate_size
+        stddev = config.initializer_range
+        self.attention = SelfAttention(f"{scope}/attention/self", config, seed)
+        self.attention_output = Dense(
+            f"{scope}/attention/output/dense",
+            hidden,
+            hidden,
+            stddev=stddev,
+            seed=seed,
+        )
+        self.attention_norm = LayerNorm(
+            f"{scope}/attention/output", hidden, seed
+        )
+        self.intermediate = Dense(
+            f"{scope}/intermediate/dense",
+            hidden,
+            inner,
+            config.hidden_act,
+            stddev,
+            seed,
+        )
+        self.output_dense = Dense(
+            f"{scope}/output/dense", inner, hidden, stddev=stddev, seed=seed
+        )
+        self.output_norm = LayerNorm(f"{scope}/output", hidden, seed)
+
+    def call(
+        self,
+        hidden: tf.Tensor,
+        bias: tf.Tensor,
+        randomness: SeedStream | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Runs the block.
+
+        Args:
+          hidden: float32 or half precision [B, L, H].
+          bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
+          randomness: source of dropout, or None for none.
+
+        Returns:
+          [B, L, H] outputs and [B, A, L, L] attention probabilities, of
+          `hidden`'s dtype.
+        """
+
+        def drop(tensor: tf.Tensor, site: str) -> tf.Tensor:
+            seed = randomness.seed(site) if randomness else None
+            return dropout(tensor, self.config.hidden_dropout_prob, seed)
+
+        mixed, probs = self.attention(hidden, bias, randomness)
+        mixed = drop(self.attention_output(mixed), "attention_output")
+        hidden = self.attention_norm(mixed + hidden)
+        inner = self.intermediate(hidden)  # [B, L, intermediate_size]
+        inner = drop(self.output_dense(inner), "output")
+        return self.output_norm(inner + hidden), probs
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {"config": self.config}
+
+
+class EncoderOutput(NamedTuple):
+    """What an encoder gives for a batch.
+
+    All float32, except that `layers` and `attention_probs` have the dtype the
+    blocks compute in.
+    """
+
+    embedding_output: tf.Tensor  # [B, L, H], after the projection
+    layers: tuple[tf.Tensor, ...]  # one [B, L, H] a block
+    # One [B, A, L, L] a block; none when training recomputes blocks.
+    attention_probs: tuple[tf.Tensor, ...]
+
+    @property
+    def sequence_output(self) -> tf.Tensor:
+        """Output of the last block, [B, L, H]."""
+        last = self.layers[-1] if self.layers else self.embedding_output
+        return tf.cast(last, tf.float32)
+
+    @property
+    def pooled_output(self) -> tf.Tensor:
+        """Vector of the first token, [B, H]; there is no pooler layer."""
+        return self.sequence_output[:, 0]
+
+    @property
+    def all_layers(self) -> tf.Tensor:
+        """All blocks' outputs stacked, [layers, B, L, H]."""
+        return tf.cast(tf.stack(self.layers, 0), tf.float32)
+
+
+class Encoder(ScopedLayer):
+    """BERT-style encoder, as generator, discriminator or tower.
+
+    Args:
+      direction: None, "ltr" or "rtl"; see `attention_bias`.
+
+    Attributes:
+      computation: how the blocks are computed; see `set_compute_policy`.
+
+    Source: google-research/electra, model/modeling.py, BertModel.
+    """
+
+    def __init__(
+        self,
+        scope: str,
+        config: EncoderConfig,
+        embeddings: Embeddings,
+        direction: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        self.embeddings = embeddings
+        self.direction = direction
+        self.computation = ComputePolicy()
+        self.embeddings_project = None
+        if embeddings.width != config.hidden_size:
+            self.embeddings_project = Dense(
+                f"{scope}/embeddings_project",
+                embeddings.width,
+                config.hidden_size,
+                seed=seed,
+            )
+        self.blocks = [
+            TransformerBlock(f"{scope}/encoder/layer_{i}", config, seed)
+            for i in range(config.num_hidden_layers)
+        ]
+
+    def call(
+        self,
+        input_ids: tf.Tensor,
+        input_mask: tf.Tensor,
+        segment_ids: tf.Tensor,
+        randomness: SeedStream | None = None,
+    ) -> EncoderOutput:
+        """Encodes a batch.
+
+        Args:
+          input_ids: int32 [B, L], each in [0, V).
+          input_mask: int32 [B, L], 1 for real tokens, 0 for padding.
+          segment_ids: int32 [B, L].
+          randomness: source of dropout, or None for none.
+        """
+        if randomness is not None:
+            randomness = randomness.child(self.scope)
+        hidden = self.embeddings(input_ids, segment_ids, randomness)
+        if self.embeddings_project is not None:
+            hidden = self.embeddings_project(hidden)  # [B, L, H]
+        embedding_output = hidden
+        bias = attention_bias(input_mask, self.direction)
+        layers, attention_probs = [], []
+        hidden = tf.cast(hidden, self.computation.dtype)
+        for i, block in enumerate(self.blocks):
+            inner = randomness.child(f"layer_{i}") if randomness else None
+            if randomness is not None and self.computation.recompute:
+                hidden = _recomputed(block, hidden, bias, inner)
+            else:
+                hidden, probs = block(hidden, bias, inner)
+                attention_probs.append(probs)
+            layers.append(hidden)
+        return EncoderOutput(
+            embedding_output, tuple(layers), tuple(attention_probs)
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "config": self.config,
+            "embeddings": self.embeddings,
+            "direction": self.direction,
+        }
+
+
+def _recomputed(
+    block: TransformerBlock,
+    hidden: tf.Tensor,
+    bias: tf.Tensor,
+    randomness: SeedStream,
+) -> tf.Tensor:
+    """Runs a block of which only the input is kept for its gradient.
+
+    The second computation repeats the first, as all draws of a block come from
+    seeds that `randomness` fixes.
+    """
+    return tf.recompute_grad(lambda x: block(x, bias, randomness)[0])(hidden)
+
+
+def set_compute_policy(model: tf.Module, computation: ComputePolicy) -> None:
+    """Says how all encoders of a model compute."""
+    for module in model.submodules:
+        if isinstance(module, Encoder):
+            module.computation = computation
+
+
+# Electric's cloze model: a left-to-right and a right-to-left tower.
+
+class TwoTowerClozeTransformer(ScopedLayer):
+    """Predicts each token from its left and right context, never itself.
+
+    Source: google-research/electra, run_pretraining.py,
+    TwoTowerClozeTransformer; Electric paper (EMNLP 2020) section 2.3.
+    """
+
+    def __init__(
+        self,
+        scope: str,
+        config: EncoderConfig,
+        ltr_embeddings: Embeddings,
+        rtl_embeddings: Embeddings,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        self.ltr = Encoder(f"{scope}_ltr", config, ltr_embeddings, "ltr", seed)
+        self.rtl = Encoder(f"{scope}_rtl", config, rtl_embeddings, "rtl", seed)
+
+    def call(
+        self,
+        input_ids: tf.Tensor,
+        input_mask: tf.Tensor,
+        segment_ids: tf.Tensor,
+        randomness: SeedStream | None = None,
+    ) -> tuple[tf.Tensor, EncoderOutput, EncoderOutput]:
+        """Encodes the unmasked batch in both directions.
+
+        Args:
+          input_ids: int32 [B, L], not masked.
+          input_mask: int32 [B, L].
+          segment_ids: int32 [B, L].
+          randomness: source of dropout, or None for none.
+
+        Returns:
+          float32 [B, L, 2H], where position i holds the left tower's vector of
+          i - 1 and the right tower's of i + 1, and both towers' outputs. The
+          shift is a rotation, as in the original: the first position sees the
+          last and the other way round, both outside the loss.
+        """
+        inputs = (input_ids, input_mask, segment_ids, randomness)
+        ltr, rtl = self.ltr(*inputs), self.rtl(*inputs)
+        context = tf.concat(
+            [
+                tf.roll(ltr.sequence_output, 1, axis=1),
+                tf.roll(rtl.sequence_output, -1, axis=1),
+            ],
+            -1,
+        )
+        return context, ltr, rtl
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "config": self.config,
+            "ltr_embeddings": self.ltr.embeddings,
+            "rtl_embeddings": self.rtl.embeddings,
+        }
