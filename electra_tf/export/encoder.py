@@ -48,8 +48,8 @@ from electra_tf.export.signatures import (
     pack,
     public_hparams,
 )
-from electra_tf.modeling.transformer import Encoder
 from electra_tf.modeling.seeds import SeedStream
+from electra_tf.modeling.transformer import Encoder
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
 
 PREPROCESSOR = "preprocessor"

@@ -13,18 +13,15 @@ from electra_tf.checkpoints.restore import Coverage, assign
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
-from electra_tf.modeling.transformer import ComputePolicy
-from electra_tf.modeling.transformer import set_compute_policy
-from electra_tf.optimization.adam_weight_decay import (
+from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
+from electra_tf.optimization.optimizer import (
     AdamWeightDecay,
-    variable_name,
-)
-from electra_tf.optimization.layerwise import (
     LayerRate,
+    WarmupPolynomialDecay,
     layer_multipliers,
     rate_table,
+    variable_name,
 )
-from electra_tf.optimization.schedule import WarmupPolynomialDecay
 from electra_tf.plan.memory import finetuning_memory
 from electra_tf.training.remat import recomputes, rows_of_a_machine
 

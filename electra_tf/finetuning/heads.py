@@ -13,10 +13,10 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
-from electra_tf.modeling.transformer import EncoderOutput
 from electra_tf.modeling.layers import Dense, ScopedLayer, gelu
 from electra_tf.modeling.seeds import SeedStream, dropout
 from electra_tf.modeling.sequence_ops import gather_positions
+from electra_tf.modeling.transformer import EncoderOutput
 
 # On the sentence's vector in training; fixed in the original, too.
 DROPOUT_RATE = 0.1

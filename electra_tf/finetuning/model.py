@@ -11,10 +11,9 @@ import tf_keras
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.task import Task
-from electra_tf.modeling.transformer import Embeddings
-from electra_tf.modeling.transformer import Encoder
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.seeds import SeedStream
+from electra_tf.modeling.transformer import Embeddings, Encoder
 
 ENCODER_SCOPE = "electra"
 

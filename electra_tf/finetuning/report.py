@@ -10,7 +10,7 @@ import tensorflow as tf
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.metrics.trials import lower_is_better
-from electra_tf.optimization.layerwise import LayerRate
+from electra_tf.optimization.optimizer import LayerRate
 from electra_tf.training import loop
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import StepMetrics

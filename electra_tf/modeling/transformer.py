@@ -3,22 +3,21 @@
 """How encoders compute, as opposed to what: what is kept, in which dtype."""
 
 import dataclasses
-from typing import Any
-import tensorflow as tf
-from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.layers import LayerNorm, ScopedLayer
-from electra_tf.modeling.seeds import SeedStream, dropout
 import math
 from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import (
     Dense,
+    LayerNorm,
     ScopedLayer,
     static_or_dynamic_shape,
 )
-from typing import Any, NamedTuple
-from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
-from electra_tf.modeling.layers import ScopedLayer
-from electra_tf.modeling.seeds import SeedStream
+from electra_tf.modeling.seeds import SeedStream, dropout
+
 
 @dataclasses.dataclass(frozen=True)
 class ComputePolicy:
@@ -39,6 +38,7 @@ class ComputePolicy:
 
 
 # Token + position + segment embeddings.
+
 
 class Embeddings(ScopedLayer):
     """Sums token, segment and position vectors, normalizes, drops out.
@@ -268,6 +268,7 @@ def _attention_probs(
 
 # The transformer: blocks, their stack, and the encoder around them.
 
+
 class TransformerBlock(ScopedLayer):
     """Self-attention and feed-forward, each added and then normalized.
 
@@ -473,6 +474,7 @@ def set_compute_policy(model: tf.Module, computation: ComputePolicy) -> None:
 
 
 # Electric's cloze model: a left-to-right and a right-to-left tower.
+
 
 class TwoTowerClozeTransformer(ScopedLayer):
     """Predicts each token from its left and right context, never itself.

@@ -7,10 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.modeling.transformer import ComputePolicy
-from electra_tf.modeling.transformer import set_compute_policy
-from electra_tf.optimization.adam_weight_decay import AdamWeightDecay
-from electra_tf.optimization.schedule import WarmupPolynomialDecay
+from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
+from electra_tf.optimization.optimizer import (
+    AdamWeightDecay,
+    WarmupPolynomialDecay,
+)
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.loop import LossScale, TrainLoop

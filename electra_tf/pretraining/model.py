@@ -10,13 +10,16 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind, generator_kind
-from electra_tf.modeling.transformer import Embeddings
-from electra_tf.modeling.transformer import Encoder, EncoderOutput
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
 from electra_tf.modeling.seeds import SeedStream
 from electra_tf.modeling.sequence_ops import gather_positions
-from electra_tf.modeling.transformer import TwoTowerClozeTransformer
+from electra_tf.modeling.transformer import (
+    Embeddings,
+    Encoder,
+    EncoderOutput,
+    TwoTowerClozeTransformer,
+)
 from electra_tf.pretraining import losses, masking, sampling
 from electra_tf.text.vocab import check_vocab
 

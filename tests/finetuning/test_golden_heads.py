@@ -16,7 +16,7 @@ from electra_tf.checkpoints import tf1
 from electra_tf.finetuning import heads
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
-from electra_tf.optimization.adam_weight_decay import variable_name
+from electra_tf.optimization.optimizer import variable_name
 
 HEADS = ("cola", "mnli", "sts", "chunk")
 

@@ -15,7 +15,7 @@ from electra_tf.data.feature_spec import decode_example
 from electra_tf.finetuning import registry
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
-from electra_tf.optimization.adam_weight_decay import variable_name
+from electra_tf.optimization.optimizer import variable_name
 
 FEATURES = """
 squad_train_len128_stride32 squad_dev_len128_stride32 squad_test_len128_stride32

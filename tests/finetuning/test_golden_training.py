@@ -12,7 +12,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.finetuning.build import build_model, build_optimizer
 from electra_tf.finetuning.registry import get_tasks
-from electra_tf.optimization.adam_weight_decay import variable_name
+from electra_tf.optimization.optimizer import variable_name
 
 TRAJECTORIES = (
     "cola_layerwise",

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling import transformer as attention_module
-from electra_tf.modeling.transformer import SelfAttention, attention_bias
 from electra_tf.modeling.seeds import SeedStream, dropout
+from electra_tf.modeling.transformer import SelfAttention, attention_bias
 
 MASK = tf.constant([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
 NAMES = [f"{part}/{kind}" for part in ("query", "key", "value")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.transformer import Embeddings
 from electra_tf.modeling.seeds import SeedStream
+from electra_tf.modeling.transformer import Embeddings
 
 IDS = tf.constant([[1, 5, 5, 0], [29, 2, 3, 4]])
 SEGMENTS = tf.constant([[0, 0, 1, 1], [1, 0, 0, 0]])

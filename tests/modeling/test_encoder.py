@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.transformer import Embeddings
-from electra_tf.modeling.transformer import Encoder
 from electra_tf.modeling.seeds import SeedStream
-from electra_tf.modeling.transformer import TwoTowerClozeTransformer
+from electra_tf.modeling.transformer import (
+    Embeddings,
+    Encoder,
+    TwoTowerClozeTransformer,
+)
 
 LENGTH = 7
 TOKENS = np.array([3, 9, 4, 11, 5, 8, 6], np.int32)

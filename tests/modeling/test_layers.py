@@ -12,12 +12,15 @@ import tensorflow as tf
 
 import electra_tf.modeling as room
 from electra_tf.modeling import layers
-from electra_tf.modeling.transformer import SelfAttention
-from electra_tf.modeling.transformer import Embeddings
-from electra_tf.modeling.transformer import Encoder, TransformerBlock
 from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
 from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer, gelu
-from electra_tf.modeling.transformer import TwoTowerClozeTransformer
+from electra_tf.modeling.transformer import (
+    Embeddings,
+    Encoder,
+    SelfAttention,
+    TransformerBlock,
+    TwoTowerClozeTransformer,
+)
 
 
 def plain_layer_norm(inputs, gamma, beta):

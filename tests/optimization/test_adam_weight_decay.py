@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.optimization.adam_weight_decay import (
+from electra_tf.optimization.optimizer import (
     AdamWeightDecay,
     uses_weight_decay,
     variable_name,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from electra_tf.optimization.layerwise import layer_multipliers, rate_table
+from electra_tf.optimization.optimizer import layer_multipliers, rate_table
 
 NAMES = [
     "electra/embeddings/word_embeddings",

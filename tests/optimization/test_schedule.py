@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.optimization.schedule import WarmupPolynomialDecay
+from electra_tf.optimization.optimizer import WarmupPolynomialDecay
 
 
 def rate(schedule, completed):

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints import tf1
-from electra_tf.optimization.adam_weight_decay import uses_weight_decay
+from electra_tf.optimization.optimizer import uses_weight_decay
 from electra_tf.pretraining.build import build_model, build_optimizer
 from electra_tf.training.checkpointing import Checkpoints
 

@@ -1,12 +1,158 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The original's Adam: no bias correction, decoupled weight decay."""
+"""Learning rate: polynomial decay multiplied by linear warm-up."""
 
+import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import tensorflow as tf
+
+READ_ORDERS = ("after_increment", "before_increment")
+
+
+@dataclasses.dataclass(frozen=True)
+class WarmupPolynomialDecay:
+    """The learning rate of every update.
+
+    The decay is not shifted by the warm-up: with W warm-up and T total steps
+    the peak is learning_rate * (1 - W / T).
+
+    Attributes:
+      learning_rate: rate at step 0 without warm-up.
+      num_train_steps: T, updates after which the rate is 0.
+      num_warmup_steps: W, updates of linear warm-up; 0 for none. May be a
+        fraction, as fine-tuning's proportion of T gives.
+      power: of the decay; 1 is linear.
+      read_order: "after_increment" reads update k's rate (k = 1, 2, ...) at
+        step k, as the original was observed to do: its graph leaves the order
+        open. "before_increment" reads it at k - 1, so that the first update
+        of a warm-up has rate 0.
+
+    Source: google-research/electra, model/optimization.py, create_optimizer.
+
+    Differs: a warm-up of 0 means none under either order; the original
+    divides 0 by 0 under the second.
+    """
+
+    learning_rate: float
+    num_train_steps: int
+    num_warmup_steps: float = 0
+    power: float = 1.0
+    read_order: str = "after_increment"
+
+    def __post_init__(self) -> None:
+        if self.read_order not in READ_ORDERS:
+            raise ValueError(
+                f"lr_read_order is {self.read_order!r}; expected one of "
+                f"{', '.join(READ_ORDERS)}."
+            )
+
+    def __call__(self, completed_updates: tf.Tensor) -> tf.Tensor:
+        """Returns the rate of the next update.
+
+        Args:
+          completed_updates: int64 scalar, updates made so far.
+
+        Returns:
+          float32 scalar.
+        """
+        step = tf.cast(completed_updates, tf.float32)
+        if self.read_order == "after_increment":
+            step += 1.0
+        total = tf.constant(self.num_train_steps, tf.float32)
+        remaining = 1.0 - tf.minimum(step, total) / total
+        rate = self.learning_rate * tf.pow(remaining, self.power)
+        if self.num_warmup_steps > 0:
+            rate *= tf.minimum(1.0, step / float(self.num_warmup_steps))
+        return rate
+
+
+# Layer-wise learning-rate decay: lower layers learn more slowly.
+
+_LAYER = re.compile(r"encoder/layer_(\d+)/")
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerRate:
+    """One row of the table of rates.
+
+    Attributes:
+      part: "embeddings", "layer 0", ..., "heads".
+      depth: its depth; embeddings are 0.
+      multiplier: of the learning rate.
+      num_variables: how many variables have it.
+    """
+
+    part: str
+    depth: int
+    multiplier: float
+    num_variables: int
+
+
+def layer_multipliers(
+    names: Iterable[str], decay: float, num_layers: int, fixed: bool = False
+) -> dict[str, float]:
+    """The learning rate of each variable, as a multiple of the heads'.
+
+    Returns:
+      Multiplier by name; empty without decay.
+
+    Source: google-research/electra, model/optimization.py, _get_layer_lrs.
+    """
+    if decay <= 0:
+        return {}
+    top = _head_depth(num_layers, fixed)
+    return {
+        name: decay ** (top - _depth(name, num_layers, fixed)) for name in names
+    }
+
+
+def rate_table(
+    names: Sequence[str], decay: float, num_layers: int, fixed: bool = False
+) -> list[LayerRate]:
+    """The multipliers part by part, the lowest first."""
+    multipliers = layer_multipliers(names, decay, num_layers, fixed)
+    counts: dict[int, int] = {}
+    found: dict[int, float] = {}
+    for name in names:
+        depth = _depth(name, num_layers, fixed)
+        counts[depth] = counts.get(depth, 0) + 1
+        found[depth] = multipliers.get(name, 1.0)
+    return [
+        LayerRate(_part(depth, num_layers), depth, found[depth], counts[depth])
+        for depth in sorted(counts)
+    ]
+
+
+def _head_depth(num_layers: int, fixed: bool) -> int:
+    return num_layers + (1 if fixed else 2)
+
+
+def _depth(name: str, num_layers: int, fixed: bool) -> int:
+    if "/embeddings/" in name or "/embeddings_project/" in name:
+        return 0
+    if match := _LAYER.search(name):
+        layer = int(match[1])
+        if layer < num_layers:
+            return layer + 1
+    if "task_specific/" in name:
+        return _head_depth(num_layers, fixed)
+    raise ValueError(
+        f"variable {name} is in no layer: expected .../embeddings/...,"
+        f" .../encoder/layer_N/... with N below {num_layers}, or"
+        " task_specific/..."
+    )
+
+
+def _part(depth: int, num_layers: int) -> str:
+    if depth == 0:
+        return "embeddings"
+    return f"layer {depth - 1}" if depth <= num_layers else "heads"
+
+
+# The original's Adam: no bias correction, decoupled weight decay.
 
 _SHORT = 4096  # elements of a vector that is updated with others
 
