@@ -23,7 +23,7 @@ from electra_tf.optimization.optimizer import (
     variable_name,
 )
 from electra_tf.plan.memory import finetuning_memory
-from electra_tf.training.remat import recomputes, rows_of_a_machine
+from electra_tf.training.remat import rows_of_a_machine, uses_remat
 
 # Variables that the starting weights may lack.
 HEADS = "^task_specific/"
@@ -43,7 +43,7 @@ def build_model(
         rows_of_a_machine(config.train_batch_size),
     )
     set_compute_policy(
-        model, ComputePolicy.of(config, recomputes(config, kept))
+        model, ComputePolicy.of(config, uses_remat(config, kept))
     )
     return model
 

@@ -98,7 +98,7 @@ class SentenceHead(Head):
         self,
         encoded: EncoderOutput,
         features: Tensors,
-        randomness: SeedStream | None = None,
+        seeds: SeedStream | None = None,
     ) -> tf.Tensor:
         """Returns the dense layer's output, float32 [B, units]."""
         vectors = encoded.pooled_output  # [B, H]
@@ -106,8 +106,8 @@ class SentenceHead(Head):
             vectors = mean_over_tokens(
                 encoded.sequence_output, features["input_mask"]
             )
-        if randomness is not None:
-            site = randomness.child(self.scope).seed("sentence")
+        if seeds is not None:
+            site = seeds.child(self.scope).seed("sentence")
             vectors = dropout(vectors, DROPOUT_RATE, site)
         return self.dense(vectors)
 

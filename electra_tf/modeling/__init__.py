@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Room: tensors in, tensors out (paper section 2, Figure 2).
+"""Tensors in, tensors out (paper section 2, Figure 2).
 
-Knows no run configuration, no files and no tasks; imports TensorFlow,
-tf_keras and `configure.errors` only. Every variable is created in a layer's
-constructor under the name that the original's TF1 checkpoints give it.
+Knows no run configuration, no files and no tasks. Every variable is created
+in a layer's constructor under the name that the original's TF1 checkpoints
+give it.
 
 Legend of shapes, used in every docstring of the project:
 

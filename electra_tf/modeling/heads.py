@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two pre-training heads: masked-LM softmax, replaced-token logit."""
 
-from typing import Any
-
 import tensorflow as tf
 
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -26,7 +24,7 @@ class MaskedLMHead(ScopedLayer):
     ) -> None:
         super().__init__(scope, seed)
         self.config = config
-        self.in_width, self.embedding_width = in_width, embedding_width
+        self.embedding_width = embedding_width
         self.dense = Dense(
             f"{scope}/dense",
             in_width,
@@ -57,14 +55,6 @@ class MaskedLMHead(ScopedLayer):
         count = tf.shape(vectors)[1]
         return tf.reshape(logits, [-1, count, self.config.vocab_size])
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return super().get_config() | {
-            "config": self.config,
-            "in_width": self.in_width,
-            "embedding_width": self.embedding_width,
-        }
-
 
 class DiscriminatorHead(ScopedLayer):
     """One logit a token: was it replaced?
@@ -92,7 +82,3 @@ class DiscriminatorHead(ScopedLayer):
     def call(self, sequence_output: tf.Tensor) -> tf.Tensor:
         """Maps float32 [B, L, H] to float32 [B, L] logits."""
         return tf.squeeze(self.dense_1(self.dense(sequence_output)), -1)
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return super().get_config() | {"config": self.config}

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The bricks: a layer base with TF1 names, dense, layer norm, activations."""
+"""The layer base with TF1 names; dense, layer norm, activations."""
 
 import contextlib
 import contextvars
@@ -52,11 +52,7 @@ class ScopedLayer(tf_keras.layers.Layer):
     def scoped_weight(
         self, name: str, shape: list[int], init: str, stddev: float = 0.02
     ) -> tf.Variable:
-        """Creates a trainable variable named `<scope>/<name>`.
-
-        Returns:
-          A float32 variable.
-        """
+        """Creates a trainable float32 variable named `<scope>/<name>`."""
         full_name = f"{self.scope}/{name}"
         seed = initializer_seed(self.seed, full_name)
         initializer: Any = {
@@ -70,10 +66,6 @@ class ScopedLayer(tf_keras.layers.Layer):
         return self.add_weight(
             name=full_name, shape=shape, initializer=initializer
         )
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments common to all layers."""
-        return {"scope": self.scope, "seed": self.seed}
 
 
 class Dense(ScopedLayer):
@@ -95,8 +87,7 @@ class Dense(ScopedLayer):
         seed: int = 0,
     ) -> None:
         super().__init__(scope, seed)
-        self.in_width, self.units, self.stddev = in_width, units, stddev
-        self.activation_name = activation
+        self.in_width, self.units = in_width, units
         self._activation = activation_function(activation)
         init = "glorot" if stddev is None else "normal"
         self.kernel = self.scoped_weight(
@@ -105,14 +96,7 @@ class Dense(ScopedLayer):
         self.bias = self.scoped_weight("bias", [units], "zeros")
 
     def call(self, inputs: tf.Tensor, train_bias: bool = True) -> tf.Tensor:
-        """Applies the map.
-
-        Args:
-          inputs: float [..., in_width].
-
-        Returns:
-          float [..., units].
-        """
+        """Maps float [..., in_width] to [..., units]."""
         flat = tf.reshape(inputs, [-1, self.in_width])
         kernel = tf.cast(self.kernel, flat.dtype)
         flat = affine(flat, kernel, tf.cast(self.bias, flat.dtype), train_bias)
@@ -123,15 +107,6 @@ class Dense(ScopedLayer):
         leading = static_or_dynamic_shape(inputs)[:-1]
         return tf.reshape(flat, [*leading, self.units])
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return super().get_config() | {
-            "in_width": self.in_width,
-            "units": self.units,
-            "activation": self.activation_name,
-            "stddev": self.stddev,
-        }
-
 
 def affine(
     rows: tf.Tensor,
@@ -139,17 +114,9 @@ def affine(
     bias: tf.Tensor | tf.Variable,
     train_bias: bool = True,
 ) -> tf.Tensor:
-    """Returns rows @ kernel + bias, with a gradient made for CPUs.
+    """Returns rows [R, K] @ kernel [K, U] + bias [U]: float [R, U].
 
-    Within `inference` it is left to TensorFlow.
-
-    Args:
-      rows: float [R, K].
-      kernel: float [K, U].
-      bias: float [U].
-
-    Returns:
-      float [R, U].
+    With a gradient made for CPUs; within `inference` it is TensorFlow's.
     """
     if _INFERENCE.get():
         return tf.nn.bias_add(tf.matmul(rows, kernel), bias)
@@ -227,10 +194,6 @@ class LayerNorm(ScopedLayer):
             outputs = _layer_norm(wide, gamma, beta)
         return tf.cast(outputs, inputs.dtype)
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return super().get_config() | {"width": self.width}
-
 
 def _normalized(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Inputs of mean 0 and variance 1, and 1 over the standard deviation."""
@@ -270,12 +233,6 @@ def _layer_norm(inputs: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor):
 def gelu(inputs: tf.Tensor) -> tf.Tensor:
     """Gaussian error linear unit in its exact (erf) form.
 
-    Args:
-      inputs: float, any shape.
-
-    Returns:
-      Same shape and dtype.
-
     Source: google-research/electra, model/modeling.py, gelu.
     """
     if _INFERENCE.get():  # The form that TensorFlow and converters look for.
@@ -303,13 +260,7 @@ def _gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
 def activation_function(
     name: str | None,
 ) -> Callable[[tf.Tensor], tf.Tensor] | None:
-    """Returns the function of an activation's name.
-
-    Args:
-      name: "gelu", "relu", "tanh", or "linear", "" or None for identity.
-
-    Returns:
-      The function, or None for identity.
+    """Finds an activation; None for "linear", "" or None, the identity.
 
     Source: google-research/electra, model/modeling.py, get_activation.
     """

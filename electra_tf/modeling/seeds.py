@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Stateless randomness: every draw is a function of seed, step and site."""
+"""Stateless draws: each is a function of the run's seed, step and site."""
 
 import zlib
 
@@ -22,15 +22,11 @@ class SeedStream:
         self._scope = scope
 
     def child(self, scope: str) -> "SeedStream":
-        """Returns the same source for a sub-scope of sites."""
+        """The same stream for a sub-scope of sites."""
         return SeedStream(self._seed, f"{self._scope}{scope}/")
 
     def seed(self, site: str) -> tf.Tensor:
-        """Returns the int32 [2] seed of a site.
-
-        Returns:
-          int32 [2], to be passed to a tf.random.stateless_* function.
-        """
+        """The int32 [2] seed of a site, for tf.random.stateless_* functions."""
         key = zlib.crc32((self._scope + site).encode()) & 0x7FFFFFFF
         return tf.random.experimental.stateless_fold_in(self._seed, key)
 
@@ -49,13 +45,7 @@ def dropout(
 ) -> tf.Tensor:
     """Zeroes elements with probability `rate` and rescales the others.
 
-    Args:
-      inputs: float, any shape.
-      rate: probability of dropping an element, at least 0 and below 1.
-      seed: int32 [2], or None for no dropout (evaluation).
-
-    Returns:
-      Same shape and dtype as `inputs`.
+    Without a seed (int32 [2]) nothing is dropped, as in evaluation.
 
     Source: google-research/electra, model/modeling.py, dropout.
 

@@ -6,14 +6,7 @@ import tensorflow as tf
 
 
 def gather_positions(sequence: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
-    """Picks the values at given positions of each sequence.
-
-    Args:
-      sequence: [B, L] or [B, L, H], any dtype.
-      positions: int32 [B, N], each in [0, L).
-
-    Returns:
-      Same dtype as `sequence`, [B, N] or [B, N, H].
+    """Picks the values of [B, L] or [B, L, H] at positions [B, N].
 
     Source: google-research/electra, pretrain/pretrain_helpers.py,
     gather_positions.

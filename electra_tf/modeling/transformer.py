@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How encoders compute, as opposed to what: what is kept, in which dtype."""
+"""From token ids to vectors: embeddings, attention, blocks, encoder, towers."""
 
 import dataclasses
 import math
@@ -26,18 +26,15 @@ class ComputePolicy:
     # Of the blocks' matrix products and of what is between them. Layer norms,
     # softmaxes, embeddings and heads are float32 always.
     dtype: str = "float32"
-    # Activations inside blocks are computed again for the gradient instead of
-    # kept from the forward pass: only each block's input is.
-    recompute: bool = False
+    # Of each block only the input is kept for the gradient, its activations
+    # are computed again (activation checkpointing).
+    remat: bool = False
 
     @classmethod
-    def of(cls, config: Any, recompute: bool) -> "ComputePolicy":
+    def of(cls, config: Any, remat: bool) -> "ComputePolicy":
         """Reads the hparam `mixed_precision`."""
         dtype = {"": "float32", "bf16": "bfloat16", "fp16": "float16"}
-        return cls(dtype[config.mixed_precision], recompute)
-
-
-# Token + position + segment embeddings.
+        return cls(dtype[config.mixed_precision], remat)
 
 
 class Embeddings(ScopedLayer):
@@ -78,18 +75,9 @@ class Embeddings(ScopedLayer):
         self,
         input_ids: tf.Tensor,
         segment_ids: tf.Tensor,
-        randomness: SeedStream | None = None,
+        seeds: SeedStream | None = None,
     ) -> tf.Tensor:
-        """Embeds a batch.
-
-        Args:
-          input_ids: int32 [B, L], each in [0, V).
-          segment_ids: int32 [B, L], each in [0, type_vocab_size).
-          randomness: source of dropout, or None for none.
-
-        Returns:
-          float32 [B, L, E].
-        """
+        """Maps int32 [B, L] ids to float32 [B, L, E]; dropout with `seeds`."""
         length = input_ids.shape[1]
         limit = self.config.max_position_embeddings
         if length is not None and length > limit:
@@ -110,18 +98,9 @@ class Embeddings(ScopedLayer):
         output += tf.reshape(segments, tf.shape(output))
         output += self.position_embeddings[:length]  # [L, E]
         output = self.layer_norm(output)
-        seed = randomness.seed("embeddings") if randomness else None
+        seed = seeds.seed("embeddings") if seeds else None
         return dropout(output, self.config.hidden_dropout_prob, seed)
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return super().get_config() | {
-            "config": self.config,
-            "width": self.width,
-        }
-
-
-# Multi-head self-attention and its masks.
 
 # The original adds this instead of minus infinity. A query that may see no key
 # at all then falls back to the raw scores over all positions; keep it so.
@@ -183,14 +162,13 @@ class SelfAttention(ScopedLayer):
         self,
         hidden: tf.Tensor,
         bias: tf.Tensor,
-        randomness: SeedStream | None = None,
+        seeds: SeedStream | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Attends from every position to every visible position.
 
         Args:
           hidden: float32 or half precision [B, L, H].
           bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
-          randomness: source of dropout, or None for none.
 
         Returns:
           [B, L, H] mixed values and [B, A, L, L] attention probabilities
@@ -219,15 +197,11 @@ class SelfAttention(ScopedLayer):
         scores = tf.matmul(query, key, transpose_b=True)  # [B, A, L, L]
         if not scale_query:
             scores *= scale
-        seed = randomness.seed("attention_probs") if randomness else None
+        seed = seeds.seed("attention_probs") if seeds else None
         rate = self.config.attention_probs_dropout_prob
         probs = _attention_probs(scores, bias, rate, seed)
         mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])
         return tf.reshape(mixed, [batch, length, width]), probs
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return super().get_config() | {"config": self.config}
 
 
 def _attention_probs(
@@ -264,9 +238,6 @@ def _attention_probs(
         return dropped, gradient
 
     return dropped_softmax(scores)
-
-
-# The transformer: blocks, their stack, and the encoder around them.
 
 
 class TransformerBlock(ScopedLayer):
@@ -310,34 +281,20 @@ class TransformerBlock(ScopedLayer):
         self,
         hidden: tf.Tensor,
         bias: tf.Tensor,
-        randomness: SeedStream | None = None,
+        seeds: SeedStream | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Runs the block.
-
-        Args:
-          hidden: float32 or half precision [B, L, H].
-          bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
-          randomness: source of dropout, or None for none.
-
-        Returns:
-          [B, L, H] outputs and [B, A, L, L] attention probabilities, of
-          `hidden`'s dtype.
-        """
+        """Runs the block; arguments and results as of `SelfAttention`."""
 
         def drop(tensor: tf.Tensor, site: str) -> tf.Tensor:
-            seed = randomness.seed(site) if randomness else None
+            seed = seeds.seed(site) if seeds else None
             return dropout(tensor, self.config.hidden_dropout_prob, seed)
 
-        mixed, probs = self.attention(hidden, bias, randomness)
+        mixed, probs = self.attention(hidden, bias, seeds)
         mixed = drop(self.attention_output(mixed), "attention_output")
         hidden = self.attention_norm(mixed + hidden)
         inner = self.intermediate(hidden)  # [B, L, intermediate_size]
         inner = drop(self.output_dense(inner), "output")
         return self.output_norm(inner + hidden), probs
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return super().get_config() | {"config": self.config}
 
 
 class EncoderOutput(NamedTuple):
@@ -349,7 +306,7 @@ class EncoderOutput(NamedTuple):
 
     embedding_output: tf.Tensor  # [B, L, H], after the projection
     layers: tuple[tf.Tensor, ...]  # one [B, L, H] a block
-    # One [B, A, L, L] a block; none when training recomputes blocks.
+    # One [B, A, L, L] a block; none in training with remat.
     attention_probs: tuple[tf.Tensor, ...]
 
     @property
@@ -372,11 +329,7 @@ class EncoderOutput(NamedTuple):
 class Encoder(ScopedLayer):
     """BERT-style encoder, as generator, discriminator or tower.
 
-    Args:
-      direction: None, "ltr" or "rtl"; see `attention_bias`.
-
-    Attributes:
-      computation: how the blocks are computed; see `set_compute_policy`.
+    `direction` is None, "ltr" or "rtl"; see `attention_bias`.
 
     Source: google-research/electra, model/modeling.py, BertModel.
     """
@@ -393,7 +346,7 @@ class Encoder(ScopedLayer):
         self.config = config
         self.embeddings = embeddings
         self.direction = direction
-        self.computation = ComputePolicy()
+        self.compute_policy = ComputePolicy()
         self.embeddings_project = None
         if embeddings.width != config.hidden_size:
             self.embeddings_project = Dense(
@@ -412,29 +365,22 @@ class Encoder(ScopedLayer):
         input_ids: tf.Tensor,
         input_mask: tf.Tensor,
         segment_ids: tf.Tensor,
-        randomness: SeedStream | None = None,
+        seeds: SeedStream | None = None,
     ) -> EncoderOutput:
-        """Encodes a batch.
-
-        Args:
-          input_ids: int32 [B, L], each in [0, V).
-          input_mask: int32 [B, L], 1 for real tokens, 0 for padding.
-          segment_ids: int32 [B, L].
-          randomness: source of dropout, or None for none.
-        """
-        if randomness is not None:
-            randomness = randomness.child(self.scope)
-        hidden = self.embeddings(input_ids, segment_ids, randomness)
+        """Encodes a batch, int32 [B, L] each; dropout with `seeds`."""
+        if seeds is not None:
+            seeds = seeds.child(self.scope)
+        hidden = self.embeddings(input_ids, segment_ids, seeds)
         if self.embeddings_project is not None:
             hidden = self.embeddings_project(hidden)  # [B, L, H]
         embedding_output = hidden
         bias = attention_bias(input_mask, self.direction)
         layers, attention_probs = [], []
-        hidden = tf.cast(hidden, self.computation.dtype)
+        hidden = tf.cast(hidden, self.compute_policy.dtype)
         for i, block in enumerate(self.blocks):
-            inner = randomness.child(f"layer_{i}") if randomness else None
-            if randomness is not None and self.computation.recompute:
-                hidden = _recomputed(block, hidden, bias, inner)
+            inner = seeds.child(f"layer_{i}") if seeds else None
+            if inner is not None and self.compute_policy.remat:
+                hidden = _rematerialized(block, hidden, bias, inner)
             else:
                 hidden, probs = block(hidden, bias, inner)
                 attention_probs.append(probs)
@@ -443,37 +389,25 @@ class Encoder(ScopedLayer):
             embedding_output, tuple(layers), tuple(attention_probs)
         )
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return super().get_config() | {
-            "config": self.config,
-            "embeddings": self.embeddings,
-            "direction": self.direction,
-        }
 
-
-def _recomputed(
+def _rematerialized(
     block: TransformerBlock,
     hidden: tf.Tensor,
     bias: tf.Tensor,
-    randomness: SeedStream,
+    seeds: SeedStream,
 ) -> tf.Tensor:
     """Runs a block of which only the input is kept for its gradient.
 
-    The second computation repeats the first, as all draws of a block come from
-    seeds that `randomness` fixes.
+    The second computation repeats the first: `seeds` fixes all its draws.
     """
-    return tf.recompute_grad(lambda x: block(x, bias, randomness)[0])(hidden)
+    return tf.recompute_grad(lambda x: block(x, bias, seeds)[0])(hidden)
 
 
-def set_compute_policy(model: tf.Module, computation: ComputePolicy) -> None:
+def set_compute_policy(model: tf.Module, policy: ComputePolicy) -> None:
     """Says how all encoders of a model compute."""
     for module in model.submodules:
         if isinstance(module, Encoder):
-            module.computation = computation
-
-
-# Electric's cloze model: a left-to-right and a right-to-left tower.
+            module.compute_policy = policy
 
 
 class TwoTowerClozeTransformer(ScopedLayer):
@@ -501,15 +435,9 @@ class TwoTowerClozeTransformer(ScopedLayer):
         input_ids: tf.Tensor,
         input_mask: tf.Tensor,
         segment_ids: tf.Tensor,
-        randomness: SeedStream | None = None,
+        seeds: SeedStream | None = None,
     ) -> tuple[tf.Tensor, EncoderOutput, EncoderOutput]:
-        """Encodes the unmasked batch in both directions.
-
-        Args:
-          input_ids: int32 [B, L], not masked.
-          input_mask: int32 [B, L].
-          segment_ids: int32 [B, L].
-          randomness: source of dropout, or None for none.
+        """Encodes a batch, not masked, in both directions.
 
         Returns:
           float32 [B, L, 2H], where position i holds the left tower's vector of
@@ -517,7 +445,7 @@ class TwoTowerClozeTransformer(ScopedLayer):
           shift is a rotation, as in the original: the first position sees the
           last and the other way round, both outside the loss.
         """
-        inputs = (input_ids, input_mask, segment_ids, randomness)
+        inputs = (input_ids, input_mask, segment_ids, seeds)
         ltr, rtl = self.ltr(*inputs), self.rtl(*inputs)
         context = tf.concat(
             [
@@ -527,11 +455,3 @@ class TwoTowerClozeTransformer(ScopedLayer):
             -1,
         )
         return context, ltr, rtl
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return super().get_config() | {
-            "config": self.config,
-            "ltr_embeddings": self.ltr.embeddings,
-            "rtl_embeddings": self.rtl.embeddings,
-        }

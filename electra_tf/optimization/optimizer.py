@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Learning rate: polynomial decay multiplied by linear warm-up."""
+"""From gradients to updates: schedule, layer-wise rates, Adam."""
 
 import dataclasses
 import math
@@ -50,14 +50,7 @@ class WarmupPolynomialDecay:
             )
 
     def __call__(self, completed_updates: tf.Tensor) -> tf.Tensor:
-        """Returns the rate of the next update.
-
-        Args:
-          completed_updates: int64 scalar, updates made so far.
-
-        Returns:
-          float32 scalar.
-        """
+        """Maps updates made so far (int64) to the next one's rate (float32)."""
         step = tf.cast(completed_updates, tf.float32)
         if self.read_order == "after_increment":
             step += 1.0
@@ -68,8 +61,6 @@ class WarmupPolynomialDecay:
             rate *= tf.minimum(1.0, step / float(self.num_warmup_steps))
         return rate
 
-
-# Layer-wise learning-rate decay: lower layers learn more slowly.
 
 _LAYER = re.compile(r"encoder/layer_(\d+)/")
 
@@ -96,8 +87,7 @@ def layer_multipliers(
 ) -> dict[str, float]:
     """The learning rate of each variable, as a multiple of the heads'.
 
-    Returns:
-      Multiplier by name; empty without decay.
+    Lower layers learn more slowly; empty without decay.
 
     Source: google-research/electra, model/optimization.py, _get_layer_lrs.
     """
@@ -152,8 +142,6 @@ def _part(depth: int, num_layers: int) -> str:
     return f"layer {depth - 1}" if depth <= num_layers else "heads"
 
 
-# The original's Adam: no bias correction, decoupled weight decay.
-
 _SHORT = 4096  # elements of a vector that is updated with others
 
 EXCLUDED_FROM_DECAY = ("LayerNorm", "layer_norm", "bias")
@@ -176,19 +164,14 @@ def uses_weight_decay(name: str) -> bool:
 
 
 class AdamWeightDecay(tf.Module):
-    """Clips by global norm, then updates every variable.
+    """Clips by global norm, then updates every variable, decay decoupled.
 
     With g the clipped gradient: m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g²,
     w = w - rate (m / (sqrt(v) + eps) + decay w). Every row of an embedding
     table is updated at each step, also those absent from the batch.
 
-    Args:
-      weight_decay_rate: decay per update and unit of learning rate; 0 or less
-        for none.
-
-    Attributes:
-      m: first moments by variable name, slots `<name>/adam_m`.
-      v: second moments by variable name, slots `<name>/adam_v`.
+    `m` and `v` hold the moments by variable name, slots `<name>/adam_m` and
+    `<name>/adam_v`. A decay of 0 or less is none.
 
     Source: google-research/electra, model/optimization.py,
     AdamWeightDecayOptimizer and create_optimizer.

@@ -15,7 +15,7 @@ from electra_tf.optimization.optimizer import (
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.loop import LossScale, TrainLoop
-from electra_tf.training.remat import recomputes, rows_of_a_machine
+from electra_tf.training.remat import rows_of_a_machine, uses_remat
 
 LOSSES = ("mlm_loss", "cloze_loss", "disc_loss")
 TOKENS = "tokens"
@@ -44,7 +44,7 @@ def build_model(config: Any) -> PretrainingModel:
     rows = rows_of_a_machine(config.train_batch_size)
     kept = pretraining_memory(config, rows)
     set_compute_policy(
-        model, ComputePolicy.of(config, recomputes(config, kept))
+        model, ComputePolicy.of(config, uses_remat(config, kept))
     )
     return model
 

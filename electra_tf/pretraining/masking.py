@@ -145,7 +145,7 @@ def mask_inputs(
     features: Mapping[str, tf.Tensor],
     special: SpecialTokens,
     rule: MaskingRule,
-    randomness: SeedStream,
+    seeds: SeedStream,
 ) -> dict[str, tf.Tensor]:
     """Chooses positions to predict and hides most of them.
 
@@ -167,7 +167,7 @@ def mask_inputs(
     candidates = candidates_mask(ids, input_mask, special)
     wanted = number_to_predict(input_mask, rule.mask_prob, draws)
     available = tf.reduce_sum(tf.cast(candidates, tf.int32), -1)  # [B]
-    seed = randomness.seed("masked_positions")
+    seed = seeds.seed("masked_positions")
     if rule.whole_words:
         continues = tf.gather(tf.constant(special.continues_word), ids)
         wanted = tf.minimum(wanted, available)
@@ -189,7 +189,7 @@ def mask_inputs(
     # point past the end, which the product removes too.
     positions *= used
     shown = tf.random.stateless_uniform(
-        tf.shape(positions), randomness.seed("show_mask_token")
+        tf.shape(positions), seeds.seed("show_mask_token")
     )
     hidden = positions * tf.cast(shown < rule.replace_prob, tf.int32)
     masked_ids, _ = scatter_update(

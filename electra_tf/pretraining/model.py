@@ -162,11 +162,11 @@ class PretrainingModel(tf_keras.Model):
         """
         if seed is None:
             seed = tf.constant([self.config.seed, 0], tf.int32)
-        randomness = SeedStream(seed)
-        dropout = randomness.child("dropout") if training else None
+        seeds = SeedStream(seed)
+        dropout = seeds.child("dropout") if training else None
         if masked_inputs is None:
             masked_inputs = masking.mask_inputs(
-                features, self.special, self.masking_rule, randomness
+                features, self.special, self.masking_rule, seeds
             )
         masked_inputs = {
             name: tf.convert_to_tensor(value)
@@ -187,7 +187,7 @@ class PretrainingModel(tf_keras.Model):
                 sampled_token_ids = self._sample(
                     outputs["mlm_logits"],
                     masked_inputs["masked_lm_ids"],
-                    randomness,
+                    seeds,
                 )
             outputs |= self._discriminate(
                 features,
@@ -305,7 +305,7 @@ class PretrainingModel(tf_keras.Model):
         return outputs
 
     def _sample(
-        self, logits: tf.Tensor, true_ids: tf.Tensor, randomness: SeedStream
+        self, logits: tf.Tensor, true_ids: tf.Tensor, seeds: SeedStream
     ) -> tf.Tensor:
         """Draws a replacement for every chosen position."""
         logits = sampling.sampling_logits(
@@ -314,7 +314,7 @@ class PretrainingModel(tf_keras.Model):
             true_ids if self.config.disallow_correct else None,
         )
         return sampling.sample_from_softmax(
-            logits, randomness.seed("sampled_tokens")
+            logits, seeds.seed("sampled_tokens")
         )
 
     def _discriminate(

@@ -14,7 +14,7 @@ from electra_tf.plan.memory import (
 )
 
 
-def recomputes(config: Any, kept: MemoryEstimate) -> bool:
+def uses_remat(config: Any, kept: MemoryEstimate) -> bool:
     """Decides the hparam `recompute_grad` where it is null, and says so once.
 
     Depends on the machine's memory, not on what of it is free: a run that

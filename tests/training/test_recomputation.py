@@ -42,7 +42,7 @@ def machine(monkeypatch):
 
 def decided(**hparams):
     config = PretrainingConfig.create("model", "data", **hparams)
-    return remat.recomputes(config, pretraining_memory(config))
+    return remat.uses_remat(config, pretraining_memory(config))
 
 
 def test_what_fits_is_kept_without_a_word(machine):
@@ -121,4 +121,4 @@ def test_the_model_of_a_run_computes_as_decided(machine, tiny_config):
         model = build.build_model(tiny_config())
         encoders = [m for m in model.submodules if isinstance(m, Encoder)]
         assert len(encoders) == 2
-        assert all(e.computation.recompute is expected for e in encoders)
+        assert all(e.compute_policy.remat is expected for e in encoders)
