@@ -20,11 +20,12 @@ export MPLBACKEND := Agg
 # Works where the home directory is missing or read-only, too.
 export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
 
-.PHONY: help demo test lint format pretrain-reference setup clean
+.PHONY: help demo quick test lint format pretrain-reference setup clean
 
 help:
 	@echo "make demo                pre-train a tiny ELECTRA, end to end (5 minutes)"
-	@echo "make test                lint and all tests"
+	@echo "make quick               the tests of what is not slow (2 minutes)"
+	@echo "make test                lint and all tests (12 minutes on 2 cores)"
 	@echo "make lint                ruff and the import stairs"
 	@echo "make format              rewrite the code in the house style"
 	@echo "make pretrain-reference  the longer run of docs/results.md (25 minutes)"
@@ -38,8 +39,17 @@ pretrain-reference: $(READY)
 
 # One process for each core, of at most eight; each takes up to 3 GB. An idle
 # one takes tests over from the end of another's part.
+PYTEST := $(PY) -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
+
 test: lint
-	@$(PY) -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
+	@$(PYTEST)
+
+# What one runs while working: without these, no process is started and nothing
+# is exported.
+SLOW := benchmarks commands end_to_end export prediction serving
+
+quick: $(READY)
+	@$(PYTEST) -q -m "not slow" $(SLOW:%=--ignore=tests/%)
 
 lint: $(READY)
 	@.venv/bin/ruff check .

@@ -9,6 +9,8 @@ import tarfile
 
 import pytest
 
+pytestmark = pytest.mark.slow  # They start processes.
+
 
 @pytest.fixture
 def run(request):

@@ -114,6 +114,7 @@ def pretraining_graph(config, training=True):
     return step.get_concrete_function(spec).graph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_matrix_products_of_a_step_are_those_in_the_graph(config, name):
     settings = config(**MODELS[name])
@@ -130,6 +131,7 @@ def test_forward_products_are_those_in_the_graph(config, name):
     assert counted == found.total()
 
 
+@pytest.mark.slow
 def test_profiler_finds_the_same_products(config):
     profiler = tf.compat.v1.profiler
     graph = pretraining_graph(config())

@@ -362,6 +362,7 @@ def test_inside_a_function_and_a_dataset(tiny_pair):
     ]
 
 
+@pytest.mark.slow
 def test_reloaded_where_only_tensorflow_is(tiny_pair, tmp_path):
     graph, plain = tiny_pair
     tf.saved_model.save(graph, str(tmp_path / "model"))

@@ -277,6 +277,7 @@ def test_pickled_copy_works_and_starts_with_an_empty_memo(tiny_vocab):
     assert copy.vocab == tokenizer.vocab
 
 
+@pytest.mark.slow
 def test_importing_the_tokenizer_does_not_import_tensorflow():
     code = (
         "import sys; import electra_tf.text.tokenization;"

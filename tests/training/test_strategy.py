@@ -99,6 +99,7 @@ strategy.use_threads(3)
 """
 
 
+@pytest.mark.slow
 def test_threads_are_set_before_tensorflow_starts():
     done = subprocess.run(
         [sys.executable, "-c", THREADS, "2"],
