@@ -267,22 +267,24 @@ class Tokenizers(work.Tokenizers):
     """Our tokenizers, in Python or in the graph."""
 
     def __init__(self, spec):
-        def each(encode):
-            return lambda lines: [encode(line) for line in lines]
-
+        kind, methods = "FullTokenizer", ("encode", "tokenize")
         if spec["in_graph"]:
-            make = product("GraphTokenizer", spec["root"])
+            kind, methods = "GraphTokenizer", ("encode", "encode_with_offsets")
+        make = product(kind, spec["root"])
+        if spec["in_graph"]:
             work.use_threads(1)
-            makers = {
-                "encode": lambda file: make(file).encode,
-                "with offsets": lambda file: make(file).encode_with_offsets,
-            }
-        else:
-            make = product("FullTokenizer", spec["root"])
-            makers = {
-                "encode": lambda file: each(make(file).encode),
-                "tokenize": lambda file: each(make(file).tokenize),
-            }
+
+        def maker(method):
+            def made(file):
+                tokenizer = make(file)  # Kept: graphs hold it weakly.
+                call = getattr(tokenizer, method)
+                if spec["in_graph"]:
+                    return lambda lines: (call(lines), tokenizer)[0]
+                return lambda lines: [call(line) for line in lines]
+
+            return made
+
+        makers = {method: maker(method) for method in methods}
         super().__init__(spec, makers)
 
 
