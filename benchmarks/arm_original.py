@@ -48,10 +48,6 @@ class Arm(work.Trainer):
     def _session(self, mode, batches):
         """A graph of its own: the session, what the model function made."""
         tf = self._tf
-        threads = {
-            f"{kind}_op_parallelism_threads": self._threads
-            for kind in ("intra", "inter")
-        }
         mode = getattr(tf.estimator.ModeKeys, mode)
         with tf.Graph().as_default() as graph:
             tf.set_random_seed(0)
@@ -68,7 +64,11 @@ class Arm(work.Trainer):
             )
             tf.train.get_or_create_global_step()
             made = self._model_fn(features, None, mode, {})
-            config = tf.ConfigProto(allow_soft_placement=True, **threads)
+            config = tf.ConfigProto(
+                allow_soft_placement=True,
+                intra_op_parallelism_threads=self._threads,
+                inter_op_parallelism_threads=self._threads,
+            )
             session = tf.Session(graph=graph, config=config)
             session.run(tf.global_variables_initializer())
             return session, made, tf.trainable_variables()

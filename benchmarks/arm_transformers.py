@@ -279,10 +279,7 @@ class Parity:
         return {"versions": harness.versions("transformers", "torch", "numpy")}
 
     def outputs(self, folder):
-        """Loads, refuses any complaint, runs `batch.npz`, saves in two formats.
-
-        Written in the folder: `theirs.npz`, `saved`, `pickled`.
-        """
+        """Loads without complaint, runs batch.npz, writes theirs.npz, saves."""
         batch = np.load(os.path.join(folder, "batch.npz"))
         inputs = {
             "input_ids": torch.tensor(batch["input_ids"]).long(),
@@ -305,27 +302,7 @@ class Parity:
             with torch.no_grad():
                 found[part] = model.eval()(**inputs).logits.numpy()
             model.save_pretrained(os.path.join(folder, "saved", part))
-            pickled = os.path.join(folder, "pickled", part)
-            os.makedirs(pickled, exist_ok=True)
-            model.config.save_pretrained(pickled)
-            path = os.path.join(pickled, "pytorch_model.bin")
-            torch.save(model.state_dict(), path)
         np.savez(os.path.join(folder, "theirs.npz"), **found)
-
-    def same_when_pickled(self, folder, root):
-        """Whether pytorch_model.bin reads as the safetensors file does, here.
-
-        Our reader, in this environment: it has PyTorch, which reading wants.
-        """
-        import arm_ours
-
-        read = arm_ours.product("open_weights", root)
-        one, other = (
-            read(os.path.join(folder, name)) for name in ("pickled", "saved")
-        )
-        return set(one.specs) == set(other.specs) and all(
-            one.read(n).tobytes() == other.read(n).tobytes() for n in one.specs
-        )
 
 
 if __name__ == "__main__":

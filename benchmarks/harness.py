@@ -31,18 +31,15 @@ DATA, GOLDEN = (os.path.join(SHARED, name) for name in ("data", "golden"))
 CORPUS = os.path.join(DATA, "pretrain_corpus")
 VOCAB = os.path.join(DATA, "vocab", "vocab.txt")
 STARTED = time.perf_counter()
+CORES = len(os.sched_getaffinity(0))  # that this process may run on
 SPEC_VARIABLE = "ELECTRA_TF_BENCHMARK_ARM"
 # As this program was given it: importing electra_tf sets variables for
 # TensorFlow, which the peers must not inherit.
 _ENVIRONMENT = dict(os.environ)
 
 
-# --- command line -------------------------------------------------------------
-
-
-def names(text):
-    """A list written with commas."""
-    return [name for name in text.split(",") if name]
+def _names(text):
+    return text.split(",")
 
 
 def parser(description, repeats):
@@ -52,7 +49,7 @@ def parser(description, repeats):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = made.add_argument
-    add("--arms", type=names, default=[], help="by commas; default: all")
+    add("--arms", type=_names, default=[], help="by commas; default: all")
     add("--python", default="", help="that has transformers; '': no such arm")
     original = "folder with electra/, a copy of the original that runs, and"
     add("--original", default="", help=f"{original} env/bin/python for it")
@@ -61,7 +58,7 @@ def parser(description, repeats):
     more = 'further arms, JSON: {"NAME": {"arm": KIND (default ours),'
     more += ' "hparams": {...}, "environment": {...}, fields of its spec}}'
     add("--variants", type=json.loads, default={}, help=more)
-    add("--threads", type=int, default=usable_cores())
+    add("--threads", type=int, default=CORES)
     add("--repeats", type=int, default=repeats, help="turns of each arm")
     add("--json", default="", metavar="FILE", help="everything measured")
     return made
@@ -108,9 +105,6 @@ def plan(args, kinds, **shared):
         hparams = {**shared["hparams"], **own.get("hparams", {})}
         found[f"{kind}, {name}"] = (kind, {**shared, **own, "hparams": hparams})
     return found
-
-
-# --- arms ---------------------------------------------------------------------
 
 
 class ArmError(RuntimeError):
@@ -257,9 +251,6 @@ def forget_peak():
         file.write("5")
 
 
-# --- whole programs -----------------------------------------------------------
-
-
 def module_command(root, name):
     """How a checkout's command is started, with `root` as working folder."""
     if os.path.exists(os.path.join(root, "electra_tf", "__main__.py")):
@@ -313,9 +304,6 @@ class Program:
         return found
 
 
-# --- turns and ratios ---------------------------------------------------------
-
-
 def take_turns(arms, run, repeats, warm_up=1):
     """What `run(arm)` gave at each turn after the warm-up, by name."""
     found = {name: [] for name in arms}
@@ -347,10 +335,7 @@ class Spread:
 
 
 def ratios(above, below):
-    """The spread of the ratios of turns that followed each other.
-
-    Of seconds, `ratios(theirs, ours)` says how many times faster we are.
-    """
+    """The spread of the ratios of turns that followed each other."""
     return Spread.of([a / b for a, b in zip(above, below, strict=True)])
 
 
@@ -368,9 +353,6 @@ def shown(spreads, name):
     return spreads[name].shown(2, "x") if name in spreads else ""
 
 
-# --- report -------------------------------------------------------------------
-
-
 def machine():
     """Processor, cores, memory, load: what a number depends on (Linux)."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -382,16 +364,11 @@ def machine():
     return {
         "processor": facts.get("model name", platform.machine()),
         "instructions": [name for name in wide if name in flags],
-        "cores": usable_cores(),
+        "cores": CORES,
         "memory_gigabytes": round(pages * page / 2**30, 1),
         "python": platform.python_version(),
         "load_average": os.getloadavg(),
     }
-
-
-def usable_cores():
-    """Number of cores this process may run on."""
-    return len(os.sched_getaffinity(0))
 
 
 def versions(*packages):

@@ -24,6 +24,7 @@ import sys
 import tempfile
 
 import harness
+import numpy as np
 
 # Name of an export -> rows that its serve_text computes at once (0: all).
 SERVED = {"served": 0, "served in groups": 8}
@@ -88,7 +89,6 @@ def make_forms(args, lines, folder):
 
 def save_head(paths):
     """Puts our head beside the Hugging Face folder, whose own is another."""
-    import numpy as np
     import tensorflow as tf
 
     reader, found = tf.train.load_checkpoint(paths["run"]), {}
@@ -147,11 +147,7 @@ def compare(arms, texts):
     if len({round(row[0], 6) for row in first}) < len(texts) // 2:
         raise RuntimeError("the model says the same of every text")
     return {
-        name: max(
-            abs(a - b)
-            for ours, theirs in zip(first, found, strict=True)
-            for a, b in zip(ours, theirs, strict=True)
-        )
+        name: float(np.abs(np.array(found) - np.array(first)).max())
         for name, found in answers.items()
     }
 

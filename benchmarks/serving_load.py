@@ -57,13 +57,10 @@ def main():
                 )
                 for name, root in harness.checkouts(args).items()
             }
+        names = ("requests", "clients", "malformed", "seconds")
+        options = {name: getattr(args, name) for name in names}
         turns = harness.take_turns(
-            ports,
-            lambda port: run(
-                port, args.requests, args.clients, args.malformed, args.seconds
-            ),
-            args.repeats,
-            warm_up=0,
+            ports, lambda port: run(port, **options), args.repeats, warm_up=0
         )
     seconds = {
         name: [run["load"]["seconds"] for run in runs]
@@ -90,11 +87,9 @@ def main():
 @contextlib.contextmanager
 def serving(command, root, folder):
     """The port of a server that is started here, and ended again."""
+    command = [*command, folder, "--port=0"]
     process = subprocess.Popen(
-        [*command, folder, "--port=0"],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=root,
+        command, stdout=subprocess.PIPE, text=True, cwd=root
     )
     try:
         for line in process.stdout:

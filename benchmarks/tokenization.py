@@ -3,12 +3,11 @@
 """Tokenizer throughput on one core, beside the peers; in Python or in a graph.
 
 Every repeat makes each tokenizer anew (so that ours starts with an empty memo)
-and goes once through the lines: each tokenizer in turn does the same chunk, so
-that what else the machine does meets all alike. Time is that of the processor,
-of all threads of the arm's process; reading files, making tokenizers and
-tracing graphs are not timed. Hugging Face's `tokenizers` is asked line by line,
-by batches, and by batches without offsets, none in parallel. At the end the ids
-of every line are compared.
+and goes once through the lines: each tokenizer in turn does the same chunk.
+Time is that of the processor, of all threads of the arm's process; reading
+files, making tokenizers and tracing graphs are not timed. `tokenizers` is asked
+line by line, by batches, and by batches without offsets, none in parallel. At
+the end the ids of every line are compared.
 
   python benchmarks/tokenization.py --python=PEER/bin/python
   python benchmarks/tokenization.py --in_graph --chunk=512 --max_lines=20000

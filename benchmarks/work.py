@@ -23,9 +23,6 @@ FINETUNING = {"rate": 1e-4, "steps": 10_000, "warmup": 1_000}
 SIZES = {"small": (256, 128), "base": (768, 768)}  # hidden, embedding
 
 
-# --- sizes --------------------------------------------------------------------
-
-
 def encoder(hidden_size):
     """Fields of a BERT encoder, by the names of the original."""
     return {
@@ -43,6 +40,16 @@ def encoder(hidden_size):
     }
 
 
+def _hparams(args):
+    return {
+        "model_size": args.model_size,
+        "train_batch_size": args.batch,
+        "eval_batch_size": args.batch,
+        "max_seq_length": args.length,
+        "weight_decay_rate": WEIGHT_DECAY,
+    }
+
+
 def pretraining(args, folder):
     """Sizes of both networks and of the batch, and `hparams` of ours."""
     hidden, embedding = SIZES[args.model_size]
@@ -54,11 +61,8 @@ def pretraining(args, folder):
         "length": args.length,
         "predictions": int((MASKED_SHARE + 0.005) * args.length),
         "hparams": {
-            "model_size": args.model_size,
-            "train_batch_size": args.batch,
-            "max_seq_length": args.length,
+            **_hparams(args),
             "learning_rate": PRETRAINING["rate"],
-            "weight_decay_rate": WEIGHT_DECAY,
             "num_train_steps": PRETRAINING["steps"],
             "num_warmup_steps": PRETRAINING["warmup"],
             "disc_weight": DISC_WEIGHT,
@@ -89,19 +93,12 @@ def finetuning(args, folder):
         "length": args.length,
         "rows_file": path,
         "hparams": {
-            "model_size": args.model_size,
+            **_hparams(args),
             "task_names": ["sst"],
-            "train_batch_size": args.batch,
-            "eval_batch_size": args.batch,
-            "max_seq_length": args.length,
             "learning_rate": FINETUNING["rate"],
-            "weight_decay_rate": WEIGHT_DECAY,
             "init_checkpoint": None,
         },
     }
-
-
-# --- batches ------------------------------------------------------------------
 
 
 def make_batch(work):
@@ -169,12 +166,15 @@ def make_batches(work, split, fixed=False, by_length=False, multiple=1):
 
 
 def _full_rows(args, split, count):
+    """Rows of random words as long as can be, with random labels."""
     drawn, words = random.Random(split), range(FIRST_WORD, VOCABULARY)
-
-    def row():
-        return [CLS, *drawn.choices(words, k=args.length - 2), SEP]
-
-    return [[row(), drawn.randrange(LABELS)] for _ in range(count)]
+    return [
+        [
+            [CLS, *drawn.choices(words, k=args.length - 2), SEP],
+            drawn.randrange(LABELS),
+        ]
+        for _ in range(count)
+    ]
 
 
 def _sst_rows(args, split, count):
@@ -193,9 +193,6 @@ def _sst_rows(args, split, count):
         ids = encode(text)[: args.length - 2]
         rows.append([[CLS, *ids, SEP], int(label)])
     return rows
-
-
-# --- arms ---------------------------------------------------------------------
 
 
 def timed(run, *arguments):
