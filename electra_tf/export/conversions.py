@@ -1,24 +1,167 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What files in other formats cost and change, compared with the SavedModel."""
+"""LiteRT (formerly TFLite) and ONNX files of a module: ids in, numbers out.
+
+Both take int32 [B, L] `input_ids`, `input_mask` and `segment_ids`, all three
+given, B and L free, and give the numeric outputs of the SavedModel's
+`serving_default`. Strings are left out: names are in `assets.extra/`, and
+tokenizing is up to the device. LiteRT files use LiteRT's own operations only.
+ONNX needs the extra `onnx` (tf2onnx, onnxruntime), which nothing else does.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.export import lite, onnx_file
-from electra_tf.export.signatures import Inputs
+from configure.errors import UserError
+from electra_tf.export.signatures import Inputs, Outputs, ServingModule
+from electra_tf.modeling.layers import inference
 from electra_tf.text.vocab import CLS, SEP
 
+KINDS = ("float", "dynamic")
+LITE_FOLDER, ONNX_FOLDER = "lite", "onnx"
+_ONNX_OPSET = 17
 # Shapes that the files are compared on.
 _SHAPES = ((1, 8), (4, 32), (2, 64))
-_FOLDERS = (lite.FOLDER, onnx_file.FOLDER)
+
+
+def check_kinds(kinds: Iterable[str]) -> list[str]:
+    """Returns the kinds of LiteRT files asked for."""
+    kinds = list(dict.fromkeys(kinds))
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UserError(
+                f"--tflite: expected some of {', '.join(KINDS)}, got {kind!r}."
+            )
+    return kinds
+
+
+def write_lite(
+    module: ServingModule, folder: str, kinds: Sequence[str]
+) -> None:
+    """Writes `lite/model_<kind>.tflite`."""
+    if not kinds:
+        return
+    with inference():
+        concrete = _numeric_function(module).get_concrete_function()
+    tf.io.gfile.makedirs(os.path.join(folder, LITE_FOLDER))
+    for kind in kinds:
+        converter = tf.lite.TFLiteConverter.from_concrete_functions(
+            [concrete], module
+        )
+        if kind == "dynamic":
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        try:
+            content = converter.convert()
+        except Exception as error:  # Converters raise errors of any class.
+            raise _not_converted(module, "tflite", error) from error
+        path = os.path.join(folder, LITE_FOLDER, f"model_{kind}.tflite")
+        with tf.io.gfile.GFile(path, "wb") as file:
+            file.write(content)
+
+
+def check_onnx_installed() -> None:
+    """Raises a UserError where the extra is not installed."""
+    for name in ("tf2onnx", "onnxruntime"):
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            raise UserError(
+                f"--onnx needs {name}, which cannot be imported ({error});"
+                ' install the extra: pip install "electra_tf[onnx]", or from'
+                " a checkout: pip install -e .[onnx]"
+            ) from error
+
+
+def write_onnx(module: ServingModule, folder: str) -> None:
+    """Writes `onnx/model.onnx`."""
+    check_onnx_installed()
+    import tf2onnx
+
+    path = os.path.join(folder, ONNX_FOLDER, "model.onnx")
+    tf.io.gfile.makedirs(os.path.dirname(path))
+    # tf2onnx wants to name the inputs itself.
+    numeric = _numeric_function(module).python_function
+    specs = [
+        tf.TensorSpec([None, None], tf.int32, name) for name in Inputs._fields
+    ]
+    try:
+        with inference():
+            tf2onnx.convert.from_function(
+                tf.function(numeric, autograph=False),
+                specs,
+                opset=_ONNX_OPSET,
+                output_path=path,
+            )
+    except (ValueError, RuntimeError) as error:
+        raise _not_converted(module, "onnx", error) from error
+
+
+def _numeric_function(module: ServingModule) -> Any:
+    """A `tf.function` of the ids that gives the numeric outputs."""
+    matrix = tf.TensorSpec([None, None], tf.int32)
+
+    @tf.function(input_signature=[matrix] * 3, autograph=False)
+    def serving_default(
+        input_ids: tf.Tensor, input_mask: tf.Tensor, segment_ids: tf.Tensor
+    ) -> Outputs:
+        outputs = module.compute(Inputs(input_ids, input_mask, segment_ids))
+        return {n: v for n, v in outputs.items() if v.dtype != tf.string}
+
+    return serving_default
+
+
+def _not_converted(
+    module: ServingModule, flag: str, error: Exception
+) -> UserError:
+    last = str(error).strip().splitlines()[-1]
+    return UserError(
+        f"--{flag}: a {module.KIND} model cannot be converted: {last}. Export"
+        f" it without --{flag}."
+    )
+
+
+# What the files cost and change, compared with the SavedModel.
+
+
+def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
+    """Returns a function that runs a LiteRT or an ONNX file."""
+    with tf.io.gfile.GFile(path, "rb") as file:
+        content = file.read()
+    if path.endswith(".onnx"):
+        check_onnx_installed()
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(
+            content, providers=["CPUExecutionProvider"]
+        )
+        taken = {found.name for found in session.get_inputs()}
+        names = [found.name for found in session.get_outputs()]
+
+        def run(given: dict[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+            given = {n: v for n, v in given.items() if n in taken}
+            return dict(zip(names, session.run(names, given), strict=True))
+    else:
+        with warnings.catch_warnings():
+            # It is to move to another package; this TensorFlow still has it.
+            warnings.simplefilter("ignore")
+            interpreter = tf.lite.Interpreter(model_content=content)
+        signature = interpreter.get_signature_runner("serving_default")
+
+        def run(given: dict[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+            return signature(**given)
+
+    return lambda inputs: run(
+        {name: np.asarray(value) for name, value in inputs._asdict().items()}
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,34 +199,29 @@ def measure_conversions(
     folder: str, loaded: Any, tokens: Sequence[str], max_positions: int
 ) -> list[ConversionReport]:
     """Compares the files of a version with its SavedModel."""
-    paths = [
+    paths = sorted(
         path
-        for part in _FOLDERS
+        for part in (LITE_FOLDER, ONNX_FOLDER)
         for path in tf.io.gfile.glob(os.path.join(folder, part, "*"))
-    ]
+    )
     if not paths:
         return []
     batches = sample_inputs(tokens, max_positions)
     serve = loaded.signatures["serving_default"]
     wanted = [serve(**batch._asdict()) for batch in batches]
-    reports = []
-    for path in sorted(paths):
-        with tf.io.gfile.GFile(path, "rb") as file:
-            content = file.read()
-        is_onnx = path.endswith(".onnx")
-        run = (onnx_file.runner if is_onnx else lite.runner)(content)
-        got = [run(*batch) for batch in batches]
-        name = os.path.relpath(path, folder)
-        changes = compare(wanted, got)
-        reports.append(ConversionReport(name, len(content), *changes))
-    return reports
+    return [
+        ConversionReport(
+            os.path.relpath(path, folder),
+            tf.io.gfile.stat(path).length,
+            *compare(wanted, [*map(runner(path), batches)]),
+        )
+        for path in paths
+    ]
 
 
-def sample_inputs(
-    tokens: Sequence[str], max_positions: int, seed: int = 0
-) -> list[Inputs]:
+def sample_inputs(tokens: Sequence[str], max_positions: int) -> list[Inputs]:
     """Returns random inputs of several shapes, with padding and segments."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     found = []
     for rows, length in _SHAPES:
         length = min(length, max_positions)

@@ -1,38 +1,15 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The bare encoder, by TF Hub's convention for text encoders.
+"""The bare encoder and its preprocessor, by TF Hub's convention.
 
-    preprocess = hub.KerasLayer("exported/1/preprocessor")
-    encoder = hub.KerasLayer("exported/1", trainable=True)
-    vectors = encoder(preprocess(tf.constant(["A text."])))["pooled_output"]
-
-The encoder is called with a dict of int32 [B, L] `input_word_ids`,
-`input_mask` and `input_type_ids`, and gives `pooled_output` [B, H] (also as
-`default`; the first token's vector: ELECTRA has no pooler layer),
-`sequence_output` [B, L, H] and `encoder_outputs`, a list of [B, L, H], one a
-block. With training=True dropout applies, drawn anew at each call.
-
-The preprocessor turns strings [B] into that dict, all rows being
-max_seq_length long. For pairs, or another length:
-
-    tokenize = hub.KerasLayer(preprocess.resolved_object.tokenize)
-    pack = hub.KerasLayer(preprocess.resolved_object.bert_pack_inputs,
-                          arguments={"seq_length": 64})
-    inputs = pack([tokenize(first), tokenize(second)])
-
-What does not fit is dropped as in fine-tuning. Differs from the convention in
-one case: a second text without tokens gets no [SEP], as in fine-tuning.
-
-The encoder is a served model, too: `serving_default`, `serve_ids` and
-`serve_text` (`text` [B]) give `pooled_output`, `sequence_output` and
-`input_mask`; the last also `truncated`.
+Differs from the convention in one case: a second text without tokens gets no
+[SEP], as in fine-tuning.
 
 Source: https://www.tensorflow.org/hub/common_saved_model_apis/text
 """
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import tensorflow as tf
@@ -41,19 +18,18 @@ from configure.errors import UserError
 from configure.pretraining import GeneratorKind
 from electra_tf.export.signatures import (
     Inputs,
+    Loaded,
     Outputs,
     ServingModule,
-    Settings,
-    Signatures,
     pack,
-    public_hparams,
 )
 from electra_tf.modeling.seeds import SeedStream
 from electra_tf.modeling.transformer import Encoder
-from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
+from electra_tf.prediction.loading import FinetunedModel
 
 PREPROCESSOR = "preprocessor"
-_RAGGED = tf.RaggedTensorSpec([None, None], tf.int32, 1, tf.int64)
+# The convention's names of `Inputs`, in their order.
+_NAMES = ("input_word_ids", "input_mask", "input_type_ids")
 
 
 class EncoderModule(ServingModule):
@@ -67,59 +43,28 @@ class EncoderModule(ServingModule):
     KIND = "encoder"
 
     def __init__(
-        self,
-        loaded: FinetunedModel | PretrainedModel,
-        max_seq_length: int | None = None,
+        self, loaded: Loaded, max_seq_length: int | None = None
     ) -> None:
         encoder = _encoder_of(loaded)
-        # In a function, so that it is not tracked and saved.
-        self._encoder_of = lambda: encoder
-        config, sizes = loaded.config, encoder.config
+        self._encoder_of = lambda: encoder  # A layer would be tracked.
         if max_seq_length is None:
             finetuned = isinstance(loaded, FinetunedModel)
-            max_seq_length = config.max_seq_length if finetuned else 128
-        settings = Settings(
-            kind=self.KIND,
-            vocab_file=config.vocab_file,
-            do_lower_case=config.do_lower_case,
-            strip_accents=config.strip_accents,
-            max_seq_length=min(max_seq_length, sizes.max_position_embeddings),
-            max_positions=sizes.max_position_embeddings,
-            config={
-                "encoder": dataclasses.asdict(sizes),
-                "hparams": public_hparams(config),
-            },
+            max_seq_length = loaded.config.max_seq_length if finetuned else 128
+        positions = encoder.config.max_position_embeddings
+        super().__init__(
+            loaded,
+            encoder.config,
+            encoder.variables,
+            min(max_seq_length, positions),
         )
-        super().__init__(settings, encoder.variables)
 
     def compute(self, inputs: Inputs) -> Outputs:
-        """From inputs [B, L] to the vectors of the signatures."""
+        """From inputs [B, L] to `pooled_output` [B, H] and the sequence."""
         encoded = self._encoder_of()(*inputs, None)
         return {
             "pooled_output": encoded.pooled_output,
             "sequence_output": encoded.sequence_output,
             "input_mask": inputs.input_mask,
-        }
-
-    def signatures(self) -> Signatures:
-        """See the base class."""
-        strings = tf.TensorSpec([None], tf.string)
-
-        @tf.function(input_signature=[strings], autograph=False)
-        def serve_text(text: tf.Tensor) -> Outputs:
-            inputs, truncated = pack(
-                self.tokenizer.encode(text),
-                None,
-                self.settings.max_seq_length,
-                self.tokenizer.cls_id,
-                self.tokenizer.sep_id,
-            )
-            return {**self.compute(inputs), "truncated": truncated}
-
-        return {
-            **self.ids_signatures(self.compute),
-            "serve_text": serve_text,
-            **self.describe_signature(),
         }
 
     def root(self) -> tf.train.Checkpoint:
@@ -142,6 +87,7 @@ class EncoderModule(ServingModule):
         return {PREPROCESSOR: make_preprocessor(self)}
 
     def _traced_call(self) -> Any:
+        """The encoder as a function; with training=True dropout is new."""
         encoder = self._encoder_of()
 
         @tf.function(autograph=False)
@@ -152,12 +98,7 @@ class EncoderModule(ServingModule):
             if training:
                 seed = tf.random.uniform([2], 0, 2**31 - 1, tf.int32)
                 dropout = SeedStream(seed).child("dropout")
-            encoded = encoder(
-                inputs["input_word_ids"],
-                inputs["input_mask"],
-                inputs["input_type_ids"],
-                dropout,
-            )
+            encoded = encoder(*(inputs[name] for name in _NAMES), dropout)
             return {
                 "default": encoded.pooled_output,
                 "pooled_output": encoded.pooled_output,
@@ -166,15 +107,14 @@ class EncoderModule(ServingModule):
             }
 
         matrix = tf.TensorSpec([None, None], tf.int32)
-        names = ("input_word_ids", "input_mask", "input_type_ids")
         for training in (False, True):
-            call.get_concrete_function(dict.fromkeys(names, matrix), training)
+            call.get_concrete_function(dict.fromkeys(_NAMES, matrix), training)
         return call
 
 
 def make_preprocessor(module: ServingModule) -> tf.train.Checkpoint:
-    """Returns a preprocessor of the convention."""
-    tokenizer, length = module.tokenizer, module.settings.max_seq_length
+    """Returns a preprocessor of the convention: strings to `_NAMES`."""
+    tokenizer, length = module.tokenizer, module.max_seq_length
     strings = tf.TensorSpec([None], tf.string)
 
     def pack_hub(
@@ -183,11 +123,7 @@ def make_preprocessor(module: ServingModule) -> tf.train.Checkpoint:
         first, second = (*segments, None)[:2]
         special = (tokenizer.cls_id, tokenizer.sep_id)
         inputs, _ = pack(first, second, seq_length, *special, width=seq_length)
-        return {
-            "input_word_ids": inputs.input_ids,
-            "input_mask": inputs.input_mask,
-            "input_type_ids": inputs.segment_ids,
-        }
+        return dict(zip(_NAMES, inputs, strict=True))
 
     @tf.function(input_signature=[strings], autograph=False)
     def tokenize(sentences: tf.Tensor) -> tf.RaggedTensor:
@@ -205,7 +141,8 @@ def make_preprocessor(module: ServingModule) -> tf.train.Checkpoint:
         segments = inputs if isinstance(inputs, list) else [inputs]
         return pack_hub(segments, seq_length)
 
-    for inputs in ([_RAGGED], [_RAGGED, _RAGGED], _RAGGED):
+    ragged = tf.RaggedTensorSpec([None, None], tf.int32, 1, tf.int64)
+    for inputs in ([ragged], [ragged, ragged], ragged):
         for size in (length, tf.TensorSpec([], tf.int32)):
             bert_pack_inputs.get_concrete_function(inputs, size)
 
@@ -219,18 +156,23 @@ def make_preprocessor(module: ServingModule) -> tf.train.Checkpoint:
             "mask_id": tf.constant(tokenizer.mask_id),
         }
 
-    root = tf.train.Checkpoint(tokenizer=tokenizer)
-    root.__call__ = call
-    root.tokenize = tf.train.Checkpoint()
-    root.tokenize.__call__ = tokenize
-    root.tokenize.get_special_tokens_dict = tf.train.Checkpoint()
-    root.tokenize.get_special_tokens_dict.__call__ = special_tokens
-    root.bert_pack_inputs = tf.train.Checkpoint()
-    root.bert_pack_inputs.__call__ = bert_pack_inputs
-    return root
+    def called(function: Any, **parts: Any) -> tf.train.Checkpoint:
+        found = tf.train.Checkpoint(**parts)
+        found.__call__ = function
+        return found
+
+    return called(
+        call,
+        tokenizer=tokenizer,
+        tokenize=called(
+            tokenize, get_special_tokens_dict=called(special_tokens)
+        ),
+        bert_pack_inputs=called(bert_pack_inputs),
+    )
 
 
-def _encoder_of(loaded: FinetunedModel | PretrainedModel) -> Encoder:
+def _encoder_of(loaded: Loaded) -> Encoder:
+    """The encoder to export, whose weights must all be there."""
     if isinstance(loaded, FinetunedModel):
         return loaded.model.encoder
     if loaded.model.discriminator is not None:

@@ -1,50 +1,24 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of pre-trained models: judging tokens, filling in, scoring.
+"""Modules of pre-trained models: replaced tokens, filling in, scoring.
 
-`serve_text` takes `text` [B]; a longer one is cut to max_seq_length, which
-`truncated` bool [B] says. Tokens come with [CLS] and [SEP]; behind a row's end
-they are "", and numbers 0.
-
-  replaced_tokens  `tokens` string and `replaced` float32 [B, L]: how probable
-                   it is that a token is not the original
-  fill_mask        text with [MASK]: `tokens` string, `token_ids` int32 and
-                   `probabilities` float32 [B, M, K], the K best for each of
-                   the M masks (a row's own number is `masks` int32 [B]), and
-                   `positions` int32 [B, M], which token of the row it is
-  electric         `score` float32 [B], the pseudo-log-likelihood in nats:
-                   minus the sum of the discriminator's raw logits over the
-                   tokens that are not special; `token_scores` [B, L], their
-                   shares; `scored_tokens` int32 [B], their number; `tokens`
-
-The signatures for ids give the same without `truncated`.
+Tokens come with [CLS] and [SEP]; behind a row's end they are "", and numbers
+0. docs/export.md says what each gives.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
-from electra_tf.export.signatures import (
-    Inputs,
-    Outputs,
-    ServingModule,
-    Settings,
-    Signatures,
-    cut,
-    pack,
-    public_hparams,
-)
+from electra_tf.export.signatures import Inputs, Outputs, ServingModule, cut
 from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.prediction.loading import PretrainedModel
 from electra_tf.pretraining.scoring import electric_scores
 
-MASK = "[MASK]"
 TOP_K = 10
 
 
@@ -53,46 +27,28 @@ class PretrainedModule(ServingModule):
 
     Args:
       max_seq_length: what texts are cut to; None: all positions.
-
-    Attributes:
-      KIND: the kind, as `describe` gives it.
     """
 
-    KIND: ClassVar[str]
-
     def __init__(
-        self, loaded: PretrainedModel, max_seq_length: int | None = None
+        self,
+        loaded: PretrainedModel,
+        max_seq_length: int | None = None,
+        **extra: Any,
     ) -> None:
-        self._loaded_of = lambda: loaded
+        self.loaded = loaded
         self.check()
-        config, sizes = loaded.config, loaded.model.encoder_config
-        settings = Settings(
-            kind=self.KIND,
-            vocab_file=config.vocab_file,
-            do_lower_case=config.do_lower_case,
-            strip_accents=config.strip_accents,
-            max_seq_length=max_seq_length or sizes.max_position_embeddings,
-            max_positions=sizes.max_position_embeddings,
-            config={
-                **self.extra_config(),
-                "encoder": dataclasses.asdict(sizes),
-                "hparams": public_hparams(config),
-            },
+        sizes = loaded.model.encoder_config
+        super().__init__(
+            loaded,
+            sizes,
+            self.used_variables(),
+            max_seq_length or sizes.max_position_embeddings,
+            extra=extra,
         )
-        super().__init__(settings, self.used_variables())
-
-    @property
-    def loaded(self) -> PretrainedModel:
-        """The model it was made of."""
-        return self._loaded_of()
 
     def check(self) -> None:
         """Raises a UserError unless the parts that are used are there."""
         self.loaded.require_discriminator(f"export of {self.KIND}")
-
-    def extra_config(self) -> dict[str, Any]:
-        """Returns what a subclass adds to the config inside."""
-        return {}
 
     def used_variables(self) -> list[tf.Variable]:
         """Returns the variables that the functions read."""
@@ -101,31 +57,6 @@ class PretrainedModule(ServingModule):
             *model.discriminator.variables,
             *model.discriminator_head.variables,
         ]
-
-    def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
-        """From strings [B] to ids [B, (T)]."""
-        return self.tokenizer.encode(text)
-
-    def signatures(self) -> Signatures:
-        """See the base class."""
-        strings = tf.TensorSpec([None], tf.string)
-
-        @tf.function(input_signature=[strings], autograph=False)
-        def serve_text(text: tf.Tensor) -> Outputs:
-            inputs, truncated = pack(
-                self.encode_text(text),
-                None,
-                self.settings.max_seq_length,
-                self.tokenizer.cls_id,
-                self.tokenizer.sep_id,
-            )
-            return {**self.compute(inputs), "truncated": truncated}
-
-        return {
-            **self.ids_signatures(self.compute),
-            "serve_text": serve_text,
-            **self.describe_signature(),
-        }
 
     def tokens_of(self, inputs: Inputs) -> tf.Tensor:
         """Returns the tokens [B, L] of a batch, "" where there are none."""
@@ -139,7 +70,7 @@ class ReplacedTokensModule(PretrainedModule):
     KIND = "replaced_tokens"
 
     def compute(self, inputs: Inputs) -> Outputs:
-        """See the base class."""
+        """Tokens [B, L], and how probable it is that each was replaced."""
         model = self.loaded.model
         encoded = model.discriminator(*inputs, None)
         logits = model.discriminator_head(encoded.sequence_output)
@@ -156,7 +87,7 @@ class ElectricModule(PretrainedModule):
     KIND = "electric"
 
     def check(self) -> None:
-        """See the base class."""
+        """Also refuses other models."""
         super().check()
         if not self.loaded.is_electric:
             raise UserError(
@@ -166,7 +97,7 @@ class ElectricModule(PretrainedModule):
             )
 
     def compute(self, inputs: Inputs) -> Outputs:
-        """See the base class."""
+        """Pseudo-log-likelihoods [B] in nats, and the tokens' shares."""
         scores = electric_scores(self.loaded.model, inputs._asdict())
         count = tf.reduce_sum(tf.cast(scores["scored"], tf.int32), -1)
         return {
@@ -190,28 +121,24 @@ class FillMaskModule(PretrainedModule):
     ) -> None:
         # A generator knows no more words than the vocabulary has.
         self.top_k = min(top_k, loaded.model.encoder_config.vocab_size)
-        super().__init__(loaded, max_seq_length)
+        super().__init__(loaded, max_seq_length, top_k=self.top_k)
 
     def check(self) -> None:
-        """See the base class."""
+        """Asks for the generator instead."""
         self.loaded.require_generator(f"export of {self.KIND}")
 
-    def extra_config(self) -> dict[str, Any]:
-        """Adds how many words there are for each mask."""
-        return {"top_k": self.top_k}
-
     def used_variables(self) -> list[tf.Variable]:
-        """See the base class."""
+        """The generator's; two towers may hold the same embeddings."""
         model = self.loaded.model
-        parts = [model.generator, model.masked_lm_head]
-        return _without_repeats(v for part in parts for v in part.variables)
+        found = [*model.generator.variables, *model.masked_lm_head.variables]
+        return list({id(variable): variable for variable in found}.values())
 
     def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
         """From strings [B] to ids, each "[MASK]" in them being one id.
 
         What is left and right of it is split as a text of its own.
         """
-        parts = tf.strings.split(text, MASK)  # [B, (parts)]
+        parts = tf.strings.split(text, "[MASK]")  # [B, (parts)]
         ids = self.tokenizer.encode(parts.values)
         mask = tf.fill([tf.size(parts.values), 1], self.tokenizer.mask_id)
         # One mask behind every part is one too many.
@@ -220,7 +147,7 @@ class FillMaskModule(PretrainedModule):
         return cut(rows, tf.cast(rows.row_lengths(), tf.int32) - 1)
 
     def compute(self, inputs: Inputs) -> Outputs:
-        """See the base class."""
+        """The K best [B, M, K] for each of a row's masks, M at most."""
         is_mask = inputs.input_ids == self.tokenizer.mask_id
         is_mask &= inputs.input_mask > 0
         masks = tf.reduce_sum(tf.cast(is_mask, tf.int32), -1)  # [B]
@@ -228,7 +155,7 @@ class FillMaskModule(PretrainedModule):
         order = tf.argsort(tf.cast(~is_mask, tf.int32), stable=True)
         used = tf.sequence_mask(masks, most)  # [B, M]
         positions = tf.where(used, order[:, :most], 0)
-        logits = _logits_of(self.loaded.model)(inputs, positions)
+        logits = self._logits(inputs, positions)
         best, ids = tf.math.top_k(tf.nn.softmax(logits), self.top_k)
         shown = used[..., None]
         tokens = self.tokenizer.id_to_token(ids)
@@ -240,25 +167,14 @@ class FillMaskModule(PretrainedModule):
             "masks": masks,
         }
 
-
-def _logits_of(model: Any) -> Callable[[Inputs, tf.Tensor], tf.Tensor]:
-    """The generator's logits [B, M, V] at positions [B, M]."""
-    head = model.masked_lm_head
-
-    def of_encoder(inputs: Inputs, positions: tf.Tensor) -> tf.Tensor:
-        encoded = model.generator(*inputs, None)
-        vectors = gather_positions(encoded.sequence_output, positions)
-        return head(vectors, model.generator.embeddings.word_embeddings)
-
-    def of_towers(inputs: Inputs, positions: tf.Tensor) -> tf.Tensor:
-        context, _, _ = model.generator(*inputs, None)
-        vectors = gather_positions(context, positions)
-        return head(vectors, model.generator.ltr.embeddings.word_embeddings)
-
-    two_towers = model.kind is GeneratorKind.TWO_TOWER
-    return of_towers if two_towers else of_encoder
-
-
-def _without_repeats(variables: Any) -> list[tf.Variable]:
-    """Both networks may hold the same embeddings."""
-    return list({id(variable): variable for variable in variables}.values())
+    def _logits(self, inputs: Inputs, positions: tf.Tensor) -> tf.Tensor:
+        """The generator's logits [B, M, V] at positions [B, M]."""
+        model = self.loaded.model
+        if model.kind is GeneratorKind.TWO_TOWER:
+            sequence, _, _ = model.generator(*inputs, None)
+            embeddings = model.generator.ltr.embeddings
+        else:
+            sequence = model.generator(*inputs, None).sequence_output
+            embeddings = model.generator.embeddings
+        vectors = gather_positions(sequence, positions)
+        return model.masked_lm_head(vectors, embeddings.word_embeddings)

@@ -2,34 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that give each word a tag.
 
-`serve_words` takes `words` [B]: the words of a sentence, just as the task's
-files have them, with a line feed between them, so that they may hold spaces; in
-a string without a line feed spaces separate them. `serve_text` takes
-`text` [B] and finds the words itself, as `text/word_spans.py` does: white
-space separates them, punctuation marks and Chinese characters are words of
-their own. (What the files of most tasks have as a word, such as "U.S.", may be
-several then; who wants other words, gives words.)
+`serve_text` finds the words as `text/word_spans.py` does, `serve_words` takes
+them as the task's files have them; docs/export.md says what comes back.
 
-Both give, with N the most words of a sentence and C tags:
-
-  tags           string [B, N], "" behind a sentence's last word
-  tag_ids        int32 [B, N], -1 behind the last word
-  probabilities  float32 [B, N, C]
-  logits         float32 [B, N, C]
-  n_words        int32 [B]
-  n_read         int32 [B]: so many words, from the first one, have the tags
-                 that evaluation gives them. It cuts off the others, since the
-                 sentence is too long for max_seq_length; here they are tagged
-                 in windows of their own.
-
-and `serve_text`, of each word, -1 behind the last one in `starts` and `ends`:
-
-  words          string [B, N]
-  starts, ends   int32 [B, N], its bytes in the text, end exclusive
-
-The signatures on ids give `logits` and `probabilities` [B, L, C] and `tags`
-[B, L] of every position; those at words' first wordpieces are the words'.
-Segments that are not given are 1 at all tokens, as the task has them.
+Source: google-research/electra, finetune/tagging.
 """
 
 from __future__ import annotations
@@ -38,8 +14,15 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.export.signatures import Inputs, Outputs, Signatures, TaskModule
-from electra_tf.export.window_batches import compute_in_batches
+from electra_tf.export.signatures import (
+    Inputs,
+    Outputs,
+    Signatures,
+    TaskModule,
+    compute_in_groups,
+    or_else,
+    text_function,
+)
 from electra_tf.finetuning.tagging.task import TaggingTask
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_normalization import (
@@ -49,7 +32,7 @@ from electra_tf.text.graph_normalization import (
 from electra_tf.text.graph_tokenization import GraphWordpiece
 from electra_tf.text.vocab import load_vocab
 
-# Words of sentences to the windows that a tagger reads, in the graph.
+_WINDOWS_AT_ONCE = 32
 
 
 class Windows(NamedTuple):
@@ -84,8 +67,7 @@ def place_words(
     Args:
       pieces: int32 [N, (T)], ids of the wordpieces of all words.
       n_words: int32 [B], words of each sentence.
-      cls_id: id of [CLS].
-      sep_id: id of [SEP].
+      count_words: whether words take from the length, as in the original.
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       featurize.
@@ -93,12 +75,10 @@ def place_words(
       whole window.
     """
     sizes = tf.cast(pieces.row_lengths(), tf.int32)
-    ends = tf.cumsum(n_words)
-    begins = ends - n_words
     n_read = _count_read(sizes, n_words, max_length, count_words)
     sizes = tf.minimum(sizes, max_length - 2)
     before = tf.concat([[0], tf.cumsum(sizes)], 0)  # [N + 1]
-    first = _first_words(before, begins, ends, n_read, max_length - 2)
+    first = _first_words(before, n_words, n_read, max_length - 2)
     last = tf.concat([first[1:], [tf.size(sizes)]], 0)
     words = last - first
     window = tf.repeat(tf.range(tf.size(first)), words)
@@ -140,48 +120,39 @@ def _count_read(
 
 
 def _first_words(
-    before: tf.Tensor,
-    begins: tf.Tensor,
-    ends: tf.Tensor,
-    n_read: tf.Tensor,
-    room: int,
+    before: tf.Tensor, n_words: tf.Tensor, n_read: tf.Tensor, most: int
 ) -> tf.Tensor:
     """The first word of each window, counted through all sentences.
 
     Args:
       before: int32 [N + 1], wordpieces before each word.
-      begins: int32 [B], each sentence's first word.
-      ends: int32 [B], the word after its last.
-      n_read: int32 [B], words of its first window.
+      n_read: int32 [B], words of each sentence's first window.
+      most: wordpieces of a window.
 
     Returns:
       int32 [W], rising.
     """
+    ends = tf.cumsum(n_words)
+    begins = ends - n_words
     firsts = tf.TensorArray(tf.int32, 1, dynamic_size=True, infer_shape=False)
     # A sentence none of whose words is read has no first window.
     firsts = firsts.write(0, tf.boolean_mask(begins, n_read > 0))
-
-    def unfinished(
-        number: tf.Tensor, word: tf.Tensor, found: tf.TensorArray
-    ) -> tf.Tensor:
-        del number, found
-        return tf.reduce_any(word < ends)
 
     def lay(
         number: tf.Tensor, word: tf.Tensor, found: tf.TensorArray
     ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
         found = found.write(number, tf.boolean_mask(word, word < ends))
-        reached = tf.gather(before, word) + room
+        reached = tf.gather(before, word) + most
         fitting = tf.searchsorted(before, reached, side="right") - 1
         return number + 1, tf.minimum(fitting, ends), found
 
     _, _, firsts = tf.while_loop(
-        unfinished, lay, (1, begins + n_read, firsts), parallel_iterations=1
+        lambda _, word, __: tf.reduce_any(word < ends),
+        lay,
+        (1, begins + n_read, firsts),
+        parallel_iterations=1,
     )
     return tf.sort(tf.reshape(firsts.concat(), [-1]))
-
-
-# Wordpieces of words by themselves, in the graph.
 
 
 class LowercaseWordEncoder(tf.Module):
@@ -201,29 +172,18 @@ class LowercaseWordEncoder(tf.Module):
         self._wordpiece = GraphWordpiece(load_vocab(vocab_file))
 
     def encode(self, words: tf.Tensor) -> tf.RaggedTensor:
-        """Returns the ids of words' pieces.
-
-        Args:
-          words: string [N], of any bytes; what is not UTF-8 is left out.
-
-        Returns:
-          int32 [N, (T)]; none where cleaning leaves nothing of a word.
-        """
+        """From strings [N] to ids [N, (T)]; what is not UTF-8 is left out."""
         tokens = self._normalizer.split(self._normalizer.decode(words))
         lengths = tokens.splits[1:] - tokens.splits[:-1]
         pieces = self._wordpiece.split_words(tokens.values, lengths)
+        splits = tf.gather(pieces.splits, tokens.string_splits)
         return tf.RaggedTensor.from_row_splits(
-            pieces.ids,
-            tf.gather(pieces.splits, tokens.string_splits),
-            validate=False,
+            pieces.ids, splits, validate=False
         )
 
 
 class TaggingModule(TaskModule):
-    """A tag per word.
-
-    Source: google-research/electra, finetune/tagging.
-    """
+    """A tag per word."""
 
     KIND = "tagging"
 
@@ -237,8 +197,8 @@ class TaggingModule(TaskModule):
 
     def label_names(self) -> list[str]:
         """Returns the tags, in the order of the head's outputs."""
-        names = {i: tag for tag, i in self.task.label_mapping.items()}
-        return [names[i] for i in range(len(names))]
+        mapping = self.task.label_mapping
+        return sorted(mapping, key=mapping.get)
 
     def extra_config(self) -> dict[str, Any]:
         """Adds what decides how words are read."""
@@ -256,21 +216,15 @@ class TaggingModule(TaskModule):
         segment_ids: tf.Tensor | None = None,
     ) -> Inputs:
         """As the base class, but with segments that are 1 at all tokens."""
-        inputs = super().complete(input_ids, input_mask, segment_ids)
-        if segment_ids is None:
-            return inputs._replace(segment_ids=inputs.input_mask)
-        segments = tf.cond(
-            tf.size(segment_ids) > 0,
-            lambda: inputs.segment_ids,
-            lambda: inputs.input_mask,
-        )
+        inputs = super().complete(input_ids, input_mask)
+        segments = or_else(segment_ids, inputs.input_mask)
         return inputs._replace(segment_ids=segments)
 
     def compute(self, inputs: Inputs) -> Outputs:
         """From inputs [B, L] to the tags of all positions."""
         shape = tf.shape(inputs.input_ids)
         positions = tf.broadcast_to(tf.range(shape[1])[tf.newaxis], shape)
-        return self._answer(self._logits(inputs, positions))
+        return self._answer(self._logits(inputs, positions)["logits"])
 
     def compute_words(self, words: tf.RaggedTensor) -> Outputs:
         """From words, string [B, (N)], to their tags; see the module."""
@@ -284,18 +238,17 @@ class TaggingModule(TaskModule):
             tokenizer.cls_id,
             tokenizer.sep_id,
         )
-        n_labels = len(self.settings.labels)
-        found = compute_in_batches(
-            lambda inputs, positions: {
-                "logits": self._logits(inputs, positions)
-            },
+        n_labels = self.labels.shape[0]
+        logits = compute_in_groups(
+            self._logits,
             windows.inputs,
             windows.positions,
             {"logits": tf.TensorSpec([None, None, n_labels], tf.float32)},
-        )
+            _WINDOWS_AT_ONCE,
+        )["logits"]
         places = tf.shape(windows.positions)[1]
         logits = tf.boolean_mask(
-            found["logits"], tf.sequence_mask(windows.n_words, places)
+            logits, tf.sequence_mask(windows.n_words, places)
         )
         logits.set_shape([None, n_labels])
         return {
@@ -319,29 +272,19 @@ class TaggingModule(TaskModule):
             **self.compute_words(spans.words),
         }
 
-    def signatures(self) -> Signatures:
-        """See the base class."""
-        strings = tf.TensorSpec([None], tf.string)
-
-        @tf.function(input_signature=[strings])
-        def serve_text(text: tf.Tensor) -> Outputs:
-            return self.compute_text(text)
-
-        @tf.function(input_signature=[strings])
-        def serve_words(words: tf.Tensor) -> Outputs:
-            return self.compute_words(split_given_words(words))
-
+    def text_signatures(self) -> Signatures:
+        """Adds `serve_words`."""
         return {
-            **self.ids_signatures(self.compute),
-            "serve_text": serve_text,
-            "serve_words": serve_words,
-            **self.describe_signature(),
+            **super().text_signatures(),
+            "serve_words": text_function(
+                lambda words: self.compute_words(split_given_words(words)), 1
+            ),
         }
 
-    def _logits(self, inputs: Inputs, positions: tf.Tensor) -> tf.Tensor:
-        """The head's logits [B, P, C] at positions [B, P]."""
+    def _logits(self, inputs: Inputs, positions: tf.Tensor) -> Outputs:
+        """The head's outputs at positions [B, P]: `logits` [B, P, C]."""
         features = {f"{self.task.name}_labeled_positions": positions}
-        return self.head_outputs(inputs, **features)["logits"]
+        return self.head_outputs(inputs, **features)
 
     def _answer(self, logits: tf.Tensor) -> Outputs:
         """Tags and probabilities of logits [..., C]."""
@@ -355,14 +298,10 @@ class TaggingModule(TaskModule):
 
 
 def split_given_words(sentences: tf.Tensor) -> tf.RaggedTensor:
-    """Splits sentences that come as words.
+    """Splits sentences that come as words, string [B], to string [B, (N)].
 
-    Args:
-      sentences: string [B], words with line feeds between them, which may be
-        empty; or, in strings without a line feed, with spaces.
-
-    Returns:
-      string [B, (N)]; no words of an empty string.
+    Line feeds stand between words, which may be empty; in strings without a
+    line feed spaces do. An empty string has no words.
     """
     without = tf.strings.regex_replace(sentences, "\n", "")
     spaced = tf.strings.regex_replace(sentences, "^ +| +$", "")

@@ -1,26 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of tasks with one answer per text or pair of texts.
-
-`serve_text` takes `text` [B] and, where the task has pairs, `text_pair` [B]
-(an empty one is none). Every signature gives, with C labels:
-
-  classification  `label` [B], `label_id` [B], `probabilities` and `logits`
-                  [B, C]
-  multilabel      `label` [B], the chosen ones joined with the task's
-                  separator; `chosen` int32, `probabilities` and `logits`
-                  [B, C]
-  regression      `value` [B], in the task's own range and not clipped;
-                  `scaled` [B], what the head gives, 0 ... 1 being the range
-
-`serve_text` also gives `truncated` bool [B]: whether the text was cut to
-max_seq_length.
-"""
+"""Modules of tasks with one answer per text or pair of texts."""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -30,69 +14,26 @@ from electra_tf.export.signatures import (
     Outputs,
     Signatures,
     TaskModule,
-    pack,
+    compute_in_groups,
+    text_function,
 )
 from electra_tf.finetuning.task import Task
 from electra_tf.prediction.loading import FinetunedModel
 
-# A batch of texts through a model, those of similar length together.
-
-
-def compute_by_length(
-    compute: Callable[[Inputs], tf.Tensor],
-    inputs: Inputs,
-    units: int,
-    rows_at_once: int,
-) -> tf.Tensor:
-    """Computes rows in groups, the longest rows first.
-
-    Args:
-      compute: from inputs int32 [b, l] to float32 [b, units]; what it gives
-        for a row does not depend on padding or on the other rows.
-      inputs: int32 [B, L] each, padding at the end; B may be 0.
-
-    Returns:
-      float32 [B, units], in the order of the inputs.
-    """
-    lengths = tf.reduce_sum(inputs.input_mask, 1)
-    order = tf.argsort(lengths, direction="DESCENDING", stable=True)
-    count = tf.shape(order)[0]
-    # An empty batch is one group of nothing.
-    groups = tf.maximum((count + rows_at_once - 1) // rows_at_once, 1)
-    found = tf.TensorArray(
-        tf.float32, groups, element_shape=[None, units], infer_shape=False
-    )
-
-    def one(group: tf.Tensor, found: tf.TensorArray):
-        start = group * rows_at_once
-        rows = order[start : start + rows_at_once]
-        longest = tf.reduce_max(tf.gather(lengths, rows))
-        longest = tf.maximum(longest, 1)  # Of nothing it is the least int32.
-        part = Inputs(*(tf.gather(x, rows)[:, :longest] for x in inputs))
-        return group + 1, found.write(group, compute(part))
-
-    _, found = tf.while_loop(
-        lambda group, _: group < groups,
-        one,
-        (tf.constant(0), found),
-        parallel_iterations=1,
-    )
-    return tf.gather(found.concat(), tf.argsort(order))
-
 
 class TextModule(TaskModule):
-    """One answer per text or pair; a subclass gives `answer`."""
+    """One answer per text or pair; a subclass gives `answer`.
+
+    Args:
+      rows_at_once: texts of similar length computed together; 0: all.
+    """
 
     def __init__(
         self, loaded: FinetunedModel, task: Task, rows_at_once: int = 0
     ) -> None:
         self.rows_at_once = rows_at_once
+        self.has_pairs = "text_b" in task.spec.columns
         super().__init__(loaded, task)
-
-    @property
-    def has_pairs(self) -> bool:
-        """Whether `serve_text` takes a second text."""
-        return "text_b" in self.task.spec.columns
 
     def extra_config(self) -> dict[str, Any]:
         """Says whether there are pairs, and how batches are computed."""
@@ -104,61 +45,42 @@ class TextModule(TaskModule):
 
     @abc.abstractmethod
     def answer(self, outputs: tf.Tensor) -> Outputs:
-        """Returns the named answers of what the head's dense layer gives.
-
-        Args:
-          outputs: float32 [B, units].
-        """
+        """From the head's dense layer, float32 [B, units], to the answers."""
 
     def compute(self, inputs: Inputs) -> Outputs:
         """From inputs [B, L] to the named answers."""
         return self.answer(self._head_output(inputs))
 
-    def _head_output(self, inputs: Inputs) -> tf.Tensor:
-        """From inputs [B, L] to float32 [B, units]."""
-        encoded = self.encode(inputs)
-        return self.head.sentence_output(encoded, inputs._asdict())
-
     def compute_text(
         self, text: tf.Tensor, text_pair: tf.Tensor | None = None
     ) -> Outputs:
         """From strings [B] to the named answers and `truncated`."""
-        tokenizer = self.tokenizer
-        second = None if text_pair is None else tokenizer.encode(text_pair)
-        inputs, truncated = pack(
-            tokenizer.encode(text),
-            second,
-            self.settings.max_seq_length,
-            tokenizer.cls_id,
-            tokenizer.sep_id,
-        )
+        second = None if text_pair is None else self.encode_text(text_pair)
+        inputs, truncated = self.pack(self.encode_text(text), second)
         if self.rows_at_once:
-            outputs = compute_by_length(
-                self._head_output, inputs, self.head.units, self.rows_at_once
-            )
+            outputs = compute_in_groups(
+                lambda part, _: {"": self._head_output(part)},
+                inputs,
+                inputs.input_ids,
+                {"": tf.TensorSpec([None, self.head.units], tf.float32)},
+                self.rows_at_once,
+                by_length=True,
+            )[""]
         else:
             outputs = self._head_output(inputs)
         return {**self.answer(outputs), "truncated": truncated}
 
-    def signatures(self) -> Signatures:
-        """See the base class."""
-        strings = tf.TensorSpec([None], tf.string)
+    def text_signatures(self) -> Signatures:
+        """With a second text where the task has pairs."""
         if self.has_pairs:
+            return {"serve_text": text_function(self.compute_text, 2)}
+        single = text_function(lambda text: self.compute_text(text), 1)
+        return {"serve_text": single}
 
-            @tf.function(input_signature=[strings] * 2, autograph=False)
-            def serve_text(text: tf.Tensor, text_pair: tf.Tensor) -> Outputs:
-                return self.compute_text(text, text_pair)
-        else:
-
-            @tf.function(input_signature=[strings], autograph=False)
-            def serve_text(text: tf.Tensor) -> Outputs:
-                return self.compute_text(text)
-
-        return {
-            **self.ids_signatures(self.compute),
-            "serve_text": serve_text,
-            **self.describe_signature(),
-        }
+    def _head_output(self, inputs: Inputs) -> tf.Tensor:
+        """From inputs [B, L] to float32 [B, units]."""
+        encoded = self.loaded.model.encoder(*inputs, None)
+        return self.head.sentence_output(encoded, inputs._asdict())
 
 
 class ClassificationModule(TextModule):
@@ -167,7 +89,7 @@ class ClassificationModule(TextModule):
     KIND = "classification"
 
     def answer(self, outputs: tf.Tensor) -> Outputs:
-        """See the base class."""
+        """The likeliest class."""
         label_id = tf.argmax(outputs, -1, output_type=tf.int32)
         return {
             "label": tf.gather(self.labels, label_id),
@@ -188,7 +110,7 @@ class MultiLabelModule(TextModule):
         return {**super().extra_config(), "label_separator": separator}
 
     def answer(self, outputs: tf.Tensor) -> Outputs:
-        """See the base class."""
+        """The labels that are likelier than not."""
         chosen = outputs > 0.0
         rows = tf.shape(outputs)[0]
         names = tf.repeat(self.labels.read_value()[None], rows, 0)
@@ -212,6 +134,6 @@ class RegressionModule(TextModule):
         return {**super().extra_config(), "range": [*self.task.value_range]}
 
     def answer(self, outputs: tf.Tensor) -> Outputs:
-        """See the base class."""
+        """The number in the task's own range, and as the head gives it."""
         scaled = tf.squeeze(outputs, -1)
         return {"value": self.task.unscale(scaled), "scaled": scaled}
