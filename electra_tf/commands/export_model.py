@@ -3,6 +3,7 @@
 """Writes a model as a SavedModel that takes raw text, for serving."""
 
 import argparse
+import functools
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,6 @@ from configure.errors import UserError
 if TYPE_CHECKING:
     from electra_tf.export.signatures import ServingModule
 
-_PROG = "python -m electra_tf export_model"
 _DESCRIPTION = """
 Writes DIR/<version>/: a SavedModel with the tokenizer, the label names and the
 settings inside, for TensorFlow Serving and for any program with tensorflow and
@@ -22,36 +22,26 @@ tensorflow_text; beside it MODEL_CARD.md. A fine-tuned model is exported with
 the head of its task; of a pre-trained one say with --head what it is for.
 """
 HEADS = ("task", "encoder", "replaced_tokens", "fill_mask", "electric")
+_LEAST = {"max_seq_length": 5, "top_k": 1, "rows_at_once": 0}
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FrontDoorParser(
-        prog=_PROG,
+        prog="python -m electra_tf export_model",
         usage="%(prog)s --model PATH --output_dir DIR [--head HEAD] ...\n"
         "       %(prog)s --check DIR/<version>",
         description=_DESCRIPTION,
     )
-    _add_model_flags(parser.add_argument_group("the model"))
-    _add_output_flags(parser.add_argument_group("what is written"))
-    args = parser.parse_args(list(argv[1:]))
-    if args.check is None:
-        for name in ("model", "output_dir"):
-            if getattr(args, name) is None:
-                parser.error(f"--{name} is missing")
-    return args
-
-
-def _add_model_flags(group: Any) -> None:
-    flags.add_flag(
-        group,
+    group = parser.add_argument_group("the model")
+    add = functools.partial(flags.add_flag, group)
+    add(
         "model",
         metavar="PATH",
         help="folder of a fine-tuned model or a pre-training run, or a"
         " checkpoint of any kind",
     )
-    flags.add_flag(
-        group,
+    add(
         "head",
         metavar="HEAD",
         choices=HEADS,
@@ -60,23 +50,18 @@ def _add_model_flags(group: Any) -> None:
         " replaced_tokens (the discriminator), fill_mask (the generator, or a"
         " masked LM) and electric (Electric's scores)",
     )
-    for name, metavar, text in (
-        ("task", "NAME", "which task, where a model learned several"),
-        ("task_config", "FILE", "where a task's JSON file is now"),
-        ("vocab_file", "FILE", "default: the one beside the model"),
-        ("hparams", "JSON", "hparams that win over the run's"),
-    ):
-        flags.add_flag(group, name, metavar=metavar, help=text)
-    flags.add_flag(
-        group,
+    add("task", metavar="NAME", help="which, where a model learned several")
+    add("task_config", metavar="FILE", help="where a task's JSON file is now")
+    add("vocab_file", metavar="FILE", help="default: the one beside the model")
+    add("hparams", metavar="JSON", help="hparams that win over the run's")
+    add(
         "max_seq_length",
         type=int,
         metavar="N",
         help="wordpieces that texts are cut to (default: as in fine-tuning;"
         " encoder: 128; other heads of pre-trained models: all positions)",
     )
-    flags.add_flag(
-        group,
+    add(
         "rows_at_once",
         type=int,
         default=0,
@@ -85,25 +70,21 @@ def _add_model_flags(group: Any) -> None:
         " of similar length together, which is quicker on a processor (8 is"
         " good there); default 0: a whole batch, best on an accelerator",
     )
-    flags.add_flag(
-        group,
+    add(
         "top_k",
         type=int,
         default=10,
         metavar="N",
         help="fill_mask: wordpieces for each mask (default: 10)",
     )
-
-
-def _add_output_flags(group: Any) -> None:
-    flags.add_flag(
-        group,
+    group = parser.add_argument_group("what is written")
+    add = functools.partial(flags.add_flag, group)
+    add(
         "output_dir",
         metavar="DIR",
         help="folder of all versions of the served model; made if need be",
     )
-    flags.add_flag(
-        group,
+    add(
         "version",
         type=int,
         metavar="N",
@@ -114,8 +95,7 @@ def _add_output_flags(group: Any) -> None:
         "overwrite",
         help="replace that version (without --version: the highest)",
     )
-    flags.add_flag(
-        group,
+    add(
         "tflite",
         default="",
         metavar="KINDS",
@@ -125,13 +105,18 @@ def _add_output_flags(group: Any) -> None:
     flags.boolean_argument(
         group, "onnx", help="also an ONNX file for ids (needs the extra onnx)"
     )
-    flags.add_flag(
-        group,
+    add(
         "check",
         metavar="FOLDER",
         help="write nothing: measure an exported version again and compare"
         " with its model card; status 1 where something differs",
     )
+    args = parser.parse_args(list(argv[1:]))
+    if args.check is None:
+        for name in ("model", "output_dir"):
+            if getattr(args, name) is None:
+                parser.error(f"--{name} is missing")
+    return args
 
 
 def main(args: argparse.Namespace) -> None:
@@ -140,22 +125,25 @@ def main(args: argparse.Namespace) -> None:
         _check(args.check)
         return
     # TensorFlow only from here on.
-    from electra_tf.export import lite, onnx_file, saved_model
-    from electra_tf.export.card_check import write_card
-    from electra_tf.export.saved_model import export
+    from electra_tf.export import conversions
+    from electra_tf.export.model_card import write_card
+    from electra_tf.export.saved_model import choose, export
 
-    saved_model.choose(args.output_dir, args.version, args.overwrite)
-    kinds = lite.check_kinds(k for k in args.tflite.split(",") if k)
+    choose(args.output_dir, args.version, args.overwrite)
+    kinds = conversions.check_kinds(k for k in args.tflite.split(",") if k)
     if args.onnx:
-        onnx_file.check_installed()
-    _check_numbers(args)
+        conversions.check_onnx_installed()
+    for name, least in _LEAST.items():
+        value = getattr(args, name)
+        if value is not None and value < least:
+            raise UserError(f"--{name}: expected {least} or more, got {value}.")
     loaded, module = _load(args)
     facts: dict[str, Any] = {}
 
     def finish(folder: str) -> None:
-        lite.write_lite(module, folder, kinds)
+        conversions.write_lite(module, folder, kinds)
         if args.onnx:
-            onnx_file.write_onnx(module, folder)
+            conversions.write_onnx(module, folder)
         facts.update(write_card(folder, loaded, module))
 
     folder = export(
@@ -164,65 +152,51 @@ def main(args: argparse.Namespace) -> None:
     _report(folder, facts["measured"])
 
 
-def _check_numbers(args: argparse.Namespace) -> None:
-    least_values = {"max_seq_length": 5, "top_k": 1, "rows_at_once": 0}
-    for name, least in least_values.items():
-        value = getattr(args, name)
-        if value is not None and value < least:
-            raise UserError(f"--{name}: expected {least} or more, got {value}.")
-
-
 def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
     """The model, and the module that is asked for."""
-    from electra_tf.prediction.loading import is_finetuned
-
-    if is_finetuned(args.model):
-        return _load_finetuned(args)
-    return _load_pretrained(args)
-
-
-def _load_finetuned(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
     from electra_tf.export.encoder import EncoderModule
     from electra_tf.export.saved_model import make_task_module
-    from electra_tf.prediction.loading import load_finetuned
+    from electra_tf.prediction import loading
 
+    given = {}
+    if args.hparams is not None:
+        given = dict(hparam_rules.read_hparams(args.hparams))
+    finetuned = loading.is_finetuned(args.model)
+    if args.rows_at_once and (not finetuned or args.head == "encoder"):
+        raise UserError(
+            f"--rows_at_once: {args.model} is not exported with a head that"
+            " answers once per text; leave it out."
+        )
+    if not finetuned:
+        return _load_pretrained(args, given)
     if args.head not in (None, "task", "encoder"):
         raise UserError(
             f"--head: {args.model} is fine-tuned, and has no {args.head}"
             " head; expected task or encoder. Give the pre-trained model's"
             " folder for that head."
         )
-    given = _hparams(args)
     for name in ("task_config", "vocab_file", "max_seq_length"):
         if getattr(args, name) is not None:
             given[name] = getattr(args, name)
-    loaded = load_finetuned(args.model, **given)
+    loaded = loading.load_finetuned(args.model, **given)
     if args.head == "encoder":
-        _refuse_rows_at_once(args)
         return loaded, EncoderModule(loaded)
     return loaded, make_task_module(loaded, args.task, args.rows_at_once)
 
 
-def _refuse_rows_at_once(args: argparse.Namespace) -> None:
-    if args.rows_at_once:
-        raise UserError(
-            f"--rows_at_once: {args.model} is not exported with a head that"
-            " answers once per text; leave it out."
-        )
-
-
-def _load_pretrained(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
-    from electra_tf.export import pretrained_heads
+def _load_pretrained(
+    args: argparse.Namespace, given: dict[str, Any]
+) -> tuple[Any, "ServingModule"]:
+    from electra_tf.export import pretrained_heads as heads
     from electra_tf.export.encoder import EncoderModule
     from electra_tf.prediction.loading import load_pretrained
 
-    heads = HEADS[1:]
-    if args.head not in heads:
+    if args.head not in HEADS[1:]:
         what = "is missing" if args.head is None else f"is {args.head!r}"
         raise UserError(
             f"--head {what}, but {args.model} is not the folder of a"
             " fine-tuned model; say what the pre-trained model is for:"
-            f" {', '.join(heads)}. (A fine-tuned model's folder has a"
+            f" {', '.join(HEADS[1:])}. (A fine-tuned model's folder has a"
             " config.json with task_names.)"
         )
     for name in ("task", "task_config"):
@@ -231,8 +205,7 @@ def _load_pretrained(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
                 f"--{name}: {args.model} is not fine-tuned on any task; leave"
                 " it out."
             )
-    _refuse_rows_at_once(args)
-    loaded = load_pretrained(args.model, args.vocab_file, _hparams(args))
+    loaded = load_pretrained(args.model, args.vocab_file, given)
     length = args.max_seq_length
     positions = loaded.model.encoder_config.max_position_embeddings
     if length is not None and length > positions:
@@ -240,20 +213,14 @@ def _load_pretrained(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
             f"--max_seq_length is {length} but the model has {positions}"
             " positions; lower it."
         )
-    if args.head == "encoder":
-        return loaded, EncoderModule(loaded, length)
-    if args.head == "replaced_tokens":
-        return loaded, pretrained_heads.ReplacedTokensModule(loaded, length)
-    if args.head == "electric":
-        return loaded, pretrained_heads.ElectricModule(loaded, length)
-    filler = pretrained_heads.FillMaskModule(loaded, length, args.top_k)
-    return loaded, filler
-
-
-def _hparams(args: argparse.Namespace) -> dict[str, Any]:
-    if args.hparams is None:
-        return {}
-    return dict(hparam_rules.read_hparams(args.hparams))
+    if args.head == "fill_mask":
+        return loaded, heads.FillMaskModule(loaded, length, args.top_k)
+    modules = {
+        "encoder": EncoderModule,
+        "replaced_tokens": heads.ReplacedTokensModule,
+        "electric": heads.ElectricModule,
+    }
+    return loaded, modules[args.head](loaded, length)
 
 
 def _report(folder: str, measured: dict[str, Any]) -> None:
@@ -273,7 +240,7 @@ def _report(folder: str, measured: dict[str, Any]) -> None:
 
 
 def _check(folder: str) -> None:
-    from electra_tf.export.card_check import check_card
+    from electra_tf.export.model_card import check_card
 
     problems = check_card(folder)
     if problems:

@@ -1,15 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers for new data, with any fine-tuned model.
-
-Reads texts, pairs, sentences or questions from files or standard input, one
-after the other, and writes an answer for each. Files may be larger than
-memory. Lines that cannot be used are named, counted and left out.
-"""
+"""Answers for new data, with any fine-tuned model."""
 
 import argparse
 import collections
-import time
+import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +12,11 @@ from configure import flags
 from configure.errors import UserError
 from electra_tf.commands import file_flags
 from electra_tf.prediction import writer
-from electra_tf.prediction.progress import Progress
-from electra_tf.prediction.reader import Read
 
 if TYPE_CHECKING:
     from electra_tf.prediction.predictor import Predictor
+    from electra_tf.prediction.reader import Read
 
-_PROG = "python -m electra_tf predict"
 _DESCRIPTION = """
 Answers for new data, with any fine-tuned model: labels with probabilities,
 numbers, tags, answers to questions. Reads files or standard input, one
@@ -36,29 +29,20 @@ counted and left out.
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FrontDoorParser(
-        prog=_PROG,
+        prog="python -m electra_tf predict",
         usage="%(prog)s --model DIR [FILE ...] [--output FILE] ...",
         description=_DESCRIPTION,
     )
-    _add_model_flags(parser.add_argument_group("the model"))
-    file_flags.add_input_flags(parser)
-    _add_output_flags(parser.add_argument_group("what is written"))
-    args = parser.parse_args(list(argv[1:]))
-    for name in ("batch_size", "n_best"):
-        if getattr(args, name) < 1:
-            parser.error(f"--{name} must be at least 1")
-    return args
-
-
-def _add_model_flags(group: Any) -> None:
-    flags.add_flag(
-        group,
+    add = functools.partial(
+        flags.add_flag, parser.add_argument_group("the model")
+    )
+    add(
         "model",
         required=True,
         metavar="DIR",
         help="folder of a trial, as run_finetuning.py leaves it (..._model_1)",
     )
-    texts = (
+    for name, metavar, text in (
         ("task", "NAME", "which task, where the model learned several"),
         ("task_config", "FILE", "the task's description, if it has moved"),
         ("data_dir", "DIR", "the data directory, if it has moved"),
@@ -69,29 +53,25 @@ def _add_model_flags(group: Any) -> None:
             "the files look as those of this split of the task: its columns"
             " and header",
         ),
-    )
-    for name, metavar, text in texts:
-        flags.add_flag(group, name, metavar=metavar, help=text)
-    flags.add_flag(
-        group,
+    ):
+        add(name, metavar=metavar, help=text)
+    add(
         "batch_size",
         type=int,
         default=32,
         metavar="N",
         help="rows computed at once (default: 32)",
     )
-
-
-def _add_output_flags(group: Any) -> None:
-    flags.add_flag(
-        group,
+    file_flags.add_input_flags(parser)
+    group = parser.add_argument_group("what is written")
+    add = functools.partial(flags.add_flag, group)
+    add(
         "output",
         default=writer.STDOUT,
         metavar="FILE",
         help="where answers go; default: standard output",
     )
-    flags.add_flag(
-        group,
+    add(
         "output_format",
         choices=writer.FORMATS,
         metavar="NAME",
@@ -109,14 +89,18 @@ def _add_output_flags(group: Any) -> None:
         default=True,
         help="false: leave out the probabilities of all labels",
     )
-    flags.add_flag(
-        group,
+    add(
         "n_best",
         type=int,
         default=3,
         metavar="N",
         help="answers listed for a question (default: 3)",
     )
+    args = parser.parse_args(list(argv[1:]))
+    for name in ("batch_size", "n_best"):
+        if getattr(args, name) < 1:
+            parser.error(f"--{name} must be at least 1")
+    return args
 
 
 def main(args: argparse.Namespace) -> int:
@@ -135,12 +119,10 @@ def main(args: argparse.Namespace) -> int:
         args.n_best,
         **{name: value for name, value in given.items() if value is not None},
     )
-    known, header = _columns(predictor, args.like)
+    columns, header = _columns(predictor, args.like)
     if args.header is None:
         args.header = header
-    columns = file_flags.chosen_columns(args.columns, known)
-    sources = file_flags.make_sources(args, columns)
-    return _predict(args, predictor, sources)
+    return _predict(args, predictor, file_flags.Run(args, columns))
 
 
 def _columns(
@@ -148,7 +130,7 @@ def _columns(
 ) -> tuple[dict[str, list[int | str]], bool | None]:
     """What the columns may be called, and whether there is a header."""
     spec = getattr(predictor.task, "spec", None)
-    names = predictor.answerer.column_names()
+    names = predictor.answerer.columns
     if like is None:
         own = {} if spec is None else dict(spec.columns)
         found = {}
@@ -171,28 +153,22 @@ def _columns(
 
 
 def _predict(
-    args: argparse.Namespace, predictor: "Predictor", sources: list[Any]
+    args: argparse.Namespace, predictor: "Predictor", run: file_flags.Run
 ) -> int:
-    started = time.monotonic()
-    progress = Progress(sources, args.progress)
-    bad = file_flags.BadLines(args.strict, progress.say)
     waiting: collections.deque[tuple[int, Read]] = collections.deque()
-    several = len(sources) > 1
 
     def items() -> Iterator[Any]:
-        lines = file_flags.good_lines(sources, bad)
-        for number, (read, values) in enumerate(lines):
+        for number, read in enumerate(run.lines()):
             waiting.append((number, read))
-            yield values
+            yield read.values
 
     def refused(number: int, error: Any) -> None:
-        place = next(read for n, read in waiting if n == number)
-        bad.add(place, error.found, error.expected)
+        read = next(read for n, read in waiting if n == number)
+        run.refuse(read, error.found, error.expected)
 
     form = writer.format_of(args.output, args.output_format)
-    output = writer.AnswerFile(args.output, form, args.overwrite)
     try:
-        with output:
+        with writer.answer_file(args.output, form, args.overwrite) as write:
             for number, answer in predictor.stream(items(), refused):
                 while waiting[0][0] < number:
                     waiting.popleft()
@@ -200,17 +176,13 @@ def _predict(
                 if not args.probabilities:
                     answer.pop("probabilities", None)
                 echo = read.values if args.echo else {}
-                place = file_flags.place_of(read, several)
-                output.write({**place, **echo, **answer})
-                progress.update()
+                write({**run.place_of(read), **echo, **answer})
+                run.progress.update()
     finally:
-        progress.close()
-    seconds = time.monotonic() - started
+        run.progress.close()
     for what, count in predictor.task.row_report.losses.items():
         file_flags.say(f"{count:,} {what}")
-    file_flags.say(
-        file_flags.summary("answers", progress, seconds, bad.count, sources)
-    )
-    if not progress.rows:
+    run.say_summary("answers")
+    if not run.progress.rows:
         raise UserError("no line could be answered")
     return 0

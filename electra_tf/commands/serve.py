@@ -3,11 +3,11 @@
 """Serves an exported model over HTTP, on this machine."""
 
 import argparse
+import functools
 from collections.abc import Sequence
 
 from configure import flags
 
-_PROG = "python -m electra_tf serve"
 _DESCRIPTION = """
 Serves an exported model by TensorFlow Serving's REST protocol for predictions,
 and a page at / where a person types text and sees the answer. Takes the newest
@@ -27,52 +27,38 @@ _LIMITS = (
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FrontDoorParser(
-        prog=_PROG,
+        prog="python -m electra_tf serve",
         usage="%(prog)s DIR [--port 8501] ...",
         description=_DESCRIPTION,
     )
-    group = parser.add_argument_group("what is served")
+    group = parser.add_argument_group("what is served, and where")
+    add = functools.partial(flags.add_flag, group)
     group.add_argument(
         "folder",
         metavar="DIR",
         help="what export_model wrote: DIR/<version>/saved_model.pb",
     )
-    flags.add_flag(
-        group, "name", metavar="NAME", help="of the model; default: DIR's"
-    )
-    flags.add_flag(
-        group,
-        "version",
-        type=int,
-        metavar="N",
-        help="default: the highest there is",
-    )
-    group = parser.add_argument_group("where")
-    flags.add_flag(
-        group,
+    add("name", metavar="NAME", help="of the model; default: DIR's")
+    add("version", type=int, metavar="N", help="default: the highest there is")
+    add(
         "host",
         default="127.0.0.1",
         metavar="ADDRESS",
         help="default: 127.0.0.1, this machine only",
     )
-    flags.add_flag(
-        group,
+    add(
         "port",
         type=int,
         default=8501,
         metavar="N",
         help="0: any free one (default: 8501)",
     )
-    group = parser.add_argument_group("limits")
+    add = functools.partial(
+        flags.add_flag, parser.add_argument_group("limits"), metavar="N"
+    )
     for name, kind, default, text in _LIMITS:
-        flags.add_flag(
-            group,
-            name,
-            type=kind,
-            default=default,
-            metavar="N",
-            help=f"{text} (default: {default:g})",
-        )
+        text = f"{text} (default: {default:g})"
+        add(name, type=kind, default=default, help=text)
     args = parser.parse_args(list(argv[1:]))
     for name, *_ in _LIMITS:
         value = getattr(args, name)
@@ -91,13 +77,12 @@ def main(args: argparse.Namespace) -> int:
     from electra_tf.serving.batching import Limits
     from electra_tf.serving.served_model import open_model
     from electra_tf.serving.server import serve
-    from electra_tf.serving.warming import warm_up
 
     model = open_model(args.folder, args.name, args.version)
     kind = f" ({model.kind})" if model.kind else ""
     print(f"Model {model.name}, version {model.version}{kind}", flush=True)
     print(f"Signatures: {', '.join(model.signatures)}", flush=True)
-    warm_up(model)
+    model.warm_up()
     limits = Limits(args.max_batch, args.max_wait_ms / 1000, args.max_rows)
     server = ModelServer(model, limits, int(args.max_body_mb * 2**20))
 

@@ -3,7 +3,7 @@
 """Passages as strings, and the windows a model reads them in, in the graph.
 
 Evaluation carries an answer back to the passage by looking for the answer's
-text among the tokenized words (`metrics/answer_text.py`). Here every
+text among the tokenized words (`metrics/question_answering.py`). Here every
 wordpiece knows its bytes, so an answer is cut out directly. Where evaluation
 cannot carry it back it takes the whole words, and so does `project`:
 

@@ -224,7 +224,7 @@ def find_answers(
 ) -> Outputs:
     """The best answers with different texts, [B, N] as in the module.
 
-    The same candidates in the same order as `metrics/answer_spans.py`.
+    The same candidates in the same order as `metrics/question_answering.py`.
 
     Source: google-research/electra, finetune/qa/qa_metrics.py,
       write_predictions.

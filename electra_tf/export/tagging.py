@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that give each word a tag.
 
-`serve_text` finds the words as `text/word_spans.py` does, `serve_words` takes
+`serve_text` finds the words as `text/words.py` does, `serve_words` takes
 them as the task's files have them; docs/export.md says what comes back.
 
 Source: google-research/electra, finetune/tagging.
@@ -156,7 +156,7 @@ def _first_words(
 
 
 class LowercaseWordEncoder(tf.Module):
-    """Gives the ids that `text.alignment.WordAligner` gives by default.
+    """Gives the ids that `text.words.WordAligner` gives by default.
 
     It always lower-cases and drops accents, whatever the model, and leaves
     Chinese characters together. The tokenizer itself gives the ids that it

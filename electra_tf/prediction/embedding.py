@@ -13,7 +13,7 @@ distances between its sentence vectors.
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -56,13 +56,12 @@ class Embedded:
     cut: int
 
 
-@dataclasses.dataclass(frozen=True)
-class _Text:
-    """A text as the encoder takes it."""
+class _Text(NamedTuple):
+    """A text as the encoder takes it; `starts` of each word's first piece."""
 
     ids: list[int]
     words: list[str]
-    starts: list[int]  # the place of each word's first piece
+    starts: list[int]
     cut: int
 
 
@@ -98,12 +97,7 @@ class Embedder:
         vocab_file: str | None = None,
         **overrides: Any,
     ) -> "Embedder":
-        """Loads an encoder.
-
-        Args:
-          max_length: wordpieces that a text is cut to; None: the model's
-            positions.
-        """
+        """Loads an encoder; texts are cut to its positions, or max_length."""
         if part not in PARTS:
             raise UserError(
                 f"part {part!r}: expected one of {', '.join(PARTS)}"
@@ -166,11 +160,14 @@ class Embedder:
         """Returns vectors and what they are of; see `__call__`."""
         function = self._function(layers, pooling, combine)
         made = [self._text(text) for text in texts]
-        rows = [self._row(text) for text in made]
+        lengths = [len(text.ids) for text in made]
         outputs = run_in_batches(
             function,
-            rows,
-            [len(text.ids) for text in made],
+            [
+                dict(zip(INPUTS, (text.ids, [1] * n, [0] * n), strict=True))
+                for text, n in zip(made, lengths, strict=True)
+            ],
+            lengths,
             self.batch_size,
             self.max_length,
         )
@@ -203,10 +200,6 @@ class Embedder:
                 ids += pieces[: room - len(ids)]
         ids = [self._cls_id, *ids, self._sep_id]
         return _Text(ids, words, starts, total + 2 - len(ids))
-
-    def _row(self, text: _Text) -> dict[str, list[int]]:
-        ones = [1] * len(text.ids)
-        return dict(zip(INPUTS, (text.ids, ones, [0] * len(ones)), strict=True))
 
     def _embedded(
         self, text: _Text, vectors: np.ndarray, pooling: str

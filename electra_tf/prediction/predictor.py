@@ -14,22 +14,9 @@ from typing import Any
 import numpy as np
 
 from configure.errors import UserError
-from electra_tf.finetuning.classification.task import (
-    ClassificationTask,
-    MultiLabelTask,
-    RegressionTask,
-)
-from electra_tf.finetuning.tagging.task import TaggingTask
-from electra_tf.finetuning.task import Task
+from electra_tf.prediction.answers import Asked, BadInputError, make_answerer
 from electra_tf.prediction.batch_runner import head_function, run_in_batches
 from electra_tf.prediction.loading import FinetunedModel, load_finetuned
-from electra_tf.prediction.request import Answerer, Asked, BadInputError
-from electra_tf.prediction.tag_answers import TagAnswerer
-from electra_tf.prediction.text_answers import (
-    ClassAnswerer,
-    LabelSetAnswerer,
-    NumberAnswerer,
-)
 
 # Rows sorted by length among each other; the first pool is one batch.
 _BATCHES_PER_POOL = 32
@@ -56,12 +43,9 @@ class Predictor:
         index = loaded.task_index(task)
         self.loaded, self.batch_size = loaded, batch_size
         self.task = loaded.tasks[index]
-        self.answerer = _answerer(self.task, n_best)
+        self.answerer = make_answerer(self.task, n_best)
         self._function = head_function(
-            loaded.model,
-            index,
-            self.answerer.fed,
-            self.answerer.outputs,
+            loaded.model, index, self.answerer.fed, self.answerer.outputs
         )
 
     @classmethod
@@ -150,28 +134,6 @@ class Predictor:
         mask = row.get(f"{self.task.name}_labels_mask")
         words = 0 if mask is None else int(np.sum(mask))
         return max(length, words, self.task.min_length)
-
-
-def _answerer(task: Task, n_best: int) -> Answerer:
-    if isinstance(task, MultiLabelTask):
-        return LabelSetAnswerer(task)
-    if isinstance(task, ClassificationTask):
-        return ClassAnswerer(task)
-    if isinstance(task, RegressionTask):
-        return NumberAnswerer(task)
-    if isinstance(task, TaggingTask):
-        return TagAnswerer(task)
-    from electra_tf.finetuning.question_answering.task import QATask
-
-    if isinstance(task, QATask):
-        from electra_tf.prediction.question_answers import QuestionAnswerer
-
-        return QuestionAnswerer(task, n_best)
-    raise UserError(
-        f"task {task.name} is a {type(task).__name__}; there are predictions"
-        " for classification, regression, several labels, tagging and question"
-        " answering"
-    )
 
 
 def _at(number: int, error: BadInputError) -> UserError:

@@ -1,19 +1,25 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to files: JSON lines or TSV, complete or not under that name."""
+"""Answers and vectors to files that are complete or not under their names."""
 
+import array
+import contextlib
 import json
 import os
+import shutil
 import sys
-from collections.abc import Mapping
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
+
+import numpy as np
 
 from configure.errors import UserError
 from electra_tf import files
 
 FORMATS = ("jsonl", "tsv")
 STDOUT = "-"
-PART = ".part"
 
 
 def check_free(path: str, overwrite: bool) -> None:
@@ -31,74 +37,50 @@ def check_free(path: str, overwrite: bool) -> None:
 
 
 def format_of(path: str, given: str | None) -> str:
-    """Returns the format of the output: as given, or by its name's end.
-
-    Args:
-      given: one of `FORMATS`, or None.
-    """
+    """The format of the output: as given, or by its name's end."""
     if given is not None:
         return given
     return "tsv" if path.lower().endswith(".tsv") else "jsonl"
 
 
-class AnswerFile:
-    """Takes answers one by one; a file gets its name when it is complete.
+@contextlib.contextmanager
+def answer_file(
+    path: str, format_name: str, overwrite: bool = False
+) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Gives a function that writes an answer to a file or standard output.
 
-    Use it as a context manager. If it ends with an exception, what there is
-    stays under `<path>.part`.
+    After an error what there is stays under `<path>.part`.
 
     Args:
       format_name: "jsonl": an object a line; "tsv": a header and a column for
         each value, those of nested values as `probabilities.good`, lists as
         JSON.
     """
+    check_free(path, overwrite)
+    columns: list[str] = []
+    with contextlib.ExitStack() as stack:
+        file: IO[bytes] = sys.stdout.buffer
+        if path != STDOUT:
+            file = stack.enter_context(
+                files.atomic_file(path, f"{path}.part", keep=True)
+            )
 
-    def __init__(
-        self, path: str, format_name: str, overwrite: bool = False
-    ) -> None:
-        check_free(path, overwrite)
-        self.path, self._format = path, format_name
-        self._columns: list[str] | None = None
+        def write_line(text: str) -> None:
+            file.write(f"{text}\n".encode("utf-8", "replace"))
+            if path == STDOUT:
+                file.flush()
 
-    def __enter__(self) -> "AnswerFile":
-        self._file: IO[bytes]
-        if self.path == STDOUT:
-            self._file = sys.stdout.buffer
-        else:
-            try:
-                self._file = files.open_file(self.path + PART, "wb")
-            except OSError as error:
-                raise UserError(
-                    f"{self.path}: cannot be written: {error.strerror}"
-                ) from error
-        return self
+        def write(answer: Mapping[str, Any]) -> None:
+            if format_name == "jsonl":
+                write_line(json.dumps(answer, ensure_ascii=False))
+                return
+            flat = dict(_flat(answer))
+            if not columns:
+                columns.extend(flat)
+                write_line("\t".join(map(_cell, columns)))
+            write_line("\t".join(_cell(flat.get(name)) for name in columns))
 
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        if self.path == STDOUT:
-            if kind is None:
-                self._file.flush()
-            return
-        self._file.close()
-        if kind is None:
-            files.rename(self.path + PART, self.path)
-
-    def write(self, answer: Mapping[str, Any]) -> None:
-        """Writes an answer."""
-        if self._format == "jsonl":
-            text = json.dumps(answer, ensure_ascii=False)
-        else:
-            text = self._tsv_row(answer)
-        self._file.write(f"{text}\n".encode("utf-8", "replace"))
-        if self.path == STDOUT:
-            self._file.flush()
-
-    def _tsv_row(self, answer: Mapping[str, Any]) -> str:
-        flat = dict(_flat(answer))
-        if self._columns is None:
-            self._columns = list(flat)
-            header = "\t".join(map(_cell, self._columns))
-            self._file.write(f"{header}\n".encode())
-        return "\t".join(_cell(flat.get(name)) for name in self._columns)
+        yield write
 
 
 def _flat(answer: Mapping[str, Any], prefix: str = "") -> Any:
@@ -119,3 +101,59 @@ def _cell(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     # Every line end that some reader knows becomes a space.
     return " ".join(str(value).replace("\t", " ").splitlines())
+
+
+class VectorFile:
+    """Takes the vectors of texts, whose number need not be known.
+
+    `.npy` holds `vectors` [rows, width] alone. `.npz` also holds `offsets`
+    [texts + 1]: the rows of text i are `offsets[i]` to `offsets[i + 1]`.
+
+    Use it as a context manager; the file is there when it ends.
+    """
+
+    def __init__(self, path: str, width: int) -> None:
+        if not path.endswith((".npy", ".npz")):
+            raise UserError(
+                f"{path}: expected a name that ends in .npy or .npz"
+            )
+        self.path, self._width = path, width
+        self._offsets = array.array("q", [0])
+
+    @property
+    def rows(self) -> int:
+        """Vectors so far."""
+        return self._offsets[-1]
+
+    def append(self, vectors: np.ndarray) -> None:
+        """Adds the vectors of one text, float32 [n, width]."""
+        self._rows.write(np.ascontiguousarray(vectors, "<f4").tobytes())
+        self._offsets.append(self.rows + len(vectors))
+
+    def __enter__(self) -> "VectorFile":
+        folder = os.path.dirname(self.path) or "."
+        self._rows: IO[bytes] = tempfile.TemporaryFile(dir=folder)
+        return self
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        with self._rows:
+            if kind is None:
+                self._save()
+
+    def _save(self) -> None:
+        with files.atomic_file(self.path) as file:
+            if self.path.endswith(".npy"):
+                self._copy_rows(file)
+                return
+            with zipfile.ZipFile(file, "w") as packed:
+                with packed.open("vectors.npy", "w", force_zip64=True) as part:
+                    self._copy_rows(part)
+                with packed.open("offsets.npy", "w") as part:
+                    np.save(part, np.asarray(self._offsets))
+
+    def _copy_rows(self, file: IO[bytes]) -> None:
+        shape = (self.rows, self._width)
+        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        self._rows.seek(0)
+        shutil.copyfileobj(self._rows, file)

@@ -6,6 +6,7 @@ Source: TensorFlow Serving's RESTful API. All errors are `{"error": "..."}`.
 """
 
 import asyncio
+import dataclasses
 import importlib.resources
 import json
 import logging
@@ -13,9 +14,8 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from electra_tf.serving import responses
 from electra_tf.serving.batching import Batcher, Limits
-from electra_tf.serving.requests import RequestError, parse_request
+from electra_tf.serving.protocol import RequestError, answer, parse_request
 from electra_tf.serving.served_model import ServedModel
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -81,64 +81,45 @@ class ModelServer:
         body = await self._body(request)
         asked = parse_request(body, self.model)
         outputs = await self._batcher.ask(asked)
-        answer = (
-            responses.predictions(outputs)
-            if asked.row_format
-            else responses.columns(outputs)
-        )
-        return _json(answer)
+        return _json(answer(outputs, asked.row_format))
 
     async def status(self, request: web.Request) -> web.Response:
         """`GET /v1/models/<name>[/versions/<n>]`."""
         self._check_name(request)
-        state = "UNLOADING" if self.is_stopping else "AVAILABLE"
-        return _json(
-            {
-                "model_version_status": [
-                    {
-                        "version": str(self.model.version),
-                        "state": state,
-                        "status": {"error_code": "OK", "error_message": ""},
-                    }
-                ]
-            }
-        )
+        status = {
+            "version": str(self.model.version),
+            "state": "UNLOADING" if self.is_stopping else "AVAILABLE",
+            "status": {"error_code": "OK", "error_message": ""},
+        }
+        return _json({"model_version_status": [status]})
 
     async def metadata(self, request: web.Request) -> web.Response:
         """`GET /v1/models/<name>[/versions/<n>]/metadata`."""
         self._check_name(request)
+        signatures = {"signature_def": self.model.metadata}
+        spec = {
+            "name": self.model.name,
+            "signature_name": "",
+            "version": str(self.model.version),
+        }
         return _json(
-            {
-                "model_spec": {
-                    "name": self.model.name,
-                    "signature_name": "",
-                    "version": str(self.model.version),
-                },
-                "metadata": {
-                    "signature_def": {"signature_def": self.model.metadata}
-                },
-            }
+            {"model_spec": spec, "metadata": {"signature_def": signatures}}
         )
 
     async def health(self, request: web.Request) -> web.Response:
         """`GET /healthz`: 200 while predictions are being answered."""
         well = self._batcher.is_working and not self.is_stopping
-        counts = self._batcher.counts
-        return _json(
-            {
-                "status": "ok" if well else "stopping",
-                "model": self.model.name,
-                "version": self.model.version,
-                "requests": counts.requests,
-                "rows": counts.rows,
-                "batches": counts.batches,
-            },
-            200 if well else 503,
-        )
+        health = {
+            "status": "ok" if well else "stopping",
+            "model": self.model.name,
+            "version": self.model.version,
+            **dataclasses.asdict(self._batcher.counts),
+        }
+        return _json(health, 200 if well else 503)
 
     async def about(self, request: web.Request) -> web.Response:
         """`GET /page.json`: what the page needs to know of the model."""
-        text = self.model.text_signature
+        text = self.model.signatures.get("serve_text")
         return _json(
             {
                 "name": self.model.name,

@@ -4,21 +4,21 @@
 
 One thread computes. While it does, requests gather; what fits together, up to
 a number of rows, is the next batch. When nothing is being computed a request
-waits a moment for company.
+waits a moment for company. (TensorFlow's own batching function, in which each
+request holds a thread, answered a third fewer requests a second.)
 """
 
 import asyncio
-import collections
 import concurrent.futures
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.serving.requests import PredictRequest, RequestError
+from electra_tf.serving.protocol import PredictRequest, RequestError
 
-Arrays = Mapping[str, np.ndarray]
+Outputs = dict[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,44 +39,33 @@ class Limits:
 
 
 @dataclasses.dataclass
-class _Waiting:
-    request: PredictRequest
-    key: tuple
-    since: float
-    answer: asyncio.Future
-
-    @property
-    def rows(self) -> int:
-        return self.request.rows or 1
-
-
-@dataclasses.dataclass
 class Counts:
-    """What has been done so far.
-
-    Attributes:
-      requests: answered or refused by the model.
-      rows: in them.
-      batches: computed.
-    """
+    """Requests answered or refused by the model, their rows, and batches."""
 
     requests: int = 0
     rows: int = 0
     batches: int = 0
 
 
+@dataclasses.dataclass(eq=False)
+class _Waiting:
+    request: PredictRequest
+    since: float
+    answer: asyncio.Future
+
+
 class Batcher:
     """Computes requests in batches."""
 
     def __init__(self, limits: Limits) -> None:
+        self.counts = Counts()
         self._limits = limits
-        self._waiting: collections.deque[_Waiting] = collections.deque()
+        self._waiting: list[_Waiting] = []  # the oldest first
         self._news = asyncio.Event()
         self._thread = concurrent.futures.ThreadPoolExecutor(
             1, thread_name_prefix="compute"
         )
         self._task: asyncio.Task | None = None
-        self.counts = Counts()
 
     def start(self) -> None:
         """Begins to compute; called in the loop that will ask."""
@@ -89,9 +78,7 @@ class Batcher:
             await asyncio.gather(self._task, return_exceptions=True)
         for waiting in self._waiting:
             if not waiting.answer.done():
-                waiting.answer.set_exception(
-                    RequestError("The server is stopping.", 503)
-                )
+                waiting.answer.set_exception(_stopping())
         self._waiting.clear()
         self._thread.shutdown(wait=True)
 
@@ -100,51 +87,48 @@ class Batcher:
         """Whether requests are being taken."""
         return self._task is not None and not self._task.done()
 
-    async def ask(self, request: PredictRequest) -> dict[str, np.ndarray]:
+    async def ask(self, request: PredictRequest) -> Outputs:
         """Computes a request, together with others where they fit.
 
         Raises:
           RequestError: too many rows, too busy, or the model refuses it.
         """
-        rows = request.rows or 1
-        if rows > self._limits.max_rows:
+        limits, waiting = (
+            self._limits,
+            sum(w.request.rows for w in self._waiting),
+        )
+        if request.rows > limits.max_rows:
             raise RequestError(
-                f"The request has {rows} rows; at most"
-                f" {self._limits.max_rows} are taken at once.",
+                f"The request has {request.rows} rows; at most"
+                f" {limits.max_rows} are taken at once.",
                 413,
             )
-        if self._waiting_rows() + rows > self._limits.max_waiting:
+        if waiting + request.rows > limits.max_waiting:
             raise RequestError("Too many requests are waiting.", 503)
         if not self.is_working:
-            raise RequestError("The server is stopping.", 503)
+            raise _stopping()
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(
-            request, _key(request), loop.time(), loop.create_future()
-        )
-        self._waiting.append(waiting)
+        one = _Waiting(request, loop.time(), loop.create_future())
+        self._waiting.append(one)
         self._news.set()
-        return await waiting.answer
-
-    def _waiting_rows(self) -> int:
-        return sum(waiting.rows for waiting in self._waiting)
+        return await one.answer
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             while not self._waiting:
-                self._news.clear()
-                await self._news.wait()
+                await self._wait_for_news(None)
             await self._gather()
             batch = self._take()
             if not batch:  # Those who asked have gone.
                 continue
             results = await loop.run_in_executor(
-                self._thread, _compute, [one.request for one in batch]
+                self._thread, compute, [one.request for one in batch]
             )
             self.counts.batches += 1
             for one, result in zip(batch, results, strict=True):
                 self.counts.requests += 1
-                self.counts.rows += one.rows
+                self.counts.rows += one.request.rows
                 if one.answer.done():
                     continue
                 if isinstance(result, Exception):
@@ -155,78 +139,71 @@ class Batcher:
     async def _gather(self) -> None:
         """Lets the oldest request wait for company."""
         first = self._waiting[0]
-        loop = asyncio.get_running_loop()
-        while True:
-            alike = [w for w in self._waiting if w.key == first.key]
-            left = first.since + self._limits.max_wait - loop.time()
-            full = sum(w.rows for w in alike) >= self._limits.max_batch
-            if full or left <= 0 or first.request.rows is None:
+        end = first.since + self._limits.max_wait
+        while (left := end - asyncio.get_running_loop().time()) > 0:
+            alike = [w for w in self._waiting if _fit(w, first)]
+            rows = sum(w.request.rows for w in alike)
+            if rows >= self._limits.max_batch or first.request.key is None:
                 return
-            self._news.clear()
-            try:
-                await asyncio.wait_for(self._news.wait(), left)
-            except asyncio.TimeoutError:
-                return
+            await self._wait_for_news(left)
+
+    async def _wait_for_news(self, seconds: float | None) -> None:
+        self._news.clear()
+        try:
+            await asyncio.wait_for(self._news.wait(), seconds)
+        except asyncio.TimeoutError:
+            pass
 
     def _take(self) -> list[_Waiting]:
         """The oldest request and those that fit to it, in order."""
-        while self._waiting and self._waiting[0].answer.done():
-            self._waiting.popleft()
-        if not self._waiting:
-            return []
-        first = self._waiting.popleft()
-        batch, rows, others = [first], first.rows, []
-        while self._waiting:
-            one = self._waiting.popleft()
+        batch: list[_Waiting] = []
+        others, rows = [], 0
+        for one in self._waiting:
             if one.answer.done():
                 continue
-            fits = one.key == first.key and first.request.rows is not None
-            if fits and rows + one.rows <= self._limits.max_batch:
+            rows_then = rows + one.request.rows
+            if not batch or (
+                _fit(one, batch[0]) and rows_then <= self._limits.max_batch
+            ):
                 batch.append(one)
-                rows += one.rows
+                rows = rows_then
             else:
                 others.append(one)
-        self._waiting.extend(others)
+        self._waiting = others
         return batch
 
 
-def _key(request: PredictRequest) -> tuple:
-    """What requests must have in common to be computed together."""
-    shapes = tuple(
-        (name, array.shape[1:])
-        for name, array in sorted(request.arrays.items())
-    )
-    return request.signature.name, shapes
+def _fit(one: _Waiting, other: _Waiting) -> bool:
+    key = one.request.key
+    return key is not None and key == other.request.key
 
 
-def _compute(
-    requests: Sequence[PredictRequest],
-) -> list[dict[str, np.ndarray] | Exception]:
-    """Outputs, or what went wrong, for each request."""
-    if len(requests) == 1:
-        return [_compute_one(requests[0])]
-    arrays = {
-        name: np.concatenate([request.arrays[name] for request in requests])
-        for name in requests[0].arrays
-    }
-    try:
-        outputs = requests[0].signature(arrays)
-    except Exception:
-        # One of them is to blame; the others must not suffer.
-        return [_compute_one(request) for request in requests]
-    rows = [request.rows or 0 for request in requests]
-    if any(not a.ndim or len(a) != sum(rows) for a in outputs.values()):
-        return [_compute_one(request) for request in requests]
-    ends = np.cumsum(rows)
-    return [
-        {name: a[end - count : end] for name, a in outputs.items()}
-        for end, count in zip(ends, rows, strict=True)
-    ]
+def _stopping() -> RequestError:
+    return RequestError("The server is stopping.", 503)
 
 
-def _compute_one(
-    request: PredictRequest,
-) -> dict[str, np.ndarray] | Exception:
+def compute(requests: Sequence[PredictRequest]) -> list[Outputs | Exception]:
+    """Outputs, or what went wrong, for each request of one key."""
+    if len(requests) > 1:
+        arrays = {
+            name: np.concatenate([request.arrays[name] for request in requests])
+            for name in requests[0].arrays
+        }
+        ends = np.cumsum([request.rows for request in requests])
+        try:
+            outputs = requests[0].signature(arrays)
+            if all(a.ndim and len(a) == ends[-1] for a in outputs.values()):
+                parts = {n: np.split(a, ends[:-1]) for n, a in outputs.items()}
+                return [
+                    {name: part[i] for name, part in parts.items()}
+                    for i in range(len(requests))
+                ]
+        except Exception:
+            pass  # One of them is to blame; the others must not suffer.
+    return [_compute_one(request) for request in requests]
+
+
+def _compute_one(request: PredictRequest) -> Outputs | Exception:
     try:
         return request.signature(request.arrays)
     except (

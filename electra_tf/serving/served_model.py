@@ -4,6 +4,7 @@
 
 import dataclasses
 import json
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +19,7 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from configure.errors import UserError
 
+_logger = logging.getLogger(__name__)
 SAVED_MODEL_FILE = "saved_model.pb"
 DEFAULT_SIGNATURE = "serving_default"
 DESCRIBE = "describe"
@@ -28,12 +30,7 @@ _HIDDEN = frozenset({"__saved_model_init_op", "__saved_model_train_op"})
 
 @dataclasses.dataclass(frozen=True)
 class TensorInfo:
-    """A named input or output.
-
-    Attributes:
-      dtype: of its elements.
-      shape: None for lengths that are free; None for free rank.
-    """
+    """A named input or output; a free length or rank is None."""
 
     dtype: tf.DType
     shape: tuple[int | None, ...] | None
@@ -43,9 +40,7 @@ class Signature:
     """One function of a model.
 
     Attributes:
-      name: its name.
-      inputs: by name.
-      outputs: by name.
+      inputs, outputs: by name.
       defaults: values of inputs that may be left out.
     """
 
@@ -60,11 +55,7 @@ class Signature:
         }
 
     def __call__(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Computes.
-
-        Raises:
-          tf.errors.InvalidArgumentError: the model refuses them.
-        """
+        """Computes; tf.errors.OpError where the model refuses them."""
         given = {**self.defaults, **arrays}
         tensors = {
             name: tf.constant(given[name], info.dtype)
@@ -84,21 +75,15 @@ class ServedModel:
     """One version of a model.
 
     Attributes:
-      name: what clients call it.
-      version: number of the version.
-      folder: of the SavedModel.
       signatures: by name.
       kind: what the model does ("classification" ...), "" where it does not
-        say.
-      labels: names of its outputs, where it has any.
-      config: what is known of it, plain values.
+        say; so are `labels` and the plain values of `config`.
       metadata: the signatures as TensorFlow Serving's REST protocol shows
         them.
     """
 
     def __init__(self, folder: str, name: str, version: int) -> None:
-        """Loads a SavedModel."""
-        self.folder, self.name, self.version = folder, name, version
+        self.name, self.version = name, version
         protos = _signature_protos(folder)
         try:
             self._loaded = tf.saved_model.load(folder)
@@ -120,31 +105,35 @@ class ServedModel:
             )
             for key in self.signatures
         }
-        self.kind, self.labels, self.config = self._describe()
+        self.kind, self.labels, self.config = "", [], {}
+        if DESCRIBE in self.signatures:
+            said = {
+                key: [text.decode() for text in np.ravel(value)]
+                for key, value in self.signatures[DESCRIBE]({}).items()
+            }
+            self.kind, self.labels = said["kind"][0], said["labels"]
+            self.config = json.loads(said["config"][0])
 
-    @property
-    def text_signature(self) -> Signature | None:
-        """The signature that takes strings, if there is one."""
-        return self.signatures.get("serve_text")
-
-    def _describe(self) -> tuple[str, list[str], dict[str, Any]]:
-        if DESCRIBE not in self.signatures:
-            return "", [], {}
-        said = self.signatures[DESCRIBE]({})
-        labels = [label.decode() for label in np.ravel(said["labels"])]
-        config = json.loads(_scalar(said["config"]))
-        return _scalar(said["kind"]), labels, config
+    def warm_up(self) -> None:
+        """Calls every function with a small row: a first call is slow."""
+        for name, signature in self.signatures.items():
+            arrays = {}
+            for key, info in signature.inputs.items():
+                if key in signature.defaults or info.shape is None:
+                    continue
+                shape = [1 if size is None else size for size in info.shape]
+                value = b"a" if info.dtype == tf.string else 1
+                arrays[key] = np.full(shape, value, info.dtype.as_numpy_dtype)
+            try:
+                signature(arrays)
+            except (KeyError, tf.errors.OpError) as error:
+                _logger.info("%s was not warmed up: %s", name, error)
 
 
 def open_model(
     folder: str, name: str | None = None, version: int | None = None
 ) -> ServedModel:
-    """Loads a version of a model.
-
-    Args:
-      name: what clients call it; None: the folder's name.
-      version: which; None: the highest.
-    """
+    """Loads a version: of the folder's name and the highest, by default."""
     place = os.path.abspath(folder)
     if not os.path.isdir(place):
         raise UserError(f"{folder}: no such folder")
@@ -154,7 +143,11 @@ def open_model(
         if own.isdecimal():
             name = name or os.path.basename(os.path.dirname(place))
         return ServedModel(place, name or own, number)
-    numbers = versions_in(place)
+    numbers = sorted(
+        int(found)
+        for found in os.listdir(place)
+        if found.isdecimal() and _is_saved_model(os.path.join(place, found))
+    )
     if not numbers:
         raise UserError(
             f"{folder}: holds no <version>/{SAVED_MODEL_FILE}; give the folder"
@@ -169,15 +162,6 @@ def open_model(
         )
     path = os.path.join(place, str(version))
     return ServedModel(path, name or os.path.basename(place), version)
-
-
-def versions_in(folder: str) -> list[int]:
-    """Returns the numbers of the complete versions in a folder, sorted."""
-    return sorted(
-        int(name)
-        for name in os.listdir(folder)
-        if name.isdecimal() and _is_saved_model(os.path.join(folder, name))
-    )
 
 
 def _is_saved_model(folder: str) -> bool:
@@ -209,7 +193,3 @@ def _infos(protos: Mapping[str, Any]) -> dict[str, TensorInfo]:
             dims = tuple(d.size if d.size >= 0 else None for d in shape.dim)
         found[name] = TensorInfo(tf.as_dtype(protos[name].dtype), dims)
     return found
-
-
-def _scalar(value: np.ndarray) -> str:
-    return np.ravel(value)[0].decode()

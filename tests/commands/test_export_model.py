@@ -122,7 +122,7 @@ def test_mistakes_are_told_and_nothing_is_written(folders, tmp_path):
         (
             pretrained,
             ["--head=encoder", "--vocab_file=no.txt"],
-            "'no.txt' does not exist",
+            "no.txt: no such file",
         ),
         (pretrained, ["--head=encoder", "--max_seq_length=65"], "64 positions"),
         (pretrained, ["--head=encoder", "--max_seq_length=2"], "5 or more"),

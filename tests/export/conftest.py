@@ -3,6 +3,7 @@
 """Tiny models with random weights, exported once and asked elsewhere."""
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -16,46 +17,28 @@ SIZES = {
     "intermediate_size": 32,
     "max_position_embeddings": 512,
 }
-# What the other process runs: two packages and files, nothing of ours.
+# What the other process runs: two packages and files, nothing of ours. It
+# reads folder, questions and answers from its standard input, line by line.
 CLIENT = """
-import sys
-import numpy as np
+import pickle, sys
 import tensorflow as tf
 import tensorflow_text
 assert not any(m.startswith(("electra_tf", "configure", "tf_keras"))
                for m in sys.modules), "not a fresh process"
-folder, asked, answered = sys.argv[1:]
-loaded = tf.saved_model.load(folder)
-questions = np.load(asked, allow_pickle=False)
-batches = [(signature, {}) for signature in questions["signatures"]]
-for key in questions.files:
-    if "|" in key:
-        number, name = key.split("|")
-        batches[int(number)][1][name] = questions[key]
-answers = {}
-for number, (signature, inputs) in enumerate(batches):
-    tensors = {
-        name: tf.constant(value)
-        for name, value in inputs.items() if value.dtype == np.int32
-    }
-    for name, value in inputs.items():
-        # Strings come as all their bytes and the size of each.
-        if value.dtype == np.uint8:
-            texts, at = [], 0
-            for size in inputs[name + ":sizes"]:
-                texts.append(value[at:at + size].tobytes())
-                at += size
-            tensors[name] = tf.constant(texts, tf.string, [len(texts)])
-    tensors = {n: t for n, t in tensors.items() if ":" not in n}
-    for name, value in loaded.signatures[signature](**tensors).items():
-        value = value.numpy()
-        if isinstance(value, bytes):
-            value = np.array(value, object)
-        if value.dtype == object:
-            value = np.array([v.hex() for v in value.ravel()]).reshape(
-                value.shape)
-        answers[f"{number}|{name}"] = value
-np.savez(answered, **answers)
+for line in sys.stdin:
+    folder, asked, answered = line.rstrip().split("|")
+    loaded = tf.saved_model.load(folder)
+    answers = []
+    for signature, inputs in pickle.load(open(asked, "rb")):
+        tensors = {
+            name: tf.constant(value, tf.string, [len(value)])
+            if isinstance(value, list) else tf.constant(value)
+            for name, value in inputs.items()
+        }
+        found = loaded.signatures[signature](**tensors)
+        answers.append({name: value.numpy() for name, value in found.items()})
+    pickle.dump(answers, open(answered, "wb"))
+    print("done", flush=True)
 """
 
 
@@ -120,57 +103,29 @@ def _write_pretraining(directory, vocab, hparams):
     return folder
 
 
-@pytest.fixture
-def ask_elsewhere(tmp_path):
-    """Asks a SavedModel in a process without our packages on its path."""
+@pytest.fixture(scope="session")
+def ask_elsewhere(tmp_path_factory):
+    """Asks SavedModels in a process without our packages on its path."""
+    place = tmp_path_factory.mktemp("elsewhere")
+    asked, answered = place / "asked.pkl", place / "answered.pkl"
+    (place / "client.py").write_text(CLIENT)
+    client = subprocess.Popen(
+        [sys.executable, "-P", str(place / "client.py")],
+        cwd=place,
+        env={n: v for n, v in os.environ.items() if n != "PYTHONPATH"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
     def ask(folder, batches):
         """From [(signature, {input: int32 array or list of bytes})]."""
-        import numpy as np
+        asked.write_bytes(pickle.dumps(batches))
+        client.stdin.write(f"{folder}|{asked}|{answered}\n")
+        client.stdin.flush()
+        assert client.stdout.readline() == "done\n", "see standard error"
+        return pickle.loads(answered.read_bytes())
 
-        asked = {"signatures": np.array([name for name, _ in batches])}
-        for number, (_, inputs) in enumerate(batches):
-            for name, value in inputs.items():
-                key = f"{number}|{name}"
-                if isinstance(value, list):
-                    asked[f"{key}:sizes"] = np.array(
-                        [len(text) for text in value], np.int32
-                    )
-                    value = np.frombuffer(b"".join(value), np.uint8)
-                asked[key] = value
-        np.savez(tmp_path / "asked.npz", **asked)
-        (tmp_path / "client.py").write_text(CLIENT)
-        command = [
-            sys.executable,
-            "-P",
-            str(tmp_path / "client.py"),
-            str(folder),
-            str(tmp_path / "asked.npz"),
-            str(tmp_path / "answered.npz"),
-        ]
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name != "PYTHONPATH"
-        }
-        done = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        answers = [{} for _ in batches]
-        with np.load(tmp_path / "answered.npz") as found:
-            for key in found.files:
-                number, name = key.split("|")
-                value = found[key]
-                if value.dtype.kind == "U":
-                    texts = [bytes.fromhex(v) for v in value.ravel()]
-                    value = np.array(texts, object).reshape(value.shape)
-                answers[int(number)][name] = value
-        return answers
-
-    return ask
+    yield ask
+    client.stdin.close()
+    assert client.wait(60) == 0

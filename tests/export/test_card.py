@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 from configure.errors import UserError
-from electra_tf.export.card_check import check_card, write_card
-from electra_tf.export.run_facts import recorded
+from electra_tf.export.card_facts import recorded
+from electra_tf.export.model_card import check_card, write_card
 from electra_tf.export.saved_model import export, make_task_module
 from electra_tf.prediction.loading import load_finetuned
 

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.export import lite, onnx_file
-from electra_tf.export.conversions import compare, sample_inputs
+from electra_tf.export import conversions
+from electra_tf.export.conversions import compare, runner, sample_inputs
 from electra_tf.export.pretrained_heads import ReplacedTokensModule
 from electra_tf.export.saved_model import make_task_module
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
@@ -41,16 +41,15 @@ def _vocab(module):
 @pytest.mark.parametrize("name", ["reviews", "judge"])
 def test_float_files_are_equal_and_dynamic_ones_near(name, modules, tmp_path):
     module = modules[name]
-    lite.write_lite(module, str(tmp_path), ["float", "dynamic"])
+    conversions.write_lite(module, str(tmp_path), ["float", "dynamic"])
     batches = sample_inputs(_vocab(module), 512)
     wanted = _numbers(module, batches)
     sizes = {}
     for kind, tolerance in (("float", 1e-5), ("dynamic", 0.5)):
-        content = (tmp_path / "lite" / f"model_{kind}.tflite").read_bytes()
-        sizes[kind] = len(content)
-        run = lite.runner(content)
+        path = tmp_path / "lite" / f"model_{kind}.tflite"
+        sizes[kind] = path.stat().st_size
         # One file, shapes of every size in turn.
-        got = [run(*batch) for batch in batches]
+        got = [*map(runner(str(path)), batches)]
         assert [set(g) for g in got] == [set(w) for w in wanted]
         largest, mean, same = compare(wanted, got)
         assert mean <= largest < tolerance
@@ -67,27 +66,27 @@ def test_comparing_tells_changes_of_floats_and_of_choices():
 
 
 def test_an_unknown_kind_is_refused():
-    assert lite.check_kinds(["float", "float"]) == ["float"]
+    assert conversions.check_kinds(["float", "float"]) == ["float"]
     with pytest.raises(UserError, match="--tflite: expected some of float, dy"):
-        lite.check_kinds(["int8"])
+        conversions.check_kinds(["int8"])
 
 
 def test_onnx_without_its_packages_says_how_to_get_them(monkeypatch):
     def absent(name):
         raise ImportError(f"No module named {name!r}")
 
-    monkeypatch.setattr(onnx_file.importlib, "import_module", absent)
+    monkeypatch.setattr(conversions.importlib, "import_module", absent)
     with pytest.raises(UserError, match=r"--onnx needs tf2onnx.*\[onnx\]"):
-        onnx_file.check_installed()
+        conversions.check_onnx_installed()
 
 
 def test_onnx_files_are_equal(modules, tmp_path):
     pytest.importorskip("tf2onnx")
     pytest.importorskip("onnxruntime")
     module = modules["reviews"]
-    onnx_file.write_onnx(module, str(tmp_path))
-    run = onnx_file.runner((tmp_path / "onnx" / "model.onnx").read_bytes())
+    conversions.write_onnx(module, str(tmp_path))
+    run = runner(str(tmp_path / "onnx" / "model.onnx"))
     batches = sample_inputs(_vocab(module), 512)
-    got = [run(*batch) for batch in batches]
+    got = [*map(run, batches)]
     largest, _, same = compare(_numbers(module, batches), got)
     assert largest < 1e-5 and same == 1.0

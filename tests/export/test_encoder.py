@@ -154,7 +154,7 @@ def test_masked_lms_and_finetuned_models_have_one_too(
     wanted = masked_lm.model.generator(*inputs, tf.zeros([1, 3], tf.int32))
     np.testing.assert_allclose(got, wanted.pooled_output, atol=1e-5)
     finetuned = load_finetuned(finetuned_folder("reviews"))
-    assert EncoderModule(finetuned).settings.max_seq_length == 48
+    assert EncoderModule(finetuned).max_seq_length == 48
 
 
 def test_a_generator_alone_has_none(pretrained_folder, tmp_path):

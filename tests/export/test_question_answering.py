@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.export import question_answering
+from electra_tf.export.passages import cut_windows, shows_most_context
 from electra_tf.export.saved_model import export, make_task_module
 from electra_tf.finetuning.question_answering.examples import Passage, QAExample
+from electra_tf.finetuning.question_answering.featurization import WindowCutter
 from electra_tf.prediction.loading import load_finetuned
 
 SETTINGS = {
@@ -61,20 +64,24 @@ def _texts(seed, count):
     return pairs
 
 
+def _example(question, context, number=0, task="facts"):
+    return QAExample(
+        eid=number,
+        task_name=task,
+        qas_id=None,
+        qid=None,
+        key=str(number),
+        question_text=question,
+        passage=Passage(context),
+    )
+
+
 def evaluate(loaded, pairs):
     """The evaluation's scorer, having answered the questions."""
     task = loaded.tasks[0]
     examples, rows = [], []
     for number, (question, context) in enumerate(pairs):
-        example = QAExample(
-            eid=number,
-            task_name=task.name,
-            qas_id=None,
-            qid=None,
-            key=str(number),
-            question_text=question,
-            passage=Passage(context),
-        )
+        example = _example(question, context, number, task.name)
         examples.append(example)
         rows += task.featurize(example, False)
     scorer = task.scorer_of(examples)
@@ -284,30 +291,18 @@ def test_a_huge_context_is_read_as_far_as_evaluation_reads(model):
         tf.constant(["is it on the king"]), tf.constant([" ".join(words)])
     )
     assert found["n_windows"][0] == 1000
-    example = QAExample(
-        eid=0,
-        task_name="facts",
-        qas_id=None,
-        qid=None,
-        key="0",
-        question_text="is it on the king",
-        passage=Passage(" ".join(words)),
-    )
+    example = _example("is it on the king", " ".join(words))
     lost = loaded.tasks[0]._cutter.cut(example).n_lost
     assert found["n_cut"][0] == lost > 0
     assert found["answer"][0] != b""
 
 
 def test_many_windows_go_through_the_model_in_batches(model, monkeypatch):
-    from electra_tf.export import window_batches
-
     _, module = model("v2 joint")
     pairs = _texts(3, 6)
     wanted = _ask(module, pairs)
     for at_once in (1, 7):
-        monkeypatch.setattr(
-            window_batches.compute_in_batches, "__defaults__", (at_once,)
-        )
+        monkeypatch.setattr(question_answering, "_WINDOWS_AT_ONCE", at_once)
         found = _ask(module, pairs)
         np.testing.assert_allclose(found["scores"], wanted["scores"], atol=2e-5)
         assert found["answer"].tolist() == wanted["answer"].tolist()
@@ -317,3 +312,79 @@ def test_questions_and_contexts_must_be_as_many(model):
     _, module = model("v1 joint")
     with pytest.raises(tf.errors.InvalidArgumentError, match="as many"):
         module.compute_text(tf.constant(["a", "b"]), tf.constant(["c"]))
+
+
+class _Letters:
+    """A tokenizer whose wordpieces are words."""
+
+    def tokenize(self, text):
+        return text.split()
+
+
+def _words(random_, count):
+    return [str(random_.randrange(10, 99)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("length", "query_length", "stride"),
+    [(12, 4, 3), (12, 4, 1), (12, 4, 50), (32, 8, 16), (8, 4, 1), (16, 0, 5)],
+)
+def test_windows_are_those_of_the_window_cutter(length, query_length, stride):
+    random_ = random.Random(length)
+    sizes = [0, 1, 2, 5, 8, 9, 10, 11, 12, 13, 20, 47, 100]
+    queries = [_words(random_, random_.randrange(10)) for _ in sizes]
+    passages = [_words(random_, size) for size in sizes]
+    windows = cut_windows(
+        tf.ragged.constant([list(map(int, q)) for q in queries], tf.int32),
+        tf.ragged.constant([list(map(int, p)) for p in passages], tf.int32),
+        length,
+        query_length,
+        stride,
+        cls_id=1,
+        sep_id=2,
+    )
+    width = windows.inputs.input_ids.shape[1]
+    cutter = WindowCutter(_Letters(), length, query_length, stride)
+    places = tf.range(width)[None] - windows.offset[:, None]
+    places += windows.first[:, None]
+    n_pieces = tf.constant(sizes, tf.int32)
+    most = shows_most_context(windows, n_pieces, places).numpy()
+    row = 0
+    for question, (query, pieces) in enumerate(
+        zip(queries, passages, strict=True)
+    ):
+        wanted = cutter.windows(_example(" ".join(query), " ".join(pieces)))
+        assert windows.n_windows[question] == len(wanted)
+        for number, window in enumerate(wanted):
+            special = {"[CLS]": 1, "[SEP]": 2}
+            ids = [special.get(t) or int(t) for t in window.tokens]
+            padding = [0] * (width - len(ids))
+            inputs = [part[row].numpy().tolist() for part in windows.inputs]
+            assert inputs[0] == ids + padding
+            assert inputs[1] == [1] * len(ids) + padding
+            start = ids.index(2) + 1
+            segments = [0] * start + [1] * (len(ids) - start)
+            assert inputs[2] == segments + padding
+            assert windows.question[row] == question
+            assert windows.number[row] == number
+            inside = window.words >= 0
+            assert windows.offset[row] == np.argmax(inside)
+            assert windows.length[row] == inside.sum()
+            np.testing.assert_array_equal(
+                most[row, : len(ids)][inside], window.max_context[inside]
+            )
+            row += 1
+    assert row == len(windows.question)
+    assert width <= length
+
+
+def test_nothing_but_empty_passages_makes_no_window():
+    nothing = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [0, 0])
+    windows = cut_windows(nothing, nothing, 12, 4, 3, 1, 2, shortest=5)
+    assert windows.inputs.input_ids.shape == [0, 5]
+    assert windows.n_windows.numpy().tolist() == [0, 0]
+    places = tf.zeros([0, 5], tf.int32)
+    assert shows_most_context(windows, tf.zeros(2, tf.int32), places).shape == (
+        0,
+        5,
+    )

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What another process reads from the files is what the Python model says.
 
-That process imports tensorflow and tensorflow_text alone.
+That process imports tensorflow and tensorflow_text alone. Exported heads of
+pre-trained models are compared with their modules there, the modules with the
+models here.
 """
 
 import json
@@ -11,12 +13,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.export.encoder import EncoderModule
 from electra_tf.export.pretrained_heads import (
     ElectricModule,
     FillMaskModule,
     ReplacedTokensModule,
 )
 from electra_tf.export.saved_model import export, make_task_module
+from electra_tf.export.signatures import Inputs
 from electra_tf.finetuning.classification.task import TextExample
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
 from electra_tf.pretraining.scoring import cloze_log_probs, energies
@@ -32,7 +36,14 @@ TEXTS = [
     b"[CLS] [SEP] [MASK] [PAD]",
     b"\x00a\x00\x01b",
 ]
-NAMES = ("input_ids", "input_mask", "segment_ids")
+NAMES = Inputs._fields
+ELECTRIC = {"electric_objective": True, "electra_objective": False}
+MODULES = {
+    "encoder": (EncoderModule, {}),
+    "replaced_tokens": (ReplacedTokensModule, {}),
+    "fill_mask": (FillMaskModule, {}),
+    "electric": (ElectricModule, ELECTRIC),
+}
 
 
 def _python_outputs(loaded, features):
@@ -177,9 +188,46 @@ def test_rows_beyond_the_position_table_are_refused(served):
         served_model(input_ids=tf.ones([1, 513], tf.int32))
 
 
-@pytest.fixture(scope="module")
-def electra(pretrained_folder):
-    return load_pretrained(pretrained_folder())
+def _compare(got, wanted):
+    assert set(got) == set(wanted)
+    for name, tensor in wanted.items():
+        value = tensor.numpy()
+        assert got[name].shape == value.shape, name
+        if value.dtype.kind == "f":
+            bound = 1e-5 * max(1.0, np.abs(value).max(initial=0.0))
+            np.testing.assert_allclose(
+                got[name], value, rtol=0, atol=bound, err_msg=name
+            )
+        else:
+            np.testing.assert_array_equal(got[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_heads_of_pretrained_models_are_the_same_elsewhere(
+    name, pretrained_folder, ask_elsewhere, tmp_path
+):
+    make, hparams = MODULES[name]
+    module = make(load_pretrained(pretrained_folder(**hparams)))
+    folder = export(module, str(tmp_path / name))
+    ids = [_random_ids(*shape, seed=i) for i, shape in enumerate(SHAPES)]
+    for features in ids:
+        features["input_ids"][:, 1::7] = 103  # [MASK]
+    texts = [_texts(size, False)["text"] for size in (1, len(TEXTS), 64)]
+    answers = ask_elsewhere(
+        folder,
+        [("serving_default", features) for features in ids]
+        + [("serve_text", {"text": batch}) for batch in texts],
+    )
+    for features, got in zip(ids, answers, strict=False):
+        tensors = [tf.constant(features[n]) for n in features]
+        _compare(got, module.compute(module.complete(*tensors)))
+    serve_text = module.signatures()["serve_text"]
+    for batch, got in zip(texts, answers[len(ids) :], strict=True):
+        _compare(got, serve_text(tf.constant(batch)))
+
+
+def _numpy(outputs):
+    return {name: value.numpy() for name, value in outputs.items()}
 
 
 def _padded(rows):
@@ -204,14 +252,12 @@ def _encoded(loaded, texts, room=510):
     return rows
 
 
-def test_replaced_tokens_are_those_of_the_discriminator(
-    electra, ask_elsewhere, tmp_path
-):
-    folder = export(ReplacedTokensModule(electra), str(tmp_path / "served"))
+def test_replaced_tokens_are_those_of_the_discriminator(pretrained_folder):
+    electra = load_pretrained(pretrained_folder())
+    module = ReplacedTokensModule(electra)
     asked = _random_ids(5, 40, 0)
-    got, by_ids = ask_elsewhere(
-        folder, [("serve_text", {"text": TEXTS}), ("serving_default", asked)]
-    )
+    got = _numpy(module.compute_text(tf.constant(TEXTS)))
+    by_ids = _numpy(module.compute(Inputs(**asked)))
     vocab = electra.tokenizer.vocab
     texts = [text.replace(b"[MASK]", b" [ mask ] ") for text in TEXTS]
     rows = _encoded(electra, texts)
@@ -233,17 +279,14 @@ def test_replaced_tokens_are_those_of_the_discriminator(
     "hparams",
     [
         {},
-        {"electric_objective": True, "electra_objective": False},
+        ELECTRIC,
         {"electra_objective": False},
     ],
     ids=["electra", "electric", "masked_lm"],
 )
-def test_masks_get_the_best_words_of_the_generator(
-    hparams, pretrained_folder, ask_elsewhere, tmp_path
-):
+def test_masks_get_the_best_words_of_the_generator(hparams, pretrained_folder):
     loaded = load_pretrained(pretrained_folder(**hparams))
     module = FillMaskModule(loaded, top_k=4)
-    folder = export(module, str(tmp_path / "served"))
     texts = [
         b"the [MASK] is [MASK].",
         b"",
@@ -251,7 +294,7 @@ def test_masks_get_the_best_words_of_the_generator(
         b"no mask, [mask]",
         b"a[MASK][MASK]b [MASK]\xff",
     ]
-    (got,) = ask_elsewhere(folder, [("serve_text", {"text": texts})])
+    got = _numpy(module.compute_text(tf.constant(texts)))
     rows = _encoded(loaded, texts)
     features = _padded(rows)
     mask_id = loaded.tokenizer.vocab["[MASK]"]
@@ -292,14 +335,11 @@ def _mask_probabilities(model, features, row, places):
 
 
 def test_electric_scores_are_minus_the_logits_without_their_offset(
-    pretrained_folder, ask_elsewhere, tmp_path
+    pretrained_folder,
 ):
-    loaded = load_pretrained(
-        pretrained_folder(electric_objective=True, electra_objective=False)
-    )
-    folder = export(ElectricModule(loaded), str(tmp_path / "served"))
-    (got,) = ask_elsewhere(folder, [("serve_text", {"text": TEXTS[:6]})])
+    loaded = load_pretrained(pretrained_folder(**ELECTRIC))
     texts = TEXTS[:6]
+    got = _numpy(ElectricModule(loaded).compute_text(tf.constant(texts)))
     rows = _encoded(loaded, texts)
     features = {n: tf.constant(v) for n, v in _padded(rows).items()}
     # Position 0 is never replaced: the discriminator sees the texts.

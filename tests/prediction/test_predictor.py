@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.prediction.answers import BadInputError
 from electra_tf.prediction.predictor import Predictor
-from electra_tf.prediction.request import BadInputError
 
 TEXTS = [
     "the king of the north is in the city",

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from configure.errors import UserError
-from electra_tf.prediction import reader
+from electra_tf import files
 from electra_tf.prediction.reader import Source
 
 PAIR = {"text_a": ["text_a", 0], "text_b": ["text_b", 1]}
@@ -33,7 +33,7 @@ def test_lines_of_text_are_texts(read):
     good, bad, source = read("a.txt", b"\xef\xbb\xbfone\r\n\n \ntwo\tx\n\xff\n")
     assert good == [(1, {"text_a": "one"}), (4, {"text_a": "two\tx"})]
     assert bad == [(5, "b'\\xff'")]
-    assert source.blank == 2 and source.done == source.size()
+    assert source.blank == 2 and source.lines.done == source.lines.size()
 
 
 def test_tables_are_read_by_name_or_by_number(read):
@@ -97,9 +97,9 @@ def test_standard_input_is_text_unless_said_otherwise(monkeypatch):
     class Stream:
         buffer = io.BytesIO(b"one\n")
 
-    monkeypatch.setattr(reader.sys, "stdin", Stream)
+    monkeypatch.setattr("sys.stdin", Stream)
     source = Source("-", columns=ONE)
-    assert source.size() is None
+    assert source.lines.size() is None
     assert [r.values for r in source] == [{"text_a": "one"}]
 
 
@@ -119,11 +119,11 @@ def test_what_cannot_be_read_is_refused(read, tmp_path):
 
 
 def test_an_endless_line_is_one_bad_line(read, monkeypatch):
-    monkeypatch.setattr(reader, "MAX_LINE_BYTES", 100)
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 100)
     good, bad, source = read("a.txt", "x" * 1000 + "\nshort\n")
     assert good == [(2, {"text_a": "short"})]
     assert bad == [(1, "more than 100 bytes")]
-    assert source.done == source.size()
+    assert source.lines.done == source.lines.size()
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.jsonl", "a.tsv"])

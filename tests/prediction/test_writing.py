@@ -7,7 +7,7 @@ import json
 import pytest
 
 from configure.errors import UserError
-from electra_tf.prediction.writer import AnswerFile, format_of
+from electra_tf.prediction.writer import answer_file, format_of
 
 ANSWER = {
     "line": 3,
@@ -20,19 +20,17 @@ ANSWER = {
 
 def test_json_lines_hold_what_was_answered(tmp_path):
     path = tmp_path / "out.jsonl"
-    with AnswerFile(str(path), "jsonl") as file:
-        file.write(ANSWER)
+    with answer_file(str(path), "jsonl") as write:
+        write(ANSWER)
         assert not path.exists()
-    assert [json.loads(x) for x in path.read_text().split("\n")[:-1]] == [
-        ANSWER
-    ]
+    assert json.loads(path.read_text()) == ANSWER
 
 
 def test_tsv_has_a_column_for_each_value(tmp_path):
     path = tmp_path / "out.tsv"
-    with AnswerFile(str(path), format_of(str(path), None)) as file:
-        file.write(ANSWER)
-        file.write({"line": 4, "label": "z"})
+    with answer_file(str(path), format_of(str(path), None)) as write:
+        write(ANSWER)
+        write({"line": 4, "label": "z"})
     rows = [line.split("\t") for line in path.read_text().split("\n")]
     names = "line label probabilities.x probabilities.y tags start"
     assert rows == [
@@ -47,12 +45,14 @@ def test_a_file_is_replaced_only_if_asked_and_only_by_a_whole_one(tmp_path):
     path = tmp_path / "out.jsonl"
     path.write_text("precious")
     with pytest.raises(UserError, match="--overwrite"):
-        AnswerFile(str(path), "jsonl")
+        with answer_file(str(path), "jsonl"):
+            pass
     with pytest.raises(RuntimeError):
-        with AnswerFile(str(path), "jsonl", overwrite=True) as file:
-            file.write(ANSWER)
+        with answer_file(str(path), "jsonl", overwrite=True) as write:
+            write(ANSWER)
             raise RuntimeError
     assert path.read_text() == "precious"
     assert (tmp_path / "out.jsonl.part").exists()
     with pytest.raises(UserError, match="no such folder"):
-        AnswerFile(str(tmp_path / "no" / "out"), "jsonl")
+        with answer_file(str(tmp_path / "no" / "out"), "jsonl"):
+            pass

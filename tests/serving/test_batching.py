@@ -11,9 +11,10 @@ import pytest
 
 from electra_tf.serving import batching
 from electra_tf.serving.batching import Batcher, Limits
-from electra_tf.serving.requests import (
+from electra_tf.serving.protocol import (
     PredictRequest,
     RequestError,
+    make_request,
     parse_request,
 )
 
@@ -21,6 +22,12 @@ from electra_tf.serving.requests import (
 def _asked(model, *texts, signature="echo"):
     body = {"signature_name": signature, "instances": list(texts)}
     return parse_request(json.dumps(body).encode(), model)
+
+
+def _ids(model, *numbers):
+    array = np.array([numbers], np.int32)
+    signature = model.signatures["serving_default"]
+    return make_request(signature, {"input_ids": array})
 
 
 def _run(limits, use):
@@ -47,19 +54,14 @@ def test_requests_at_once_make_few_batches(toy_model):
 
 
 def test_only_what_fits_is_put_together(toy_model):
-    def ids(*numbers):
-        signature = toy_model.signatures["serving_default"]
-        array = np.array([numbers], np.int32)
-        return PredictRequest(signature, {"input_ids": array}, 1, True)
-
     async def use(batcher):
         asked = [
             _asked(toy_model, "a"),
             _asked(toy_model, 2, signature="half"),
             _asked(toy_model, "b"),
-            ids(1, 2),
-            ids(1),
-            ids(3, 4),
+            _ids(toy_model, 1, 2),
+            _ids(toy_model, 1),
+            _ids(toy_model, 3, 4),
         ]
         return await asyncio.gather(*map(batcher.ask, asked))
 
@@ -72,13 +74,8 @@ def test_only_what_fits_is_put_together(toy_model):
 
 
 def test_one_bad_request_does_not_spoil_its_neighbours(toy_model):
-    def ids(length):
-        signature = toy_model.signatures["serving_default"]
-        array = np.ones([1, length], np.int32)
-        return PredictRequest(signature, {"input_ids": array}, 1, True)
-
     async def use(batcher):
-        asked = [ids(9), ids(9), ids(8)]
+        asked = [_ids(toy_model, *[1] * size) for size in (9, 9, 8)]
         return await asyncio.gather(
             *map(batcher.ask, asked), return_exceptions=True
         )
@@ -104,7 +101,8 @@ def test_a_batch_that_fails_is_tried_one_by_one(toy_model, monkeypatch):
     fussy = Fussy()
 
     def ask(value):
-        return PredictRequest(fussy, {"x": np.array([value])}, 1, True)
+        arrays = {"x": np.array([value])}
+        return PredictRequest(fussy, arrays, 1, ("fussy",), True)
 
     async def use(batcher):
         asked = [ask(1), ask(7), ask(2)]
@@ -120,7 +118,7 @@ def test_a_batch_that_fails_is_tried_one_by_one(toy_model, monkeypatch):
 
 def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
     started, release = threading.Event(), threading.Event()
-    compute = batching._compute
+    compute = batching.compute
     sizes = []
 
     def slow(requests):
@@ -129,7 +127,7 @@ def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
         assert release.wait(30)
         return compute(requests)
 
-    monkeypatch.setattr(batching, "_compute", slow)
+    monkeypatch.setattr(batching, "compute", slow)
 
     async def use(batcher):
         first = asyncio.ensure_future(batcher.ask(_asked(toy_model, "a")))

@@ -130,11 +130,9 @@ def test_other_places_have_errors_in_json(toy, method, path, status):
 TEXTS = {"signature_name": "echo"}
 MALFORMED = {
     "nothing": (b"", "not JSON"),
-    "no JSON": (b"{instances", "not JSON"),
     "cut": (b'{"instances": ["a"', "not JSON"),
     "bad UTF-8": (b'{"instances": ["\xff"]}', "not UTF-8: byte 16"),
     "NaN": (b'{"signature_name": "half", "instances": [NaN]}', "NaN"),
-    "infinity": (b'{"signature_name": "half", "inputs": -Infinity}', "Inf"),
     "huge": (
         b'{"signature_name": "half", "instances": [1e999]}',
         "finite number",
@@ -150,14 +148,10 @@ MALFORMED = {
         {"signature_name": "none", "instances": ["a"]},
         'no signature "none"; there are: describe',
     ),
-    "signature of no text": ({"signature_name": [], "instances": [[1]]}, ""),
-    "signature is 7": ({"signature_name": 7, "instances": ["a"]}, "no sig"),
     "no rows": ({**TEXTS, "instances": []}, "at least one row"),
     "no list": ({**TEXTS, "instances": "a"}, "must be a list"),
-    "object": ({**TEXTS, "instances": {"text": "a"}}, "must be a list"),
     "number for text": ({**TEXTS, "instances": [7]}, "expected a text"),
     "null": ({**TEXTS, "instances": [None]}, "expected a text"),
-    "list for text": ({**TEXTS, "instances": [["a"]]}, "shape [1, 1]"),
     "mixed": ({**TEXTS, "instances": ["a", {"text": "b"}]}, "kinds"),
     "unknown input": ({**TEXTS, "instances": [{"x": "a"}]}, 'input "x"'),
     "no base64": ({**TEXTS, "instances": [{"b64": "?"}]}, "not base64"),
@@ -179,14 +173,12 @@ MALFORMED = {
         "numbers of rows",
     ),
     "text for ids": ({"instances": [{"input_ids": ["a"]}]}, "a number"),
-    "true for ids": ({"instances": [{"input_ids": [True]}]}, "a number"),
     "1.5 for ids": ({"instances": [{"input_ids": [1.5]}]}, "whole number"),
     "2**31": ({"instances": [{"input_ids": [2**31]}]}, "int32"),
     "ragged": (
         {"instances": [{"input_ids": [1]}, {"input_ids": [1, 2]}]},
         "different lengths",
     ),
-    "half a list": ({"instances": [{"input_ids": [1, [2]]}]}, "lengths"),
     "no matrix": ({"instances": [{"input_ids": 1}]}, "shape [1]"),
     "too long": ({"instances": [{"input_ids": [1] * 9}]}, "longer than 8"),
 }

@@ -1,15 +1,15 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON of a prediction request -> arrays, or what is wrong with it.
+"""The JSON of requests -> arrays, or what is wrong; arrays -> JSON.
 
 Source: TensorFlow Serving's RESTful API, "Predict API": `instances` (rows) or
 `inputs` (columns), `signature_name`, strings as text or `{"b64": ...}`.
 Differs: what is no JSON (NaN, duplicate keys, unknown top-level keys) is
-refused; TensorFlow Serving takes some of it.
+refused; TensorFlow Serving takes some of it. In answers, numbers that JSON
+does not have (NaN, infinities) are null.
 """
 
 import base64
-import binascii
 import dataclasses
 import json
 import math
@@ -27,6 +27,8 @@ from electra_tf.serving.served_model import (
 )
 
 _KEYS = frozenset({"signature_name", "instances", "inputs"})
+# Strings of outputs so named are bytes: base64 in JSON.
+_BYTES = "_bytes"
 
 
 class RequestError(Exception):
@@ -44,22 +46,42 @@ class PredictRequest:
     Attributes:
       signature: what to call.
       arrays: its inputs; those with defaults may be missing.
-      rows: length of their first axis; None where there is no common one.
+      rows: length of their first axis; 1 where there is no common one.
+      key: equal for requests that can be computed together; None for none.
       row_format: whether to answer with `predictions`, else with `outputs`.
     """
 
     signature: Signature
     arrays: dict[str, np.ndarray]
-    rows: int | None
+    rows: int
+    key: tuple | None
     row_format: bool
 
 
-def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
-    """Understands the body of a request.
+def make_request(
+    signature: Signature, arrays: dict[str, np.ndarray], row_format: bool = True
+) -> PredictRequest:
+    """Completes a request; inputs must have the same number of rows."""
+    lengths = {
+        name: len(array)
+        for name, array in arrays.items()
+        if array.ndim and (signature.inputs[name].shape or (None,))[0] is None
+    }
+    if len(set(lengths.values())) > 1:
+        words = ", ".join(f"{name} {n}" for name, n in lengths.items())
+        raise RequestError(
+            f"The inputs have different numbers of rows: {words}."
+        )
+    if len(lengths) < len(arrays) or not lengths:
+        return PredictRequest(signature, arrays, 1, None, row_format)
+    shapes = [(name, arrays[name].shape[1:]) for name in sorted(arrays)]
+    key = (signature.name, *shapes)
+    rows = next(iter(lengths.values()))
+    return PredictRequest(signature, arrays, rows, key, row_format)
 
-    Raises:
-      RequestError: saying what is wrong.
-    """
+
+def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
+    """Understands the body of a request, or raises a RequestError."""
     request = _parse_json(body)
     if not isinstance(request, dict):
         raise RequestError("The body must be a JSON object.")
@@ -76,19 +98,17 @@ def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
         columns = _columns_of_rows(request["instances"], signature)
     else:
         columns = _columns(request["inputs"], signature)
+    takes = f"signature {signature.name} takes {', '.join(signature.inputs)}."
+    if unknown := sorted(columns.keys() - signature.inputs.keys()):
+        raise RequestError(f"Unknown input {_short(unknown[0])}; {takes}")
     arrays = {
         name: _array(name, value, signature.inputs[name])
         for name, value in columns.items()
     }
     for name in signature.inputs:
         if name not in arrays and name not in signature.defaults:
-            raise RequestError(
-                f"Input {name} is missing; signature {signature.name} takes"
-                f" {', '.join(signature.inputs)}."
-            )
-    return PredictRequest(
-        signature, arrays, _common_rows(signature, arrays), row_format
-    )
+            raise RequestError(f"Input {name} is missing; {takes}")
+    return make_request(signature, arrays, row_format)
 
 
 def _parse_json(body: bytes) -> Any:
@@ -103,12 +123,11 @@ def _parse_json(body: bytes) -> Any:
 
     try:
         text = body.decode("utf-8")
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
     except UnicodeDecodeError as error:
         raise RequestError(
             f"The body is not UTF-8: byte {error.start}: {error.reason}."
         ) from None
-    try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         raise RequestError(f"The body is not JSON: {error}.") from None
     except (RecursionError, ValueError) as error:
@@ -117,8 +136,8 @@ def _parse_json(body: bytes) -> Any:
 
 
 def _signature(request: Mapping[str, Any], model: ServedModel) -> Signature:
-    name = request.get("signature_name", DEFAULT_SIGNATURE)
-    name = name or DEFAULT_SIGNATURE  # As in TensorFlow Serving.
+    # An empty name is none, as in TensorFlow Serving.
+    name = request.get("signature_name") or DEFAULT_SIGNATURE
     if not isinstance(name, str) or name not in model.signatures:
         raise RequestError(
             f"There is no signature {_short(name)}; there are:"
@@ -130,29 +149,25 @@ def _signature(request: Mapping[str, Any], model: ServedModel) -> Signature:
 def _columns_of_rows(rows: Any, signature: Signature) -> dict[str, Any]:
     if not isinstance(rows, list) or not rows:
         raise RequestError("instances must be a list of at least one row.")
-    names = set(signature.inputs)
     are_named = [isinstance(row, dict) and not _is_base64(row) for row in rows]
     if not any(are_named):
-        if len(names) != 1:
+        if len(signature.inputs) != 1:
             raise RequestError(
                 "Each row of instances must be an object with"
                 f" {', '.join(signature.inputs)}."
             )
-        return {next(iter(names)): rows}
+        return {next(iter(signature.inputs)): rows}
     if not all(are_named):
         raise RequestError("The rows of instances are of different kinds.")
-    keys = set(rows[0])
     for i, row in enumerate(rows):
-        if set(row) != keys:
+        if row.keys() != rows[0].keys():
             raise RequestError(f"instances[{i}] has other keys than the first.")
-    _check_names(keys, signature)
-    return {key: [row[key] for row in rows] for key in sorted(keys)}
+    return {key: [row[key] for row in rows] for key in rows[0]}
 
 
 def _columns(inputs: Any, signature: Signature) -> dict[str, Any]:
     if isinstance(inputs, dict) and not _is_base64(inputs):
-        _check_names(set(inputs), signature)
-        return dict(inputs)
+        return inputs
     if len(signature.inputs) != 1:
         raise RequestError(
             f"inputs must be an object with {', '.join(signature.inputs)}."
@@ -160,42 +175,8 @@ def _columns(inputs: Any, signature: Signature) -> dict[str, Any]:
     return {next(iter(signature.inputs)): inputs}
 
 
-def _check_names(names: set[str], signature: Signature) -> None:
-    if unknown := sorted(names - set(signature.inputs)):
-        raise RequestError(
-            f"Unknown input {_short(unknown[0])}; signature {signature.name}"
-            f" takes {', '.join(signature.inputs)}."
-        )
-
-
 def _array(name: str, value: Any, info: TensorInfo) -> np.ndarray:
-    shape = _shape(name, value)
-    wanted = info.shape
-    if wanted is not None and (
-        len(shape) != len(wanted)
-        or any(w not in (None, s) for s, w in zip(shape, wanted, strict=True))
-    ):
-        words = [str(w) if w is not None else "any" for w in wanted]
-        raise RequestError(
-            f"{name} has the shape {list(shape)}; expected"
-            f" [{', '.join(words)}]."
-        )
-    flat = [_element(name, part, info.dtype) for part in _flat(value)]
-    try:
-        if info.dtype == tf.string:
-            array = np.empty(len(flat), object)
-            array[:] = flat
-        else:
-            array = np.array(flat, info.dtype.as_numpy_dtype)
-    except (OverflowError, ValueError) as error:
-        raise RequestError(
-            f"{name} holds a number that is no {info.dtype.name}: {error}."
-        ) from None
-    return array.reshape(shape)
-
-
-def _shape(name: str, value: Any) -> tuple[int, ...]:
-    """Lengths of nested lists, which must be the same at each level."""
+    """An array of nested lists, which must be equally long at each level."""
     shape: list[int] = []
     level = [value]
     while any(isinstance(x, list) for x in level):
@@ -207,14 +188,16 @@ def _shape(name: str, value: Any) -> tuple[int, ...]:
             )
         shape.append(lengths.pop())
         level = [part for parts in level for part in parts]
-    return tuple(shape)
-
-
-def _flat(value: Any) -> list[Any]:
-    level = [value]
-    while level and isinstance(level[0], list):
-        level = [part for parts in level for part in parts]
-    return level
+    wanted = info.shape
+    if wanted is not None and (
+        len(shape) != len(wanted)
+        or any(w not in (None, s) for s, w in zip(shape, wanted, strict=True))
+    ):
+        words = ", ".join("any" if w is None else str(w) for w in wanted)
+        raise RequestError(f"{name} has the shape {shape}; expected [{words}].")
+    array = np.empty(len(level), info.dtype.as_numpy_dtype)
+    array[:] = [_element(name, part, info.dtype) for part in level]
+    return array.reshape(shape)
 
 
 def _element(name: str, value: Any, dtype: tf.DType) -> Any:
@@ -223,56 +206,32 @@ def _element(name: str, value: Any, dtype: tf.DType) -> Any:
             # JSON can write half of a surrogate pair; there are no bytes for
             # it, so it is removed as other bytes are that are no text.
             return value.encode("utf-8", "ignore")
-        if _is_base64(value):
-            return _decode(name, value["b64"])
-        raise _mistyped(name, value, 'a text or {"b64": ...}')
+        if not _is_base64(value):
+            raise _mistyped(name, value, 'a text or {"b64": ...}')
+        try:
+            return base64.b64decode(value["b64"], validate=True)
+        except (TypeError, ValueError) as error:
+            raise RequestError(f"{name}: b64 is not base64: {error}.") from None
     if dtype == tf.bool:
-        if isinstance(value, bool):
-            return value
-        raise _mistyped(name, value, "true or false")
+        if not isinstance(value, bool):
+            raise _mistyped(name, value, "true or false")
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _mistyped(name, value, "a number")
-    if dtype.is_integer:
-        if isinstance(value, float) and not value.is_integer():
-            raise _mistyped(name, value, "a whole number")
-        if not dtype.min <= value <= dtype.max:
-            raise _mistyped(name, value, f"a number that is an {dtype.name}")
-        return int(value)
-    if not math.isfinite(value):
-        raise _mistyped(name, value, "a finite number")
-    return value
+    if not dtype.is_integer:
+        # Python compares integers beyond every float, too.
+        if not float(dtype.min) <= value <= float(dtype.max):
+            raise _mistyped(name, value, "a finite number")
+        return value
+    if isinstance(value, float) and not value.is_integer():
+        raise _mistyped(name, value, "a whole number")
+    if not dtype.min <= value <= dtype.max:
+        raise _mistyped(name, value, f"a number that is an {dtype.name}")
+    return int(value)
 
 
 def _is_base64(value: Any) -> bool:
     return isinstance(value, dict) and set(value) == {"b64"}
-
-
-def _decode(name: str, text: Any) -> bytes:
-    if not isinstance(text, str):
-        raise _mistyped(name, text, "base64 in b64")
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise RequestError(f"{name}: b64 is not base64: {error}.") from None
-
-
-def _common_rows(
-    signature: Signature, arrays: Mapping[str, np.ndarray]
-) -> int | None:
-    """Length of the first axis of all inputs, where it is free."""
-    lengths = {
-        name: len(array)
-        for name, array in arrays.items()
-        if array.ndim and (signature.inputs[name].shape or (None,))[0] is None
-    }
-    if len(set(lengths.values())) > 1:
-        words = ", ".join(f"{name} {n}" for name, n in lengths.items())
-        raise RequestError(
-            f"The inputs have different numbers of rows: {words}."
-        )
-    if len(lengths) < len(arrays) or not lengths:
-        return None
-    return next(iter(lengths.values()))
 
 
 def _mistyped(name: str, value: Any, expected: str) -> RequestError:
@@ -282,3 +241,54 @@ def _mistyped(name: str, value: Any, expected: str) -> RequestError:
 def _short(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def answer(
+    outputs: Mapping[str, np.ndarray], row_format: bool
+) -> dict[str, Any]:
+    """The JSON of an answer, by rows or by outputs.
+
+    A single output goes without its name, as in TensorFlow Serving.
+    """
+    lengths = {len(a) if a.ndim else -1 for a in outputs.values()}
+    if row_format and (len(lengths) != 1 or -1 in lengths):
+        raise RequestError(
+            "This signature's outputs have no rows in common; ask with inputs"
+            " (columns) instead of instances."
+        )
+    plain = {name: _plain(name, array) for name, array in outputs.items()}
+    key = "predictions" if row_format else "outputs"
+    if len(plain) == 1:
+        return {key: next(iter(plain.values()))}
+    if not row_format:
+        return {key: plain}
+    rows = zip(*plain.values(), strict=True)
+    return {key: [dict(zip(plain, row, strict=True)) for row in rows]}
+
+
+def _plain(name: str, array: np.ndarray) -> Any:
+    """An array as lists that JSON can hold."""
+    value = array.tolist()
+    if array.dtype.kind in "OSU":
+        return _map(_encoded if name.endswith(_BYTES) else _text, value)
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            return _map(lambda x: x if math.isfinite(x) else None, value)
+        if array.dtype.itemsize < 8:
+            # The shortest text that reads back as the same float32.
+            return _map(float, array.astype("U").astype("f8").tolist())
+    return value
+
+
+def _map(function: Any, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_map(function, part) for part in value]
+    return function(value)
+
+
+def _text(value: bytes | str) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
+
+def _encoded(value: bytes) -> dict[str, str]:
+    return {"b64": base64.b64encode(value).decode()}

@@ -1,0 +1,431 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a model can be asked, and what turns a head's outputs into answers."""
+
+import abc
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from configure.errors import UserError
+from electra_tf.files import shortened
+from electra_tf.finetuning.classification.task import (
+    ClassificationTask,
+    MultiLabelTask,
+    RegressionTask,
+    TextExample,
+    TextTask,
+)
+from electra_tf.finetuning.question_answering.examples import Passage, QAExample
+from electra_tf.finetuning.question_answering.task import QATask
+from electra_tf.finetuning.tagging.task import TaggingExample, TaggingTask
+from electra_tf.finetuning.task import Example, Task
+from electra_tf.metrics.question_answering import Answer, probabilities
+from electra_tf.text.words import read_spans, split_words
+
+_FIRST = ("text", "text_a", "sentence", "sentence1")
+_SECOND = ("text_pair", "text_b", "sentence2")
+_PASSAGES_KEPT = 64
+
+
+class BadInputError(UserError):
+    """Something that this model cannot be asked."""
+
+    def __init__(self, found: Any, expected: str) -> None:
+        self.found, self.expected = shortened(found), expected
+        super().__init__(f"found {self.found}; expected {expected}")
+
+
+@dataclasses.dataclass
+class Asked:
+    """An example with what its head said of it.
+
+    Attributes:
+      rows: the head's outputs, one dictionary an input row (QA: a window).
+    """
+
+    example: Example
+    rows: list[dict[str, np.ndarray]]
+
+
+class Answerer(abc.ABC):
+    """Asks one kind of task.
+
+    Attributes:
+      columns: the values of a question, and what files call them.
+      fed: names of the task's own features that its head reads besides the
+        shared ones, all int32 [L].
+      outputs: names of the head's outputs that answers are made of.
+    """
+
+    columns: dict[str, tuple[str, ...]]
+    fed: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ("logits",)
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    @abc.abstractmethod
+    def example(self, item: Any, number: int) -> Example:
+        """Makes an example, or raises BadInputError."""
+
+    def is_single(self, item: Any) -> bool:
+        """Whether something is one question rather than a list of them."""
+        return isinstance(item, str | bytes | Mapping)
+
+    def answers(self, asked: Sequence[Asked]) -> list[dict[str, Any]]:
+        """Returns the answers, plain values that JSON can hold."""
+        return [self.answer(one.example, one.rows[0]) for one in asked]
+
+    def answer(
+        self, example: Example, outputs: dict[str, np.ndarray]
+    ) -> dict[str, Any]:
+        """Returns the answer to a question of one row."""
+        raise NotImplementedError
+
+
+def make_answerer(task: Task, n_best: int) -> Answerer:
+    """Returns the answerer of a task's kind."""
+    if isinstance(task, QATask):
+        return QuestionAnswerer(task, n_best)
+    for task_class, answerer_class in (
+        (MultiLabelTask, LabelSetAnswerer),
+        (ClassificationTask, ClassAnswerer),
+        (RegressionTask, NumberAnswerer),
+        (TaggingTask, TagAnswerer),
+    ):
+        if isinstance(task, task_class):
+            return answerer_class(task)
+    raise UserError(
+        f"task {task.name} is a {type(task).__name__}; there are predictions"
+        " for classification, regression, several labels, tagging and question"
+        " answering"
+    )
+
+
+def _texts_of(
+    item: Any, names: Sequence[tuple[str, ...]], expected: str
+) -> list[str]:
+    """Takes the texts of these names out of a question."""
+    if isinstance(item, Mapping):
+        given = [
+            next((item[n] for n in options if item.get(n) is not None), None)
+            for options in names
+        ]
+    elif isinstance(item, str | bytes):
+        given = [item]
+    elif isinstance(item, Sequence):
+        given = item
+    else:
+        given = []
+    texts = [_as_text(value) for value in given]
+    if len(texts) != len(names) or None in texts:
+        raise BadInputError(item, expected)
+    return texts
+
+
+def _as_text(value: Any) -> str | None:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "ignore")
+    return value if isinstance(value, str) else None
+
+
+def _is_pair(item: Any) -> bool:
+    return (
+        isinstance(item, tuple)
+        and len(item) == 2
+        and all(isinstance(text, str) for text in item)
+    )
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    """Probabilities [..., C] in float64."""
+    logits = logits.astype(np.float64)
+    odds = np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf))
+    return odds / odds.sum(-1, keepdims=True)
+
+
+class TextAnswerer(Answerer):
+    """Asks about texts or pairs of texts.
+
+    An item is a text, a pair `("one", "two")`, or a mapping with `text` (or
+    `text_a`) and, for pairs, `text_pair` (or `text_b`).
+    """
+
+    def __init__(self, task: TextTask) -> None:
+        super().__init__(task)
+        self.columns = {"text_a": _FIRST}
+        self._expected = "a text"
+        if "text_b" in task.spec.columns:
+            self.columns["text_b"] = _SECOND
+            self._expected = "a pair of texts"
+
+    def example(self, item: Any, number: int) -> TextExample:
+        """From a text or a pair."""
+        names = [*self.columns.values()]
+        alone = "text_b" not in self.columns
+        if alone and isinstance(item, Mapping) and item.get("text_pair"):
+            raise BadInputError(item, self._expected)
+        first, second = (*_texts_of(item, names, self._expected), None)[:2]
+        return TextExample(
+            eid=number,
+            task_name=self._task.name,
+            text_a=first,
+            text_b=second,
+            label=None,
+        )
+
+    def is_single(self, item: Any) -> bool:
+        """Whether it is a text, a mapping, or the tuple of a pair."""
+        if isinstance(item, tuple) and "text_b" in self.columns:
+            return _is_pair(item)
+        return super().is_single(item)
+
+
+class ClassAnswerer(TextAnswerer):
+    """`label`, its `probability`, and the `probabilities` of all labels."""
+
+    def answer(
+        self, example: TextExample, outputs: dict[str, np.ndarray]
+    ) -> dict[str, Any]:
+        """Returns the likeliest class."""
+        labels = list(self._task.labels)
+        shares = _softmax(outputs["logits"]).tolist()
+        best = int(outputs["logits"].argmax())
+        return {
+            "label": labels[best],
+            "probability": shares[best],
+            "probabilities": dict(zip(labels, shares, strict=True)),
+        }
+
+
+class LabelSetAnswerer(TextAnswerer):
+    """`labels` that are likelier than not, and all `probabilities`."""
+
+    def answer(
+        self, example: TextExample, outputs: dict[str, np.ndarray]
+    ) -> dict[str, Any]:
+        """Returns the labels whose logit is above 0."""
+        labels = list(self._task.labels)
+        logits = outputs["logits"].astype(np.float64)
+        shares = (0.5 * (1.0 + np.tanh(0.5 * logits))).tolist()
+        return {
+            "labels": [labels[i] for i in np.flatnonzero(logits > 0.0)],
+            "probabilities": dict(zip(labels, shares, strict=True)),
+        }
+
+
+class NumberAnswerer(TextAnswerer):
+    """`value`, in the units of the labels; not clipped to their range."""
+
+    outputs = ("predictions",)
+
+    def answer(
+        self, example: TextExample, outputs: dict[str, np.ndarray]
+    ) -> dict[str, Any]:
+        """Returns the number."""
+        value = self._task.unscale(float(outputs["predictions"]))
+        return {"value": float(value)}
+
+
+@dataclasses.dataclass(kw_only=True)
+class TextOfWords(TaggingExample):
+    """A sentence to be tagged.
+
+    Attributes:
+      text: the text that the words are from; None if words were given.
+      places: with a text, the words' places in it; see `split_words`.
+    """
+
+    text: str | None = None
+    places: list[tuple[int, int]] | None = None
+
+
+class TagAnswerer(Answerer):
+    """Asks for the tags of words.
+
+    An item is running text, a list of words, or a mapping with `text` or
+    `words`. Answers hold `words`, a tag and its probability for each (None
+    for words cut off as too long), and for models of spans the `spans`: type,
+    text, first and last word, and with running text the place in characters.
+    """
+
+    def __init__(self, task: TaggingTask) -> None:
+        super().__init__(task)
+        self.columns = {"words": ("words", "tokens", "text")}
+        self.fed = (f"{task.name}_labeled_positions",)
+        self._labels = sorted(task.label_mapping, key=task.label_mapping.get)
+
+    def example(self, item: Any, number: int) -> TextOfWords:
+        """From a text or a list of words."""
+        if isinstance(item, Mapping):
+            item = item.get("words", item.get("text"))
+        text, places, words = _as_text(item), None, item
+        if text is not None:
+            places = split_words(text)
+            words = [text[first:last] for first, last in places]
+        if not isinstance(words, list | tuple) or not all(
+            isinstance(word, str) for word in words
+        ):
+            raise BadInputError(item, "a text, or a list of words")
+        return TextOfWords(
+            eid=number,
+            task_name=self._task.name,
+            words=list(words),
+            labels=[0] * len(words),
+            text=text,
+            places=places,
+        )
+
+    def answer(
+        self, example: TextOfWords, outputs: dict[str, np.ndarray]
+    ) -> dict[str, Any]:
+        """Returns the tags, and the spans as evaluation counts them."""
+        count = int(outputs["n_words"])
+        logits = outputs["logits"][:count]  # [words, C]
+        shares = _softmax(logits).max(-1).tolist()
+        tags = [self._labels[i] for i in logits.argmax(-1)] if count else []
+        cut = [None] * (len(example.words) - count)
+        answer: dict[str, Any] = {
+            "words": example.words,
+            "tags": [*tags, *cut],
+            "probabilities": [*shares, *cut],
+        }
+        if not self._task.is_token_level:
+            answer["spans"] = [
+                self._span(example, *span)
+                for span in read_spans(tags, type_change_starts_span=True)
+            ]
+        return answer
+
+    def _span(
+        self, example: TextOfWords, first: int, last: int, kind: str
+    ) -> dict[str, Any]:
+        span: dict[str, Any] = {"type": kind, "first": first, "last": last}
+        if example.places is None:
+            span["text"] = " ".join(example.words[first : last + 1])
+            return span
+        start, end = example.places[first][0], example.places[last][1]
+        text = example.text[start:end]
+        return {**span, "start": start, "end": end, "text": text}
+
+
+class QuestionAnswerer(Answerer):
+    """Asks questions about texts.
+
+    An item is a mapping with `question` and `context`, or a tuple of the two.
+    Answers hold the `answer`, its `score` (of start and end together) and its
+    `probability` among the best ones, its `start` and `end` in the context, in
+    characters, and the `n_best`. Models that know questions without an answer
+    also give the `null_odds`; where they are above the threshold, `answer` is
+    "" and has no place.
+    """
+
+    def __init__(self, task: QATask, n_best: int) -> None:
+        super().__init__(task)
+        self.columns = {
+            "question": ("question",),
+            "context": ("context", "passage"),
+        }
+        self._n_best = n_best
+        spans = ("start_logits", "end_logits")
+        if task.config.joint_prediction:
+            spans = (
+                "start_top_log_probs",
+                "start_top_index",
+                "end_top_log_probs",
+                "end_top_index",
+            )
+        self.outputs = ("answerable_logit", *spans)
+        # Questions about one text share its wordpieces.
+        self._passage = functools.lru_cache(_PASSAGES_KEPT)(Passage)
+
+    def example(self, item: Any, number: int) -> QAExample:
+        """From a question and a context."""
+        question, context = _texts_of(
+            item, [*self.columns.values()], "a question and a context"
+        )
+        return QAExample(
+            eid=number,
+            task_name=self._task.name,
+            qas_id=None,
+            qid=None,
+            key=str(number),
+            question_text=question,
+            passage=self._passage(context),
+        )
+
+    def is_single(self, item: Any) -> bool:
+        """Whether it is a mapping or the tuple of two texts."""
+        return isinstance(item, Mapping) or _is_pair(item)
+
+    def answers(self, asked: Sequence[Asked]) -> list[dict[str, Any]]:
+        """Scores the windows of each question as evaluation does."""
+        examples = [one.example for one in asked]
+        scorer = self._task.scorer_of(examples)
+        for one in asked:
+            for row in one.rows:
+                scorer.update({**row, "loss": 0.0})
+        scorer.answer()
+        final = scorer.final_answers()
+        return [
+            self._of_spans(
+                example,
+                scorer.best[example.key],
+                final[example.key],
+                scorer.null_odds.get(example.key),
+            )
+            for example in examples
+        ]
+
+    def _of_spans(
+        self,
+        example: QAExample,
+        best: Sequence[Answer],
+        final: str,
+        null_odds: float | None,
+    ) -> dict[str, Any]:
+        listed = [
+            {
+                "answer": found.text,
+                "score": float(found.score),
+                "probability": share,
+                **_place(example, found),
+            }
+            for found, share in zip(best, probabilities(best), strict=True)
+            if found.words is not None
+        ]
+        # Without any span there is none, whatever evaluation calls it.
+        final = final if listed else ""
+        best_one = listed[0] if listed else {"score": 0.0, "probability": 0.0}
+        none = {**best_one, "answer": "", "start": None, "end": None}
+        chosen = [one for one in listed if final and one["answer"] == final]
+        answer = dict(chosen[0] if chosen else none)
+        if null_odds is not None:
+            answer["null_odds"] = null_odds
+        answer["n_best"] = listed[: self._n_best]
+        return answer
+
+
+def _place(example: QAExample, found: Answer) -> dict[str, int | None]:
+    """Where an answer stands in its context, in characters."""
+    first, last = found.words
+    words = example.passage.words[first : last + 1]
+    # In the context other white space may stand between the words.
+    offset = " ".join(words).find(found.text)
+    if offset < 0 or not found.text:
+        return {"start": None, "end": None}
+
+    def in_context(offset: int) -> int:
+        """From a place in words joined by spaces to one in the context."""
+        for number, word in enumerate(words, first):
+            if offset < len(word):
+                return example.passage.starts[number] + offset
+            offset -= len(word) + 1
+        raise ValueError("the place is behind the words")
+
+    end = in_context(offset + len(found.text) - 1) + 1
+    return {"start": in_context(offset), "end": end}
