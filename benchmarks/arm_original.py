@@ -42,7 +42,6 @@ class Arm(work.Trainer):
         self._step = lambda: session.run([made.train_op, made.loss])[1]
 
     def losses(self, steps):
-        """Trains; returns the loss of each step."""
         return [float(self._step()) for _ in range(steps)]
 
     def _session(self, mode, batches):
@@ -134,4 +133,4 @@ class Finetuning(Arm):
 
 
 if __name__ == "__main__":
-    harness.serve({"pretraining": Pretraining, "finetuning": Finetuning})
+    harness.serve(Pretraining, Finetuning)

@@ -76,8 +76,8 @@ class Arm(work.Trainer):
         if spec["precision"] != "float32":
             hparams.setdefault("mixed_precision", spec["precision"])
         with tempfile.TemporaryDirectory() as folder:
-            vocab = {"vocab_file": _write_vocab(folder)}
-            self._make_model(folder, {**vocab, **hparams})
+            hparams.setdefault("vocab_file", _write_vocab(folder))
+            self._make_model(folder, hparams)
 
     def weights(self):
         return self._model.trainable_variables
@@ -301,12 +301,5 @@ def _write_vocab(folder):
 
 if __name__ == "__main__":
     harness.serve(
-        {
-            "pretraining": Pretraining,
-            "finetuning": Finetuning,
-            "checkpoints": Checkpoints,
-            "predictor": Predictor,
-            "served": Served,
-            "tokenization": Tokenizers,
-        }
+        Pretraining, Finetuning, Checkpoints, Predictor, Served, Tokenizers
     )

@@ -51,7 +51,6 @@ class Arm(work.Trainer):
         return self._model.trainable_variables
 
     def losses(self, steps):
-        """Trains; returns the loss of each step."""
         found = [self._step(next(self._batches)) for _ in range(steps)]
         return [float(loss) for loss in found]
 
@@ -135,14 +134,13 @@ class Checkpoints(work.Checkpoints, Pretraining):
     """The model of pre-training through tf.train.Checkpoint."""
 
     def write(self, folder):
-        self._checkpoint().write(os.path.join(folder, "ckpt"))
+        model = tf.train.Checkpoint(model=self._model)
+        model.write(os.path.join(folder, "ckpt"))
 
     def read(self, folder):
-        found = self._checkpoint().read(os.path.join(folder, "ckpt"))
+        model = tf.train.Checkpoint(model=self._model)
+        found = model.read(os.path.join(folder, "ckpt"))
         found.assert_existing_objects_matched()
-
-    def _checkpoint(self):
-        return tf.train.Checkpoint(model=self._model)
 
 
 class Tokenizers(work.Tokenizers):
@@ -209,11 +207,4 @@ def _encoder(given, role):
 
 
 if __name__ == "__main__":
-    harness.serve(
-        {
-            "pretraining": Pretraining,
-            "finetuning": Finetuning,
-            "checkpoints": Checkpoints,
-            "tokenization": Tokenizers,
-        }
-    )
+    harness.serve(Pretraining, Finetuning, Checkpoints, Tokenizers)

@@ -69,7 +69,6 @@ class Arm(work.Trainer):
         return self._weights
 
     def losses(self, steps):
-        """Trains; returns the loss of each step."""
         self._module.train()
         return [float(loss) for loss in [self._step() for _ in range(steps)]]
 
@@ -307,12 +306,5 @@ class Parity:
 
 if __name__ == "__main__":
     harness.serve(
-        {
-            "pretraining": Pretraining,
-            "finetuning": Finetuning,
-            "checkpoints": Checkpoints,
-            "prediction": Answering,
-            "tokenization": Tokenizers,
-            "parity": Parity,
-        }
+        Pretraining, Finetuning, Checkpoints, Answering, Tokenizers, Parity
     )

@@ -24,9 +24,8 @@ KINDS = ("ours", "tfmodels", "transformers")
 def parse_args():
     """Reads the command line."""
     parser = harness.parser(__doc__, repeats=5)
-    add = parser.add_argument
-    add("--model_size", default="base", choices=tuple(work.SIZES))
-    add("--folder", help="where to write; default: a temporary one")
+    sizes = tuple(work.SIZES)
+    parser.add_argument("--model_size", default="base", choices=sizes)
     return parser.parse_args()
 
 
@@ -36,7 +35,7 @@ def measure(args, folder):
     given = work.pretraining(args, folder)
     planned = {}
     for name, (kind, spec) in harness.plan(
-        args, KINDS, task="checkpoints", work=given, precision="float32"
+        args, KINDS, task="Checkpoints", work=given, precision="float32"
     ).items():
         for form in FORMATS if kind == "ours" else [""]:
             full = f"{name}, {form}" if form else name
@@ -74,7 +73,7 @@ def tables(result):
 def main():
     """Measures and shows."""
     args = parse_args()
-    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         result, failed = measure(args, folder)
     title, text = f"Checkpoints, {args.model_size}", tables(result)
     harness.report(args, title, text, result, failed)

@@ -3,13 +3,12 @@
 """Times building records, from the command line to the last byte written.
 
 The routes take turns: the pure-Python one (plain_example_builder.py), ours with
-one process, with two, and with draws by document. Wall time and processor time
-of whole programs, start-up included; on a busy machine the processor time is
-the steadier one. The examples of the first two routes are compared one by one.
-What two cores can be worth on the machine is shown by two whole builds that run
-beside each other and share nothing. Memory is the resident peak of the largest
-process of a route; with --megabytes and --copies it shows whether it grows with
-the corpus.
+one process, with two, and with draws by document. Wall and processor time of
+whole programs, start-up included; on a busy machine the latter is the steadier.
+The examples of the first two routes are compared one by one. What two cores can
+be worth is shown by two whole builds that run beside each other. Memory is the
+resident peak of a route's largest process; with --megabytes and --copies it
+shows whether it grows with the corpus.
 
   python benchmarks/dataset_building.py --repeats=3 --before=../before
 """

@@ -10,6 +10,7 @@ file, so it needs the standard library only.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import importlib.metadata
 import json
@@ -205,8 +206,8 @@ class Arms(dict):
             worker.close()
 
 
-def serve(tasks):
-    """In an arm's script: makes `tasks[spec["task"]](spec)` and answers.
+def serve(*classes):
+    """In an arm's script: makes the class named by the spec's `task`, answers.
 
     Public methods of what is made take keyword arguments and return what JSON
     can hold; `memory` and `forget_peak` are answered here.
@@ -221,7 +222,7 @@ def serve(tasks):
 
     try:
         spec = json.loads(os.environ[SPEC_VARIABLE])
-        arm = tasks[spec["task"]](spec)
+        arm = {kind.__name__: kind for kind in classes}[spec["task"]](spec)
     except Exception:
         reply({"error": traceback.format_exc()[-2000:]})
         return
@@ -375,10 +376,8 @@ def versions(*packages):
     """Installed versions in this interpreter, of those installed."""
     found = {}
     for name in packages:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return found
 
 

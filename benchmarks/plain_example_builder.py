@@ -74,9 +74,8 @@ class PlainExampleBuilder:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--corpus_dir", required=True)
-    parser.add_argument("--vocab_file", required=True)
-    parser.add_argument("--output_dir", required=True)
+    for name in ("--corpus_dir", "--vocab_file", "--output_dir"):
+        parser.add_argument(name, required=True)
     parser.add_argument("--max_seq_length", type=int, default=128)
     parser.add_argument("--num_shards", type=int, default=1000)
     args = parser.parse_args()

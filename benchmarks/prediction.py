@@ -5,14 +5,12 @@
 One classifier, a step away from random weights, in three forms: a fine-tuned
 folder asked through `Predictor`, its exported SavedModel asked through
 `serve_text` (a whole batch at once, and in groups of 8), and a Hugging Face
-folder asked through AutoTokenizer (the fast one) and PyTorch. Sentences are
-those of SST, in the order of the file; a batch is padded to its longest.
-Probabilities are compared first. Each turn has texts that no arm has met.
+folder asked through AutoTokenizer and PyTorch. Sentences are those of SST; a
+batch is padded to its longest. Probabilities are compared first. Each turn has
+texts that no arm has met.
 
-  python benchmarks/prediction.py --python=PEER/bin/python --before=../before
-  python benchmarks/prediction.py --python=PEER/bin/python --variants='{
-      "oneDNN": {"environment": {"TF_ENABLE_ONEDNN_OPTS": "1"}},
-      "compiled": {"arm": "transformers", "compile": true}}'
+  python benchmarks/prediction.py --python=PEER/bin/python --before=../before \
+      --variants='{"compiled": {"arm": "transformers", "compile": true}}'
 """
 
 import itertools
@@ -107,13 +105,13 @@ def planned_arms(args, paths):
         args, ("ours", "transformers"), paths=paths, length=args.length
     ).items():
         if kind == "transformers":
-            found[name] = (kind, {**spec, "task": "prediction"})
+            found[name] = (kind, {**spec, "task": "Answering"})
             continue
-        found[f"Predictor, {name}"] = (kind, {**spec, "task": "predictor"})
+        found[f"Predictor, {name}"] = (kind, {**spec, "task": "Predictor"})
         for form in SERVED:
             checkout = name if f"{form}, {name}" in paths else "ours"
             path = paths[f"{form}, {checkout}"]
-            own = {**spec, "task": "served", "path": path}
+            own = {**spec, "task": "Served", "path": path}
             found[f"{form}, {name}"] = (kind, own)
     return found
 

@@ -150,8 +150,6 @@ def load(port, about, requests, clients, deadline):
     ordered = sorted(times) or [0.0]
     shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
     return {
-        "requests": requests,
-        "clients": clients,
         "answered": len(times),
         "errors": sum(errors.values()),
         "what": dict(errors.most_common(5)),

@@ -4,13 +4,11 @@
 
 Every run is a fresh process with an empty model directory: ELECTRA-Small (or
 another size), 30,522 words, on records built beforehand. Timed from starting
-the process to each line it prints: settings (TensorFlow is imported), model
-(it is built), the first step's numbers, and the end (checkpoint, curves and
-exports are written). Beside it `--help` and, as what nobody can go below, a
-bare `import tensorflow`.
+the process to each line it prints: settings (TensorFlow is imported), model,
+the first step's numbers, and the end. Beside it `--help` and, as what nobody
+can go below, a bare `import tensorflow`.
 
-  python benchmarks/startup.py --repeats=5 --before=../before
-  python benchmarks/startup.py \
+  python benchmarks/startup.py --repeats=5 --before=../before \
       --variants='{"XLA": {"hparams": {"jit_compile": true}}}'
 """
 

@@ -63,7 +63,9 @@ def parse_args():
 def measure(args, given):
     """Lets the arms take turns at training, then at evaluation."""
     shared = {"precision": args.precision, "hparams": args.hparams}
-    planned = harness.plan(args, KINDS, task=args.task, work=given, **shared)
+    planned = harness.plan(
+        args, KINDS, task=args.task.title(), work=given, **shared
+    )
     turns = {"train": lambda arm: arm.ask("run", steps=args.steps)}
     if args.task == "finetuning":
         turns["evaluate"] = lambda arm: arm.ask("evaluate")["seconds"]

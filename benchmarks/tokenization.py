@@ -38,7 +38,6 @@ def parse_args():
     add("--in_graph", action="store_true")
     add("--chunk", type=int, default=1000, help="lines at a time")
     add("--max_lines", type=int, default=0, help="0: the whole corpus")
-    add("--not_ascii", action="store_true", help="only lines not in ASCII")
     args = parser.parse_args()
     args.threads = 1
     return args
@@ -51,8 +50,6 @@ def read_lines(args):
         path = os.path.join(args.corpus_dir, name)
         with open(path, encoding="utf-8") as file:
             lines += file.read().split("\n")
-    if args.not_ascii:
-        lines = [line for line in lines if not line.isascii()]
     if args.max_lines and args.max_lines < len(lines):
         chosen = random.Random(0).sample(range(len(lines)), args.max_lines)
         lines = [lines[number] for number in sorted(chosen)]
@@ -67,7 +64,7 @@ def measure(args, lines, folder):
     planned = harness.plan(
         args,
         [k for k in KINDS if not args.in_graph or k != "transformers"],
-        task="tokenization",
+        task="Tokenizers",
         environment=ONE_CORE,
         lines_file=path,
         vocab_file=os.path.abspath(args.vocab_file),

@@ -82,10 +82,9 @@ def finetuning(args, folder):
     }
     make = _full_rows if args.rows == "full" else _sst_rows
     path = os.path.join(folder, "rows.json")
+    rows = {split: make(args, split, count) for split, count in counts.items()}
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(
-            {s: make(args, s, count) for s, count in counts.items()}, file
-        )
+        json.dump(rows, file)
     return {
         "encoder": encoder(hidden),
         "embedding_size": embedding,
@@ -211,10 +210,11 @@ def use_threads(count):
 
 
 class Trainer:
-    """An arm that trains: a subclass gives `losses`, `weights`, `batches`.
+    """An arm that trains; a subclass gives the rest.
 
-    `imported` is the memory after the imports; `answer(batch)` gives a
-    classifier's predictions for a batch, `dev` the batches.
+    `losses(steps)` trains and returns the loss of each step; `imported` is the
+    memory after the imports; `answer(batch)` gives a classifier's predictions
+    for a batch, `dev` the batches.
     """
 
     def describe(self):

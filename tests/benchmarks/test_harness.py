@@ -30,7 +30,7 @@ class Arm:
         os.write(2, b"out of memory")
         os._exit(3)
 
-harness.serve({{"doubling": Arm}})
+harness.serve(Arm)
 """
 
 
@@ -42,7 +42,7 @@ def _script(tmp_path):
 
 
 def worker(script, size, **environment):
-    spec = {"task": "doubling", "size": size}
+    spec = {"task": "Arm", "size": size}
     return harness.Worker("a", sys.executable, script, spec, environment)
 
 
