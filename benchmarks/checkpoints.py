@@ -53,8 +53,8 @@ def measure(args, folder):
         return {"about": about, "turns": turns}, arms.failed
 
 
-def tables(result):
-    """The text of the report; peers are set beside our native format."""
+def table(result):
+    """The rows of the report; peers are set beside our native format."""
     turns, rows, result["faster"] = result["turns"], [], {}
     for name, found in turns.items():
         row = {"arm": name, "MB": f"{found[0]['bytes'] / 1e6:,.0f}"}
@@ -67,7 +67,7 @@ def tables(result):
             row[f"{way}: ours is faster"] = harness.shown(faster, name)
             result["faster"][f"{name}: {way}"] = faster.get(name)
         rows.append(row)
-    return f"{harness.table(rows)}\n{harness.about_lines(result['about'])}"
+    return rows
 
 
 def main():
@@ -75,8 +75,8 @@ def main():
     args = parse_args()
     with tempfile.TemporaryDirectory() as folder:
         result, failed = measure(args, folder)
-    title, text = f"Checkpoints, {args.model_size}", tables(result)
-    harness.report(args, title, text, result, failed)
+    title = f"Checkpoints, {args.model_size}"
+    harness.report(args, title, result, table(result), failed=failed)
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ def same_examples(first, second):
 
 
 def tables(result):
-    """The text of the report."""
+    """The parts of the report."""
     seconds = {
         name: [run["end"] for run in runs]
         for name, runs in result["runs"].items()
@@ -171,7 +171,7 @@ def tables(result):
     }
     lines = [f"{w}: {s.shown(2, 'x')}" for w, s in result["ratios"].items()]
     same = f"same examples as the plain route: {result['same_examples']}"
-    return harness.table(rows) + "\n".join([same, *lines, ""])
+    return rows, "\n".join([same, *lines])
 
 
 def main():
@@ -183,7 +183,7 @@ def main():
         megabytes = copy_corpus(args, corpus)
         result = {"megabytes": megabytes, **measure(args, folder, corpus)}
     title = f"Building records, {megabytes:.1f} MB, {args.num_shards} shards"
-    harness.report(args, title, tables(result), result)
+    harness.report(args, title, result, *tables(result))
 
 
 if __name__ == "__main__":

@@ -392,22 +392,17 @@ def table(rows):
     )
 
 
-def about_lines(about):
-    """A line for each arm: versions, parameters where there are any."""
-    lines = []
-    for name, facts in about.items():
+def report(args, title, result, *tables, failed=None):
+    """Prints tables (rows, or text); writes all there is to --json."""
+    about = machine()
+    print(f"{title}: medians of {args.repeats} turns (lowest to highest)\n")
+    for part in tables:
+        print(part if isinstance(part, str) else table(part))
+    for name, facts in result.get("about", {}).items():
         told = [" ".join(pair) for pair in facts["versions"].items()]
         if "parameters" in facts:
             told.append(f"{facts['parameters']:,} parameters")
-        lines.append(f"{name}: {', '.join(told)}\n")
-    return "".join(lines)
-
-
-def report(args, title, text, result, failed=None):
-    """Prints the tables under the title; writes all there is to --json."""
-    about = machine()
-    print(f"{title}: medians of {args.repeats} turns (lowest to highest)\n")
-    print(text)
+        print(f"{name}: {', '.join(told)}")
     for name, error in (failed or {}).items():
         print(f"{name} does not run: {error.strip().splitlines()[-1]}")
     print(

@@ -183,8 +183,8 @@ def main():
         }
         for name, row in rows.items()
     ]
-    text = f"{harness.table(shown)}\n{harness.about_lines(about)}"
-    harness.report(args, "Largest difference of logits", text, {"models": rows})
+    result = {"models": rows, "about": about}
+    harness.report(args, "Largest difference of logits", result, shown)
     good = all(
         row["saved"] and all(row.get(part, 0) <= BOUND for part in PARTS)
         for row in rows.values()

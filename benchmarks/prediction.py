@@ -159,7 +159,7 @@ def turns_of(texts, size, each, arms):
 
 
 def tables(result):
-    """The text of the report."""
+    """The parts of the report."""
     rows, result["faster"] = [], {}
     for size, seconds in result["seconds"].items():
         for name, runs in seconds.items():
@@ -188,8 +188,7 @@ def tables(result):
         }
         for name, about in result["about"].items()
     ]
-    about = harness.about_lines(result["about"])
-    return f"{harness.table(rows)}\n{harness.table(more)}\n{about}"
+    return rows, more
 
 
 def main():
@@ -206,7 +205,7 @@ def main():
         f"Raw text to probabilities, {args.model_size}, SST,"
         f" {args.texts} texts a turn, {args.threads} threads"
     )
-    harness.report(args, title, tables(result), result, failed)
+    harness.report(args, title, result, *tables(result), failed=failed)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def main():
     ]
     title = f"{args.requests} requests, {args.clients} clients"
     result = {"turns": turns, "faster": faster}
-    harness.report(args, title, harness.table(rows), result)
+    harness.report(args, title, result, rows)
     return 0 if all(one["ok"] for runs in turns.values() for one in runs) else 1
 
 

@@ -131,7 +131,7 @@ def main():
     )
     versions = harness.versions("tensorflow", "tf_keras")
     result = {"versions": versions, "runs": found, "faster": faster}
-    harness.report(args, title, harness.table(rows), result)
+    harness.report(args, title, result, rows)
 
 
 if __name__ == "__main__":

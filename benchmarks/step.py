@@ -95,8 +95,8 @@ def measure(args, given):
         }, arms.failed
 
 
-def tables(args, result):
-    """The text of the report."""
+def table(args, result):
+    """The rows of the report."""
     rows = []
     for what, found in result["seconds"].items():
         for name, runs in found.items():
@@ -117,7 +117,7 @@ def tables(args, result):
                 ),
             }
             rows.append(row)
-    return f"{harness.table(rows)}\n{harness.about_lines(result['about'])}"
+    return rows
 
 
 def main():
@@ -130,7 +130,7 @@ def main():
         f"{args.task}, {args.model_size}, {args.rows} rows, {args.batch} x"
         f" {args.length}, {args.precision}, {args.threads} threads"
     )
-    harness.report(args, title, tables(args, result), result, failed)
+    harness.report(args, title, result, table(args, result), failed=failed)
 
 
 if __name__ == "__main__":

@@ -142,8 +142,7 @@ def main():
     where = f"in the graph by {args.chunk}" if args.in_graph else "in Python"
     size = result["bytes"] / 1e6
     title = f"Tokenizers {where}, {result['lines']:,} lines, {size:.1f} MB"
-    text = f"{harness.table(rows)}\n{harness.about_lines(result['about'])}"
-    harness.report(args, title, text, result, failed)
+    harness.report(args, title, result, rows, failed=failed)
 
 
 if __name__ == "__main__":
