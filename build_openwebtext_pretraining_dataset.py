@@ -10,19 +10,18 @@ import argparse
 import os
 
 from configure import flags
-from electra_tf.data import build_flags
+from electra_tf.data import build
 from electra_tf.data.corpora import Corpus
-from electra_tf.data.dataset_build import build_records
 
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = build_flags.make_parser(
-        "Builds pre-training records from OpenWebText: the archives in"
-        " DIR/openwebtext with the vocabulary DIR/vocab.txt, into"
+    parser = flags.FrontDoorParser(
+        description="Builds pre-training records from OpenWebText: the archives"
+        " in DIR/openwebtext with the vocabulary DIR/vocab.txt, into"
         " DIR/pretrain_tfrecords. Archives are read in memory; nothing is"
         " extracted to disk.",
-        "--data-dir DIR",
+        usage="%(prog)s --data-dir DIR [flags]",
     )
     flags.add_flag(
         parser,
@@ -31,26 +30,21 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
         metavar="DIR",
         help="holds vocab.txt and openwebtext/; the records go there",
     )
-    build_flags.add_example_flags(parser)
-    build_flags.add_extension_flags(parser)
+    build.add_build_flags(parser)
     return parser.parse_args(argv[1:])
 
 
 def main(args: argparse.Namespace) -> None:
     """Builds the records."""
     corpus = Corpus(
-        path=os.path.join(args.data_dir, "openwebtext"),
-        corpus_format="openwebtext",
+        os.path.join(args.data_dir, "openwebtext"),
         blanks_separate_docs=False,
+        corpus_format="openwebtext",
     )
-    build_records(
-        build_flags.options_from(
-            args,
-            corpus,
-            os.path.join(args.data_dir, "vocab.txt"),
-            os.path.join(args.data_dir, "pretrain_tfrecords"),
-        )
-    )
+    vocab_file = os.path.join(args.data_dir, "vocab.txt")
+    output_dir = os.path.join(args.data_dir, "pretrain_tfrecords")
+    options = build.options_from(args, corpus, vocab_file, output_dir)
+    build.build_records(options)
 
 
 if __name__ == "__main__":

@@ -87,7 +87,8 @@ class TrainingConfig:
     def __post_init__(self):
         """Raises for settings that cannot work."""
         for name, declared in self.field_types().items():
-            hparam_rules.check_bounds(name, getattr(self, name), declared)
+            value = getattr(self, name)
+            hparam_rules.check_bounds(f"hparam {name}", value, declared)
         self._check()
         self._check_shared()
 
@@ -246,7 +247,9 @@ class TrainingConfig:
             for name, value in overrides.items():
                 label, declared = f"{kind}.{name}", _OVERRIDES[name]
                 overrides[name] = hparam_rules.coerce(label, value, declared)
-                hparam_rules.check_bounds(label, overrides[name], declared)
+                hparam_rules.check_bounds(
+                    f"hparam {label}", overrides[name], declared
+                )
         return clean
 
     @classmethod

@@ -7,6 +7,7 @@ Every flag is accepted with dashes or underscores. Booleans take `--flag`,
 """
 
 import argparse
+import dataclasses
 import errno
 import functools
 import inspect
@@ -14,7 +15,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import typing
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from absl import app, logging
@@ -165,11 +167,14 @@ def boolean_argument(
     name: str,
     default: Any = False,
     help: str | None = None,
-    negative_names: Sequence[str] = (),
 ) -> argparse.Action:
-    """Adds a boolean flag in every form people write."""
+    """Adds a boolean flag in every form people write.
+
+    Where it is called `do_this`, `--this` and `--no-this` are understood, too.
+    """
+    names = dict.fromkeys([name, name.removeprefix("do_")])
     action = parser.add_argument(
-        *_spellings(name),
+        *(option for n in names for option in _spellings(n)),
         dest=name,
         nargs="?",
         const=True,
@@ -179,10 +184,9 @@ def boolean_argument(
         help=help,
     )
     action.shown_as = _spellings(name)[0]
-    negatives = [f"no_{name}", f"no{name}", *negative_names]
-    options = [o for n in negatives for o in _spellings(n)]
+    negatives = [f"{no}{n}" for n in names for no in ("no_", "no")]
     parser.add_argument(
-        *dict.fromkeys(options),
+        *(option for n in negatives for option in _spellings(n)),
         dest=name,
         action="store_const",
         const=False,
@@ -240,7 +244,7 @@ def config_parser(
         action="store_true",
         help="print every value and where it came from, and stop",
     )
-    _add_hparam_flags(parser, config_class)
+    add_field_flags(parser, config_class, {"origins"}, given_only=True)
     return parser
 
 
@@ -380,42 +384,54 @@ def _spellings(name: str) -> list[str]:
     return list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
 
 
-def _add_hparam_flags(
-    parser: FrontDoorParser, config_class: type[TrainingConfig]
+def add_field_flags(
+    parser: FrontDoorParser,
+    fields_class: type[Any],
+    skip: Collection[str] = (),
+    given_only: bool = False,
 ) -> None:
-    """Adds every hparam as a flag, under the config's section headings."""
-    left = dict(config_class.field_types())
-    defaults = config_class.default_hparams()
+    """Adds a dataclass's fields as flags, under its section headings.
+
+    Args:
+      given_only: flags that are not given leave nothing behind, others their
+        text; else there are defaults, and numbers are read.
+    """
+    hints = typing.get_type_hints(fields_class, include_extras=True)
+    fields = {f.name: f for f in dataclasses.fields(fields_class)}
+    left = {name: f for name, f in fields.items() if name not in skip}
     other = Section("Other", "", dict.fromkeys(left, ""))
-    for section in [*read_sections(config_class), other]:
+    for section in [*read_sections(fields_class), other]:
         group = parser.add_argument_group(section.title, section.intro or None)
         for name in [name for name in section.notes if name in left]:
-            declared = left.pop(name)
-            text = _hparam_help(section.notes[name], declared, defaults, name)
+            field, declared = left.pop(name), hints[name]
+            text = _field_help(section.notes[name], declared, field)
+            default = argparse.SUPPRESS if given_only else field.default
             if declared in (bool, bool | None):
-                flag = boolean_argument(group, name, argparse.SUPPRESS, text)
+                flag = boolean_argument(group, name, default, text)
                 if declared is not bool:
                     flag.type = _parse_boolean_or_none
             else:
+                plain = hparams.plain_types(declared)[0]
                 metavar = hparams.type_name(declared).split()[0].upper()
                 add_flag(
                     group,
                     name,
                     metavar=metavar,
-                    default=argparse.SUPPRESS,
+                    type=str if given_only else plain,
+                    default=default,
                     help=text,
                 )
 
 
-def _hparam_help(
-    note: str, declared: Any, defaults: Mapping[str, Any], name: str
-) -> str:
-    """One hparam's line of help: reason, type, bounds and default."""
+def _field_help(note: str, declared: Any, field: dataclasses.Field) -> str:
+    """One field's line of help: reason, type, bounds and default."""
     facts = [hparams.type_name(declared)]
     facts += [bound.words for bound in hparams.bounds(declared)]
+    default = field.default
+    if field.default_factory is not dataclasses.MISSING:
+        default = field.default_factory()
     # A derived default is told by the note itself.
-    if name in defaults and "efault: " not in note:
-        default = defaults[name]
+    if default is not dataclasses.MISSING and "efault: " not in note:
         shown = default if isinstance(default, str) else json.dumps(default)
-        facts.append(f"default {shown}")
+        facts.append(f"default {shown or 'empty'}")
     return f"{note} ({'; '.join(facts)})".replace("%", "%%")

@@ -120,7 +120,7 @@ def coerce(name: str, value: Any, declared: Any) -> Any:
     Returns:
       The value as the declared type (or None where that is allowed).
     """
-    options = _options(declared)
+    options = plain_types(declared)
     optional = type(None) in options
     wanted = next(o for o in options if o is not type(None))
     if value is None or (
@@ -173,26 +173,24 @@ def check_bounds(name: str, value: Any, declared: Any) -> None:
     """Raises unless a value of the declared type (or None) is in bounds."""
     for bound in bounds(declared) if value is not None else ():
         if not bound.holds(value):
-            raise UserError(
-                f"hparam {name}: must be {bound.words}, got {value!r}"
-            )
+            raise UserError(f"{name}: must be {bound.words}, got {value!r}")
 
 
 def type_name(declared: Any) -> str:
     """Returns a declared type in words for help pages: `str or none`."""
     words = [
         "none" if option is type(None) else option.__name__
-        for option in _options(declared)
+        for option in plain_types(declared)
     ]
     return " or ".join("json" if word == "dict" else word for word in words)
 
 
-def _options(declared: Any) -> tuple[Any, ...]:
+def plain_types(declared: Any) -> tuple[Any, ...]:
     """Returns the alternatives of a declared type, without their bounds."""
     if isinstance(getattr(declared, "__metadata__", None), tuple):
-        return _options(declared.__origin__)
+        return plain_types(declared.__origin__)
     if typing.get_origin(declared) in (typing.Union, types.UnionType):
-        return tuple(_options(a)[0] for a in typing.get_args(declared))
+        return tuple(plain_types(a)[0] for a in typing.get_args(declared))
     return (typing.get_origin(declared) or declared,)
 
 

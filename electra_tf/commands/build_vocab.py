@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from configure import flags
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.data import build_flags
+from electra_tf.data import build
 from electra_tf.data.corpora import (
     Corpus,
     ReadingReport,
@@ -50,16 +50,14 @@ def make_parser() -> flags.FrontDoorParser:
         "do_lower_case",
         default=True,
         help="lower-case (default: true)",
-        negative_names=["no_lower_case"],
     )
     flags.boolean_argument(
         words,
-        "strip_accents",
+        "do_strip_accents",
         default=True,
         help="drop accents when lower-casing (default: true)",
-        negative_names=["no_do_strip_accents"],
     )
-    build_flags.add_corpus_flags(parser)
+    build.add_corpus_flags(parser)
     return parser
 
 
@@ -99,9 +97,9 @@ def main(args: argparse.Namespace) -> None:
     started = time.monotonic()
     _refuse_existing(args.output, args.overwrite)
     report = ReadingReport()
-    lines = _corpus_lines(_corpus_of(args), report)
+    lines = _corpus_lines(build.corpus_from(args), report)
     counts = vocab_builder.count_words(
-        lines, args.do_lower_case, args.strip_accents
+        lines, args.do_lower_case, args.do_strip_accents
     )
     tokens = vocab_builder.build_vocab(
         counts,
@@ -119,18 +117,6 @@ def main(args: argparse.Namespace) -> None:
             f"warning: {name}: {left_out} byte(s) not in UTF-8 were left out,"
             f" the first at byte {offset}"
         )
-
-
-def _corpus_of(args: argparse.Namespace) -> Corpus:
-    tfds = bool(args.tfds_name) and args.corpus_format == "auto"
-    return Corpus(
-        path=args.corpus_dir,
-        corpus_format="tfds" if tfds else args.corpus_format,
-        text_field=args.text_field,
-        tfds_name=args.tfds_name,
-        tfds_split=args.tfds_split,
-        tfds_data_dir=args.tfds_data_dir,
-    )
 
 
 def _corpus_lines(corpus: Corpus, report: ReadingReport) -> Iterator[str]:

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 from configure import flags
 from configure.pretraining import PretrainingConfig
+from electra_tf.data.build import build_records
 from electra_tf.data.corpora import Corpus
-from electra_tf.data.dataset_build import build_records
 from electra_tf.data.example_writer import BuildOptions
 from electra_tf.text.vocab_builder import build_vocab
 

@@ -19,8 +19,8 @@ from configure import flags
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.commands import build_vocab
+from electra_tf.data.build import build_records
 from electra_tf.data.corpora import Corpus
-from electra_tf.data.dataset_build import build_records
 from electra_tf.data.example_writer import BuildOptions
 
 FIRST, SECOND = "reference_short", "reference"

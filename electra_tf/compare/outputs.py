@@ -21,7 +21,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.contents import TWO_TOWERS, merged
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardCollector, ForwardDifference
-from electra_tf.data.example_builder import ExampleBuilder
+from electra_tf.data.example_writer import ExampleBuilder
 from electra_tf.data.records import (
     FEATURE_NAMES,
     BrokenRecordError,

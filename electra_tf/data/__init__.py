@@ -1,14 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Room card: text -> examples -> records -> batches (floor 2).
+"""Text becomes record files, and record files become batches.
 
-In: text files, archives or data sets; a tokenizer; later the record files.
-Out: `pretrain_data.tfrecord-{i}-of-{n}` with a `manifest.json` beside them,
-and a `tf.data.Dataset` of int32 [B, L] batches.
-May import: configure, text. Only `input_pipeline` needs TensorFlow, so that
-building examples starts in an instant in every worker process.
+* `build` jobs on workers; `corpora` documents; `example_writer` two segments
+  and the shards of one job; `records` bytes and the manifest
+* `record_checks` do records fit a run? `input_pipeline` batches
+* `tables` rows of users' files and of TFDS; `feature_spec` of fine-tuning
 
-The corridor: `corpora` (documents) -> `example_builder` (two segments) ->
-`records` (bytes) -> `example_writer` (shards of one job) -> `dataset_build`
-(all jobs, `manifest`) -> `record_checks` -> `input_pipeline` (batches).
+TensorFlow is imported only by `input_pipeline` and `feature_spec`, so that
+worker processes start in an instant.
 """

@@ -17,12 +17,13 @@ import lzma
 import os
 import random
 import tarfile
-import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from configure.errors import UserError
+from configure.errors import UserError, listed
+from configure.hparams import check_bounds, one_of
 from electra_tf import files
+from electra_tf.data.tables import tfds_builder, tfds_examples
 
 # Raw lines -> stripped lines, grouped into pieces of documents.
 
@@ -145,9 +146,6 @@ def read_members(
 ) -> Iterator[Piece]:
     """Reads the text files of an archive.
 
-    Args:
-      report: told about undecodable bytes and progress.
-
     Source: build_openwebtext_pretraining_dataset.py, write_examples.
     Differs: nothing is extracted; members are sorted by name before they are
       shuffled, where the original takes the order of the file system.
@@ -228,72 +226,32 @@ def _check_member(member: tarfile.TarInfo, path: str) -> None:
 # Text data sets of TensorFlow Datasets, read by name.
 
 
-def _tfds():
-    try:
-        import tensorflow_datasets as tfds
-    except ImportError as error:
-        raise UserError(
-            "corpus_format tfds needs TensorFlow Datasets: "
-            "pip install tensorflow-datasets"
-        ) from error
-    return tfds
-
-
-def _builder(name: str, data_dir: str):
-    tfds = _tfds()
-    try:
-        return tfds.builder(name, data_dir=data_dir or None)
-    except (tfds.core.DatasetNotFoundError, ValueError) as error:
-        raise UserError(f"tfds_name {name!r}: {error}") from error
-
-
 def count_examples(name: str, split: str, data_dir: str) -> int:
     """Downloads and prepares a data set if need be."""
-    builder = _builder(name, data_dir)
+    splits = tfds_builder(name, data_dir).info.splits
     try:
-        builder.download_and_prepare()
-    except Exception as error:  # what a download raises depends on its site
-        raise UserError(
-            f"tfds_name {name!r} cannot be downloaded and prepared: {error}"
-        ) from error
-    try:
-        return builder.info.splits[split].num_examples
+        return splits[split].num_examples
     except (KeyError, ValueError) as error:
-        known = ", ".join(builder.info.splits)
         raise UserError(
-            f"tfds_split {split!r} is not a split of {name} (it has: {known})."
+            f"tfds_split {split!r} is not a split of {name} (it has: "
+            f"{', '.join(splits)})."
         ) from error
 
 
-def read_examples(
-    source: Any,
-    split: str,
-    data_dir: str,
-    text_field: str,
-    blanks_separate_docs: bool,
-    report: ReadingReport,
+def _read_examples(
+    source: "Source", corpus: "Corpus", report: ReadingReport
 ) -> Iterator[Piece]:
-    """Reads a range of a split in its stored order.
-
-    Args:
-      report: told about undecodable bytes and progress.
-    """
-    tfds = _tfds()
-    builder = _builder(source.path, data_dir)
-    # One file after the other: the position of an example is its identity.
-    read_config = tfds.ReadConfig(
-        interleave_cycle_length=1, try_autocache=False
+    """Reads a range of a split."""
+    builder = tfds_builder(source.path, corpus.tfds_data_dir)
+    examples = tfds_examples(
+        builder, corpus.tfds_split, source.start, source.end
     )
-    dataset = builder.as_dataset(
-        split=split, shuffle_files=False, read_config=read_config
-    )
-    dataset = dataset.skip(source.start).take(source.end - source.start)
-    for index, example in enumerate(tfds.as_numpy(dataset), source.start):
+    for index, example in enumerate(examples, source.start):
         yield from read_pieces(
-            lines_of(_text(example, text_field, source.name)),
+            lines_of(_text(example, corpus.text_field, source.name)),
             f"{source.name}[{index}]",
             0,
-            blanks_separate_docs,
+            corpus.blanks_separate_docs,
             report,
             prefix=f"{index}:",
             count_units=False,
@@ -318,7 +276,7 @@ def _text(example: dict, text_field: str, name: str) -> bytes:
     return value
 
 
-CORPUS_FORMATS = ("auto", "text", "jsonl", "openwebtext", "tfds")
+_Format = Annotated[str, one_of("auto", "text", "jsonl", "openwebtext", "tfds")]
 
 _ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".xz", ".tar.bz2")
 _JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
@@ -330,21 +288,21 @@ class Corpus:
 
     Attributes:
       path: directory (or one file); empty for a TFDS data set.
-      corpus_format: one of CORPUS_FORMATS; "auto" goes by file name.
       blanks_separate_docs: whether blank lines end documents.
-      text_field: field of JSONL records and TFDS examples.
-      tfds_name: name of a TFDS data set, for "tfds".
-      tfds_split: its split, for "tfds".
-      tfds_data_dir: where TFDS keeps its data; empty for its default.
     """
 
     path: str = ""
-    corpus_format: str = "auto"
     blanks_separate_docs: bool = True
-    text_field: str = "text"
-    tfds_name: str = ""
-    tfds_split: str = "train"
-    tfds_data_dir: str = ""
+
+    # ---- Kinds of corpora (extensions) ----
+
+    # auto goes by file name: .jsonl, archives (.tar, .tar.xz, .xz, ...),
+    # anything else text; .gz is unpacked.
+    corpus_format: _Format = "auto"
+    text_field: str = "text"  # field of JSONL records or TFDS examples
+    tfds_name: str = ""  # TFDS data set by name
+    tfds_split: str = "train"  # its split
+    tfds_data_dir: str = ""  # where TFDS keeps its data
 
 
 @dataclasses.dataclass(frozen=True)
@@ -390,11 +348,7 @@ def list_sources(corpus: Corpus) -> Listing:
     Differs: names of a known ending are not read as plain text; see
       `--corpus_format=text`.
     """
-    if corpus.corpus_format not in CORPUS_FORMATS:
-        raise UserError(
-            f"corpus_format is {corpus.corpus_format!r}; expected one of "
-            f"{', '.join(CORPUS_FORMATS)}."
-        )
+    check_bounds("corpus_format", corpus.corpus_format, _Format)
     if corpus.corpus_format == "tfds":
         return Listing([_tfds_source(corpus)], [])
     if not files.exists(corpus.path):
@@ -402,13 +356,11 @@ def list_sources(corpus: Corpus) -> Listing:
             f"corpus_dir {corpus.path!r} does not exist; give the directory "
             "that holds the text files."
         )
-    if not files.is_directory(corpus.path):
-        folder, names = (
-            os.path.split(corpus.path)[0],
-            [os.path.basename(corpus.path)],
-        )
-    else:
+    if files.is_directory(corpus.path):
         folder, names = corpus.path, files.list_directory(corpus.path)
+    else:
+        folder, name = os.path.split(corpus.path)
+        names = [name]
     sources, nested = [], []
     for name in names:
         path = os.path.join(folder, name)
@@ -419,7 +371,14 @@ def list_sources(corpus: Corpus) -> Listing:
         kind = _kind(name, corpus.corpus_format)
         sources.append(Source(name, path, kind, size, 0, size))
     if not any(source.size for source in sources):
-        raise UserError(_no_text_message(corpus.path, sources, nested))
+        inside = (
+            f" Directories inside it are not entered ({listed(nested)}); give"
+            " one of them."
+        )
+        raise UserError(
+            f"corpus_dir {corpus.path!r} holds no text: {len(sources)} files,"
+            f" all empty.{inside if nested else ''}"
+        )
     return Listing(sources, nested)
 
 
@@ -431,18 +390,6 @@ def _tfds_source(corpus: Corpus) -> Source:
     if not size:
         raise UserError(f"{name}, split {split!r}, holds no examples.")
     return Source(f"{name}:{split}", name, "tfds", size, 0, size)
-
-
-def _no_text_message(path: str, sources: list, nested: list[str]) -> str:
-    message = (
-        f"corpus_dir {path!r} holds no text: {len(sources)} files, all empty."
-    )
-    if nested:
-        message += (
-            f" Directories inside it are not entered ({', '.join(nested[:5])}"
-            "); give one of them."
-        )
-    return message
 
 
 def _kind(name: str, corpus_format: str) -> str:
@@ -494,23 +441,13 @@ def read_documents(
 ) -> Iterator[Piece]:
     """Reads a source, document after document.
 
-    Args:
-      report: told about undecodable bytes and progress.
-
     Source: build_pretraining_dataset.py, ExampleWriter.write_examples;
       build_openwebtext_pretraining_dataset.py, write_examples.
     """
     blanks = corpus.blanks_separate_docs
     try:
         if source.kind == "tfds":
-            yield from read_examples(
-                source,
-                corpus.tfds_split,
-                corpus.tfds_data_dir,
-                corpus.text_field,
-                blanks,
-                report,
-            )
+            yield from _read_examples(source, corpus, report)
         elif source.kind == "archive" and is_archive(source.path):
             yield from read_members(
                 source.name, source.path, blanks, report, shuffle
@@ -518,27 +455,18 @@ def read_documents(
         elif source.kind == "jsonl":
             yield from _read_jsonl(source, corpus, report)
         else:
-            with _open_text(source.path) as file:
+            with files.open_unpacked(source.path) as file:
                 lines = _lines_until(file, source.start, source.end)
                 yield from read_pieces(
                     lines, source.name, source.start, blanks, report
                 )
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except files.DAMAGED as error:
         raise UserError(
             f"{source.path}: the compressed file is damaged or cut short "
             f"({error}); fetch it again or remove it."
         ) from error
     except PermissionError as error:
         raise UserError(f"{source.path}: no permission to read it.") from error
-
-
-def _open_text(path: str):
-    raw = files.open_file(path, "rb")
-    if path.endswith(".gz"):
-        return gzip.GzipFile(fileobj=raw)
-    if path.endswith(".xz"):
-        return lzma.LZMAFile(raw)
-    return raw
 
 
 def _lines_until(file, start: int, end: int) -> Iterable[bytes]:
@@ -561,7 +489,7 @@ def _read_jsonl(
     source: Source, corpus: Corpus, report: ReadingReport
 ) -> Iterator[Piece]:
     position = source.start
-    with _open_text(source.path) as file:
+    with files.open_unpacked(source.path) as file:
         for raw in _lines_until(file, source.start, source.end):
             where = f"{source.path}: the line at byte {position}"
             if raw.strip():

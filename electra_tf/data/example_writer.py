@@ -7,147 +7,163 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
-import json
 import os
 import random
-import re
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
-import electra_tf
-from configure.errors import UserError, listed
+from configure.config import Positive
+from configure.errors import UserError
+from configure.hparams import Bound, at_least, one_of
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.corpora import ReadingReport
-from electra_tf.data.example_builder import ExampleBuilder
-from electra_tf.data.records import ExampleEncoder, frame_record
+from electra_tf.data.records import (
+    HELD_OUT_PREFIX,
+    TEMPORARY_PREFIX,
+    TRAINING_PREFIX,
+    ExampleEncoder,
+    frame_record,
+    shard_name,
+)
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocab import CLS, SEP, UNK
 
-# What was built and how: `manifest.json` beside the records.
+# Sentences (lists of token ids) become two-segment pre-training examples.
 
-MANIFEST_NAME = "manifest.json"
-TRAINING_PREFIX = "pretrain_data"
-HELD_OUT_PREFIX = "eval_data"
-TEMPORARY_PREFIX = ".tmp-"
+Segments = tuple[list[int], list[int]]
 
-_FORMAT = 1
-_OWN_NAMES = re.compile(
-    rf"({re.escape(TEMPORARY_PREFIX)})?"
-    rf"({TRAINING_PREFIX}|{HELD_OUT_PREFIX})\.tfrecord-\d+-of-\d+"
-    rf"|{MANIFEST_NAME}|{re.escape(TEMPORARY_PREFIX)}{MANIFEST_NAME}"
-)
+# Shares and lengths of the original's builder.
+_ONE_SEGMENT_SHARE = 0.1
+_RANDOM_LENGTH_SHARE = 0.05
+_ONE_SEGMENT_TARGET = 100000
+MIN_SEQUENCE_LENGTH = 5
 
 
-def shard_name(prefix: str, index: int, count: int) -> str:
-    """File name of a shard, as the original spells it (no leading zeros)."""
-    return f"{prefix}.tfrecord-{index}-of-{count}"
+class ExampleBuilder:
+    """Collects sentences until they fill an example, then cuts it in two.
 
+    The order in which random numbers are drawn is part of the contract: with
+    the same stream the examples equal the original's one by one.
 
-def is_own_file(name: str) -> bool:
-    """Whether a file of this name is written by the builder."""
-    return _OWN_NAMES.fullmatch(name) is not None
+    Attributes:
+      random: the stream of random numbers; may be replaced between examples.
+      tokens_in: number of tokens accepted so far.
+      tokens_dropped: number of tokens cut off at the ends of segments and
+        written nowhere (0 with `split_long_lines`).
 
-
-def new_manifest(
-    settings: dict[str, Any],
-    vocabulary: dict[str, Any],
-    corpus_files: list[tuple[str, int]],
-    num_jobs: int,
-) -> dict[str, Any]:
-    """A manifest before any job is done."""
-    names = json.dumps(corpus_files).encode()
-    return {
-        "format": _FORMAT,
-        "written_by": f"electra_tf {electra_tf.__version__}",
-        "complete": False,
-        "settings": settings,
-        "vocabulary": vocabulary,
-        "corpus": {
-            "fingerprint": hashlib.blake2b(names, digest_size=16).hexdigest(),
-            "num_files": len(corpus_files),
-            "num_bytes": sum(size for _, size in corpus_files),
-            "files": [list(entry) for entry in corpus_files],
-        },
-        "num_jobs": num_jobs,
-        "jobs": {},
-        "counts": {},
-    }
-
-
-def load_manifest(directory: str) -> dict[str, Any] | None:
-    """Reads a directory's manifest.
-
-    Returns:
-      The manifest, or None if there is none.
+    Source: build_pretraining_dataset.py, ExampleBuilder.
+    Differs: takes token ids, owns its random stream, counts what it cuts off
+      and, with `split_long_lines`, carries it over to the next example.
     """
-    path = os.path.join(directory, MANIFEST_NAME)
-    if not files.exists(path):
-        return None
-    try:
-        with files.open_file(path, "rb") as file:
-            manifest = json.loads(file.read())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{path} is not JSON ({error}); build the records again with "
-            "--overwrite."
-        ) from error
-    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-        raise UserError(
-            f"{path} is not a manifest of format {_FORMAT}; it was written by "
-            "another program or version. Choose another directory or build "
-            "again with --overwrite."
-        )
-    return manifest
 
+    def __init__(
+        self,
+        max_length: int,
+        random_stream: random.Random,
+        split_long_lines: bool = False,
+    ):
+        """Makes an empty builder.
 
-def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
-    """Writes the manifest under a temporary name, then renames it."""
-    # Laid out for people only at the end: that takes ten times as long, and
-    # an unfinished one is written after each job.
-    indent = 1 if manifest["complete"] else None
-    files.write_atomically(
-        os.path.join(directory, MANIFEST_NAME),
-        json.dumps(manifest, indent=indent) + "\n",
-        temporary=os.path.join(directory, TEMPORARY_PREFIX + MANIFEST_NAME),
-    )
+        Args:
+          max_length: tokens per example, [CLS] and [SEP] included, at least 5.
+        """
+        if max_length < MIN_SEQUENCE_LENGTH:
+            raise ValueError(
+                f"max_length is {max_length}; it must be at least "
+                f"{MIN_SEQUENCE_LENGTH}."
+            )
+        self.random = random_stream
+        self.tokens_in = 0
+        self.tokens_dropped = 0
+        self._max_length = max_length
+        self._split_long_lines = split_long_lines
+        self._sentences: list[list[int]] = []
+        self._length = 0
+        self._target_length = max_length
 
+    def restart(self, random_stream: random.Random) -> None:
+        """Forgets the drawn target length and takes a new random stream.
 
-def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """Names what differs between two manifests' questions, not answers.
+        Raises:
+          RuntimeError: if sentences are waiting; call `flush` first.
+        """
+        if self._length:
+            raise RuntimeError("restart() with sentences waiting; flush first.")
+        self.random = random_stream
+        self._target_length = self._max_length
 
-    Returns:
-      Lines such as "seed: built with 1, asked for 2"; empty if the build may
-      be continued.
-    """
-    lines = []
-    for name, value in wanted["settings"].items():
-        before = found["settings"].get(name)
-        if before != value:
-            lines.append(f"{name}: built with {before!r}, asked for {value!r}")
-    if found["vocabulary"]["hash"] != wanted["vocabulary"]["hash"]:
-        lines.append(
-            "vocab_file: another vocabulary of "
-            f"{found['vocabulary']['size']} tokens, now "
-            f"{wanted['vocabulary']['size']}"
-        )
-    # Newer tables know more characters: the same text gives other tokens.
-    before, now = (
-        manifest.get("tokenizer", {}).get("unicode_version")
-        for manifest in (found, wanted)
-    )
-    if before != now:
-        lines.append(f"Python's Unicode tables: built with {before}, now {now}")
-    if found["corpus"]["fingerprint"] != wanted["corpus"]["fingerprint"]:
-        lines.append(_corpus_difference(found["corpus"], wanted["corpus"]))
-    return lines
+    def add(self, sentence: list[int]) -> list[Segments]:
+        """Adds a sentence."""
+        if not sentence:  # Changes neither a segment nor a draw.
+            return []
+        self.tokens_in += len(sentence)
+        self._sentences.append(sentence)
+        self._length += len(sentence)
+        finished = []
+        while self._length >= self._target_length:
+            finished.append(self._cut_example())
+        return finished
 
+    def flush(self) -> list[Segments]:
+        """Ends the document.
 
-def _corpus_difference(found: dict, wanted: dict) -> str:
-    before = {tuple(entry) for entry in found["files"]}
-    now = {tuple(entry) for entry in wanted["files"]}
-    changed = sorted({name for name, _ in before ^ now})
-    return f"corpus: files added, removed or of another size: {listed(changed)}"
+        Returns:
+          What was waiting, as finished examples; empty if nothing was.
+        """
+        finished = []
+        while self._length:
+            finished.append(self._cut_example())
+        return finished
+
+    def _cut_example(self) -> Segments:
+        first, second = self._divide()
+        first_room = self._max_length - 2  # [CLS] and [SEP]
+        kept_first = first[:first_room]
+        second_room = max(0, self._max_length - len(kept_first) - 3)
+        kept_second = second[:second_room]
+        rest = [
+            tail for tail in (first[first_room:], second[second_room:]) if tail
+        ]
+        rest_length = sum(map(len, rest))
+        if self._split_long_lines:
+            self._sentences, self._length = rest, rest_length
+        else:
+            self._sentences, self._length = [], 0
+            self.tokens_dropped += rest_length
+        self._draw_target_length()
+        return kept_first, kept_second
+
+    def _divide(self) -> Segments:
+        """Deals the waiting sentences to the two segments."""
+        draw = self.random.random
+        if draw() < _ONE_SEGMENT_SHARE:
+            target = _ONE_SEGMENT_TARGET
+        else:
+            # Three places are for [CLS] and two [SEP].
+            target = (self._target_length - 3) // 2
+        first: list[int] = []
+        second: list[int] = []
+        for sentence in self._sentences:
+            # The order of these tests decides which sentence draws a number.
+            if (
+                not first
+                or len(first) + len(sentence) < target
+                or (not second and len(first) < target and draw() < 0.5)
+            ):
+                first += sentence
+            else:
+                second += sentence
+        return first, second
+
+    def _draw_target_length(self) -> None:
+        """Now and then the next example is cut at a random length."""
+        if self.random.random() < _RANDOM_LENGTH_SHARE:
+            self._target_length = self.random.randint(
+                MIN_SEQUENCE_LENGTH, self._max_length
+            )
+        else:
+            self._target_length = self._max_length
 
 
 # The record files of one job: written under other names, then renamed.
@@ -234,45 +250,45 @@ def _allow_open_files(count: int) -> None:
                 os.close(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, wanted - 1))
 
 
-DRAWS = ("stream", "document")
+Draws = Annotated[str, one_of("stream", "document")]
+_Length = Annotated[int, at_least(MIN_SEQUENCE_LENGTH)]
+_Fraction = Annotated[
+    float, Bound(lambda value: 0 <= value < 1, "at least 0 and below 1")
+]
 
 
 @dataclasses.dataclass(frozen=True)
 class BuildOptions:
-    """What to build, from what, into where; defaults as the original's.
-
-    Attributes:
-      corpus: the text.
-      vocab_file: path of the vocabulary.
-      output_dir: where the record files go.
-      max_seq_length: tokens per example.
-      do_lower_case: whether the tokenizer lower-cases.
-      strip_accents: whether a lower-casing tokenizer drops accents.
-      num_processes: worker processes.
-      num_shards: number of training record files.
-      seed: where all randomness comes from.
-      draws: "stream" draws one stream of numbers per worker, as the original
-        after random.seed(seed + worker); "document" draws from seed, file and
-        position of the document, so that the examples do not depend on the
-        number of workers or on where files are split.
-      split_long_lines: continue in the next example what does not fit.
-      held_out_fraction: share of the documents that goes to evaluation
-        records instead.
-      overwrite: remove earlier records of the output directory.
-    """
+    """What to build, from what, into where; defaults as the original's."""
 
     corpus: corpora.Corpus
     vocab_file: str
     output_dir: str
-    max_seq_length: int = 128
-    do_lower_case: bool = True
-    strip_accents: bool = True
-    num_processes: int = 1
-    num_shards: int = 1000
-    seed: int = 0
-    draws: str = "stream"
+
+    # ---- Examples ----
+
+    # Tokens per example, [CLS] and [SEP] included.
+    max_seq_length: _Length = 128
+    num_processes: Positive = 1  # worker processes
+    do_lower_case: bool = True  # --no-lower-case keeps upper case
+    do_strip_accents: bool = True  # --no-strip-accents keeps them
+
+    # ---- Extensions ----
+    # Not in the original; every default keeps what the original does.
+    seed: int = 0  # of all randomness
+    # stream: one stream of random numbers per process, as in the original;
+    # document: drawn from seed, file and document, so the examples do not
+    # depend on the number of processes, and big files are split at document
+    # boundaries.
+    draws: Draws = "stream"
+    num_shards: Positive = 1000  # record files written
+    # Continue a long line in the next example; drop nothing.
     split_long_lines: bool = False
-    held_out_fraction: float = 0.0
+    # Share of documents that goes to eval_data.tfrecord-* instead.
+    held_out_fraction: _Fraction = 0.0
+    # Remove earlier records (pretrain_data.tfrecord-*, eval_data.tfrecord-*,
+    # manifest.json) of the output directory; otherwise the same command
+    # continues a build.
     overwrite: bool = False
 
 
@@ -322,13 +338,13 @@ def _digest(purpose: str, seed: int, name: str, position: str) -> int:
 _encoder = functools.lru_cache(maxsize=1)(ExampleEncoder)
 
 
+@dataclasses.dataclass
 class _Channel:
     """Builder and shards of one split: training or held out."""
 
-    def __init__(self, builder: ExampleBuilder, shards: ShardSet):
-        self.builder = builder
-        self.shards = shards
-        self.documents = 0
+    builder: ExampleBuilder
+    shards: ShardSet
+    documents: int = 0
 
 
 class ExampleWriter:

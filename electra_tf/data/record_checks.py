@@ -12,15 +12,13 @@ from absl import logging
 
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.data.example_writer import (
-    HELD_OUT_PREFIX,
-    MANIFEST_NAME,
-    load_manifest,
-)
 from electra_tf.data.records import (
     FEATURE_NAMES,
+    HELD_OUT_PREFIX,
+    MANIFEST_NAME,
     BrokenRecordError,
     decode_example,
+    load_manifest,
     read_records,
 )
 from electra_tf.text.vocab import vocab_hash

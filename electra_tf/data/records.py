@@ -1,18 +1,25 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of a pre-training record: tf.train.Example inside TFRecord.
+"""Record files: tf.train.Example inside TFRecord, and the manifest beside them.
 
-Written by hand because importing TensorFlow costs each worker several seconds
-and its protocol-buffer route is slower than the tokenizer; the tests hold the
-bytes against `tf.train.Example` and `tf.io.TFRecordWriter`.
+The bytes are written by hand: TensorFlow's import costs a worker seconds, and
+its protocol buffers are slower than the tokenizer. The tests hold them against
+`tf.train.Example` and `tf.io.TFRecordWriter`.
 """
 
 import functools
+import hashlib
+import json
+import os
+import re
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import google_crc32c
 
+import electra_tf
+from configure.errors import UserError, listed
 from electra_tf import files
 
 FEATURE_NAMES = ("input_ids", "input_mask", "segment_ids")
@@ -212,3 +219,129 @@ def _read_varints(packed: bytes) -> list[int]:
         value, position = _read_varint(packed, position)
         values.append(value)
     return values
+
+
+# What was built and how: `manifest.json` beside the records.
+
+MANIFEST_NAME = "manifest.json"
+TRAINING_PREFIX = "pretrain_data"
+HELD_OUT_PREFIX = "eval_data"
+TEMPORARY_PREFIX = ".tmp-"
+
+_FORMAT = 1
+_OWN_NAMES = re.compile(
+    rf"({re.escape(TEMPORARY_PREFIX)})?"
+    rf"({TRAINING_PREFIX}|{HELD_OUT_PREFIX})\.tfrecord-\d+-of-\d+"
+    rf"|{MANIFEST_NAME}|{re.escape(TEMPORARY_PREFIX)}{MANIFEST_NAME}"
+)
+
+
+def shard_name(prefix: str, index: int, count: int) -> str:
+    """File name of a shard, as the original spells it (no leading zeros)."""
+    return f"{prefix}.tfrecord-{index}-of-{count}"
+
+
+def is_own_file(name: str) -> bool:
+    """Whether a file of this name is written by the builder."""
+    return _OWN_NAMES.fullmatch(name) is not None
+
+
+def new_manifest(
+    settings: dict[str, Any],
+    vocabulary: dict[str, Any],
+    corpus_files: list[tuple[str, int]],
+    num_jobs: int,
+) -> dict[str, Any]:
+    """A manifest before any job is done."""
+    names = json.dumps(corpus_files).encode()
+    return {
+        "format": _FORMAT,
+        "written_by": f"electra_tf {electra_tf.__version__}",
+        "complete": False,
+        "settings": settings,
+        "vocabulary": vocabulary,
+        "corpus": {
+            "fingerprint": hashlib.blake2b(names, digest_size=16).hexdigest(),
+            "num_files": len(corpus_files),
+            "num_bytes": sum(size for _, size in corpus_files),
+            "files": [list(entry) for entry in corpus_files],
+        },
+        "num_jobs": num_jobs,
+        "jobs": {},
+        "counts": {},
+    }
+
+
+def load_manifest(directory: str) -> dict[str, Any] | None:
+    """Reads a directory's manifest.
+
+    Returns:
+      The manifest, or None if there is none.
+    """
+    path = os.path.join(directory, MANIFEST_NAME)
+    if not files.exists(path):
+        return None
+    try:
+        with files.open_file(path, "rb") as file:
+            manifest = json.loads(file.read())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{path} is not JSON ({error}); build the records again with "
+            "--overwrite."
+        ) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+        raise UserError(
+            f"{path} is not a manifest of format {_FORMAT}; it was written by "
+            "another program or version. Choose another directory or build "
+            "again with --overwrite."
+        )
+    return manifest
+
+
+def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
+    """Writes the manifest under a temporary name, then renames it."""
+    # Laid out for people only at the end: that takes ten times as long, and
+    # an unfinished one is written after each job.
+    indent = 1 if manifest["complete"] else None
+    files.write_atomically(
+        os.path.join(directory, MANIFEST_NAME),
+        json.dumps(manifest, indent=indent) + "\n",
+        temporary=os.path.join(directory, TEMPORARY_PREFIX + MANIFEST_NAME),
+    )
+
+
+def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """Names what differs between two manifests' questions, not answers.
+
+    Returns:
+      Lines such as "seed: built with 1, asked for 2"; empty if the build may
+      be continued.
+    """
+    lines = []
+    for name, value in wanted["settings"].items():
+        before = found["settings"].get(name)
+        if before != value:
+            lines.append(f"{name}: built with {before!r}, asked for {value!r}")
+    if found["vocabulary"]["hash"] != wanted["vocabulary"]["hash"]:
+        lines.append(
+            "vocab_file: another vocabulary of "
+            f"{found['vocabulary']['size']} tokens, now "
+            f"{wanted['vocabulary']['size']}"
+        )
+    # Newer tables know more characters: the same text gives other tokens.
+    before, now = (
+        manifest.get("tokenizer", {}).get("unicode_version")
+        for manifest in (found, wanted)
+    )
+    if before != now:
+        lines.append(f"Python's Unicode tables: built with {before}, now {now}")
+    if found["corpus"]["fingerprint"] != wanted["corpus"]["fingerprint"]:
+        lines.append(_corpus_difference(found["corpus"], wanted["corpus"]))
+    return lines
+
+
+def _corpus_difference(found: dict, wanted: dict) -> str:
+    before = {tuple(entry) for entry in found["files"]}
+    now = {tuple(entry) for entry in wanted["files"]}
+    changed = sorted({name for name, _ in before ^ now})
+    return f"corpus: files added, removed or of another size: {listed(changed)}"

@@ -218,7 +218,7 @@ def test_nothing_at_all_is_refused(tmp_path):
 
 
 def test_tfds_s_own_order_is_undone_by_its_indices(model, monkeypatch):
-    from electra_tf.data import tfds_tables
+    from electra_tf.data import tables
     from electra_tf.data.tables import Row
 
     asked = []
@@ -227,7 +227,7 @@ def test_tfds_s_own_order_is_undone_by_its_indices(model, monkeypatch):
         asked.append((name, split, data_dir))
         return (Row(i + 1, {"idx": idx}) for i, idx in enumerate((2, 0, 3, 1)))
 
-    monkeypatch.setattr(tfds_tables, "read_rows", read_rows)
+    monkeypatch.setattr(tables, "read_tfds_rows", read_rows)
     results = model / "models/m/results/sst_results.json"
     results.parent.mkdir(parents=True)
     used = {"data_source": "tfds", "tfds_data_dir": "there"}

@@ -218,9 +218,7 @@ def test_mistakes_are_messages_and_bugs_keep_their_traceback(
 
 def test_boolean_argument_takes_the_originals_build_flags():
     parser = flags.FrontDoorParser(prog="build")
-    flags.boolean_argument(
-        parser, "do_lower_case", True, negative_names=["no_lower_case"]
-    )
+    flags.boolean_argument(parser, "do_lower_case", True)
     flags.boolean_argument(parser, "blanks_separate_docs", True)
     flags.add_flag(parser, "max_seq_length", type=int, default=128)
     assert parser.parse_args([]).do_lower_case is True

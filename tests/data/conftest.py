@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from electra_tf.data.build import build_records
 from electra_tf.data.corpora import Corpus
-from electra_tf.data.dataset_build import build_records
 from electra_tf.data.example_writer import BuildOptions
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

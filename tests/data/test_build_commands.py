@@ -126,7 +126,7 @@ def test_openwebtext_is_built_in_the_originals_layout(
 
 def test_building_does_not_import_tensorflow(request):
     code = (
-        "import sys, electra_tf.data.dataset_build; "
+        "import sys, electra_tf.data.build; "
         "sys.exit('tensorflow' in sys.modules)"
     )
     assert not subprocess.run(

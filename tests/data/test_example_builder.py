@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from electra_tf.data.example_builder import ExampleBuilder
+from electra_tf.data.example_writer import ExampleBuilder
 
 SENTENCES = st.lists(
     st.one_of(st.integers(0, 12), st.integers(0, 90)), max_size=40

@@ -8,8 +8,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.data import record_checks
-from electra_tf.data.example_writer import new_manifest, save_manifest
-from electra_tf.data.records import frame_record
+from electra_tf.data.records import frame_record, new_manifest, save_manifest
 
 
 def config(directory):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.data import tables, tfds_tables
+from electra_tf.data import tables
 from electra_tf.finetuning.rows import RowReport
 from electra_tf.finetuning.schema import TaskSpec
 
@@ -86,13 +86,13 @@ def read_tfds(
             " data_source=files"
         )
     name, theirs = spec.tfds.place(split)
-    rows = tfds_tables.read_rows(
+    rows = tables.read_tfds_rows(
         name, theirs, data_dir, DEBUG_ROWS if debug else None
     )
     names = None
     if spec.tfds.label_names:
         label = spec.tfds.columns["label"]
-        names = tfds_tables.label_names(name, label, data_dir)
+        names = tables.tfds_label_names(name, label, data_dir)
     path = f"tfds:{name}/{theirs}"
     labelled = spec.labelled(split)
     for row in _pick(rows, spec.tfds.columns, path, labelled, report):

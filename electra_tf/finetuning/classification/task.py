@@ -26,7 +26,7 @@ from typing import Any
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
-from electra_tf.data import tfds_tables
+from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import heads, rows
 from electra_tf.finetuning.classification import rows as row_reading
@@ -208,7 +208,7 @@ class TextTask(Task):
         if self.config.data_source == "tfds" and self.spec.tfds:
             name = self.spec.tfds.name
             data_dir = self.config.tfds_data_dir
-            facts["tfds"] = tfds_tables.identity(name, data_dir)
+            facts["tfds"] = tables.tfds_identity(name, data_dir)
         return facts
 
     def labels_are_found(self) -> bool:

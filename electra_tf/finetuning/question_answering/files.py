@@ -9,7 +9,7 @@ from typing import Any
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files as storage
-from electra_tf.data import tfds_tables
+from electra_tf.data import tables
 from electra_tf.finetuning.question_answering import examples
 from electra_tf.finetuning.question_answering.task import QATask
 from electra_tf.finetuning.schema import TaskSpec
@@ -95,7 +95,7 @@ class FileQATask(QATask):
         """Returns what decides the features besides hparams and files."""
         facts = super().fingerprint()
         if self._tfds is not None:
-            facts["tfds"] = tfds_tables.identity(
+            facts["tfds"] = tables.tfds_identity(
                 self._tfds, self.config.tfds_data_dir
             )
         return facts

@@ -9,7 +9,8 @@ import pathlib
 import pytest
 
 from configure.errors import UserError
-from electra_tf.data import dataset_build, example_writer, records
+from electra_tf.data import build as building
+from electra_tf.data import example_writer, records
 
 FIRST_WORD_ID = 5
 
@@ -79,7 +80,7 @@ def test_the_same_seed_gives_the_same_bytes(build, settings):
 def test_document_draws_do_not_depend_on_the_number_of_workers(
     build, monkeypatch
 ):
-    monkeypatch.setattr("electra_tf.data.dataset_build._SMALLEST_PIECE", 1000)
+    monkeypatch.setattr("electra_tf.data.build._SMALLEST_PIECE", 1000)
     results = []
     for name, processes, shards in (("a", 1, 1), ("b", 2, 4), ("c", 3, 64)):
         manifest = build(
@@ -102,7 +103,7 @@ def test_document_draws_do_not_depend_on_the_number_of_workers(
 
 
 def test_document_draws_split_one_big_file(build, corpus_dir, monkeypatch):
-    monkeypatch.setattr("electra_tf.data.dataset_build._SMALLEST_PIECE", 1000)
+    monkeypatch.setattr("electra_tf.data.build._SMALLEST_PIECE", 1000)
     (corpus_dir / "text_1.txt").unlink()
     (corpus_dir / "text_2.txt").unlink()
     manifest = build("out", draws="document", num_processes=2, num_shards=8)
@@ -158,9 +159,9 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     # In this process, so that the patches reach the workers' work.
     def in_line(options, tokenizer, jobs, num_workers, on_done, say):
         single = dataclasses.replace(options, num_processes=1)
-        dataset_build.run_jobs(single, jobs, on_done, say)
+        building.run_jobs(single, jobs, on_done, say)
 
-    monkeypatch.setattr(dataset_build, "_run_on_workers", in_line)
+    monkeypatch.setattr(building, "_run_on_workers", in_line)
     monkeypatch.setattr(example_writer.ExampleWriter, "write", failing)
     with pytest.raises(KeyboardInterrupt):
         build("cut", **settings)
@@ -184,8 +185,8 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
 
 
 def test_a_killed_worker_is_reported(build, monkeypatch):
-    monkeypatch.setattr(dataset_build, "_start_method", lambda: "fork")
-    monkeypatch.setattr(dataset_build, "run_job", lambda *_: os._exit(9))
+    monkeypatch.setattr(building, "_start_method", lambda: "fork")
+    monkeypatch.setattr(building, "run_job", lambda *_: os._exit(9))
     with pytest.raises(UserError, match="code 9.*run the same command"):
         build("out", num_processes=2)
 
@@ -253,10 +254,10 @@ def test_an_unwritable_output_is_a_clear_error(build):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"num_shards": 0}, "num_shards is 0"),
-        ({"num_processes": 0}, "num_processes is 0"),
-        ({"max_seq_length": 4}, "max_seq_length is 4"),
-        ({"held_out_fraction": 1.0}, "held_out_fraction is 1.0"),
+        ({"num_shards": 0}, "num_shards: must be at least 1, got 0"),
+        ({"num_processes": 0}, "num_processes: must be"),
+        ({"max_seq_length": 4}, "max_seq_length: .* at least 5, got 4"),
+        ({"held_out_fraction": 1.0}, "held_out_fraction: .* below 1, got 1.0"),
         ({"draws": "dice"}, "stream, document"),
         ({"num_processes": 9}, "num_processes is 9 and num_shards 4"),
     ],
