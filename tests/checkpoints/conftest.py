@@ -80,6 +80,7 @@ def all_configs(golden_dir):
     """Variables of every configuration of the original: shapes by name."""
     text = (golden_dir / "variables_all_configs.json").read_text()
     configs = json.loads(text)
+    assert sorted(configs) == sorted(CONFIGS)
     for config in configs.values():
         config["shapes"] = {
             v["name"]: v["shape"]
@@ -122,9 +123,10 @@ CONFIGS = [
 def pytest_generate_tests(metafunc):
     if "config_name" in metafunc.fixturenames:
         metafunc.parametrize("config_name", CONFIGS)
-    if "pretrain_name" in metafunc.fixturenames:
-        names = [name for name in CONFIGS if name.startswith("pretrain/")]
-        metafunc.parametrize("pretrain_name", names)
+    for kind in ("pretrain", "finetune"):
+        if f"{kind}_name" in metafunc.fixturenames:
+            names = [name for name in CONFIGS if name.startswith(kind)]
+            metafunc.parametrize(f"{kind}_name", names)
 
 
 # --- Hugging Face folders ----------------------------------------------------

@@ -5,6 +5,7 @@
 import os
 import pathlib
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -12,6 +13,7 @@ from configure.errors import UserError
 from electra_tf.checkpoints import electra_config, tf1, tf2
 from electra_tf.checkpoints.formats import detect, open_weights
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
+from electra_tf.checkpoints.weights import MemoryWeights
 
 SHAPES = {"electra/a": [3, 2], "electra/b": [4]}
 
@@ -83,7 +85,9 @@ def test_of_many_the_nearest_are_offered_first(tmp_path, random_weights):
     assert len(offered) == 5
 
 
-def test_a_missing_folder_is_said(tmp_path):
+def test_an_empty_folder_and_a_missing_one_are_said(tmp_path):
+    with pytest.raises(UserError, match="no checkpoint in this directory"):
+        open_weights(str(tmp_path))
     with pytest.raises(UserError, match="There is no directory .*nowhere"):
         open_weights(str(tmp_path / "nowhere" / "model.ckpt"))
 
@@ -106,28 +110,10 @@ def test_a_missing_data_file_is_named(written, tmp_path, random_weights):
         open_weights(many)
 
 
-@pytest.mark.parametrize("keep", [0, 5, 30])
-def test_a_cut_data_file_is_an_error_when_it_is_read(written, keep):
-    data = pathlib.Path(written + ".data-00000-of-00001")
-    data.write_bytes(data.read_bytes()[:keep])
-    weights = open_weights(written)
-    with pytest.raises(UserError, match="damaged, cut short or missing"):
-        list(weights)
-
-
-def test_flipped_bits_are_found(written):
-    data = pathlib.Path(written + ".data-00000-of-00001")
-    content = bytearray(data.read_bytes())
-    content[3] ^= 1
-    data.write_bytes(bytes(content))
-    with pytest.raises(UserError, match="damaged"):
-        list(open_weights(written))
-
-
-@pytest.mark.parametrize("keep", [0, 40])
-def test_a_cut_index_is_unreadable(written, keep):
+@pytest.mark.parametrize("content", [b"", None, b"not a table" * 50])
+def test_a_damaged_index_is_unreadable(written, content):
     index = pathlib.Path(written + ".index")
-    index.write_bytes(index.read_bytes()[:keep])
+    index.write_bytes(index.read_bytes()[:40] if content is None else content)
     with pytest.raises(UserError, match="unreadable .* copy the checkpoint"):
         open_weights(written)
 
@@ -155,10 +141,6 @@ def test_two_kinds_in_one_folder_have_to_be_told_apart(written):
 
 
 def test_what_an_estimator_leaves_besides_is_kept(tmp_path):
-    import numpy as np
-
-    from electra_tf.checkpoints.weights import MemoryWeights
-
     values = {
         "global_step": np.asarray(7, np.int64),
         "signal_early_stopping/STOP": np.asarray(False),

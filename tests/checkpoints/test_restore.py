@@ -1,12 +1,323 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+"""Reading the original's checkpoints: all of it, or nothing and a reason."""
+
+import json
+import math
+import pathlib
+
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.restore import assign
 from electra_tf.checkpoints.weights import MemoryWeights
+from electra_tf.pretraining.model import PretrainingModel
+
+SHAPES = {
+    "electra/embeddings/word_embeddings": [300, 4],
+    "electra/embeddings/LayerNorm/gamma": [4],
+    "electra/encoder/layer_0/output/dense/kernel": [8, 4],
+    "generator_predictions/output_bias": [300],
+    "discriminator_predictions/dense_1/bias": [1],
+}
+
+# Bytes of all the weights; a checkpoint's slots and step come after them.
+SIZE = 4 * sum(math.prod(shape) for shape in SHAPES.values())
+
+
+class Weights(tf.Module):
+    """Variables of given names and shapes, all zero."""
+
+    def __init__(self, shapes=None):
+        super().__init__()
+        self.all = [
+            tf.Variable(tf.zeros(shape), name=name)
+            for name, shape in (shapes or SHAPES).items()
+        ]
+
+    @property
+    def values(self):
+        return {v.name[:-2]: v.numpy() for v in self.all}
+
+    def untouched(self):
+        return not any(value.any() for value in self.values.values())
+
+
+def noise(shapes):
+    random = np.random.RandomState(0)
+    return {
+        name: random.randn(*shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+
+
+def write(prefix, tensors):
+    """Writes tensors by name, the format of TF1's Saver."""
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=list(tensors),
+        shape_and_slices=[""] * len(tensors),
+        tensors=[tf.constant(value) for value in tensors.values()],
+    )
+    return str(prefix)
+
+
+@pytest.fixture
+def stored():
+    """What a run of the original leaves: weights, slots and the step."""
+    weights = noise(SHAPES)
+    slots = {
+        f"{name}/{slot}": value * 0.5
+        for name, value in weights.items()
+        for slot in ("adam_m", "adam_v")
+    }
+    return {**weights, **slots, "global_step": np.int64(1234)}
+
+
+@pytest.fixture
+def prefix(tmp_path, stored):
+    return write(tmp_path / "model.ckpt-1234", stored)
+
+
+def test_every_value_is_restored_bit_for_bit(prefix, stored):
+    model = Weights()
+    report = tf1.restore(model, prefix)
+    for name, value in model.values.items():
+        assert value.tobytes() == stored[name].tobytes()
+    assert sorted(report.loaded) == sorted(SHAPES)
+    assert report.missing == report.unexpected == ()
+    assert (report.path, report.global_step) == (prefix, 1234)
+    assert report.slots == 2 * len(SHAPES)
+
+
+def test_a_savers_checkpoint_is_read(tmp_path):
+    values = noise(SHAPES)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        for name, value in values.items():
+            tf.compat.v1.get_variable(
+                name, initializer=value, use_resource=False
+            )
+        session.run(tf.compat.v1.global_variables_initializer())
+        path = tf.compat.v1.train.Saver().save(
+            session, str(tmp_path / "model.ckpt"), write_meta_graph=False
+        )
+    model = Weights()
+    report = tf1.restore(model, path)
+    assert (report.slots, report.global_step) == (0, None)
+    for name, value in model.values.items():
+        np.testing.assert_array_equal(value, values[name])
+
+
+@pytest.fixture
+def partial_prefix(tmp_path, stored):
+    """Without one weight, with one and a half that no model has."""
+    del stored["generator_predictions/output_bias"]
+    stored["bert/pooler/dense/kernel"] = np.zeros([2, 2], np.float32)
+    stored["another/step"] = np.int64(3)
+    return write(tmp_path / "model.ckpt-1", stored)
+
+
+def test_a_missing_variable_is_named_and_nothing_changes(partial_prefix):
+    model = Weights()
+    with pytest.raises(UserError) as caught:
+        tf1.restore(model, partial_prefix)
+    assert "lacks 1 of the model's 5 variables" in str(caught.value)
+    assert "generator_predictions/output_bias" in str(caught.value)
+    assert partial_prefix in str(caught.value)
+    assert model.untouched()
+
+
+def test_missing_variables_keep_their_values_where_allowed(
+    partial_prefix, stored
+):
+    model = Weights()
+    bias = next(v for v in model.all if "output_bias" in v.name)
+    bias.assign(tf.ones([300]))
+    report = tf1.restore(model, partial_prefix, allow_missing=True)
+    assert report.missing == ("generator_predictions/output_bias",)
+    np.testing.assert_array_equal(bias, np.ones(300))
+    name = "electra/embeddings/word_embeddings"
+    np.testing.assert_array_equal(model.values[name], stored[name])
+
+
+def test_what_the_model_lacks_is_reported(partial_prefix):
+    report = tf1.restore(Weights(), partial_prefix, allow_missing=True)
+    assert report.unexpected == ("another/step", "bert/pooler/dense/kernel")
+    lines = str(report).splitlines()
+    assert "4 of 5 variables loaded, 1 missing, 2 unexpected" in lines[0]
+    assert "step 1234" in lines[0] and "10 not used" in lines[0]
+    assert [line.rpartition(": ")[2] for line in lines[1:]] == [
+        "generator_predictions/output_bias",
+        "another/step",
+        "bert/pooler/dense/kernel",
+    ]
+
+
+@hypothesis.given(saved=st.sets(st.sampled_from([*SHAPES, "x/y"]), min_size=1))
+@hypothesis.settings(max_examples=25)
+def test_loaded_and_missing_partition_the_models_names(tmp_path_factory, saved):
+    path = tmp_path_factory.mktemp("subset") / "model.ckpt"
+    values = noise({**SHAPES, "x/y": [2]})
+    write(path, {name: values[name] for name in saved})
+    model = Weights()
+    report = tf1.restore(model, str(path), allow_missing=True)
+    assert set(report.loaded) == saved & set(SHAPES)
+    assert set(report.missing) == set(SHAPES) - saved
+    assert len(report.loaded) + len(report.missing) == len(SHAPES)
+    assert report.unexpected == tuple(saved - set(SHAPES))
+    for name, value in model.values.items():
+        expected = values[name] if name in saved else np.zeros(SHAPES[name])
+        np.testing.assert_array_equal(value, expected)
+
+
+def test_every_differing_shape_is_shown_and_nothing_changes(prefix):
+    shapes = dict(SHAPES)
+    shapes["electra/embeddings/word_embeddings"] = [250, 4]
+    shapes["generator_predictions/output_bias"] = [250]
+    model = Weights(shapes)
+    with pytest.raises(UserError) as caught:
+        tf1.restore(model, prefix)
+    message = str(caught.value)
+    assert "word_embeddings: checkpoint [300, 4], model [250, 4]" in message
+    assert "output_bias: checkpoint [300], model [250]" in message
+    assert model.untouched()
+
+
+def test_a_long_list_of_differing_shapes_is_counted(tmp_path):
+    path = write(tmp_path / "c", {f"v{i}": np.zeros(2) for i in range(11)})
+    with pytest.raises(UserError, match=r"\.\.\. and 3 more"):
+        tf1.restore(Weights({f"v{i}": [3] for i in range(11)}), path)
+
+
+def test_another_type_of_number_is_refused(tmp_path):
+    path = write(
+        tmp_path / "c", {"a": np.zeros(2), "b": np.ones(2, np.float32)}
+    )
+    model = Weights({"b": [2], "a": [2]})
+    with pytest.raises(UserError, match="a: checkpoint float64, model float32"):
+        tf1.restore(model, path)
+    assert model.untouched()
+
+
+@pytest.fixture
+def tiny_checkpoint(tmp_path, tiny_config):
+    """A checkpoint of the tiny model."""
+    model = PretrainingModel(tiny_config(generator_hidden_size=0.5))
+    tensors = {v.name[:-2]: v.numpy() for v in model.variables}
+    return write(tmp_path / "model.ckpt-0", tensors)
+
+
+def shape_lines(model, checkpoint):
+    """The message's remedy for each variable."""
+    with pytest.raises(UserError, match="shapes differ") as caught:
+        tf1.restore(model, checkpoint)
+    lines = [
+        line
+        for line in str(caught.value).splitlines()
+        if ": checkpoint" in line
+    ]
+    return {line.split(":")[0].strip(): line.split("; ")[1] for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("hparam", "changes"),
+    [
+        ("generator_hidden_size", {"generator_hidden_size": 1.0}),
+        ("vocab_size", {"vocab_size": 210}),
+        ("embedding_size", {"embedding_size": 12}),
+        (
+            "model_hparam_overrides.max_position_embeddings",
+            {"max_position_embeddings": 64},
+        ),
+        ("model_hparam_overrides.type_vocab_size", {"type_vocab_size": 3}),
+        (
+            "model_hparam_overrides.intermediate_size",
+            {"intermediate_size": 40},
+        ),
+        ("hidden_size", {"hidden_size": 32}),
+    ],
+)
+def test_a_differing_shape_names_the_hparam(
+    hparam, changes, tiny_checkpoint, tiny_config
+):
+    settings = {"generator_hidden_size": 0.5}
+    if hparam in ("generator_hidden_size", "vocab_size", "embedding_size"):
+        settings |= changes
+    else:
+        plain = tiny_config().model_hparam_overrides
+        settings["model_hparam_overrides"] = {**plain, **changes}
+    if hparam == "hidden_size":  # the generator then differs by its own share
+        settings["generator_hidden_size"] = 0.25
+    model = PretrainingModel(tiny_config(**settings))
+    remedies = shape_lines(model, tiny_checkpoint)
+    assert remedies
+    for name, remedy in remedies.items():
+        assert hparam in remedy, name
+        assert " and " not in remedy, name
+
+
+def test_both_hparams_are_named_where_both_axes_differ(prefix):
+    shapes = {**SHAPES, "electra/embeddings/word_embeddings": [250, 5]}
+    with pytest.raises(UserError, match="vocab_size and embedding_size"):
+        tf1.restore(Weights(shapes), prefix)
+
+
+def test_another_rank_is_a_differing_shape(prefix):
+    shapes = {**SHAPES, "electra/embeddings/word_embeddings": [300]}
+    with pytest.raises(UserError, match=r"\[300, 4\], model \[300\]"):
+        tf1.restore(Weights(shapes), prefix)
+
+
+# Nothing; within the first weight; the last weight; the slots; the step.
+@pytest.mark.parametrize("kept", [0, 10, SIZE - 1, SIZE + 1, 3 * SIZE])
+def test_a_cut_data_file_is_an_error_and_nothing_changes(kept, prefix):
+    data = pathlib.Path(prefix + ".data-00000-of-00001")
+    content = data.read_bytes()
+    assert kept < len(content)
+    data.write_bytes(content[:kept])
+    model = Weights()
+    with pytest.raises(UserError) as caught:
+        tf1.restore(model, prefix)
+    assert f"{prefix}: cannot read " in str(caught.value)
+    assert "cut short" in str(caught.value)
+    assert model.untouched()
+
+
+def test_a_flipped_bit_is_an_error_and_nothing_changes(prefix):
+    data = pathlib.Path(prefix + ".data-00000-of-00001")
+    content = bytearray(data.read_bytes())
+    content[SIZE - 1] ^= 1  # in the model's last weight
+    data.write_bytes(content)
+    model = Weights()
+    with pytest.raises(UserError, match="cannot read .*dense_1/bias.*damaged"):
+        tf1.restore(model, prefix)
+    assert model.untouched()
+
+
+def test_a_checkpoint_of_the_original_fits_its_model(golden_dir, tmp_path):
+    directory = golden_dir / "ckpt_pretrain_tiny"
+    log = json.loads((directory / "train_log.json").read_text())
+    config = PretrainingConfig.create(
+        "tiny",
+        str(tmp_path),
+        vocab_file=str(golden_dir / "vocab.txt"),
+        **log["hparams"],
+    )
+    model = PretrainingModel(config)
+    report = tf1.restore(model, str(directory))
+    assert report.missing == report.unexpected == ()
+    assert len(report.loaded) == len(model.trainable_variables)
+    assert report.slots == 2 * len(report.loaded)
+    assert report.global_step == 50
+
+
+# Any weights, any variables.
 
 
 class Slots:

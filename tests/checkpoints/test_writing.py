@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Our TF1 files are the original's: every name, type and bit."""
+"""TF1 files that are the original's, and ours: every name, type and bit."""
 
 import glob
 import os
@@ -14,13 +14,18 @@ from hypothesis import strategies as st
 
 from configure.errors import UserError
 from electra_tf.checkpoints import tf1, tf2
-from electra_tf.checkpoints.weights import MemoryWeights, without_optimizer
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.weights import (
+    MemoryWeights,
+    variables_by_name,
+    without_optimizer,
+)
 
 SHAPES = {"electra/a": [3, 2], "electra/b": [], "generator/c": [5]}
 
 NAMES = st.lists(
     st.from_regex(
-        r"[A-Za-z0-9][A-Za-z0-9_.-]{0,11}(/[A-Za-z0-9_.-]{1,9}){0,3}",
+        r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,11}(/[A-Za-z0-9_.-]{1,9}){0,3}",
         fullmatch=True,
     ),
     min_size=1,
@@ -198,8 +203,14 @@ def test_a_large_checkpoint_is_several_files_that_read_as_one(
     same_tensors(tf1.open_tf1(prefix), source)
 
 
-def test_one_file_and_no_trace_of_the_writing(tmp_path, random_weights):
-    tf1.write_tf1(random_weights(SHAPES), str(tmp_path / "new" / "m"))
+@pytest.fixture(params=[tf1.write_tf1, tf2.write_native])
+def write(request):
+    """Either format's writer."""
+    return request.param
+
+
+def test_one_file_and_no_trace_of_the_writing(tmp_path, random_weights, write):
+    write(random_weights(SHAPES), str(tmp_path / "new" / "m"))
     assert sorted(os.listdir(tmp_path / "new")) == [
         "checkpoint",
         "m.data-00000-of-00001",
@@ -215,22 +226,25 @@ def test_slots_can_be_left_out(tmp_path, random_weights):
     assert (found.slots, found.global_step) == ((), 1234)
 
 
-def test_nothing_is_replaced_unless_asked(tmp_path, random_weights):
+def test_nothing_is_replaced_unless_asked(tmp_path, random_weights, write):
     prefix = str(tmp_path / "m")
-    tf1.write_tf1(random_weights(SHAPES, step=1), prefix)
+    write(random_weights(SHAPES, step=1), prefix)
     with pytest.raises(UserError, match="there is a checkpoint already"):
-        tf1.write_tf1(random_weights(SHAPES, step=2), prefix)
-    assert tf1.open_tf1(prefix).global_step == 1
-    tf1.write_tf1(random_weights(SHAPES, step=2), prefix, overwrite=True)
-    assert tf1.open_tf1(prefix).global_step == 2
+        write(random_weights(SHAPES, step=2), prefix)
+    assert open_weights(prefix).global_step == 1
+    write(random_weights(SHAPES, step=2), prefix, overwrite=True)
+    assert open_weights(prefix).global_step == 2
 
 
-def test_a_smaller_set_of_files_replaces_a_larger_one(tmp_path, random_weights):
+def test_a_smaller_set_of_files_replaces_a_larger_one(
+    tmp_path, random_weights, same_tensors, write
+):
     prefix, source = str(tmp_path / "m"), random_weights(SHAPES)
     tf1.write_tf1(source, prefix, bytes_per_file=16)
     assert len(tf1.files_of(prefix)) > 2
-    tf1.write_tf1(source, prefix, overwrite=True)
+    write(source, prefix, overwrite=True)
     assert len(tf1.files_of(prefix)) == 2
+    same_tensors(open_weights(prefix), source)
 
 
 class Failing(MemoryWeights):
@@ -285,13 +299,50 @@ def test_the_newest_is_the_one_written_last(tmp_path, random_weights):
 
 
 def test_a_place_that_cannot_be_written_is_a_users_mistake(
-    tmp_path, random_weights
+    tmp_path, random_weights, write
 ):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot be written"):
-        tf1.write_tf1(random_weights(SHAPES), str(tmp_path / "file" / "m"))
+        write(random_weights(SHAPES), str(tmp_path / "file" / "m"))
 
 
 def test_nothing_to_write_is_said(tmp_path):
     with pytest.raises(UserError, match="no tensors"):
         tf1.write_tf1(MemoryWeights({}), str(tmp_path / "m"))
+
+
+# Ours alone.
+
+
+def test_a_slot_without_variable_is_refused(tmp_path):
+    lone = MemoryWeights({"electra/a/adam_m": np.zeros([2], "f4")})
+    with pytest.raises(UserError, match="electra/a/adam_m has no variable"):
+        tf2.write_native(lone, str(tmp_path / "model.ckpt"))
+
+
+def test_state_that_is_not_weights_is_named_not_lost(tmp_path):
+    path = tf.train.Checkpoint(
+        model={"a": tf.Variable([1.0])},
+        step=tf.Variable(2, dtype=tf.int64),
+        interval=tf.Variable(3.0),
+    ).write(str(tmp_path / "model.ckpt-2"))
+    opened = tf2.open_native(path)
+    assert list(opened.shapes) == ["a"]
+    assert [key.split("/")[0] for key in opened.dropped] == ["interval"]
+
+
+def test_other_checkpoints_are_refused_in_words(tmp_path):
+    tf.raw_ops.SaveV2(
+        prefix=str(tmp_path / "model.ckpt"),
+        tensor_names=["electra/a"],
+        shape_and_slices=[""],
+        tensors=[tf.zeros([2])],
+    )
+    with pytest.raises(UserError, match="not a checkpoint of this project"):
+        tf2.open_native(str(tmp_path / "model.ckpt"))
+
+
+def test_two_variables_of_one_name_are_refused():
+    twins = [tf.Variable(1.0, name="x"), tf.Variable(2.0, name="x")]
+    with pytest.raises(ValueError, match="Two variables are named x"):
+        variables_by_name(twins)

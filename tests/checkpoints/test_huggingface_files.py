@@ -1,8 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Safetensors files: the format's own library reads what is written."""
+"""Files of a Hugging Face folder: tensors and tokenizer."""
 
 import json
+import pathlib
 import subprocess
 import sys
 
@@ -14,8 +15,10 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from configure.errors import UserError
-from electra_tf.checkpoints import huggingface_writer as files
+from electra_tf.checkpoints import huggingface_config as configs
+from electra_tf.checkpoints.huggingface_writer import write_safetensors
 from electra_tf.checkpoints.weights import TensorSpec
+from electra_tf.text.vocab import load_vocab
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -40,7 +43,7 @@ def test_the_library_reads_what_is_written(tmp_path_factory, shapes):
         name: np.asarray(random.randn(*shape), np.float32)
         for name, shape in shapes.items()
     }
-    files.write_safetensors(path, specs_of(values), values.__getitem__)
+    write_safetensors(path, specs_of(values), values.__getitem__)
     read = load_file(path)
     assert set(read) == set(values)
     for name, value in values.items():
@@ -54,7 +57,7 @@ def test_special_values_and_transposed_ones_keep_their_bits(tmp_path):
     path = str(tmp_path / "m.safetensors")
     matrix = np.array([[np.nan, -0.0], [np.inf, 1e-45], [1, 2]], np.float32).T
     specs = {"a": TensorSpec((2, 3), FLOAT32)}
-    files.write_safetensors(path, specs, lambda _: matrix)
+    write_safetensors(path, specs, lambda _: matrix)
     assert load_file(path)["a"].tobytes() == matrix.tobytes()
 
 
@@ -64,13 +67,13 @@ def test_special_values_and_transposed_ones_keep_their_bits(tmp_path):
 def test_values_that_break_the_promise_are_refused(value, tmp_path):
     specs = {"a": TensorSpec((2,), FLOAT32)}
     with pytest.raises(ValueError, match="promised"):
-        files.write_safetensors(str(tmp_path / "m"), specs, lambda _: value)
+        write_safetensors(str(tmp_path / "m"), specs, lambda _: value)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     path = str(tmp_path / "no" / "m.safetensors")
     with pytest.raises(UserError, match=f"{path}: cannot be written"):
-        files.write_safetensors(path, {}, lambda _: None)
+        write_safetensors(path, {}, lambda _: None)
 
 
 MEMORY = """
@@ -130,3 +133,92 @@ def test_a_large_model_passes_through_little_memory(tmp_path):
     # A quarter is far below the bound of 2.5 times: one table is 125 MB.
     assert result["write"] - result["start"] < 0.25 * result["bytes"]
     assert result["read"] - result["start"] < 0.5 * result["bytes"]
+
+
+@pytest.fixture
+def folder(tmp_path, tiny_vocab):
+    """A folder with the tokenizer's files, made with given settings."""
+
+    def make(**hparams):
+        files = configs.tokenizer_files(load_vocab(tiny_vocab), hparams, 64)
+        for name, content in files.items():
+            (tmp_path / name).write_text(json.dumps(content))
+        return tmp_path
+
+    return make
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("strip", [True, False])
+def test_settings_come_back(lower, strip, folder):
+    path = folder(do_lower_case=lower, strip_accents=strip)
+    stated = configs.tokenizer_hparams(str(path))
+    assert stated["do_lower_case"] is lower
+    # Only a lower-casing tokenizer strips accents.
+    assert stated.get("strip_accents", True) is (strip or not lower)
+    config = json.loads((path / "tokenizer_config.json").read_text())
+    assert config["strip_accents"] is (lower and strip)
+    normalizer = json.loads((path / "tokenizer.json").read_text())["normalizer"]
+    assert normalizer["lowercase"] is lower
+    assert normalizer["strip_accents"] is (lower and strip)
+
+
+def test_files_name_the_tokenizer_and_its_special_tokens(folder):
+    path = folder()
+    config = json.loads((path / "tokenizer_config.json").read_text())
+    assert config["tokenizer_class"] == "ElectraTokenizer"
+    assert config["model_max_length"] == 64
+    special = json.loads((path / "special_tokens_map.json").read_text())
+    assert special == {
+        "unk_token": "[UNK]",
+        "sep_token": "[SEP]",
+        "pad_token": "[PAD]",
+        "cls_token": "[CLS]",
+        "mask_token": "[MASK]",
+    }
+    assert special.items() <= config.items()
+
+
+def test_a_folder_without_settings_states_none(tmp_path):
+    assert configs.tokenizer_hparams(str(tmp_path)) == {}
+    assert configs.tokenizer_notes(str(tmp_path)) == {}
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"do_lower_case": False, "strip_accents": True}, "strip_accents"),
+        ({"tokenize_chinese_chars": False}, "tokenize_chinese_chars"),
+    ],
+)
+def test_settings_without_counterpart_are_said(config, said, tmp_path):
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    (name,) = configs.tokenizer_notes(str(tmp_path))
+    assert name == f"tokenizer_config.json: {said}"
+
+
+def test_a_vocabulary_only_in_json_is_said_and_can_be_written(
+    folder, tiny_vocab, tmp_path
+):
+    path = folder()
+    assert "write_vocab" in configs.tokenizer_notes(str(path))["tokenizer.json"]
+    out = tmp_path / "vocab.txt"
+    configs.write_vocab(str(path), str(out))
+    assert out.read_bytes() == pathlib.Path(tiny_vocab).read_bytes()
+    assert not configs.tokenizer_notes(str(path))
+    with pytest.raises(UserError, match="cannot be written"):
+        configs.write_vocab(str(path), str(out))
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ({"type": "BPE", "vocab": {"a": 0}}, "no WordPiece vocabulary"),
+        ({"type": "WordPiece", "vocab": {"a": 0, "b": 2}}, "gaps"),
+        (None, "no WordPiece vocabulary"),
+    ],
+)
+def test_other_vocabularies_are_refused(model, said, tmp_path):
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}))
+    with pytest.raises(UserError, match=said):
+        configs.write_vocab(str(tmp_path), str(tmp_path / "vocab.txt"))
