@@ -11,6 +11,8 @@ import tensorflow as tf
 
 from configure.errors import UserError
 
+pytestmark = pytest.mark.slow  # Whole runs.
+
 
 def test_two_trials_leave_the_original_s_results_files(
     config_of, run, tmp_path

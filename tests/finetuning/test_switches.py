@@ -10,6 +10,8 @@ import pytest
 from electra_tf.training import remat, summaries
 from electra_tf.training.loop import LossScale
 
+pytestmark = pytest.mark.slow  # Whole runs are compared.
+
 
 def test_switches_that_save_memory_give_the_same_weights(
     config_of, run, weights_of, tmp_path, monkeypatch
@@ -80,7 +82,6 @@ def test_half_precision_leaves_a_float32_model(
     )
 
 
-@pytest.mark.slow
 def test_xla_programs_train_and_predict(config_of, run):
     result, _ = run(
         config_of(num_train_epochs=1, max_seq_length=16, jit_compile=True)

@@ -14,6 +14,8 @@ from electra_tf.pretraining.build import (
 )
 from electra_tf.training.loop import LossScale
 
+pytestmark = pytest.mark.slow  # Several graphs a test.
+
 NO_DROPOUT = {
     "hidden_size": 16,
     "num_hidden_layers": 2,
