@@ -24,7 +24,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from electra_tf.export.signatures import Inputs
-from electra_tf.finetuning.question_answering.featurization import MAX_WINDOWS
+from electra_tf.finetuning.question_answering import MAX_WINDOWS
 from electra_tf.text.graph_normalization import GraphNormalizer, utf8_lengths
 from electra_tf.text.graph_tokenization import GraphTokenizer
 

@@ -32,7 +32,7 @@ from electra_tf.export.signatures import (
     compute_in_groups,
     text_function,
 )
-from electra_tf.finetuning.question_answering.task import QATask
+from electra_tf.finetuning.question_answering import QATask
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_normalization import GraphNormalizer
 

@@ -23,7 +23,7 @@ from electra_tf.export.signatures import (
     or_else,
     text_function,
 )
-from electra_tf.finetuning.tagging.task import TaggingTask
+from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_normalization import (
     GraphNormalizer,

@@ -21,8 +21,7 @@ from electra_tf.data.feature_spec import (
     encode_example,
     shared_feature_specs,
 )
-from electra_tf.finetuning.rows import RowReport
-from electra_tf.finetuning.task import Example, Task
+from electra_tf.finetuning.task import Example, RowReport, Task
 
 # Metadata of cached records: what they were made of, and whether whole.
 

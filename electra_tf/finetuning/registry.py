@@ -1,41 +1,92 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From a task's name to the task."""
+"""From a task's name to the task.
+
+Source: google-research/electra, finetune/task_builder.py.
+"""
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from configure import hparams as hparam_rules
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.finetuning.classification.glue import GLUE_TASKS
-from electra_tf.finetuning.classification.task import (
+from electra_tf.finetuning.classification import (
     ClassificationTask,
     MultiLabelTask,
     RegressionTask,
 )
-from electra_tf.finetuning.schema import TaskSpec
-from electra_tf.finetuning.tagging.task import (
-    Chunking,
-    NamedEntities,
-    PartsOfSpeech,
-    TaggingTask,
-)
+from electra_tf.finetuning.question_answering import QATask
+from electra_tf.finetuning.schema import BUILT_IN, TaskSpec
+from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
 from electra_tf.text.tokenization import FullTokenizer
-
-# Tasks from data alone: a JSON file in the schema of `schema.py`.
-
-if TYPE_CHECKING:
-    from electra_tf.finetuning.task import Task
 
 _CLASSES = {
     "classification": ClassificationTask,
     "regression": RegressionTask,
     "multilabel": MultiLabelTask,
     "tagging": TaggingTask,
+    "question_answering": QATask,
 }
+
+
+def make_task(
+    config: FinetuningConfig,
+    spec: TaskSpec,
+    tokenizer: FullTokenizer,
+    directory: str | None = None,
+) -> Task:
+    """Makes a task of its description."""
+    return _CLASSES[spec.type](config, spec, tokenizer, directory)
+
+
+def _make_built_in(
+    name: str,
+) -> Callable[[FinetuningConfig, FullTokenizer], Task]:
+    return lambda config, tokenizer: make_task(
+        config, BUILT_IN[name], tokenizer
+    )
+
+
+# A task of one's own in Python goes here, too.
+TASKS: dict[str, Callable[[FinetuningConfig, FullTokenizer], Task]] = {
+    **{name: _make_built_in(name) for name in BUILT_IN},
+    "chunk": lambda config, tokenizer: TaggingTask(
+        config, BUILT_IN["chunk"], tokenizer, type_change_starts_span=False
+    ),
+}
+
+
+def get_tasks(
+    config: FinetuningConfig, tokenizer: FullTokenizer | None = None
+) -> list[Task]:
+    """Returns the config's tasks, in the order of `task_names`."""
+    if tokenizer is None:
+        tokenizer = FullTokenizer(
+            config.vocab_file, config.do_lower_case, config.strip_accents
+        )
+    return [get_task(config, name, tokenizer) for name in config.task_names]
+
+
+def get_task(
+    config: FinetuningConfig, name: str, tokenizer: FullTokenizer
+) -> Task:
+    """Returns one task."""
+    own = None
+    if config.task_config is not None:
+        own = read_task_config(config.task_config)
+        if own.name == name:
+            directory = os.path.dirname(os.path.abspath(config.task_config))
+            return make_task(config, own, tokenizer, directory)
+    if name in TASKS:
+        return TASKS[name](config, tokenizer)
+    known = [*TASKS, *([own.name] if own else [])]
+    near = hparam_rules.nearest_names(name, known)
+    raise UserError(
+        f"hparam task_names: unknown task {name}. Nearest: {', '.join(near)}."
+        " A task of your own is described in a JSON file: --task_config"
+    )
 
 
 def read_task_config(path: str) -> TaskSpec:
@@ -53,96 +104,3 @@ def read_task_config(path: str) -> TaskSpec:
                 f" {split} split"
             )
     return spec
-
-
-def directory_of(path: str) -> str:
-    """Returns what the relative paths in a task's JSON file start from."""
-    return os.path.dirname(os.path.abspath(path))
-
-
-def make_task(
-    config: FinetuningConfig,
-    spec: TaskSpec,
-    tokenizer: FullTokenizer,
-    directory: str | None = None,
-) -> "Task":
-    """Makes a task of its description."""
-    if spec.type == "question_answering":
-        from electra_tf.finetuning.question_answering import files
-
-        return files.make_task(config, spec, tokenizer, directory)
-    return _CLASSES[spec.type](config, spec, tokenizer, directory)
-
-
-TaskMaker = Callable[[FinetuningConfig, FullTokenizer], Task]
-
-
-def _glue(name: str) -> TaskMaker:
-    return lambda config, tokenizer: make_task(
-        config, GLUE_TASKS[name], tokenizer
-    )
-
-
-def _question_answering(module: str, class_name: str) -> TaskMaker:
-    def make(config: FinetuningConfig, tokenizer: FullTokenizer) -> Task:
-        import importlib
-
-        room = "electra_tf.finetuning.question_answering"
-        task_class = getattr(
-            importlib.import_module(f"{room}.{module}"), class_name
-        )
-        return task_class(config, tokenizer)
-
-    return make
-
-
-TASKS: dict[str, TaskMaker] = {
-    **{name: _glue(name) for name in GLUE_TASKS},
-    "squad": _question_answering("files", "SQuAD"),
-    "squadv1": _question_answering("files", "SQuADv1"),
-    "newsqa": _question_answering("files", "NewsQA"),
-    "naturalqs": _question_answering("files", "NaturalQuestions"),
-    "triviaqa": _question_answering("files", "TriviaQA"),
-    "searchqa": _question_answering("files", "SearchQA"),
-    "chunk": Chunking,
-    "ner": NamedEntities,
-    "pos": PartsOfSpeech,
-}
-
-
-def get_tasks(
-    config: FinetuningConfig, tokenizer: FullTokenizer | None = None
-) -> list[Task]:
-    """Returns the config's tasks, in the order of `task_names`.
-
-    Source: google-research/electra, finetune/task_builder.py, get_tasks.
-    """
-    if tokenizer is None:
-        tokenizer = FullTokenizer(
-            config.vocab_file, config.do_lower_case, config.strip_accents
-        )
-    return [get_task(config, name, tokenizer) for name in config.task_names]
-
-
-def get_task(
-    config: FinetuningConfig, name: str, tokenizer: FullTokenizer
-) -> Task:
-    """Returns one task.
-
-    Source: google-research/electra, finetune/task_builder.py, get_task.
-    """
-    own = None
-    if config.task_config is not None:
-        own = read_task_config(config.task_config)
-        if own.name == name:
-            return make_task(
-                config, own, tokenizer, directory_of(config.task_config)
-            )
-    if name in TASKS:
-        return TASKS[name](config, tokenizer)
-    known = [*TASKS, *([own.name] if own else [])]
-    near = hparam_rules.nearest_names(name, known)
-    raise UserError(
-        f"hparam task_names: unknown task {name}. Nearest: {', '.join(near)}."
-        " A task of your own is described in a JSON file: --task_config"
-    )

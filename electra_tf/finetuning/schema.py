@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A task as data: where its files are, what their columns mean, its labels.
 
-The built-in tasks are written in this schema (`classification/glue.py`,
-`tagging/`), and so is a task of one's own, as a JSON file given with
-`--task_config` (`custom.py` reads it). The keys:
+The built-in tasks at the end are written in this schema, and so is a task of
+one's own, as a JSON file given with `--task_config`. The keys:
 
   name         the task's name
   type         classification, regression, multilabel, tagging or
@@ -42,7 +41,6 @@ from configure import hparams as hparam_rules
 from configure.errors import UserError
 
 TEXT_TYPES = ("classification", "regression", "multilabel")
-TYPES = (*TEXT_TYPES, "tagging", "question_answering")
 METRICS = {
     "classification": ("accuracy", "f1", "mcc"),
     "regression": ("pearson", "spearman", "mse"),
@@ -50,7 +48,7 @@ METRICS = {
     "tagging": ("f1", "accuracy"),
     "question_answering": ("f1", "exact_match"),
 }
-VERSIONS = ("squad1", "squad2", "mrqa")
+TYPES = tuple(METRICS)
 
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
 _SPLIT_KEYS = ("header", "columns", "labelled")
@@ -194,7 +192,7 @@ def _check(spec: TaskSpec, where: str) -> None:
     """Refuses a description that cannot work."""
     _check_choice(where, "type", spec.type, TYPES)
     _check_choice(where, "tags", spec.tags, ("spans", "words"))
-    _check_choice(where, "version", spec.version, VERSIONS)
+    _check_choice(where, "version", spec.version, ("squad1", "squad2", "mrqa"))
     if spec.metric is not None:
         _check_choice(where, "metric", spec.metric, METRICS[spec.type])
     for split, path in spec.files.items():
@@ -258,3 +256,163 @@ def _check_choice(
             f"{where}: {key}: expected one of {', '.join(choices)}, got"
             f" {value!r}"
         )
+
+
+# The GLUE tasks. Columns are numbers, because the files' headers differ from
+# copy to copy.
+#
+# Source: google-research/electra, finetune/classification/
+#   classification_tasks.py. WNLI, the mismatched dev set and its scores are
+#   additions.
+
+_FILES = {"train": "train.tsv", "dev": "dev.tsv", "test": "test.tsv"}
+_YES_NO = ["0", "1"]
+_ENTAILMENT = ["entailment", "not_entailment"]
+
+
+def _pair(a: int, b: int, label: int) -> dict[str, int]:
+    return {"text_a": a, "text_b": b, "label": label}
+
+
+def _tfds(name: str, a: str, b: str | None = None, **more: Any) -> dict:
+    columns = {"text_a": a, "text_b": b, "label": "label"}
+    return {
+        "name": f"glue/{name}",
+        "splits": {"dev": "validation"},
+        "columns": {key: name for key, name in columns.items() if name},
+        **more,
+    }
+
+
+_GLUE: dict[str, dict[str, Any]] = {
+    "cola": {
+        "labels": _YES_NO,
+        "header": False,
+        "columns": {"text_a": 3, "label": 1},
+        "splits": {"test": {"header": True, "columns": {"text_a": 1}}},
+        "metric": "mcc",
+        "tfds": _tfds("cola", "sentence"),
+    },
+    "sst": {
+        "labels": _YES_NO,
+        "columns": {"text_a": 0, "label": 1},
+        "splits": {"test": {"columns": {"text_a": 1}}},
+        "tfds": _tfds("sst2", "sentence"),
+    },
+    "mrpc": {
+        "labels": _YES_NO,
+        "columns": _pair(3, 4, 0),
+        "both_orders": True,
+        "tfds": _tfds("mrpc", "sentence1", "sentence2"),
+    },
+    "sts": {
+        "type": "regression",
+        "range": [0.0, 5.0],
+        "columns": _pair(-3, -2, -1),
+        "splits": {"test": {"columns": {"text_a": -2, "text_b": -1}}},
+        "both_orders": True,
+        "tfds": _tfds("stsb", "sentence1", "sentence2"),
+    },
+    "qqp": {
+        "labels": _YES_NO,
+        "columns": _pair(3, 4, 5),
+        "splits": {"test": {"columns": {"text_a": 1, "text_b": 2}}},
+        "tfds": _tfds("qqp", "question1", "question2"),
+    },
+    "mnli": {
+        "labels": ["contradiction", "entailment", "neutral"],
+        "files": {
+            name: f"{name}.tsv"
+            for name in (
+                "train",
+                "dev_matched",
+                "dev_mismatched",
+                "test_matched",
+                "test_mismatched",
+                "diagnostic",
+            )
+        },
+        "columns": _pair(8, 9, -1),
+        "splits": {"diagnostic": {"columns": {"text_a": 1, "text_b": 2}}},
+        "tfds": _tfds(
+            "mnli",
+            "premise",
+            "hypothesis",
+            splits={
+                "dev_matched": "validation_matched",
+                "dev_mismatched": "validation_mismatched",
+                "diagnostic": "test",
+            },
+            splits_of={"diagnostic": "glue/ax"},
+            label_names=True,
+        ),
+    },
+    "qnli": {
+        "labels": _ENTAILMENT,
+        "columns": _pair(1, 2, 3),
+        "tfds": _tfds("qnli", "question", "sentence", label_names=True),
+    },
+    "rte": {
+        "labels": _ENTAILMENT,
+        "columns": _pair(1, 2, 3),
+        "tfds": _tfds("rte", "sentence1", "sentence2", label_names=True),
+    },
+    "wnli": {
+        "labels": _YES_NO,
+        "columns": _pair(1, 2, 3),
+        "tfds": _tfds("wnli", "sentence1", "sentence2"),
+    },
+}
+GLUE_TASKS: dict[str, TaskSpec] = {
+    name: TaskSpec.from_dict({"name": name, "files": _FILES, **description})
+    for name, description in _GLUE.items()
+}
+
+# Chunks as in CoNLL-2000, named entities and parts of speech.
+
+_CONLL = {
+    "type": "tagging",
+    "files": {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"},
+    "format": "conll",
+    "splits": {"test": {"labelled": True}},
+}
+_TAGGING: dict[str, dict[str, Any]] = {
+    "chunk": {},
+    "ner": {},
+    # CoNLL-2003 has the part of speech second; so do files of two columns.
+    "pos": {"tags": "words", "columns": {"tag": 1}},
+}
+
+# Questions; without files they are found as `QATask` says.
+
+_SQUAD_SPLITS = {"dev": "validation"}
+_QUESTIONS: dict[str, dict[str, Any]] = {
+    "squad": {
+        "version": "squad2",
+        "tfds": {
+            "name": "squad/v2.0",
+            "splits": _SQUAD_SPLITS,
+            "columns": {},
+        },
+    },
+    "squadv1": {
+        "version": "squad1",
+        "tfds": {"name": "squad", "splits": _SQUAD_SPLITS, "columns": {}},
+    },
+    # The MRQA 2019 shared task's.
+    "newsqa": {"version": "mrqa"},
+    "naturalqs": {"version": "mrqa"},
+    "triviaqa": {"version": "mrqa"},
+    "searchqa": {"version": "mrqa"},
+}
+
+BUILT_IN: dict[str, TaskSpec] = GLUE_TASKS | {
+    name: TaskSpec.from_dict({"name": name, **description})
+    for name, description in [
+        *((name, {**_CONLL, **own}) for name, own in _TAGGING.items()),
+        *(
+            (name, {"type": "question_answering", **own})
+            for name, own in _QUESTIONS.items()
+        ),
+    ]
+}

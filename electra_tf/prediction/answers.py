@@ -12,16 +12,16 @@ import numpy as np
 
 from configure.errors import UserError
 from electra_tf.files import shortened
-from electra_tf.finetuning.classification.task import (
+from electra_tf.finetuning.classification import (
     ClassificationTask,
     MultiLabelTask,
     RegressionTask,
     TextExample,
     TextTask,
 )
-from electra_tf.finetuning.question_answering.examples import Passage, QAExample
-from electra_tf.finetuning.question_answering.task import QATask
-from electra_tf.finetuning.tagging.task import TaggingExample, TaggingTask
+from electra_tf.finetuning.questions import Passage, QAExample
+from electra_tf.finetuning.question_answering import QATask
+from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics.question_answering import Answer, probabilities
 from electra_tf.text.words import read_spans, split_words

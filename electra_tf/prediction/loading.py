@@ -18,7 +18,8 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import assign
-from electra_tf.finetuning import rows, start
+from electra_tf.finetuning import start
+from electra_tf.finetuning import task as rows
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task

@@ -21,7 +21,7 @@ from electra_tf.export.pretrained_heads import (
 )
 from electra_tf.export.saved_model import export, make_task_module
 from electra_tf.export.signatures import Inputs
-from electra_tf.finetuning.classification.task import TextExample
+from electra_tf.finetuning.classification import TextExample
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
 from electra_tf.pretraining.scoring import cloze_log_probs, energies
 

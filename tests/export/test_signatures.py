@@ -19,7 +19,7 @@ from electra_tf.export.signatures import (
     kept_lengths,
     pack,
 )
-from electra_tf.finetuning.classification.task import TextExample
+from electra_tf.finetuning.classification import TextExample
 from electra_tf.prediction.loading import load_finetuned
 
 

@@ -14,7 +14,7 @@ from electra_tf.export.tagging import (
     place_words,
     split_given_words,
 )
-from electra_tf.finetuning.tagging.task import TaggingExample
+from electra_tf.finetuning.tagging import TaggingExample
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.text import words as in_python
 from electra_tf.text.words import split_words

@@ -7,8 +7,8 @@ import hypothesis.strategies as st
 import pytest
 
 from configure.errors import UserError
-from electra_tf.finetuning.classification import task as text_task
-from electra_tf.finetuning.classification.glue import GLUE_TASKS
+from electra_tf.finetuning import classification as text_task
+from electra_tf.finetuning.schema import GLUE_TASKS
 
 HEADER = "index\tsentence1\tsentence2\tlabel\n"
 

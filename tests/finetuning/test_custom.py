@@ -9,10 +9,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.finetuning import registry
-from electra_tf.finetuning.classification.task import (
-    ClassificationTask,
-    TextExample,
-)
+from electra_tf.finetuning.classification import ClassificationTask, TextExample
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.schema import TaskSpec
 

@@ -63,7 +63,7 @@ def test_weights_follow_the_recorded_trajectory(
 
 def _tasks(config, golden_dir):
     if config.task_names == ["squad"]:
-        pytest.importorskip("electra_tf.finetuning.question_answering.files")
+        pytest.importorskip("electra_tf.finetuning.question_answering")
     tasks = get_tasks(config)
     if config.task_names == ["chunk"]:
         head = json.loads((golden_dir / "head_chunk.json").read_text())

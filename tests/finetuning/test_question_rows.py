@@ -8,10 +8,9 @@ import json
 import pytest
 
 from configure.errors import UserError
-from electra_tf.finetuning import registry
+from electra_tf.finetuning import question_answering, registry
 from electra_tf.finetuning.preprocessing import Preprocessor
-from electra_tf.finetuning.question_answering import featurization
-from electra_tf.finetuning.question_answering.examples import Passage
+from electra_tf.finetuning.questions import Passage
 
 CONTEXT = "The cat sat.  On a\u00a0mat,\tthe red one."
 GOOD = {"text": "red", "answer_start": CONTEXT.index("red")}
@@ -261,7 +260,7 @@ def test_a_long_question_is_cut_and_counted(qa_task):
 
 
 def test_windows_beyond_what_can_be_numbered_are_counted(qa_task, monkeypatch):
-    monkeypatch.setattr(featurization, "MAX_WINDOWS", 3)
+    monkeypatch.setattr(question_answering, "MAX_WINDOWS", 3)
     context = "red " * 200
     answers = [{"text": "red", "answer_start": 796}]
     text = squad(question(0, *answers), context=context)
@@ -307,7 +306,7 @@ def test_an_empty_passage_gives_no_window_and_is_counted(qa_task):
 def test_debug_reads_the_debug_file_or_the_first_paragraphs(
     qa_task, write_task, monkeypatch
 ):
-    from electra_tf.finetuning.question_answering import files
+    from electra_tf.finetuning import question_answering
 
     text = squad(question(0, GOOD), question(1, GOOD))
     task = qa_task("squadv1", text, debug=True)
@@ -316,7 +315,7 @@ def test_debug_reads_the_debug_file_or_the_first_paragraphs(
     write_task("squadv1", "train-debug.json", debug_text)
     task = qa_task("squadv1", text, debug=True)
     assert len(task.get_examples("train")) == 1
-    monkeypatch.setattr(files, "DEBUG_LINES", 1)
+    monkeypatch.setattr(question_answering, "DEBUG_LINES", 1)
     lines = mrqa_line(mrqa_question(0)) + mrqa_line(mrqa_question(1))
     task = qa_task("newsqa", lines, debug=True)
     assert len(task.get_examples("train")) == 1

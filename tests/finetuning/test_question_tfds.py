@@ -119,8 +119,8 @@ def test_records_are_cached_and_scored(tfds_task, capsys):
 
 
 def test_debug_reads_few_questions(tfds_task, monkeypatch):
-    from electra_tf.finetuning.question_answering import files
+    from electra_tf.finetuning import question_answering
 
-    monkeypatch.setattr(files, "DEBUG_QUESTIONS", 5)
+    monkeypatch.setattr(question_answering, "DEBUG_QUESTIONS", 5)
     task = tfds_task("squadv1", debug=True)
     assert len(task.get_examples("train")) == 5

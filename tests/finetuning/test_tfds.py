@@ -10,9 +10,9 @@ and downloads nothing.
 import pytest
 
 from configure.errors import UserError
-from electra_tf.data import tables
-from electra_tf.finetuning.classification.glue import GLUE_TASKS
+from electra_tf.data import tfds_tables
 from electra_tf.finetuning.preprocessing import Preprocessor
+from electra_tf.finetuning.schema import GLUE_TASKS
 
 tfds = pytest.importorskip("tensorflow_datasets")
 
@@ -144,9 +144,9 @@ def test_records_are_cached_and_batched(make_task, prepared, capsys):
 
 
 def test_debug_reads_few_rows(make_task, prepared, monkeypatch):
-    from electra_tf.finetuning.classification import rows
+    from electra_tf.finetuning import classification
 
-    monkeypatch.setattr(rows, "DEBUG_ROWS", 5)
+    monkeypatch.setattr(classification, "DEBUG_ROWS", 5)
     directory = prepared("rte", ["train", "validation"])
     task = task_of(make_task, "rte", directory, debug=True)
     assert len(task.get_examples("train")) == 5
@@ -159,7 +159,7 @@ def test_what_is_not_there_is_named(make_task, prepared):
     with pytest.raises(UserError, match=r"no split 'validation' .it has: tra"):
         task.get_examples("dev")
     with pytest.raises(UserError, match="TFDS data set 'no_such_set'"):
-        list(tables.read_tfds_rows("no_such_set", "train", directory))
+        list(tfds_tables.read_rows("no_such_set", "train", directory))
 
 
 @pytest.mark.parametrize("name", sorted(GLUE_TASKS))

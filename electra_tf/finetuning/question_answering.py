@@ -1,0 +1,512 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Question answering: windows over passages, and the task.
+
+Answers are put together and scored in `electra_tf.metrics`.
+
+Source: google-research/electra, finetune/qa/qa_tasks.py.
+"""
+
+import dataclasses
+import functools
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf import files
+from electra_tf.data import tfds_tables
+from electra_tf.data.feature_spec import FeatureSpec
+from electra_tf.finetuning import questions
+from electra_tf.finetuning.heads import QuestionAnsweringHead
+from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
+from electra_tf.finetuning.schema import TaskSpec
+from electra_tf.finetuning.task import Task
+from electra_tf.metrics.question_answering import SpanScorer, Window
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.text.tokenization import FullTokenizer
+
+# A window's number is this times its example's, plus its place in the
+# passage, so there can be no more windows than this.
+MAX_WINDOWS = 1000
+# Features hold numbers of windows as int32.
+_MAX_EXAMPLES = 2**31 // MAX_WINDOWS - 1
+_PASSAGES_KEPT = 1024
+# What debug mode reads of a split.
+DEBUG_PARAGRAPHS = 10
+DEBUG_LINES = 11  # as the original; the header is one of them
+DEBUG_QUESTIONS = 50
+
+
+class Pieces(NamedTuple):
+    """A passage in wordpieces.
+
+    Attributes:
+      tokens: the wordpieces.
+      words: for each, the word it belongs to.
+      starts: for each word, its first wordpiece; where a word has none, the
+        next one's.
+    """
+
+    tokens: list[str]
+    words: list[int]
+    starts: list[int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cut:
+    """A question with the windows over its passage.
+
+    Attributes:
+      query: the question's wordpieces, cut to `max_query_length`.
+      n_query_lost: wordpieces cut off.
+      pieces: the passage's.
+      spans: start and length of each window, in wordpieces of the passage.
+      n_lost: wordpieces of the passage that no window holds.
+    """
+
+    query: list[str]
+    n_query_lost: int
+    pieces: Pieces
+    spans: list[tuple[int, int]]
+    n_lost: int
+
+    def tokens(self, number: int) -> list[str]:
+        """Returns all wordpieces of a window."""
+        start, length = self.spans[number]
+        part = self.pieces.tokens[start : start + length]
+        return ["[CLS]", *self.query, "[SEP]", *part, "[SEP]"]
+
+    def place(
+        self, number: int, answer: tuple[int, int] | None
+    ) -> tuple[int, int]:
+        """Returns an answer's place in a window; (0, 0) if not wholly there."""
+        start, length = self.spans[number]
+        if answer is None or answer[0] < start or answer[1] >= start + length:
+            return 0, 0
+        shift = len(self.query) + 2 - start
+        return answer[0] + shift, answer[1] + shift
+
+
+class WindowCutter:
+    """Cuts examples into windows.
+
+    Args:
+      max_seq_length: wordpieces of a window, question and specials included.
+
+    Differs: windows beyond `MAX_WINDOWS` are left out, where the original
+      gives them the numbers of the next example's.
+    """
+
+    def __init__(
+        self,
+        tokenizer: FullTokenizer,
+        max_seq_length: int,
+        max_query_length: int,
+        doc_stride: int,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._max_seq_length = max_seq_length
+        self._max_query_length = max_query_length
+        self._doc_stride = doc_stride
+        self._pieces = functools.lru_cache(_PASSAGES_KEPT)(self._split)
+
+    def cut(self, example: QAExample) -> Cut:
+        """Lays windows over an example's passage."""
+        whole = self._tokenizer.tokenize(example.question_text)
+        query = whole[: self._max_query_length]
+        pieces = self._pieces(example.passage)
+        count = len(pieces.tokens)
+        room = self._max_seq_length - len(query) - 3  # [CLS], twice [SEP]
+        spans, start = [], 0
+        while start < count and len(spans) < MAX_WINDOWS:
+            length = min(count - start, room)
+            spans.append((start, length))
+            if start + length == count:
+                break
+            start += min(length, self._doc_stride)
+        held = sum(spans[-1]) if spans else 0
+        return Cut(query, len(whole) - len(query), pieces, spans, count - held)
+
+    def windows(self, example: QAExample) -> list[Window]:
+        """Returns an example's windows as scoring needs them."""
+        cut = self.cut(example)
+        best = _windows_of_most_context(cut.spans, len(cut.pieces.tokens))
+        words = np.array(cut.pieces.words, np.int32)
+        before = np.full(len(cut.query) + 2, -1)
+        after = np.full(1, -1)
+        windows = []
+        for number, (start, length) in enumerate(cut.spans):
+            part = slice(start, start + length)
+            places = np.concatenate([before, best[part], after])
+            windows.append(
+                Window(
+                    eid=window_eid(example, number),
+                    tokens=cut.tokens(number),
+                    words=np.concatenate([before, words[part], after]),
+                    max_context=places == number,
+                )
+            )
+        return windows
+
+    def answer_span(
+        self, example: QAExample, pieces: Pieces
+    ) -> tuple[int, int]:
+        """Returns the answer's first and last wordpiece in its passage.
+
+        The answer's words may hold more than the answer, such as a bracket;
+        if the wordpieces of the answer alone are among theirs, it is those.
+
+        Source: _improve_answer_span.
+        """
+        start = pieces.starts[example.start_position]
+        if example.end_position < len(example.doc_tokens) - 1:
+            end = pieces.starts[example.end_position + 1] - 1
+        else:
+            end = len(pieces.tokens) - 1
+        answer = self._tokenizer.tokenize(example.orig_answer_text)
+        if answer:
+            for first in range(start, end + 2 - len(answer)):
+                if pieces.tokens[first : first + len(answer)] == answer:
+                    return first, first + len(answer) - 1
+        return start, end
+
+    def _split(self, passage: Passage) -> Pieces:
+        tokens, words, starts = [], [], []
+        for number, word in enumerate(passage.words):
+            starts.append(len(tokens))
+            own = self._tokenizer.tokenize(word)
+            tokens += own
+            words += [number] * len(own)
+        return Pieces(tokens, words, starts)
+
+
+def window_eid(example: QAExample, number: int) -> int:
+    """Returns the number of a window among all of a split."""
+    return MAX_WINDOWS * example.eid + number
+
+
+def _windows_of_most_context(
+    spans: list[tuple[int, int]], count: int
+) -> np.ndarray:
+    """Returns, for each wordpiece, the window that shows most around it.
+
+    That is the window where the smaller of its left and right context is
+    largest; of equal windows the first.
+
+    Source: _check_is_max_context.
+    """
+    best = np.full(count, -1)
+    best_score = np.full(count, -1.0)
+    for number, (start, length) in enumerate(spans):
+        left = np.arange(length)
+        score = np.minimum(left, length - 1 - left) + 0.01 * length
+        part = slice(start, start + length)
+        better = score > best_score[part]
+        best[part][better] = number
+        best_score[part][better] = score[better]
+    return best
+
+
+class QATask(Task):
+    """Finds answers in passages.
+
+    A description without files finds `<split>.json` (MRQA: `.jsonl`, plain or
+    `.gz`); in debug mode `<split>-debug.json`, if it is there.
+
+    Attributes:
+      v2: whether a question may have no answer.
+
+    Differs: answers are filed by id in SQuAD's format whatever the task's
+      name is; the original looks for "squad" in it.
+    """
+
+    def __init__(
+        self,
+        config: FinetuningConfig,
+        spec: TaskSpec,
+        tokenizer: FullTokenizer,
+        directory: str | None = None,
+    ) -> None:
+        super().__init__(config, spec.name, tokenizer)
+        self._check_lengths()
+        if config.data_source == "tfds" and spec.tfds is None:
+            raise UserError(
+                f"task {spec.name}: not known to TensorFlow Datasets; use"
+                " data_source=files"
+            )
+        self.spec, self.version = spec, spec.version
+        self.v2 = spec.version == "squad2"
+        self._tfds = spec.tfds if config.data_source == "tfds" else None
+        self._directory = directory or config.raw_data_dir(spec.name)
+        self._examples: dict[str, list[QAExample]] = {}
+        self._cutter = WindowCutter(
+            tokenizer,
+            config.max_seq_length,
+            config.max_query_length,
+            config.doc_stride,
+        )
+
+    @property
+    def main_metric(self) -> str:
+        """The figure that counts when runs are compared."""
+        if self.v2 and self.spec.metric == "exact_match":
+            return "exact"  # SQuAD 2.0's name for it
+        return self.spec.metric or "f1"
+
+    @property
+    def min_length(self) -> int:
+        """The fewest places of a row: a beam needs as many as it keeps."""
+        joint = self.config.joint_prediction
+        return self.config.beam_size if joint else 1
+
+    def get_examples(self, split: str) -> list[QAExample]:
+        """Reads a split; see `Task.get_examples`.
+
+        Unusable questions are left out without a gap in the numbers.
+        """
+        if split not in self._examples:
+            self._examples[split] = self._make_examples(split)
+        return self._examples[split]
+
+    def get_feature_specs(self) -> list[FeatureSpec]:
+        """Returns window number, answer span and whether there is none."""
+        names = ("eid", "start_positions", "end_positions", "is_impossible")
+        return [FeatureSpec(f"{self.name}_{name}", []) for name in names]
+
+    def featurize(
+        self, example: QAExample, is_training: bool, log: bool = False
+    ) -> list[dict[str, Any]]:
+        """Turns a question into the features of its windows.
+
+        A training window without the whole answer gets [CLS] as its answer,
+        but is not called impossible.
+        """
+        cut = self._cutter.cut(example)
+        self._count_losses(cut)
+        answer = None
+        if is_training and not example.is_impossible:
+            answer = self._cutter.answer_span(example, cut.pieces)
+        windows, answered = [], False
+        for number in range(len(cut.spans)):
+            features = self._window_features(example, cut, number)
+            if is_training:
+                place = cut.place(number, answer)
+                answered = answered or place != (0, 0)
+                features |= {
+                    f"{self.name}_start_positions": place[0],
+                    f"{self.name}_end_positions": place[1],
+                    f"{self.name}_is_impossible": int(example.is_impossible),
+                }
+            windows.append(features)
+            if log:
+                start = features.get(f"{self.name}_start_positions")
+                end = features.get(f"{self.name}_end_positions")
+                ids = " ".join(map(str, features["input_ids"]))
+                print(
+                    f"{self.name} example {example.eid}, window {number}\n"
+                    f"  tokens: {' '.join(cut.tokens(number))}\n"
+                    f"  input_ids: {ids}\n"
+                    f"  answer: {start} to {end} ({example.orig_answer_text!r})"
+                )
+        if answer is not None and not answered:
+            self.row_report.count_loss(
+                "training questions whose answer no window holds whole"
+            )
+        return windows
+
+    def build_head(
+        self, encoder_config: EncoderConfig, seed: int
+    ) -> QuestionAnsweringHead:
+        """Returns a fresh head; see `Task.build_head`."""
+        config = self.config
+        return QuestionAnsweringHead(
+            self.name,
+            encoder_config.hidden_size,
+            max_seq_length=config.max_seq_length,
+            beam_size=config.beam_size,
+            joint_prediction=config.joint_prediction,
+            answerable_classifier=config.answerable_classifier,
+            answerable_uses_start_logits=config.answerable_uses_start_logits,
+            answerable_weight=config.answerable_weight,
+            seed=seed,
+        )
+
+    def get_scorer(self, split: str = "dev") -> SpanScorer:
+        """Returns a fresh scorer of a split's answers."""
+        return self.scorer_of(self.get_examples(split))
+
+    def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
+        """Returns a fresh scorer of answers."""
+        return SpanScorer(
+            self.config,
+            self.name,
+            self.version,
+            examples,
+            self._cutter.windows,
+        )
+
+    def read_questions(self, split: str) -> Iterator[RawQuestion]:
+        """Reads a split's questions in order."""
+        debug = self.config.debug
+        if self._tfds is not None:
+            return questions.read_tfds(
+                *self._tfds.place(split),
+                self.config.tfds_data_dir,
+                DEBUG_QUESTIONS if debug else None,
+            )
+        path = self._path(split)
+        if not files.exists(path):
+            raise UserError(
+                f"{path}: no such file; the {split} split of task {self.name}"
+                " is read from there"
+            )
+        if self.version == "mrqa":
+            return questions.read_mrqa(
+                path, self.row_report, DEBUG_LINES if debug else None
+            )
+        return questions.read_squad(
+            path, self.row_report, DEBUG_PARAGRAPHS if debug else None
+        )
+
+    def has_split(self, split: str) -> bool:
+        """Returns whether the split's file is there (TFDS: is known)."""
+        if self._tfds is not None:
+            return split in ("train", "dev")
+        if self.spec.files and split not in self.spec.files:
+            return False
+        return files.exists(self._path(split))
+
+    def get_test_splits(self) -> list[str]:
+        """Returns the splits that predictions are made for."""
+        return [s for s in self.spec.files or ["test"] if "test" in s]
+
+    def data_files(self, split: str) -> list[str] | None:
+        """Returns the file that a split's features depend on."""
+        if self._tfds is not None:
+            return []
+        path = self._path(split)
+        return [path] if files.exists(path) else None
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Returns what decides the features besides hparams and files."""
+        facts = super().fingerprint() | {"version": self.version}
+        if self._tfds is not None:
+            facts["tfds"] = tfds_tables.identity(
+                self._tfds.name, self.config.tfds_data_dir
+            )
+        return facts
+
+    def _path(self, split: str) -> str:
+        if self.spec.files:
+            return self.spec.split(split, self._directory).path
+        end = ".jsonl" if self.version == "mrqa" else ".json"
+        path = os.path.join(self._directory, split + end)
+        if self.version == "mrqa":
+            plain = files.exists(path) or not files.exists(f"{path}.gz")
+            return path if plain else f"{path}.gz"
+        debug_path = os.path.join(self._directory, f"{split}-debug.json")
+        if self.config.debug and files.exists(debug_path):
+            return debug_path
+        return path
+
+    def _check_lengths(self) -> None:
+        """Raises unless windows have room for a passage and for the beam."""
+        config = self.config
+        length = config.max_seq_length
+        if config.max_query_length + 3 >= length:
+            raise UserError(
+                f"task {self.name}: max_query_length {config.max_query_length}"
+                f" leaves no room for a passage in max_seq_length {length};"
+                " lower the one or raise the other"
+            )
+        if self.min_length > length:
+            raise UserError(
+                f"task {self.name}: beam_size {config.beam_size} is more than"
+                f" the {length} positions of max_seq_length"
+            )
+
+    def _make_examples(self, split: str) -> list[QAExample]:
+        examples: list[QAExample] = []
+        keys: set[str] = set()
+        n_failures = 0
+        for raw in self.read_questions(split):
+            try:
+                example = questions.make_example(
+                    raw.fields,
+                    raw.passage,
+                    task_name=self.name,
+                    eid=len(examples),
+                    is_training=split == "train",
+                    version=self.version,
+                )
+            except questions.UnusableError as problem:
+                n_failures += 1
+                found = f"question {raw.fields.get('id')!r}: {problem.found}"
+                self.row_report.add(
+                    raw.path, raw.line(), found, problem.expected
+                )
+                continue
+            if example.key in keys:
+                self.row_report.add(
+                    raw.path,
+                    raw.line(),
+                    f"id {example.key!r} once more",
+                    "an id of its own (answers are filed by id; the last"
+                    " question's counts)",
+                    skipped=False,
+                )
+            keys.add(example.key)
+            examples.append(example)
+        if not examples:
+            raise UserError(
+                f"task {self.name}: no usable question in its {split} split"
+                f" (bad rows: {len(self.row_report.rows)})"
+            )
+        if len(examples) > _MAX_EXAMPLES:
+            raise UserError(
+                f"task {self.name}: {len(examples)} questions in its {split}"
+                f" split; at most {_MAX_EXAMPLES} can be numbered, so split it"
+            )
+        losses = {
+            "questions that make no example": n_failures,
+            "questions about an empty passage": sum(
+                not example.doc_tokens for example in examples
+            ),
+        }
+        if split == "dev" and not self.v2:
+            losses["questions without an answer, not scored"] = sum(
+                not example.answers for example in examples
+            )
+        for what, count in losses.items():
+            self.row_report.set_loss(f"{split}: {what}", count)
+        return examples
+
+    def _count_losses(self, cut: Cut) -> None:
+        if cut.n_query_lost:
+            self.row_report.count_loss("questions cut to max_query_length")
+        if cut.n_lost:
+            self.row_report.count_loss(
+                f"passages longer than {MAX_WINDOWS} windows, cut"
+            )
+            self.row_report.count_loss(
+                "wordpieces cut off such passages", cut.n_lost
+            )
+
+    def _window_features(
+        self, example: QAExample, cut: Cut, number: int
+    ) -> dict[str, Any]:
+        tokens = cut.tokens(number)
+        n_question = len(cut.query) + 2
+        padding = [0] * (self.config.max_seq_length - len(tokens))
+        in_passage = [1] * (len(tokens) - n_question)
+        return {
+            "input_ids": self.tokenizer.convert_tokens_to_ids(tokens) + padding,
+            "input_mask": [1] * len(tokens) + padding,
+            "segment_ids": [0] * n_question + in_passage + padding,
+            "task_id": self.config.task_names.index(self.name),
+            f"{self.name}_eid": window_eid(example, number),
+        }
