@@ -86,7 +86,7 @@ class SentenceHead(Head):
         self,
         task_name: str,
         hidden_size: int,
-        units: int,
+        units: int = 1,
         pooling: str = "first",
         seed: int = 0,
     ) -> None:
@@ -145,15 +145,6 @@ class RegressionHead(SentenceHead):
     """One number, learned by squared error."""
 
     labels = ("targets",)
-
-    def __init__(
-        self,
-        task_name: str,
-        hidden_size: int,
-        pooling: str = "first",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(task_name, hidden_size, 1, pooling, seed)
 
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns `predictions` [B], on the scale of the targets."""

@@ -39,6 +39,7 @@ from typing import Any
 
 from configure import hparams as hparam_rules
 from configure.errors import UserError
+from electra_tf import files
 
 TEXT_TYPES = ("classification", "regression", "multilabel")
 METRICS = {
@@ -181,6 +182,16 @@ class TaskSpec:
             {key: place for key, place in columns.items() if place is not None},
             self.labelled(name),
         )
+
+    def existing_split(self, name: str, directory: str) -> SplitSpec:
+        """Returns how to read a split, whose file must be there."""
+        place = self.split(name, directory)
+        if not files.exists(place.path):
+            raise UserError(
+                f"{place.path}: no such file; the {name} split of task"
+                f" {self.name} is read from there"
+            )
+        return place
 
     def labelled(self, split: str) -> bool:
         """Returns whether a split's labels are used."""

@@ -1,10 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks with a label per word: the label map, words to wordpieces."""
+"""Tasks with a label per word, from CoNLL columns or JSON lines.
+
+Source: google-research/electra, finetune/tagging/tagging_tasks.py.
+"""
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from configure.errors import UserError
@@ -12,9 +15,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.files import LineReader
-from electra_tf.finetuning import heads, task
-from electra_tf.finetuning.heads import Head
+from electra_tf.finetuning.heads import TaggingHead
 from electra_tf.finetuning.schema import SplitSpec, TaskSpec
 from electra_tf.finetuning.task import Example, RowReport, Task
 from electra_tf.metrics import scorers
@@ -27,8 +28,6 @@ from electra_tf.text.words import (
     split_tag,
     write_tags,
 )
-
-# Sentences with a tag per word, from CoNLL columns or JSON lines.
 
 # Sentences read in debug mode.
 DEBUG_SENTENCES = 101
@@ -54,152 +53,6 @@ class Sentence:
     lines: list[int] = dataclasses.field(default_factory=list)
 
 
-# Puts a tag into shape, or raises ValueError saying what was expected.
-CheckTag = Callable[[str], str]
-
-
-def read_sentences(
-    spec: TaskSpec,
-    split: str,
-    directory: str,
-    report: RowReport,
-    check_tag: CheckTag,
-    keep_last: bool = False,
-    debug: bool = False,
-) -> list[Sentence]:
-    """Reads a split.
-
-    Source: google-research/electra, finetune/tagging/tagging_tasks.py,
-      _get_labeled_sentences.
-    """
-    place = spec.split(split, directory)
-    if not files.exists(place.path):
-        raise UserError(
-            f"{place.path}: no such file; the {split} split of task"
-            f" {spec.name} is read from there"
-        )
-    kind = tables.file_format(place.path, spec.format)
-    if kind == "jsonl":
-        found = _read_jsonl(place, report)
-    elif kind == "conll":
-        found = _read_conll(place, report, keep_last)
-    else:
-        raise UserError(
-            f"{place.path}: a tagging task is read from conll columns or"
-            " jsonl; give its format"
-        )
-    sentences = []
-    for sentence in found:
-        if _check_tags(sentence, check_tag, report):
-            sentences.append(sentence)
-        if debug and len(sentences) >= DEBUG_SENTENCES:
-            break
-    return sentences
-
-
-def _check_tags(
-    sentence: Sentence, check_tag: CheckTag, report: RowReport
-) -> bool:
-    """Puts a sentence's tags into shape; False if one is bad."""
-    good = True
-    for i, tag in enumerate(sentence.tags):
-        try:
-            sentence.tags[i] = check_tag(tag)
-        except ValueError as problem:
-            found = f"tag {tag!r} of {sentence.words[i]!r}"
-            expected = f"{problem} (the sentence is left out)"
-            report.add(sentence.path, sentence.lines[i], found, expected)
-            good = False
-    return good and bool(sentence.words)
-
-
-def _read_conll(
-    place: SplitSpec, report: RowReport, keep_last: bool
-) -> Iterator[Sentence]:
-    columns = _column_numbers(place)
-    wanted = ["word"] + ["tag"] * place.labelled
-    least = max(
-        c + 1 if c >= 0 else max(-c, 2) for c in (columns[w] for w in wanted)
-    )
-    number, good = 0, True
-    sentence = Sentence(place.path, number)
-    for line, text, found, expected in LineReader(place.path):
-        if text is None:
-            report.add(place.path, line, found, expected)
-            good = False
-            continue
-        cells = text.split()
-        if not cells:
-            if sentence.words or not good:
-                if good:
-                    yield sentence
-                number += 1
-                sentence, good = Sentence(place.path, number), True
-            continue
-        if cells[0] == _DOCUMENT_START:
-            continue
-        if len(cells) < least:
-            expected = f"at least {least} columns (the sentence is left out)"
-            report.add(place.path, line, text, expected)
-            good = False
-            continue
-        sentence.words.append(cells[columns["word"]])
-        sentence.lines.append(line)
-        if place.labelled:
-            sentence.tags.append(cells[columns["tag"]])
-    if sentence.words and good:
-        if keep_last:
-            yield sentence
-        else:
-            report.add(
-                place.path,
-                sentence.lines[-1],
-                "the end of the file within a sentence of"
-                f" {len(sentence.words)} words",
-                "a blank line after the last sentence, or fix_last_sentence",
-            )
-
-
-def _column_numbers(place: SplitSpec) -> dict[str, int]:
-    columns = {"word": 0, "tag": -1, **place.columns}
-    for name, column in columns.items():
-        if not isinstance(column, int):
-            raise UserError(
-                f"{place.path}: columns of a conll file have numbers, not"
-                f" names; {name} is {column!r}"
-            )
-    return columns
-
-
-def _read_jsonl(place: SplitSpec, report: RowReport) -> Iterator[Sentence]:
-    columns = {"word": "words", "tag": "tags", **place.columns}
-    for number, row in enumerate(tables.read_rows(place.path, "jsonl")):
-        expected = row.expected or f"a list of texts under {columns['word']}"
-        words = row.cells.get(columns["word"]) if row.cells else None
-        tags: object = []
-        if place.labelled and not row.expected:
-            expected += f" and one of the same length under {columns['tag']}"
-            tags = row.cells.get(columns["tag"]) if row.cells else None
-        right = _are_words(words) and (
-            not place.labelled or (_are_words(tags) and len(tags) == len(words))
-        )
-        if not right:
-            found = row.found or f"{row.cells or 'an empty line'}"
-            report.add(place.path, row.line, found, expected)
-            continue
-        lines = [row.line] * len(words)
-        yield Sentence(place.path, number, words, list(tags), lines)
-
-
-def _are_words(value: object) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(word, str) for word in value
-    )
-
-
-CUT_WORDS = "words (of {split}) cut off as too long for max_seq_length{remedy}"
-
-
 @dataclasses.dataclass(kw_only=True)
 class TaggingExample(Example):
     """One tagged sentence.
@@ -218,7 +71,6 @@ class TaggingTask(Task):
 
     Spans are learned as tags of the BIOES scheme, whatever the files' scheme.
 
-    Source: google-research/electra, finetune/tagging/tagging_tasks.py.
     Differs: the label map is JSON and always that of the data; see
       `fix_tagging_truncation`, `fix_tagging_casing` and `fix_last_sentence`.
     """
@@ -254,9 +106,7 @@ class TaggingTask(Task):
     def label_mapping(self) -> dict[str, int]:
         """The id of each label (BIOES tags, or classes of words)."""
         if self._label_mapping is None:
-            self._label_mapping = task.find_or_load(
-                self.labels_path(), self._find_labels, self.name
-            )
+            self.settle_labels(self._find_labels)
         return self._label_mapping
 
     def use_labels(self, found: Any) -> None:
@@ -317,25 +167,35 @@ class TaggingTask(Task):
         Only the first wordpiece of a word has its label. Segment ids are one
         at all tokens, unlike in every other task.
         """
-        input_ids, positions = self._place(example.words)
+        length = self.config.max_seq_length
+        fixed = self.config.fix_tagging_truncation
+        input_ids, positions = place_words(
+            [self._aligner.encode_word(word) for word in example.words],
+            self._cls_id,
+            self._sep_id,
+            length,
+            count_words=not fixed,
+        )
         cut = len(example.words) - len(positions)
         if cut:
-            fixed = self.config.fix_tagging_truncation
             remedy = "" if fixed else " (fewer with fix_tagging_truncation)"
             which = "train" if is_training else "dev and test"
             self.row_report.count_loss(
-                CUT_WORDS.format(split=which, remedy=remedy), cut
+                f"words (of {which}) cut off as too long for max_seq_length"
+                f"{remedy}",
+                cut,
             )
-        length = self.config.max_seq_length
+        if log:
+            tokens = self.tokenizer.convert_ids_to_tokens(input_ids)
+            print(
+                f"{self.name} example {example.eid}\n"
+                f"  tokens: {' '.join(tokens)}\n"
+                f"  labels: {example.labels}"
+            )
 
         def pad(values: list[Any]) -> list[Any]:
             return values + [0] * (length - len(values))
 
-        if log:
-            print(f"{self.name} example {example.eid}")
-            tokens = self.tokenizer.convert_ids_to_tokens(input_ids)
-            print(f"  tokens: {' '.join(tokens)}")
-            print(f"  labels: {example.labels}")
         return {
             "input_ids": pad(input_ids),
             "input_mask": pad([1] * len(input_ids)),
@@ -349,12 +209,11 @@ class TaggingTask(Task):
 
     def get_feature_specs(self) -> list[FeatureSpec]:
         """Returns `eid`, and the rest of shape [L]; see `featurize`."""
-        length = [self.config.max_seq_length]
 
         def per_token(name: str, is_int: bool = True) -> FeatureSpec:
             return FeatureSpec(
                 f"{self.name}_{name}",
-                length,
+                [self.config.max_seq_length],
                 is_int_feature=is_int,
                 per_token=True,
             )
@@ -366,9 +225,11 @@ class TaggingTask(Task):
             per_token("labeled_positions"),
         ]
 
-    def build_head(self, encoder_config: EncoderConfig, seed: int) -> Head:
+    def build_head(
+        self, encoder_config: EncoderConfig, seed: int
+    ) -> TaggingHead:
         """Returns a dense layer to the labels; see `Task.build_head`."""
-        return heads.TaggingHead(
+        return TaggingHead(
             self.name,
             encoder_config.hidden_size,
             len(self.label_mapping),
@@ -400,36 +261,56 @@ class TaggingTask(Task):
             "type_change_starts_span": self._type_change_starts_span,
         }
 
-    def _place(self, words: list[str]) -> tuple[list[int], list[int]]:
-        """Returns token ids, and the position of each word that fits."""
-        return place_words(
-            [self._aligner.encode_word(word) for word in words],
-            self._cls_id,
-            self._sep_id,
-            self.config.max_seq_length,
-            count_words=not self.config.fix_tagging_truncation,
+    def labels_path(self) -> str:
+        """Returns where the label map is kept."""
+        debug = "debug_" if self.config.debug else ""
+        return os.path.join(
+            self.config.preprocessed_data_dir,
+            f"{debug}{self.name}_label_mapping.json",
         )
 
     def _read(self, split: str) -> list[Sentence]:
-        return read_sentences(
-            self.spec,
-            split,
-            self.directory,
-            self.row_report,
-            self._check_tag,
-            self.config.fix_last_sentence,
-            self.config.debug,
-        )
+        """Reads a split's good sentences.
 
-    def _check_tag(self, tag: str) -> str:
-        if not self.is_token_level:
+        Source: _get_labeled_sentences.
+        """
+        place = self.spec.existing_split(split, self.directory)
+        kind = tables.file_format(place.path, self.spec.format)
+        if kind == "jsonl":
+            found = _read_jsonl(place, self.row_report)
+        elif kind == "conll":
+            keep_last = self.config.fix_last_sentence
+            found = _read_conll(place, self.row_report, keep_last)
+        else:
+            raise UserError(
+                f"{place.path}: a tagging task is read from conll columns or"
+                " jsonl; give its format"
+            )
+        sentences = []
+        for sentence in found:
+            if self._has_good_tags(sentence) and sentence.words:
+                sentences.append(sentence)
+            if self.config.debug and len(sentences) >= DEBUG_SENTENCES:
+                break
+        return sentences
+
+    def _has_good_tags(self, sentence: Sentence) -> bool:
+        if self.is_token_level:
+            return True
+        good = True
+        for i, tag in enumerate(sentence.tags):
             try:
                 split_tag(tag)
             except ValueError:
-                raise ValueError("O, or B-TYPE, I-TYPE, E-TYPE, S-TYPE") from (
-                    None
+                self.row_report.add(
+                    sentence.path,
+                    sentence.lines[i],
+                    f"tag {tag!r} of {sentence.words[i]!r}",
+                    "O, or B-TYPE, I-TYPE, E-TYPE, S-TYPE (the sentence is"
+                    " left out)",
                 )
-        return tag
+                good = False
+        return good
 
     def _labels_of(self, sentence: Sentence) -> list[str]:
         """Returns the labels that are learned: BIOES for spans."""
@@ -442,8 +323,8 @@ class TaggingTask(Task):
         """Returns label ids, or None (reported) if a label is unknown."""
         if not sentence.tags:
             return [0] * len(sentence.words)
-        ids = []
-        for i, label in enumerate(self._labels_of(sentence)):
+        labels = self._labels_of(sentence)
+        for i, label in enumerate(labels):
             if label not in self.label_mapping:
                 self.row_report.add(
                     sentence.path,
@@ -453,8 +334,7 @@ class TaggingTask(Task):
                     " (the sentence is left out)",
                 )
                 return None
-            ids.append(self.label_mapping[label])
-        return ids
+        return [self.label_mapping[label] for label in labels]
 
     def _label_splits(self) -> list[str]:
         wanted = ("train", "dev", "test")
@@ -476,10 +356,81 @@ class TaggingTask(Task):
                 return None
         return {label: i for i, label in enumerate(sorted(labels))}
 
-    def labels_path(self) -> str:
-        """Returns where the label map is kept."""
-        debug = "debug_" if self.config.debug else ""
-        return os.path.join(
-            self.config.preprocessed_data_dir,
-            f"{debug}{self.name}_label_mapping.json",
+
+def _read_conll(
+    place: SplitSpec, report: RowReport, keep_last: bool
+) -> Iterator[Sentence]:
+    columns = {"word": 0, "tag": -1, **place.columns}
+    for name, column in columns.items():
+        if not isinstance(column, int):
+            raise UserError(
+                f"{place.path}: columns of a conll file have numbers, not"
+                f" names; {name} is {column!r}"
+            )
+    wanted = ["word"] + ["tag"] * place.labelled
+    least = max(
+        c + 1 if c >= 0 else max(-c, 2) for c in (columns[w] for w in wanted)
+    )
+    number, good = 0, True
+    sentence = Sentence(place.path, number)
+    for line, text, found, expected in files.LineReader(place.path):
+        if text is None:
+            report.add(place.path, line, found, expected)
+            good = False
+            continue
+        cells = text.split()
+        if not cells:
+            if sentence.words or not good:
+                if good:
+                    yield sentence
+                number += 1
+                sentence, good = Sentence(place.path, number), True
+            continue
+        if cells[0] == _DOCUMENT_START:
+            continue
+        if len(cells) < least:
+            expected = f"at least {least} columns (the sentence is left out)"
+            report.add(place.path, line, text, expected)
+            good = False
+            continue
+        sentence.words.append(cells[columns["word"]])
+        sentence.lines.append(line)
+        if place.labelled:
+            sentence.tags.append(cells[columns["tag"]])
+    if sentence.words and good:
+        if keep_last:
+            yield sentence
+        else:
+            report.add(
+                place.path,
+                sentence.lines[-1],
+                "the end of the file within a sentence of"
+                f" {len(sentence.words)} words",
+                "a blank line after the last sentence, or fix_last_sentence",
+            )
+
+
+def _read_jsonl(place: SplitSpec, report: RowReport) -> Iterator[Sentence]:
+    columns = {"word": "words", "tag": "tags", **place.columns}
+    for number, row in enumerate(tables.read_rows(place.path, "jsonl")):
+        expected = row.expected or f"a list of texts under {columns['word']}"
+        words = row.cells.get(columns["word"]) if row.cells else None
+        tags: object = []
+        if place.labelled and not row.expected:
+            expected += f" and one of the same length under {columns['tag']}"
+            tags = row.cells.get(columns["tag"]) if row.cells else None
+        right = _are_words(words) and (
+            not place.labelled or (_are_words(tags) and len(tags) == len(words))
         )
+        if not right:
+            found = row.found or f"{row.cells or 'an empty line'}"
+            report.add(place.path, row.line, found, expected)
+            continue
+        lines = [row.line] * len(words)
+        yield Sentence(place.path, number, words, list(tags), lines)
+
+
+def _are_words(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(word, str) for word in value
+    )

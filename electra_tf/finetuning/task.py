@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The contracts of fine-tuning: example and task.
+"""The contracts of fine-tuning: example, task, and what is wrong with data.
 
-A task of one's own takes ten lines: subclass a base of the rooms below
-(`ClassificationTask`, `TaggingTask` ...), say where its examples come from,
-and pass it to `Preprocessor` and `FinetuningModel` with its name among the
-config's `task_names`. Where the data has plain columns, no Python is needed
-at all: see `custom`.
+A task of one's own takes ten lines: subclass `ClassificationTask`,
+`TaggingTask` ..., say where its examples come from, and pass it to
+`Preprocessor` and `FinetuningModel` with its name among the config's
+`task_names`. Where the data has plain columns, no Python is needed at all: see
+`schema`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,22 @@ import abc
 import collections
 import dataclasses
 import json
-import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError
 from electra_tf import files
 
-# What is wrong with a task's data: reported, counted, never silent.
+if TYPE_CHECKING:
+    from configure.finetuning import FinetuningConfig
+    from electra_tf.data.feature_spec import FeatureSpec
+    from electra_tf.finetuning.heads import Head
+    from electra_tf.metrics.scorers import Scorer
+    from electra_tf.modeling.encoder_config import EncoderConfig
+    from electra_tf.text.tokenization import FullTokenizer
 
 # Rows shown one by one in a summary; the rest is counted.
 SHOWN_ROWS = 5
-# Characters of a found value that a message shows.
-SHOWN_CHARACTERS = 80
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +87,7 @@ class RowReport:
         skipped: bool = True,
     ) -> None:
         """Notes one bad row."""
-        row = BadRow(path, line, _shorten(found), expected, skipped)
+        row = BadRow(path, line, files.shortened(found), expected, skipped)
         if self.strict:
             place = f"{path}:{line}" if line else path
             raise UserError(
@@ -110,7 +113,7 @@ class RowReport:
             rows = [row for row in self._rows if row.path == path]
             skipped = sum(row.skipped for row in rows)
             lines.append(
-                f"{path}: {_plural(count, 'bad row')},"
+                f"{path}: {count} bad row{'s' * (count != 1)},"
                 f" {skipped} skipped, {count - skipped} kept"
             )
             lines += [f"  {row}" for row in rows[:SHOWN_ROWS]]
@@ -119,7 +122,7 @@ class RowReport:
         lines += [f"{what}: {n}" for what, n in self._losses.items() if n]
         return [f"{title}: {line}" if title else line for line in lines]
 
-    def as_dict(self) -> dict[str, object]:
+    def as_dict(self) -> dict[str, Any]:
         """Returns everything as plain values, for a JSON file."""
         return {
             "rows": [dataclasses.asdict(row) for row in self._rows],
@@ -131,64 +134,6 @@ class RowReport:
         self._rows.update(dict.fromkeys(BadRow(**row) for row in rows))
         for what, count in losses.items():
             self.count_loss(what, count)
-
-
-def _shorten(found: object) -> str:
-    text = found if isinstance(found, str) else repr(found)
-    if len(text) <= SHOWN_CHARACTERS:
-        return text
-    return text[: SHOWN_CHARACTERS - 3] + "..."
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
-# Labels found in data, kept beside the records for runs without the data.
-
-
-def find_or_load(
-    path: str, find: Callable[[], Any | None], task_name: str
-) -> Any:
-    """Finds something in the data, or loads what an earlier run found.
-
-    The data wins, so what is kept cannot be stale while the data is there.
-
-    Args:
-      find: looks through the data; None if there is none.
-    """
-    found = find()
-    if found is not None:
-        files.make_directory(os.path.dirname(path))
-        with files.open_file(path + ".tmp", "wb") as file:
-            text = json.dumps(found, indent=1, ensure_ascii=False)
-            file.write(f"{text}\n".encode())
-        files.rename(path + ".tmp", path)
-        return found
-    if not files.exists(path):
-        raise UserError(
-            f"task {task_name}: its labels are not known: there is no labelled"
-            f" data to take them from, and no {path} of an earlier run"
-        )
-    return load(path)
-
-
-def load(path: str) -> Any:
-    """Loads what an earlier run found, whatever the data are now."""
-    with files.open_file(path, "rb") as file:
-        try:
-            return json.loads(file.read())
-        except ValueError as error:
-            raise UserError(f"{path}: not valid JSON: {error}") from None
-
-
-if TYPE_CHECKING:
-    from configure.finetuning import FinetuningConfig
-    from electra_tf.data.feature_spec import FeatureSpec
-    from electra_tf.finetuning.heads import Head
-    from electra_tf.metrics.scorers import Scorer
-    from electra_tf.modeling.encoder_config import EncoderConfig
-    from electra_tf.text.tokenization import FullTokenizer
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -228,25 +173,21 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def get_examples(self, split: str) -> list[Example]:
-        """Reads a split.
-
-        Returns:
-          Its examples, in the order of the data.
-        """
+        """Reads a split; its examples are in the order of the data."""
 
     @property
     def main_metric(self) -> str | None:
         """The figure that counts when runs are compared; None: the first."""
         return None
 
-    def get_test_splits(self) -> list[str]:
-        """Returns the splits without labels that predictions are made for."""
-        return ["test"]
-
     @property
     def min_length(self) -> int:
         """The fewest places that a row of a batch must have."""
         return 1
+
+    def get_test_splits(self) -> list[str]:
+        """Returns the splits without labels that predictions are made for."""
+        return ["test"]
 
     def get_dev_splits(self) -> list[str]:
         """Returns the labelled splits to evaluate on, the main one first."""
@@ -300,6 +241,38 @@ class Task(abc.ABC):
         """Takes labels as a run found them, instead of looking for them."""
         del found
         raise TypeError(f"{self} does not find its labels in data")
+
+    def load_labels(self, path: str) -> None:
+        """Takes the labels that an earlier run kept in a file."""
+        with files.open_file(path, "rb") as file:
+            try:
+                found = json.loads(file.read())
+            except ValueError as error:
+                raise UserError(f"{path}: not valid JSON: {error}") from None
+        self.use_labels(found)
+
+    def settle_labels(self, find: Callable[[], Any | None]) -> None:
+        """Finds labels in the data and keeps them, or loads those kept.
+
+        The data wins, so what is kept cannot be stale while the data is there.
+
+        Args:
+          find: looks through the data; None if there is none.
+        """
+        path = self.labels_path()
+        found = find()
+        if found is not None:
+            text = json.dumps(found, indent=1, ensure_ascii=False)
+            files.write_atomically(path, f"{text}\n")
+            self.use_labels(found)
+        elif files.exists(path):
+            self.load_labels(path)
+        else:
+            raise UserError(
+                f"task {self.name}: its labels are not known: there is no"
+                f" labelled data to take them from, and no {path} of an"
+                " earlier run"
+            )
 
     def __repr__(self) -> str:
         return f"Task({self.name})"

@@ -19,7 +19,6 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import assign
 from electra_tf.finetuning import start
-from electra_tf.finetuning import task as rows
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
@@ -216,7 +215,7 @@ def _make_tasks(
         # Beside the model they are what it was trained with, for certain.
         for path in (os.path.join(home, os.path.basename(kept)), kept):
             if tf.io.gfile.exists(path):
-                task.use_labels(rows.load(path))
+                task.load_labels(path)
                 break
     return tasks
 

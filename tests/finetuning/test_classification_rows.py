@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 
 from configure.errors import UserError
-from electra_tf.finetuning import classification as text_task
+from electra_tf.finetuning import classification
 from electra_tf.finetuning.schema import GLUE_TASKS
 
 HEADER = "index\tsentence1\tsentence2\tlabel\n"
@@ -208,7 +208,7 @@ def original_truncation(first, second, room):
 def test_pairs_are_cut_as_in_the_original(a, b, room):
     first, second = list(range(a)), list(range(100, 100 + b))
     wanted = original_truncation(first, second, room)
-    assert text_task._cut(first, second, room) == wanted
+    assert classification._cut(first, second, room) == wanted
 
 
 @hypothesis.settings(
