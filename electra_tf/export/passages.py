@@ -28,7 +28,7 @@ from electra_tf.finetuning.question_answering import MAX_WINDOWS
 from electra_tf.text.graph_normalization import GraphNormalizer, utf8_lengths
 from electra_tf.text.graph_tokenization import GraphTokenizer
 
-# As `finetuning/question_answering/examples.py` separates words.
+# As `finetuning/questions.py` separates words.
 _SEPARATORS = (" ", "\t", "\r", "\n", "\u202f")
 _SEPARATOR = r"[ \t\r\n\x{202f}]"
 # More than the bytes a string can have.
@@ -197,7 +197,7 @@ def cut_windows(
 ) -> Windows:
     """Lays windows over passages: `[CLS] query [SEP] part [SEP]`.
 
-    The same windows as `finetuning/question_answering/featurization.py` lays,
+    The same windows as `finetuning/question_answering.py` lays,
     without a loop: all windows of a passage but the last are equally long, so
     place and number of each follow by arithmetic.
 

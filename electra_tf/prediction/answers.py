@@ -19,8 +19,8 @@ from electra_tf.finetuning.classification import (
     TextExample,
     TextTask,
 )
-from electra_tf.finetuning.questions import Passage, QAExample
 from electra_tf.finetuning.question_answering import QATask
+from electra_tf.finetuning.questions import Passage, QAExample
 from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics.question_answering import Answer, probabilities

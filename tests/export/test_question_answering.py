@@ -11,8 +11,8 @@ import tensorflow as tf
 from electra_tf.export import question_answering
 from electra_tf.export.passages import cut_windows, shows_most_context
 from electra_tf.export.saved_model import export, make_task_module
-from electra_tf.finetuning.questions import Passage, QAExample
 from electra_tf.finetuning.question_answering import WindowCutter
+from electra_tf.finetuning.questions import Passage, QAExample
 from electra_tf.prediction.loading import load_finetuned
 
 SETTINGS = {
