@@ -16,7 +16,7 @@ from typing import Any
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
-from electra_tf.data import tables, tfds_tables
+from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import heads
 from electra_tf.finetuning.schema import TaskSpec
@@ -226,7 +226,7 @@ class TextTask(Task):
         if self.config.data_source == "tfds" and self.spec.tfds:
             name = self.spec.tfds.name
             data_dir = self.config.tfds_data_dir
-            facts["tfds"] = tfds_tables.identity(name, data_dir)
+            facts["tfds"] = tables.tfds_identity(name, data_dir)
         return facts
 
     def labels_path(self) -> str | None:
@@ -296,11 +296,11 @@ class TextTask(Task):
                 " data_source=files"
             )
         name, theirs = spec.place(split)
-        rows = tfds_tables.read_rows(name, theirs, data_dir, most)
+        rows = tables.read_tfds_rows(name, theirs, data_dir, most)
         names = None
         if spec.label_names:
             label = spec.columns["label"]
-            names = tfds_tables.label_names(name, label, data_dir)
+            names = tables.tfds_label_names(name, label, data_dir)
         labelled = self.spec.labelled(split)
         for row in _pick(
             rows, spec.columns, self._place(split), labelled, self.row_report

@@ -17,7 +17,7 @@ import numpy as np
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files as storage
-from electra_tf.data import tables, tfds_tables
+from electra_tf.data import tables
 from electra_tf.finetuning.schema import GLUE_TASKS
 
 # The zip file that the GLUE benchmark's server takes: written, checked.
@@ -311,7 +311,7 @@ def _indices(
     spec = GLUE_TASKS[part.task]
     if config.data_source == "tfds":
         name, split = spec.tfds.place(part.split)
-        rows = tfds_tables.read_rows(name, split, config.tfds_data_dir)
+        rows = tables.read_tfds_rows(name, split, config.tfds_data_dir)
         found = {
             number: (int(row.cells["idx"]), f"tfds:{name}/{split}:{row.line}")
             for number, row in enumerate(rows)

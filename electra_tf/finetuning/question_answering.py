@@ -18,7 +18,7 @@ import numpy as np
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
-from electra_tf.data import tfds_tables
+from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.heads import QuestionAnsweringHead
@@ -395,7 +395,7 @@ class QATask(Task):
         """Returns what decides the features besides hparams and files."""
         facts = super().fingerprint() | {"version": self.version}
         if self._tfds is not None:
-            facts["tfds"] = tfds_tables.identity(
+            facts["tfds"] = tables.tfds_identity(
                 self._tfds.name, self.config.tfds_data_dir
             )
         return facts

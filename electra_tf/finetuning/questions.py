@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.data import tables, tfds_tables
+from electra_tf.data import tables
 from electra_tf.finetuning.task import Example, RowReport
 
 # White space that separates words of a passage; a no-break space does not.
@@ -276,7 +276,7 @@ def read_tfds(
       max_rows: stop after so many questions; None reads all.
     """
     passages: dict[str, Passage] = {}
-    for row in tfds_tables.read_rows(name, split, data_dir, max_rows):
+    for row in tables.read_tfds_rows(name, split, data_dir, max_rows):
         context = row.cells["context"]
         if context not in passages:
             passages[context] = Passage(context)

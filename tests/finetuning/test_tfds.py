@@ -10,7 +10,7 @@ and downloads nothing.
 import pytest
 
 from configure.errors import UserError
-from electra_tf.data import tfds_tables
+from electra_tf.data import tables
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.schema import GLUE_TASKS
 
@@ -159,7 +159,7 @@ def test_what_is_not_there_is_named(make_task, prepared):
     with pytest.raises(UserError, match=r"no split 'validation' .it has: tra"):
         task.get_examples("dev")
     with pytest.raises(UserError, match="TFDS data set 'no_such_set'"):
-        list(tfds_tables.read_rows("no_such_set", "train", directory))
+        list(tables.read_tfds_rows("no_such_set", "train", directory))
 
 
 @pytest.mark.parametrize("name", sorted(GLUE_TASKS))
