@@ -37,6 +37,7 @@ SPEC_VARIABLE = "ELECTRA_TF_BENCHMARK_ARM"
 # As this program was given it: importing electra_tf sets variables for
 # TensorFlow, which the peers must not inherit.
 _ENVIRONMENT = dict(os.environ)
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
 def _names(text):
