@@ -87,12 +87,7 @@ def build_records(options: BuildOptions, say: Say = print) -> dict[str, Any]:
     started = time.monotonic()
 
     def on_done(job: Job, report: JobReport) -> None:
-        manifest["jobs"][str(job.index)] = {
-            "counts": report.counts,
-            "invalid": report.invalid,
-            "shards": report.shards,
-            "held_out_shards": report.held_out_shards,
-        }
+        manifest["jobs"][str(job.index)] = dataclasses.asdict(report)
         save_manifest(options.output_dir, manifest)
 
     run_jobs(options, left, on_done, say)
@@ -363,11 +358,7 @@ _NAMES_SHOWN = 5
 
 
 def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
-    """Warnings that need no reading.
-
-    Returns:
-      Lines to show; empty if all is well.
-    """
+    """Warnings that need no reading."""
     lines = []
     if listing.nested_directories:
         names = listed(listing.nested_directories)

@@ -39,12 +39,12 @@ class FeatureSpec:
         self.per_token = per_token
 
     def get_parsing_spec(self) -> tf.io.FixedLenFeature:
-        """Returns how to read the feature from a tf.Example."""
+        """How to read the feature from a tf.Example."""
         dtype = tf.int64 if self.is_int_feature else tf.float32
         return tf.io.FixedLenFeature(self.shape, dtype)
 
     def get_default_values(self) -> np.ndarray:
-        """Returns the values of an example that has none, of `shape`."""
+        """The values of an example that has none, of `shape`."""
         if self.default_value_fn:
             return self.default_value_fn(self.shape)
         dtype = np.int64 if self.is_int_feature else np.float32
@@ -56,7 +56,7 @@ class FeatureSpec:
 
 
 def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
-    """Returns the inputs that every task has.
+    """The inputs that every task has.
 
     Source: google-research/electra, finetune/feature_spec.py,
       get_shared_feature_specs.
@@ -126,7 +126,7 @@ def decode_example(
 
 
 def _flatten(given: Any, dtype: type) -> list[Any]:
-    """Returns a feature's values as a flat list."""
+    """A feature's values as a flat list."""
     if isinstance(given, list) and (
         not given or isinstance(given[0], int | float)
     ):

@@ -7,20 +7,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.data.record_checks import check_records, find_record_files
+from electra_tf.data.record_checks import find_record_files
 from electra_tf.data.records import FEATURE_NAMES
-
-__all__ = ["build_dataset", "check_records", "find_record_files"]
 
 # Files read in turn; the original's number of reading threads.
 _FILES_AT_ONCE = 4
 
 
 def build_dataset(
-    config: Any,
-    batch_size: int,
-    training: bool,
-    input_shard: tuple[int, int] = (0, 1),
+    config: Any, batch_size: int, training: bool
 ) -> tf.data.Dataset:
     """Batches of pre-training examples.
 
@@ -44,15 +39,8 @@ def build_dataset(
       held-out records.
     """
     found = find_record_files(config, training)
-    index, count = input_shard
-    files, by_record = list(found.paths), False
-    if count > 1:
-        by_record = len(files) < count
-        files = files if by_record else files[index::count]
     shuffled = training or not found.held_out
-    records = _read(config, files, shuffled)
-    if by_record:
-        records = records.shard(count, index)
+    records = _read(config, found.paths, shuffled)
     if shuffled:
         records = records.shuffle(
             max(1, config.shuffle_buffer_size), seed=_seed(config, "records")
@@ -66,10 +54,6 @@ def build_dataset(
     ).prefetch(2)
     options = tf.data.Options()
     options.deterministic = bool(config.deterministic_input)
-    # Readers are told apart above; files must not be dealt out twice.
-    options.experimental_distribute.auto_shard_policy = (
-        tf.data.experimental.AutoShardPolicy.OFF
-    )
     return batches.with_options(options)
 
 

@@ -47,7 +47,7 @@ def find_record_files(config: Any, training: bool) -> RecordFiles:
         if not pattern:
             folder = os.path.dirname(config.pretrain_tfrecords.split(",")[0])
             pattern = os.path.join(folder, f"{HELD_OUT_PREFIX}.tfrecord*")
-        if held_out := _filled(_glob(pattern)):
+        if held_out := [p for p in _glob(pattern) if files.file_size(p)]:
             return RecordFiles(held_out, True)
         origin = getattr(config, "origins", {}).get("eval_tfrecords", "derived")
         if origin != "derived":
@@ -63,7 +63,7 @@ def find_record_files(config: Any, training: bool) -> RecordFiles:
             f"No record file matches pretrain_tfrecords = {pattern!r}. Build "
             "them with build_pretraining_dataset.py, or set the hparam."
         )
-    if not (paths := _filled(matches)):
+    if not (paths := [path for path in matches if files.file_size(path)]):
         raise UserError(
             f"All {len(matches)} files of pretrain_tfrecords = {pattern!r} "
             "are empty. Build them again."
@@ -87,11 +87,6 @@ def _glob(patterns: str) -> list[str]:
                 if fnmatch.fnmatchcase(n, name)
             ]
     return paths
-
-
-def _filled(paths: list[str]) -> list[str]:
-    """Shards may be empty where the corpus is small."""
-    return [path for path in paths if files.file_size(path)]
 
 
 def check_records(config: Any, training: bool) -> list[str]:
@@ -137,7 +132,7 @@ def _missing_shards(folder: str, listed: dict[str, dict]) -> list[str]:
 
 
 def listed_shards(manifest: dict) -> dict[str, dict]:
-    """Returns a manifest's entries of record files, by their names."""
+    """A manifest's entries of record files, by their names."""
     return {
         shard["name"]: shard
         for job in manifest["jobs"].values()
@@ -274,7 +269,11 @@ def count_training_examples(config: Any) -> ExampleCount:
     """Counts the records that `pretrain_tfrecords` names."""
     paths = find_record_files(config, training=True).paths
     folders = dict.fromkeys(os.path.dirname(path) for path in paths)
-    listed = {folder: _listed(folder) for folder in folders}
+    manifests = {folder: load_manifest(folder) for folder in folders}
+    listed = {
+        folder: listed_shards(manifest) if manifest else {}
+        for folder, manifest in manifests.items()
+    }
     examples = counted = walked = skipped = 0
     for path in paths:
         folder, name = os.path.split(path)
@@ -288,11 +287,6 @@ def count_training_examples(config: Any) -> ExampleCount:
     if skipped and walked:
         counted += round(counted * skipped / walked)
     return ExampleCount(examples + counted, not skipped, len(paths))
-
-
-def _listed(folder: str) -> dict[str, dict]:
-    manifest = load_manifest(folder)
-    return listed_shards(manifest) if manifest else {}
 
 
 def _walk(path: str, limit: int) -> tuple[int, int]:

@@ -21,7 +21,8 @@ from electra_tf.checkpoints.weights import (
     select_part,
     variables_by_name,
 )
-from electra_tf.data.input_pipeline import build_dataset, check_records
+from electra_tf.data.input_pipeline import build_dataset
+from electra_tf.data.record_checks import check_records
 from electra_tf.data.records import load_manifest
 from electra_tf.pretraining import metrics
 from electra_tf.pretraining.build import (

@@ -35,16 +35,6 @@ def _num_tokens(folder, prefix="pretrain_data"):
     )
 
 
-def test_files_carry_the_originals_names(build):
-    build("out", num_shards=3)
-    assert sorted(p.name for p in (build.tmp_path / "out").iterdir()) == [
-        "manifest.json",
-        "pretrain_data.tfrecord-0-of-3",
-        "pretrain_data.tfrecord-1-of-3",
-        "pretrain_data.tfrecord-2-of-3",
-    ]
-
-
 def test_examples_are_dealt_out_in_turn(build):
     build("one", num_shards=1)
     build("three", num_shards=3)

@@ -31,6 +31,10 @@ def _config(folder, **settings):
     return types.SimpleNamespace(**{**values, **settings})
 
 
+def _batches(config, count, training=True):
+    return _take(iter(input_pipeline.build_dataset(config, 8, training)), count)
+
+
 def _take(iterator, count):
     return [
         {name: value.numpy() for name, value in next(iterator).items()}
@@ -60,7 +64,7 @@ def _rows(batches):
 
 
 def test_batches_are_int32_and_hold_stored_examples(config):
-    batches = _take(iter(input_pipeline.build_dataset(config, 8, True)), 20)
+    batches = _batches(config, 20)
     for batch in batches:
         assert set(batch) == set(records.FEATURE_NAMES)
         for value in batch.values():
@@ -73,12 +77,12 @@ def test_batches_are_int32_and_hold_stored_examples(config):
 
 def test_the_seed_decides_the_order(config):
     runs = [
-        _take(iter(input_pipeline.build_dataset(c, 8, True)), 5)
+        _batches(c, 5)
         for c in (config, config, types.SimpleNamespace(**vars(config)))
     ]
     _assert_same(runs[0], runs[1])
     config.seed = 12
-    other = _take(iter(input_pipeline.build_dataset(config, 8, True)), 5)
+    other = _batches(config, 5)
     assert _rows(runs[0]) != _rows(other)
 
 
@@ -101,9 +105,7 @@ def test_a_saved_iterator_goes_on_exactly(config, tmp_path, before):
 def test_training_reaches_every_record(config):
     stored = _stored(config, config.pretrain_tfrecords)
     count = 6 * sum(stored.values()) // 8
-    seen = _rows(
-        _take(iter(input_pipeline.build_dataset(config, 8, True)), count)
-    )
+    seen = _rows(_batches(config, count))
     assert len(set(seen)) > 0.95 * len(stored)
 
 
@@ -119,51 +121,16 @@ def test_held_out_records_are_read_once_and_completely(config):
 def test_without_held_out_records_evaluation_reads_training_records(build):
     build("plain")
     config = _config(build.tmp_path / "plain")
-    batches = _take(iter(input_pipeline.build_dataset(config, 8, False)), 500)
+    batches = _batches(config, 500, training=False)
     assert all(len(batch["input_ids"]) == 8 for batch in batches)
     assert set(_rows(batches)) <= set(
         _stored(config, config.pretrain_tfrecords)
     )
 
 
-@pytest.mark.parametrize("count", [2, 5])
-def test_readers_share_held_out_records(build, count):
-    # Two eval files: two readers take files, five take single records.
-    build("records", held_out_fraction=0.5, num_processes=2)
-    config = _config(build.tmp_path / "records")
-    seen = collections.Counter()
-    for index in range(count):
-        dataset = input_pipeline.build_dataset(
-            config, 4, False, input_shard=(index, count)
-        )
-        seen += _rows([{n: v.numpy() for n, v in b.items()} for b in dataset])
-    assert seen == _stored(config, config.eval_tfrecords)
-
-
-def test_readers_of_training_records_meet_different_ones(config):
-    sets = [
-        set(
-            _rows(
-                _take(
-                    iter(
-                        input_pipeline.build_dataset(
-                            config, 8, True, input_shard=(index, 2)
-                        )
-                    ),
-                    60,
-                )
-            )
-        )
-        for index in range(2)
-    ]
-    stored = _stored(config, config.pretrain_tfrecords)
-    twice = {ids for ids, count in stored.items() if count > 1}
-    assert sets[0] & sets[1] <= twice
-
-
 def test_the_order_need_not_be_deterministic(config):
     config.deterministic_input = False
-    batches = _take(iter(input_pipeline.build_dataset(config, 8, True)), 20)
+    batches = _batches(config, 20)
     assert set(_rows(batches)) <= set(
         _stored(config, config.pretrain_tfrecords)
     )

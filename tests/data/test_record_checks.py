@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.data import record_checks
+from electra_tf.data.records import frame_record, new_manifest, save_manifest
 
 
 @pytest.fixture
@@ -80,12 +81,6 @@ def test_held_out_records_asked_for_by_name_must_exist(config):
     assert "evaluating on the training records" in warning
 
 
-def test_no_match_names_the_pattern(config):
-    config.pretrain_tfrecords = "/nowhere/*"
-    with pytest.raises(UserError, match="'/nowhere/\\*'.*build_pretraining"):
-        record_checks.check_records(config, True)
-
-
 def test_empty_shards_only_is_an_error(config):
     for path in config.folder.glob("pretrain_data*"):
         path.write_bytes(b"")
@@ -93,14 +88,31 @@ def test_empty_shards_only_is_an_error(config):
         record_checks.check_records(config, True)
 
 
-@pytest.mark.parametrize("with_manifest", [True, False])
-def test_another_length_names_both(config, with_manifest):
-    config.max_seq_length = 512
+@pytest.mark.parametrize(
+    ("settings", "with_manifest", "message"),
+    [
+        (
+            {"pretrain_tfrecords": "/nowhere/*"},
+            True,
+            r"'/nowhere/\*'.*build_pretraining",
+        ),
+        ({"max_seq_length": 512}, True, "length 32, max_seq_length is 512"),
+        ({"max_seq_length": 512}, False, "length 32, max_seq_length is 512"),
+        (
+            {"vocab_file": "/nowhere", "vocab_size": 200},
+            True,
+            "305 tokens, vocab_size is 200",
+        ),
+        ({"vocab_size": 100}, False, "token id .*, vocab_size is 100"),
+    ],
+)
+def test_records_that_do_not_fit_are_refused(
+    config, settings, with_manifest, message
+):
+    vars(config).update(settings)
     if not with_manifest:
         _forget_manifest(config)
-    with pytest.raises(
-        UserError, match="records are length 32, max_seq_length is 512"
-    ):
+    with pytest.raises(UserError, match=message):
         record_checks.check_records(config, True)
 
 
@@ -109,19 +121,6 @@ def test_another_vocabulary_is_refused(config, tmp_path):
     other.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n")
     config.vocab_file = str(other)
     with pytest.raises(UserError, match=r"another vocabulary \(305 tokens\)"):
-        record_checks.check_records(config, True)
-
-
-def test_a_smaller_vocab_size_is_refused_without_the_file(config):
-    config.vocab_file, config.vocab_size = "/nowhere", 200
-    with pytest.raises(UserError, match="305 tokens, vocab_size is 200"):
-        record_checks.check_records(config, True)
-
-
-def test_ids_beyond_the_vocabulary_are_found_without_a_manifest(config):
-    _forget_manifest(config)
-    config.vocab_size = 100
-    with pytest.raises(UserError, match="token id .*, vocab_size is 100"):
         record_checks.check_records(config, True)
 
 
@@ -149,12 +148,6 @@ def test_an_unfinished_build_is_refused(config):
         record_checks.check_records(config, True)
 
 
-def test_falling_back_to_training_records_is_said(config):
-    config.eval_tfrecords = f"{config.folder}/no_such*"
-    (warning,) = record_checks.check_records(config, False)
-    assert "No held-out records" in warning
-
-
 def test_records_of_something_else_are_refused(config):
     _forget_manifest(config)
     path = config.folder / "pretrain_data.tfrecord-0-of-4"
@@ -174,3 +167,40 @@ def test_records_of_the_original_are_understood(golden_dir):
         vocab_size=30522,
     )
     assert record_checks.check_records(config, True) == []
+
+
+def _run(directory):
+    pattern = str(directory / "pretrain_data.tfrecord*")
+    return types.SimpleNamespace(pretrain_tfrecords=pattern)
+
+
+def _write(directory, number, payloads):
+    path = directory / f"pretrain_data.tfrecord-{number}-of-9"
+    path.write_bytes(b"".join(map(frame_record, payloads)))
+
+
+def test_records_are_counted_by_their_lengths(tmp_path):
+    _write(tmp_path, 0, [b"four", b"long" * 1000, b"fours"])
+    _write(tmp_path, 1, [b"four"])
+    (tmp_path / "pretrain_data.tfrecord-2-of-9").touch()
+    found = record_checks.count_training_examples(_run(tmp_path))
+    assert found == (4, True, 2)
+
+
+def test_a_manifest_spares_the_counting(tmp_path):
+    _write(tmp_path, 0, [b"four", b"four"])
+    _write(tmp_path, 1, [b"four"])
+    manifest = new_manifest({}, {}, [], 1)
+    shard = {"name": "pretrain_data.tfrecord-0-of-9", "records": 70}
+    manifest["jobs"]["0"] = {"shards": [shard], "held_out_shards": []}
+    save_manifest(str(tmp_path), manifest)
+    found = record_checks.count_training_examples(_run(tmp_path))
+    assert found == (71, True, 2)  # The second file is not in it.
+
+
+def test_large_files_are_reckoned_from_their_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(record_checks, "_BYTES_COUNTED", 100 * 26)
+    for number in range(4):
+        _write(tmp_path, number, [b"ten bytes."] * 100)
+    found = record_checks.count_training_examples(_run(tmp_path))
+    assert found == (400, False, 4)
