@@ -26,7 +26,7 @@ help:
 	@echo "make demo                pre-train a tiny ELECTRA, end to end (5 minutes)"
 	@echo "make quick               the tests of what is not slow (2 minutes)"
 	@echo "make test                lint and all tests (12 minutes on 2 cores)"
-	@echo "make lint                ruff and the import stairs"
+	@echo "make lint                ruff and the import layers"
 	@echo "make format              rewrite the code in the house style"
 	@echo "make pretrain-reference  the longer run of docs/results.md (25 minutes)"
 	@echo "make clean               remove .venv and caches"

@@ -2,31 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """ELECTRA in TensorFlow: pre-train text encoders as discriminators.
 
-The rooms, from the ground up. Imports only go down the stairs.
-
-  0  configure      hyperparameters as data (a package of its own)
-  1  text           characters -> token ids
-  2  data           token ids -> examples -> batches
-  3  modeling       tensors -> tensors: embeddings, encoder, heads
-  3  optimization   gradients -> updates
-  4  checkpoints    weights on disk
-  4  analysis       counting, not training
-  5  training       one loop for every objective
-  6  pretraining    the paper: mask, generate, corrupt, judge
-  6  evaluation     scores of predictions, the official ones among them
-  7  finetuning     tasks, trials, statistics
-  8  prediction     texts -> answers, with a trained model
-  8  inspection     where a discriminator sees replaced tokens
-  9  export         SavedModels that take raw text, LiteRT, ONNX
- 10  serving        a small server of them
-     commands       side doors: `python -m electra_tf.commands.<name>`
-
 Importing this package does not import TensorFlow. It asks for TensorFlow's
 oneDNN kernels, which TensorFlow itself takes on newer x86 processors only, and
 for its pooled memory on CPUs; set TF_ENABLE_ONEDNN_OPTS=0 or
-TF_CPU_ALLOCATOR_USE_BFC=false to do without. The rooms that answer (prediction,
-inspection, serving) take the request for oneDNN back when they are imported
-before TensorFlow.
+TF_CPU_ALLOCATOR_USE_BFC=false to do without. The packages that answer
+(prediction, inspection, serving) take the request for oneDNN back when they are
+imported before TensorFlow.
 """
 
 import os
