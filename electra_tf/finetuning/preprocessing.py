@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf import files as storage
+from electra_tf import files
 from electra_tf.data.feature_spec import (
     FeatureSpec,
     decode_example,
@@ -23,64 +23,29 @@ from electra_tf.data.feature_spec import (
 )
 from electra_tf.finetuning.task import Example, RowReport, Task
 
-# Metadata of cached records: what they were made of, and whether whole.
-
-
-def digest(value: Any) -> str:
-    """Returns the SHA-256 of a JSON value, in hexadecimal."""
-    text = json.dumps(value, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def hash_file(path: str) -> str:
-    """Returns the SHA-256 of a file's bytes, in hexadecimal."""
-    digest = hashlib.sha256()
-    with storage.open_file(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def read_metadata(
-    prefix: str, fingerprint: dict[str, Any]
-) -> dict[str, Any] | None:
-    """Returns the metadata of records, if they can be used again.
-
-    Returns:
-      The metadata; None where there are no records, others, or broken ones.
-    """
-    record_path = f"{prefix}.tfrecord"
-    metadata_path = f"{prefix}.metadata"
-    if not (storage.exists(record_path) and storage.exists(metadata_path)):
-        return None
-    with storage.open_file(metadata_path, "rb") as file:
-        try:
-            metadata = json.loads(file.read())
-        except ValueError:
-            return None
-    if metadata.get("fingerprint") != fingerprint:
-        return None
-    if metadata.get("n_bytes") != storage.file_size(record_path):
-        return None
-    return metadata
-
-
-def write_metadata(prefix: str, metadata: dict[str, Any]) -> None:
-    """Writes metadata beside records."""
-    path = f"{prefix}.metadata"
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with storage.open_file(temporary, "wb") as file:
-        file.write((json.dumps(metadata, indent=1) + "\n").encode())
-    storage.rename(temporary, path)
-
-
-# Cached records -> batches, in an order that can be saved and resumed.
-
 # Batches are padded to a multiple of this.
 BUCKET_WIDTH = 16
 # Batches whose examples are sorted by length among each other.
 _BATCHES_PER_POOL = 50
 _PARSE_AT_ONCE = 4096
+_PROGRESS_EVERY = 20000
+# Raised whenever the same data and settings make other records.
+_FORMAT = 1
+# Hparams that decide what the records hold.
+_DECIDING = (
+    "task_names",
+    "max_seq_length",
+    "do_lower_case",
+    "strip_accents",
+    "double_unordered",
+    "debug",
+    "data_source",
+    "fix_tagging_truncation",
+    "fix_tagging_casing",
+    "fix_last_sentence",
+    "max_query_length",
+    "doc_stride",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,15 +58,12 @@ class Batches:
       path: the record file.
       specs: every feature of a record.
       n_examples: records in the file, padding rows included.
-      batch_size: B unless another is asked for.
       max_seq_length: L of the records.
       training: repeat for ever, shuffled; else once, in order.
-      shuffle_buffer_size: examples shuffled among each other.
       shuffle_whole_set: shuffle all examples, anew each epoch.
       by_length: put examples of similar length together.
       trim: pad batches to their longest row, not to L.
       shortest: least length of a batch.
-      seed: of the order, unless another is asked for.
     """
 
     path: str
@@ -120,12 +82,10 @@ class Batches:
     def __call__(
         self, batch_size: int | None = None, seed: int | None = None
     ) -> tf.data.Dataset:
-        """Returns the data set.
+        """Returns the data set: features by name, int32 or float32 [B, ...].
 
-        Returns:
-          Batches of every feature by name, int32 or float32 [B, ...]. Where a
-          record has L, a batch has its own length, at most L. An iterator
-          made by `iter()` can be saved in a tf.train.Checkpoint.
+        Where a record has L, a batch has its own length, at most L. An
+        iterator made by `iter()` can be saved in a tf.train.Checkpoint.
 
         Source: google-research/electra, finetune/preprocessing.py,
           _input_fn_builder.
@@ -235,26 +195,6 @@ def _seed(seed: int, purpose: str) -> int:
     return random.Random(f"{seed} {purpose}").getrandbits(31)
 
 
-# Raised whenever the same data and settings make other records.
-_FORMAT = 1
-# Hparams that decide what the records hold.
-_DECIDING = (
-    "task_names",
-    "max_seq_length",
-    "do_lower_case",
-    "strip_accents",
-    "double_unordered",
-    "debug",
-    "data_source",
-    "fix_tagging_truncation",
-    "fix_tagging_casing",
-    "fix_last_sentence",
-    "max_query_length",
-    "doc_stride",
-)
-_PROGRESS_EVERY = 20000
-
-
 class Preprocessor:
     """Loads, featurizes, caches and batches the data of tasks.
 
@@ -315,18 +255,20 @@ class Preprocessor:
         name = "_".join(sorted(task.name for task in tasks)) + f"_{split}"
         prefix = os.path.join(
             config.preprocessed_data_dir,
-            f"{name}-{digest(fingerprint)[:12]}",
+            f"{name}-{_digest(fingerprint)[:12]}",
         )
         metadata = None
         if config.use_tfrecords_if_existing and fingerprint["data"] is not None:
-            metadata = read_metadata(prefix, fingerprint)
+            metadata = _read_metadata(prefix, fingerprint)
             reports = metadata["reports"].values() if metadata else []
             if config.strict_rows and any(r["rows"] for r in reports):
                 metadata = None  # reading again stops at the bad row
         if metadata is None:
             metadata = self._write(tasks, split, order, prefix, batch_size)
             metadata["fingerprint"] = fingerprint
-            write_metadata(prefix, metadata)
+            path = f"{prefix}.metadata"
+            text = json.dumps(metadata, indent=1) + "\n"
+            files.write_atomically(path, text, f"{path}.{os.getpid()}.tmp")
         else:
             print(f"Using the records of an earlier run: {prefix}.tfrecord")
             for task in tasks:
@@ -367,7 +309,7 @@ class Preprocessor:
         examples = [e for task in tasks for e in task.get_examples(split)]
         if order is not None:
             order.shuffle(examples)
-        storage.make_directory(os.path.dirname(prefix))
+        files.make_directory(os.path.dirname(prefix))
         path = f"{prefix}.tfrecord"
         temporary = f"{path}.{os.getpid()}.tmp"
         count = 0
@@ -387,7 +329,7 @@ class Preprocessor:
             raise UserError(
                 f"{path}: cannot be written: {error.message}"
             ) from error
-        storage.rename(temporary, path)
+        files.rename(temporary, path)
         print(
             f"{os.path.basename(path)}: {count} records of {len(examples)}"
             f" examples, {padding} padding rows"
@@ -401,7 +343,7 @@ class Preprocessor:
         return {
             "n_examples": count + padding,
             "n_padding": padding,
-            "n_bytes": storage.file_size(path),
+            "n_bytes": files.file_size(path),
             "reports": reports,
         }
 
@@ -428,20 +370,20 @@ class Preprocessor:
             "format": _FORMAT,
             "split": split,
             "batch_size": batch_size,
-            "order": digest(repr(order.getstate())) if order else None,
+            "order": _digest(repr(order.getstate())) if order else None,
             "hparams": {n: getattr(self._config, n) for n in _DECIDING},
             "features": [repr(spec) for spec in self.feature_specs],
             "tasks": [task.fingerprint() for task in tasks],
             "vocabulary": [
-                digest(list(task.tokenizer.vocab.items()))
+                _digest(list(task.tokenizer.vocab.items()))
                 for task in tasks
                 if task.tokenizer is not None
             ],
         }
-        files = [task.data_files(split) for task in tasks]
+        paths = [task.data_files(split) for task in tasks]
         facts["data"] = None
-        if all(paths is not None for paths in files):
-            facts["data"] = {p: hash_file(p) for part in files for p in part}
+        if all(own is not None for own in paths):
+            facts["data"] = {p: _hash_file(p) for own in paths for p in own}
         return json.loads(json.dumps(facts))
 
     def _print_reports(
@@ -479,3 +421,35 @@ def _difference(
         ],
         "losses": {what: count for what, count in losses.items() if count},
     }
+
+
+def _read_metadata(
+    prefix: str, fingerprint: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Returns the metadata of whole records of this fingerprint, or None."""
+    records, path = f"{prefix}.tfrecord", f"{prefix}.metadata"
+    if not (files.exists(records) and files.exists(path)):
+        return None
+    with files.open_file(path, "rb") as file:
+        try:
+            metadata = json.loads(file.read())
+        except ValueError:
+            return None
+    wanted = (fingerprint, files.file_size(records))
+    found = (metadata.get("fingerprint"), metadata.get("n_bytes"))
+    return metadata if found == wanted else None
+
+
+def _digest(value: Any) -> str:
+    """Returns the SHA-256 of a JSON value, in hexadecimal."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _hash_file(path: str) -> str:
+    """Returns the SHA-256 of a file's bytes, in hexadecimal."""
+    digest = hashlib.sha256()
+    with files.open_file(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -118,20 +118,16 @@ class _Rows:
     def update(self, arrays: Row, total_loss: float) -> None:
         """Takes the outputs of a batch."""
         del total_loss
-        keys: dict[str, list[tuple[str, str]]] = {
-            name: [
-                (key, key.removeprefix(f"{name}/"))
-                for key in arrays
-                if key.startswith(f"{name}/")
-            ]
-            for name in self._task_names
-        }
+        outputs: dict[str, Row] = {name: {} for name in self._task_names}
+        for key, values in arrays.items():
+            task, _, name = key.partition("/")
+            if name:
+                outputs[task][name] = values
         for row, task_id in enumerate(arrays["task_id"]):
             if task_id < len(self._task_names):
-                name = self._task_names[task_id]
-                self._take(
-                    name, {short: arrays[key][row] for key, short in keys[name]}
-                )
+                task = self._task_names[task_id]
+                own = outputs[task].items()
+                self._take(task, {name: values[row] for name, values in own})
 
     def result(self) -> dict[str, float]:
         """Nothing: the rows have gone where they should."""
