@@ -351,8 +351,6 @@ class QuestionAnswerer(Answerer):
         return QAExample(
             eid=number,
             task_name=self._task.name,
-            qas_id=None,
-            qid=None,
             key=str(number),
             question_text=question,
             passage=self._passage(context),

@@ -68,8 +68,6 @@ def _example(question, context, number=0, task="facts"):
     return QAExample(
         eid=number,
         task_name=task,
-        qas_id=None,
-        qid=None,
         key=str(number),
         question_text=question,
         passage=Passage(context),

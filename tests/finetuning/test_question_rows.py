@@ -108,7 +108,7 @@ def test_an_unusable_question_is_reported_counted_and_skipped(
     text = squad(question(0, GOOD), bad, question(2, GOOD))
     task = qa_task("squadv1", text)
     examples = task.get_examples("train")
-    assert [e.qas_id for e in examples] == ["q0", "q2"]
+    assert [e.key for e in examples] == ["q0", "q2"]
     assert [e.eid for e in examples] == [0, 1]  # no gap, as in the original
     (row,) = task.row_report.rows
     assert row.path.endswith("squadv1/train.json")
