@@ -7,6 +7,7 @@ import sys
 import arm_ours
 import harness
 import pytest
+import work
 
 ARM = f"""
 import os, sys
@@ -109,3 +110,27 @@ def test_what_the_arms_use_of_the_product_is_there():
     for names in arm_ours.PLACES.values():
         for name in names.split():
             assert arm_ours.product(name, harness.ROOT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["Pretraining", "Finetuning"])
+def test_our_arm_trains(task, tmp_path):
+    args = arguments("--threads=1")
+    args.model_size, args.batch, args.length = "small", 2, 16
+    args.rows, args.steps, args.eval_batches = "full", 1, 1
+    tiny = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    planned = harness.plan(
+        args,
+        ["ours"],
+        task=task,
+        work=getattr(work, task.lower())(args, str(tmp_path)),
+        precision="float32",
+        hparams={"model_hparam_overrides": tiny},
+    )
+    with harness.Arms(args, planned) as arms:
+        assert arms.failed == {}
+        assert arms["ours"].ask("run", steps=1) > 0
+        (loss,) = arms["ours"].ask("losses", steps=1)
+        assert 0 < loss < 100
+        if task == "Finetuning":
+            assert arms["ours"].ask("evaluate")["rows"] == 2
