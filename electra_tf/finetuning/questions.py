@@ -48,6 +48,8 @@ class QAExample(Example):
     """A question about a passage.
 
     Attributes:
+      qas_id: the question's id in SQuAD's format, else an id or None.
+      qid: the question's id in MRQA's format, else None.
       key: the id that predictions are filed under.
       question_text: the question.
       passage: where the answer is looked for; questions may share it.
@@ -58,6 +60,8 @@ class QAExample(Example):
       answers: the texts that count as right.
     """
 
+    qas_id: str | None = None
+    qid: str | None = None
     key: str
     question_text: str
     passage: Passage
@@ -108,6 +112,8 @@ def make_example(
     example = QAExample(
         eid=eid,
         task_name=task_name,
+        qas_id=fields.get("id"),
+        qid=fields.get("qid"),
         key=_key(fields, version),
         question_text=question,
         passage=passage,
