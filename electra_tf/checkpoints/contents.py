@@ -308,7 +308,7 @@ class Contents:
             hparams["untied_generator_embeddings"] = True
         return hparams | {
             hparam: _share(sizes.main, sizes.generator, field)
-            for field, hparam in _GENERATOR_HPARAMS
+            for hparam, field in _SHARES.items()
         }
 
     def assumptions(self) -> list[str]:
@@ -430,33 +430,33 @@ _GENERATOR_KINDS = {
     FULL: "one network for both parts (untied_generator=false), or a masked LM",
     None: "no generator (uniform_generator=true)",
 }
-# What is compared, its field, and the hparam to change.
-_TABLE_HPARAMS = (
-    (
-        "tokens in the vocabulary",
-        "vocab_size",
-        "vocab_size (and use the vocabulary that it was trained with)",
+_SHARES = {
+    "generator_hidden_size": "hidden_size",
+    "generator_layers": "num_hidden_layers",
+}
+# The hparam to change, by what differs. Tables, then the encoder, then what is
+# in proportion to it.
+_REMEDIES = {
+    "tokens in the vocabulary": (
+        "vocab_size (and use the vocabulary that it was trained with)"
     ),
-    (
-        "positions",
-        "max_position_embeddings",
+    "positions": (
         "model_hparam_overrides.max_position_embeddings (or convert the"
-        " checkpoint with --extend_positions)",
+        " checkpoint with --extend_positions)"
     ),
-    ("segments", "type_vocab_size", "model_hparam_overrides.type_vocab_size"),
-)
-_ENCODER_HPARAMS = (
-    ("hidden_size", "model_size or model_hparam_overrides.hidden_size"),
-    (
-        "num_hidden_layers",
-        "model_size or model_hparam_overrides.num_hidden_layers",
+    "segments": "model_hparam_overrides.type_vocab_size",
+    "hidden_size": "model_size or model_hparam_overrides.hidden_size",
+    "num_hidden_layers": (
+        "model_size or model_hparam_overrides.num_hidden_layers"
     ),
-    ("intermediate_size", "model_hparam_overrides.intermediate_size"),
-)
-_GENERATOR_HPARAMS = (
-    ("hidden_size", "generator_hidden_size"),
-    ("num_hidden_layers", "generator_layers"),
-)
+    "intermediate_size": "model_hparam_overrides.intermediate_size",
+    "width of the embeddings": "embedding_size",
+    "generator": "those hparams",
+    "embeddings of the generator's own": "untied_generator_embeddings",
+    "replaced-token head": (
+        "electra_objective or electric_objective (false for a masked LM)"
+    ),
+}
 
 
 def merged(
@@ -530,61 +530,53 @@ def _differences(stored: ModelSizes, hparams: Mapping[str, Any]) -> list[str]:
     """One text for each size in which hparams make another model."""
     config = encoder_config(hparams)
     encoder = _stack_of(config)
-    # What differs, in the checkpoint, in the hparams, and the hparam to change.
-    pairs: list[tuple[str, Any, Any, str]] = [
-        (what, getattr(stored, field), getattr(config, field), hparam)
-        for what, field, hparam in _TABLE_HPARAMS
-    ]
-    if stored.encoder not in (None, encoder):
-        # Everything else is in proportion to the encoder: that first.
-        both_follow = stored.encoder.follows_rule and encoder.follows_rule
-        pairs += [
-            (field, getattr(stored.encoder, field), getattr(encoder, field), h)
-            for field, h in _ENCODER_HPARAMS
-            if not (both_follow and field == "intermediate_size")
-        ]
-    else:
-        pairs += _structure_pairs(stored, resolve(hparams))
+    old = _facts(stored, stored.encoder)
+    new = _facts(config, encoder)
+    remedies = dict(_REMEDIES)
+    if stored.encoder in (None, encoder):
+        given = resolve(hparams)
+        old |= _structure(stored)
+        new |= _structure(given)
+        if stored.generator is None:
+            # A discriminator alone fits any generator's hparams.
+            if not (stored.discriminates and stored.generator_scope == FULL):
+                del old["generator"]
+        else:
+            del old["replaced-token head"]
+            for hparam, field in _SHARES.items():
+                share = _share(given.main, stored.generator, field)
+                remedies[f"generator's {field}"] = f"{hparam} to {share}"
+    elif stored.encoder.follows_rule and encoder.follows_rule:
+        del old["intermediate_size"]  # 4 * hidden_size on both sides
     return [
-        f"{what}: checkpoint {old}, hparams {new}; change {hparam}"
-        for what, old, new, hparam in pairs
-        if old != new
+        f"{what}: checkpoint {old[what]}, hparams {new[what]}; change {remedy}"
+        for what, remedy in remedies.items()
+        if old.get(what) is not None and what in new and old[what] != new[what]
     ]
 
 
-def _structure_pairs(
-    stored: ModelSizes, given: ModelSizes
-) -> list[tuple[str, Any, Any, str]]:
-    """Widths, heads and generator of two models with the same encoder."""
+def _facts(
+    sizes: ModelSizes | EncoderConfig, encoder: Stack | None
+) -> dict[str, Any]:
+    """Sizes of tables and encoder, by what messages call them."""
+    return {
+        "tokens in the vocabulary": sizes.vocab_size,
+        "positions": sizes.max_position_embeddings,
+        "segments": sizes.type_vocab_size,
+        **(dataclasses.asdict(encoder) if encoder else {}),
+    }
 
-    def pair(what: str, field: str, hparam: str) -> tuple[str, Any, Any, str]:
-        return what, getattr(stored, field), getattr(given, field), hparam
 
-    kinds = (_GENERATOR_KINDS[s.generator_scope] for s in (stored, given))
-    kind = ("generator", *kinds, "those hparams")
-    pairs = []
-    if stored.embedding_size is not None:
-        name = "embedding_size"
-        pairs.append(pair("width of the embeddings", name, name))
-    if stored.generator is not None:
-        pairs.append(kind)
-        if given.generator is None:
-            return pairs
-        what, field = "embeddings of the generator's own", "untied_embeddings"
-        pairs.append(pair(what, field, "untied_generator_embeddings"))
-        for field, hparam in _GENERATOR_HPARAMS:
-            old, new = (getattr(s.generator, field) for s in (stored, given))
-            share = _share(
-                stored.encoder or given.main, stored.generator, field
-            )
-            remedy = f"{hparam} to {share}"
-            pairs.append((f"generator's {field}", old, new, remedy))
-    elif stored.encoder is not None and stored.discriminates is not None:
-        # A discriminator alone fits any generator's hparams.
-        remedy = "electra_objective or electric_objective (false for a masked"
-        pairs.append(
-            pair("replaced-token head", "discriminates", f"{remedy} LM)")
-        )
-        if stored.discriminates and stored.generator_scope == FULL:
-            pairs.append(kind)
-    return pairs
+def _structure(sizes: ModelSizes) -> dict[str, Any]:
+    """The rest, likewise."""
+    facts = {
+        "width of the embeddings": sizes.embedding_size,
+        "generator": _GENERATOR_KINDS[sizes.generator_scope],
+        "replaced-token head": sizes.discriminates,
+    }
+    if sizes.generator:
+        facts["embeddings of the generator's own"] = sizes.untied_embeddings
+        for field in _SHARES.values():
+            size = getattr(sizes.generator, field)
+            facts[f"generator's {field}"] = size
+    return facts

@@ -13,18 +13,16 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import tensorflow as tf
-
 from configure import hparams as hparam_rules
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
+from electra_tf import files
 from electra_tf.checkpoints.contents import (
     MODEL_HPARAMS,
     as_config,
     encoder_config,
     nearest_size,
 )
-from electra_tf.files import write_atomically
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 FILE_NAME = "electra_config.json"
@@ -52,7 +50,7 @@ def write_electra_config(
 ) -> str:
     """Writes the file, replacing an older one."""
     path = os.path.join(directory, FILE_NAME)
-    write_atomically(path, config_text(hparams, assumed))
+    files.write_atomically(path, config_text(hparams, assumed))
     return path
 
 
@@ -90,7 +88,7 @@ def read_electra_config(directory: str) -> dict[str, Any]:
     """
     for name in _FILES:
         path = os.path.join(directory, name)
-        if tf.io.gfile.exists(path):
+        if files.exists(path):
             return _parse(path, name == FILE_NAME)
     return {}
 
@@ -113,9 +111,8 @@ def hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parse(path: str, is_ours: bool) -> dict[str, Any]:
     try:
-        with tf.io.gfile.GFile(path) as file:
-            text = file.read()
-    except (tf.errors.OpError, UnicodeDecodeError) as error:
+        text = files.read_bytes(path).decode()
+    except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
     given = hparam_rules.parse_json(text, path)
     try:

@@ -3,6 +3,7 @@
 """Which format a path holds, told from its content, and opening it."""
 
 import os
+import re
 
 import tensorflow as tf
 
@@ -10,11 +11,10 @@ from configure.errors import UserError
 from electra_tf.checkpoints import electra_config, tf1, tf2
 from electra_tf.checkpoints.weights import Weights
 
-# Files that hold a Hugging Face model's weights; `.bin` and the sharded forms
-# have a longer name.
-_HUGGING_FACE_WEIGHTS = ("model", "pytorch_model")
-_HUGGING_FACE_SUFFIXES = (".safetensors", ".bin", ".safetensors.index.json")
-_HUGGING_FACE_PARTS = ("discriminator", "generator")
+# How Hugging Face names files of weights, whole or in shards.
+_HUGGING_FACE = re.compile(
+    r"(model|pytorch_model).*(\.safetensors|\.bin|\.safetensors\.index\.json)"
+)
 
 
 def detect(path: str) -> str:
@@ -36,11 +36,9 @@ def detect(path: str) -> str:
 
 
 def open_weights(path: str) -> Weights:
-    """Opens a checkpoint of any format.
+    """Opens a checkpoint of any format, under the original's names.
 
-    Returns:
-      Its tensors under the original's names. `hparams` and `vocab_file` are
-      filled from files beside it, where there are any.
+    `hparams` and `vocab_file` come from files beside it, where there are any.
     """
     kind = detect(path)
     if kind == "huggingface":
@@ -79,22 +77,17 @@ def _detect_tensorflow(prefix: str) -> str:
 
 
 def _is_weights_file(path: str) -> bool:
-    """Whether it is named as Hugging Face names (shards of) weights."""
-    name = os.path.basename(path)
-    return name.startswith(_HUGGING_FACE_WEIGHTS) and name.endswith(
-        _HUGGING_FACE_SUFFIXES
-    )
+    return bool(_HUGGING_FACE.fullmatch(os.path.basename(path)))
 
 
 def _holds_hugging_face(folder: str) -> str | None:
-    """Name of the weights in it, or in the folders of its two parts."""
-    for part in ("", *_HUGGING_FACE_PARTS):
-        inner = os.path.join(folder, part) if part else folder
-        if not tf.io.gfile.isdir(inner):
-            continue
-        for name in sorted(tf.io.gfile.listdir(inner)):
-            if _is_weights_file(name):
-                return os.path.join(part, name)
+    """Name of the weights in it, or in the folders of its two networks."""
+    for part in ("", "discriminator", "generator"):
+        inner = os.path.join(folder, part)
+        if tf.io.gfile.isdir(inner):
+            for name in sorted(tf.io.gfile.listdir(inner)):
+                if _is_weights_file(name):
+                    return os.path.join(part, name)
     return None
 
 

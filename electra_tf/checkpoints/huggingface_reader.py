@@ -7,11 +7,10 @@ transformers keeps one network in a folder, with `config.json`,
 a folder that holds both as `discriminator/` and `generator/` is one model here.
 """
 
-import abc
 import dataclasses
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,23 +33,14 @@ from electra_tf.checkpoints.weights import TensorSpec, Weights
 _NARROW = {"F16": "float16", "BF16": "bfloat16", "F64": "float64"}
 
 
-class _StoredTensors(abc.ABC):
-    """The tensors of a folder under the names they have there.
+@dataclasses.dataclass(frozen=True)
+class _Stored:
+    """The tensors of a folder under the names they have there."""
 
-    Attributes:
-      path: the file they come from, for messages.
-      shapes: by name.
-      dtypes: by name, as safetensors writes them ("F32", "BF16").
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.shapes: dict[str, tuple[int, ...]] = {}
-        self.dtypes: dict[str, str] = {}
-
-    @abc.abstractmethod
-    def _read(self, name: str) -> np.ndarray:
-        """Returns a tensor as stored."""
+    path: str  # the file they come from, for messages
+    shapes: dict[str, tuple[int, ...]]
+    dtypes: dict[str, str]  # as safetensors writes them ("F32", "BF16")
+    load: Callable[[str], np.ndarray]  # gives a tensor as stored
 
     def read(self, name: str) -> np.ndarray:
         """Reads one tensor as float32; widening others loses nothing."""
@@ -60,50 +50,53 @@ class _StoredTensors(abc.ABC):
                 " expected F32, F16 or BF16. Save the model without"
                 " quantization."
             )
-        return np.asarray(self._read(name), np.float32, order="C")
+        return np.asarray(self.load(name), np.float32, order="C")
 
     def conversions(self) -> dict[str, str]:
         """Says which tensors are not given as they are stored."""
-        notes = {}
-        for code, dtype in _NARROW.items():
-            count = sum(1 for stored in self.dtypes.values() if stored == code)
-            if count:
-                notes[f"{dtype} values"] = (
-                    f"{count} {dtype} tensors are given as float32"
-                )
-        return notes
+        codes = list(self.dtypes.values())
+        return {
+            f"{dtype} values": (
+                f"{codes.count(code)} {dtype} tensors are given as float32"
+            )
+            for code, dtype in _NARROW.items()
+            if code in codes
+        }
 
 
-class _TorchFile(_StoredTensors):
-    """PyTorch unpickles it: tensors, nothing else."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        try:
-            import torch
-        except ImportError as error:
-            raise UserError(
-                f"{path}: only PyTorch reads this file, and it is not"
-                " installed. Either `pip install torch`, or, where"
-                " transformers is installed, load the model and call"
-                f" save_pretrained, which writes {SINGLE}."
-            ) from error
-        self._tensors = _torch_load(torch, path)
-        for name, tensor in self._tensors.items():
-            if not hasattr(tensor, "shape"):
-                raise UserError(f"{path}: {name} is not a tensor.")
-            kind = str(tensor.dtype).removeprefix("torch.")
-            self.shapes[name] = tuple(tensor.shape)
-            codes = {dtype: code for code, dtype in _NARROW.items()}
-            codes["float32"] = "F32"
-            self.dtypes[name] = codes.get(kind, kind)
-
-    def _read(self, name: str) -> np.ndarray:
-        return self._tensors[name].float().numpy()
+def _open_stored(folder: str) -> _Stored:
+    """Finds a folder's weight files."""
+    paths = {name: os.path.join(folder, name) for name in WEIGHT_FILES}
+    found = next((n for n, p in paths.items() if os.path.isfile(p)), None)
+    if found is None:
+        raise UserError(
+            f"{folder}: no weights; expected {SINGLE}, {INDEX} or {TORCH}"
+            " beside config.json. Download the folder again."
+        )
+    path = paths[found]
+    if found == SINGLE:
+        return _open_safetensors(path, {path: None})
+    if found == INDEX:
+        return _open_safetensors(path, _shards(path))
+    if found == TORCH:
+        return _open_torch(path)
+    raise UserError(
+        f"{path}: a PyTorch file in shards is not read; save the model as"
+        f" {SINGLE} (transformers: save_pretrained)."
+    )
 
 
-def _torch_load(torch: Any, path: str) -> dict[str, Any]:
-    """Unpickles tensors and nothing else, mapped where the file allows it."""
+def _open_torch(path: str) -> _Stored:
+    """PyTorch unpickles tensors, nothing else, mapped where that is allowed."""
+    try:
+        import torch
+    except ImportError as error:
+        raise UserError(
+            f"{path}: only PyTorch reads this file, and it is not installed."
+            " Either `pip install torch`, or, where transformers is installed,"
+            " load the model and call save_pretrained, which writes"
+            f" {SINGLE}."
+        ) from error
     options = {"map_location": "cpu", "weights_only": True}
     try:
         try:
@@ -117,72 +110,54 @@ def _torch_load(torch: Any, path: str) -> dict[str, Any]:
             f" ({type(error).__name__}: {str(error).splitlines()[0]})."
             " It is damaged, or holds other objects, which are not loaded."
         ) from error
-    if not isinstance(tensors, dict):
+    if not isinstance(tensors, dict) or not all(
+        hasattr(tensor, "shape") for tensor in tensors.values()
+    ):
         raise UserError(f"{path}: expected a dictionary of tensors.")
-    return tensors
-
-
-_LFS_START = b"version https://git-lfs"
-
-
-def _open_stored(folder: str) -> _StoredTensors:
-    """Finds a folder's weight files."""
-    paths = {name: os.path.join(folder, name) for name in WEIGHT_FILES}
-    found = [name for name, path in paths.items() if os.path.isfile(path)]
-    if not found:
-        raise UserError(
-            f"{folder}: no weights; expected {SINGLE}, {INDEX} or {TORCH}"
-            " beside config.json. Download the folder again."
-        )
-    path = paths[found[0]]
-    if found[0] == SINGLE:
-        return _SafetensorsFiles(path, {path: None})
-    if found[0] == INDEX:
-        return _SafetensorsFiles(path, _shards(path))
-    if found[0] == TORCH:
-        return _TorchFile(path)
-    raise UserError(
-        f"{path}: a PyTorch file in shards is not read; save the model as"
-        f" {SINGLE} (transformers: save_pretrained)."
+    codes = {f"torch.{dtype}": code for code, dtype in _NARROW.items()}
+    codes["torch.float32"] = "F32"
+    return _Stored(
+        path,
+        {name: tuple(tensor.shape) for name, tensor in tensors.items()},
+        {n: codes.get(str(t.dtype), str(t.dtype)) for n, t in tensors.items()},
+        lambda name: tensors[name].float().numpy(),
     )
 
 
-class _SafetensorsFiles(_StoredTensors):
-    """One file, or shards; each is opened anew for every tensor.
+def _open_safetensors(
+    path: str, shards: Mapping[str, list[str] | None]
+) -> _Stored:
+    """Opens one file, or shards with the names that an index expects there.
 
-    A mapping that stays open would count as memory for all that was read.
+    Each is opened anew for every tensor: a mapping that stays open would count
+    as memory for all that was read.
     """
+    paths: dict[str, str] = {}
+    stored = _Stored(path, {}, {}, lambda name: _load(paths[name], name))
+    for shard, listed in shards.items():
+        with _safe_open(shard) as file:
+            held = list(file.keys())
+            for name in held if listed is None else listed:
+                if name not in held:
+                    raise UserError(
+                        f"{shard}: no tensor {name}, which {path} says is"
+                        " there. Download the folder again."
+                    )
+                view = file.get_slice(name)
+                paths[name] = shard
+                stored.shapes[name] = tuple(view.get_shape())
+                stored.dtypes[name] = view.get_dtype()
+    if "BF16" in stored.dtypes.values():
+        import ml_dtypes  # noqa: F401  (gives NumPy the type)
+    return stored
 
-    def __init__(
-        self, path: str, shards: Mapping[str, list[str] | None]
-    ) -> None:
-        super().__init__(path)
-        self._files: dict[str, str] = {}
-        for shard, listed in shards.items():
-            with _safe_open(shard) as file:
-                held = list(file.keys())
-                for name in held if listed is None else listed:
-                    if name not in held:
-                        raise UserError(
-                            f"{shard}: no tensor {name}, which {path} says is"
-                            " there. Download the folder again."
-                        )
-                    view = file.get_slice(name)
-                    self._files[name] = shard
-                    self.shapes[name] = tuple(view.get_shape())
-                    self.dtypes[name] = view.get_dtype()
 
-    def _read(self, name: str) -> np.ndarray:
-        path = self._files[name]
-        if self.dtypes[name] == "BF16":
-            import ml_dtypes  # noqa: F401  (gives NumPy the type)
-        with _safe_open(path) as file:
-            try:
-                return file.get_tensor(name)
-            except (safetensors.SafetensorError, OSError) as error:
-                raise UserError(
-                    f"{path}: cannot read {name}: {error}."
-                ) from error
+def _load(path: str, name: str) -> np.ndarray:
+    with _safe_open(path) as file:
+        try:
+            return file.get_tensor(name)
+        except (safetensors.SafetensorError, OSError) as error:
+            raise UserError(f"{path}: cannot read {name}: {error}.") from error
 
 
 def _safe_open(path: str) -> Any:
@@ -198,7 +173,7 @@ def _reason(path: str, error: Exception) -> str:
     if not os.path.exists(path):
         return "missing; its index names it. Download the folder again."
     with open(path, "rb") as file:
-        if file.read(len(_LFS_START)) == _LFS_START:
+        if file.read(80).startswith(b"version https://git-lfs"):
             return (
                 "a Git LFS pointer, not the weights; run `git lfs pull` in the"
                 " folder."
@@ -255,7 +230,7 @@ def _subfolders(folder: str) -> list[str]:
 class _Source:
     """Where one of our variables is in a folder."""
 
-    stored: _StoredTensors
+    stored: _Stored
     theirs: str  # name of the tensor in its file
     row: int | None  # which row of it; None for all
     transposed: bool

@@ -8,6 +8,7 @@ for bit or listed with the reason.
 """
 
 import argparse
+import functools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,11 @@ from configure.errors import UserError, listed
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.checkpoints.contents import PARTS, merged
+from electra_tf.checkpoints.electra_config import (
+    FILE_NAME,
+    VOCAB_FILE,
+    config_text,
+)
 from electra_tf.checkpoints.weights import (
     Weights,
     describe_extension,
@@ -48,65 +54,62 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     )
     group = parser.add_argument_group("files")
     for name, dest, text in (
-        ("from", "source", "prefix (dir/model.ckpt-1000) or folder to read"),
+        ("--from", "source", "prefix (dir/model.ckpt-1000) or folder to read"),
         (
-            "to",
+            "--to",
             "target",
             "for tf1 and native a prefix, or a folder (existing, or ending in"
             " a slash) that gets model.ckpt-<step>; for huggingface a folder",
         ),
     ):
         group.add_argument(
-            f"--{name}", dest=dest, required=True, metavar="PATH", help=text
-        ).shown_as = f"--{name}"
-    flags.add_flag(
-        group,
+            name, dest=dest, required=True, metavar="PATH", help=text
+        ).shown_as = name
+    add = functools.partial(flags.add_flag, group)
+    add(
         "format",
         choices=FORMATS,
         help="to write (default: huggingface if --to is such a folder or"
         " .safetensors file already, otherwise tf1, which this project's"
         " programs read, too)",
     )
-    flags.add_flag(
-        group,
+    add(
         "vocab_file",
         metavar="FILE",
         help="put beside the result as vocab.txt (default: the one beside"
         " the source)",
     )
-    flags.add_flag(
-        group,
+    add(
         "hparams",
         metavar="JSON",
         help="what shapes do not show, as a JSON object or a .json file, such"
         ' as {"model_hparam_overrides": {"num_attention_heads": 4}};'
         " wins over a config beside the source",
     )
-    flags.boolean_argument(
-        group, "overwrite", help="replace files of an earlier conversion"
-    )
+    switch = flags.boolean_argument
+    switch(group, "overwrite", help="replace files of an earlier conversion")
     group = parser.add_argument_group("what is written")
-    flags.add_flag(
-        group,
+    add = functools.partial(flags.add_flag, group)
+    add(
         "part",
         choices=PARTS,
         default="all",
         help="encoder is the discriminator's transformer (a masked LM's, too)"
         " without a head. Tied embeddings go into either part (default: all)",
     )
-    flags.boolean_argument(
-        group,
-        "strip_optimizer",
-        help="leave out the Adam slots (two thirds of a training checkpoint)",
-    )
-    flags.boolean_argument(
-        group,
-        "drop_unrepresentable",
-        help="leave out what the format cannot hold, instead of refusing;"
-        " each is listed",
-    )
-    flags.add_flag(
-        group,
+    for name, text in (
+        (
+            "strip_optimizer",
+            "leave out the Adam slots (two thirds of a training checkpoint)",
+        ),
+        (
+            "drop_unrepresentable",
+            "leave out what the format cannot hold, instead of refusing; each"
+            " is listed",
+        ),
+    ):
+        switch(group, name, help=text)
+    add(
         "extend_positions",
         type=int,
         metavar="N",
@@ -128,12 +131,15 @@ def main(args: argparse.Namespace) -> None:
     vocab_file = args.vocab_file or source.vocab_file
     notes = _check_vocab(vocab_file, weights, args.source)
     guessed = [name for text in assumed for name in _names(text)]
-    _check_place(
-        source.path, place, hparams, guessed, vocab_file, args.overwrite
-    )
-    dropped, remarks = _write(
-        weights, place, hparams, guessed, vocab_file, args
-    )
+    beside = {FILE_NAME: config_text(hparams, guessed).encode()}
+    if vocab_file is not None:
+        beside[VOCAB_FILE] = files.read_bytes(vocab_file)
+    _check_place(source.path, place, beside, args.overwrite)
+    dropped, remarks = _write(weights, place, hparams, vocab_file, args)
+    for folder in place.folders:
+        for name, content in beside.items():
+            if name == FILE_NAME or not place.is_folder:
+                files.write_atomically(os.path.join(folder, name), content)
     dropped = {**weights.dropped, **dropped}
     unknown = source.contents.unknown
     kept = [name for name in unknown if name not in dropped]
@@ -291,33 +297,24 @@ def _choose_place(args: argparse.Namespace, step: int | None) -> _Place:
 
 
 def _check_place(
-    source: str,
-    place: _Place,
-    hparams: dict[str, Any],
-    guessed: list[str],
-    vocab_file: str | None,
-    overwrite: bool,
+    source: str, place: _Place, beside: Mapping[str, bytes], overwrite: bool
 ) -> None:
     """Refuses to replace what is not the same, before anything is written."""
-    from electra_tf.checkpoints import electra_config, tf1
+    from electra_tf.checkpoints.tf1 import files_of
 
     if os.path.abspath(place.path) == os.path.abspath(source):
         raise UserError(
             f"--to {place.path} is the checkpoint that is read; choose another"
             " place."
         )
-    text = electra_config.config_text(hparams, guessed)
-    texts = {electra_config.FILE_NAME: text.encode()}
-    if vocab_file is not None:
-        texts[electra_config.VOCAB_FILE] = _content(vocab_file)
     differing = [
         path
-        for name, text in texts.items()
+        for name, content in beside.items()
         if files.exists(path := os.path.join(place.folder, name))
-        and _content(path) != text
+        and files.read_bytes(path) != content
     ]
     if not place.is_folder:
-        differing += tf1.files_of(place.path)
+        differing += files_of(place.path)
     if differing and not overwrite:
         raise UserError(
             f"{differing[0]} exists and would be replaced; choose another"
@@ -325,21 +322,15 @@ def _check_place(
         )
 
 
-def _content(path: str) -> bytes:
-    with files.open_file(path, "rb") as file:
-        return file.read()
-
-
 def _write(
     weights: Weights,
     place: _Place,
     hparams: dict[str, Any],
-    guessed: list[str],
     vocab_file: str | None,
     args: argparse.Namespace,
 ) -> tuple[dict[str, str], list[str]]:
-    """Writes everything; returns what the format left out, and remarks."""
-    from electra_tf.checkpoints import electra_config, tf1, tf2
+    """Writes the tensors; returns what the format left out, and remarks."""
+    from electra_tf.checkpoints import tf1, tf2
 
     dropped: dict[str, str] = {}
     notes: list[str] = []
@@ -365,11 +356,6 @@ def _write(
             notes.append("no step was stored: it is 0 in the result")
     else:
         tf1.write_tf1(weights, place.path, overwrite=args.overwrite)
-    for folder in place.folders:
-        electra_config.write_electra_config(folder, hparams, guessed)
-    if vocab_file is not None and not place.is_folder:
-        path = os.path.join(place.folder, electra_config.VOCAB_FILE)
-        files.write_atomically(path, _content(vocab_file))
     if vocab_file is None:
         notes.append("no vocabulary is known; give one as --vocab_file")
     if not weights.slots and not place.is_folder:
@@ -397,7 +383,7 @@ def _written(weights: Weights, place: _Place) -> Weights:
 
 def _file_sizes(place: _Place) -> dict[str, int]:
     """Bytes by file, for what a conversion wrote."""
-    from electra_tf.checkpoints import electra_config, tf1
+    from electra_tf.checkpoints.tf1 import files_of
 
     if place.is_folder:
         paths = [
@@ -406,9 +392,9 @@ def _file_sizes(place: _Place) -> dict[str, int]:
             for name in files.list_directory(folder)
         ]
     else:
-        names = (electra_config.FILE_NAME, electra_config.VOCAB_FILE)
-        paths = tf1.files_of(place.path)
-        paths += [os.path.join(place.folder, name) for name in names]
+        paths = files_of(place.path)
+        for name in (FILE_NAME, VOCAB_FILE):
+            paths.append(os.path.join(place.folder, name))
     return {
         os.path.relpath(path, place.folder): files.file_size(path)
         for path in paths
