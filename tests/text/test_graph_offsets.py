@@ -180,13 +180,6 @@ def test_offsets_are_those_of_a_plain_computation(raws, pairs):
     check(pairs, raws)
 
 
-@pytest.mark.heavy
-@hypothesis.settings(max_examples=3000, deadline=None)
-@hypothesis.given(raws=st.lists(TEXTS, min_size=1, max_size=6))
-def test_offsets_of_many_strings(raws, pairs):
-    check(pairs, raws)
-
-
 @pytest.mark.parametrize(
     ("text", "spans"),
     [

@@ -212,22 +212,6 @@ def test_strings_over_all_of_unicode(setting, texts, rich_pairs):
 
 
 @pytest.mark.heavy
-def test_twenty_thousand_strings(rich_pairs):
-    texts = []
-
-    @hypothesis.settings(max_examples=20_000, deadline=None, database=None)
-    @hypothesis.given(STRINGS | NOT_ALWAYS_UTF8)
-    def draw(text):
-        texts.append(text)
-
-    draw()
-    assert len(texts) >= 20_000
-    for pair in rich_pairs.values():
-        for start in range(0, len(texts), 1000):
-            assert differing(pair, texts[start : start + 1000]) == []
-
-
-@pytest.mark.heavy
 @pytest.mark.parametrize("setting", ["lower_strip", "lower_nostrip", "cased"])
 def test_every_line_of_the_corpus(setting, reference_dir, golden_pairs):
     pair = golden_pairs[setting]

@@ -1,0 +1,218 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Words of running text, in Python and in a graph, their pieces and tags."""
+
+import json
+import random
+import sys
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+import tensorflow as tf
+
+from electra_tf.text.graph_normalization import GraphWordSplitter
+from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.words import (
+    WordAligner,
+    read_spans,
+    split_words,
+    write_tags,
+)
+
+
+def words_of(text):
+    return [text[first:last] for first, last in split_words(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        (" \t\n", []),
+        ("Don't stop.", ["Don", "'", "t", "stop", "."]),
+        ("a\u00a0b\u3000c", ["a", "b", "c"]),
+        ("\u4e2d\u6587x", ["\u4e2d", "\u6587", "x"]),
+        ("caf\u00e9 na\u0308h", ["caf\u00e9", "na\u0308h"]),
+        ("a \x00 \ufffd b\x00c", ["a", "b\x00c"]),
+        ("$5", ["$", "5"]),
+    ],
+)
+def test_words_are_those_that_tokenization_starts_from(text, words):
+    assert words_of(text) == words
+
+
+def test_pieces_of_the_words_are_the_pieces_of_the_text(tiny_vocab):
+    tokenizer = FullTokenizer(tiny_vocab)
+    text = "The (king's) r\u00e9sum\u00e9, \u4e2d: 3.14!\tthat\n- was\u2014it"
+    whole = tokenizer.tokenize(text)
+    assert [t for w in words_of(text) for t in tokenizer.tokenize(w)] == whole
+
+
+@pytest.fixture(scope="module")
+def splitter():
+    return GraphWordSplitter()
+
+
+def _expected(text):
+    """Words and byte offsets of bytes, by Python."""
+    plain, places = "", []
+    for place in range(len(text)):
+        for size in range(1, 5):
+            char = text[place : place + size]
+            try:
+                decoded = char.decode()
+            except UnicodeDecodeError:
+                continue
+            if len(decoded) == 1 and len(char) == size:
+                plain += decoded
+                places.append((place, place + size))
+            break
+    return [
+        (plain[a:b].encode(), places[a][0], places[b - 1][1])
+        for a, b in split_words(plain)
+    ]
+
+
+def _found(splitter, texts):
+    spans = splitter.split(tf.constant(texts, tf.string, [len(texts)]))
+    columns = [part.to_list() for part in spans]
+    return [list(zip(*row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def test_words_of_mixed_texts_are_pythons(splitter):
+    pool = [
+        *"ab (c).,- \t\n",
+        "\u4e2d",
+        "\u0301",
+        "\u00a0",
+        "\u2028",
+        "\u200b",
+        "\x00",
+        "\x0b",
+        "\U0001f600",
+        "\ufffd",
+    ]
+    pool = [char.encode() for char in pool] + [b"\xff", b"\xe2\x82"]
+    random_ = random.Random(0)
+    texts = [
+        b"".join(random_.choices(pool, k=random_.randrange(14)))
+        for _ in range(400)
+    ]
+    for text, found in zip(texts, _found(splitter, texts), strict=True):
+        if b"\xe2\x82" in text:  # Its tail may make a character with the next.
+            words = [word.decode() for word, _, _ in found]
+            plain = text.decode("utf-8", "ignore")
+            assert words == [plain[a:b] for a, b in split_words(plain)]
+        else:
+            assert found == _expected(text)
+
+
+def test_every_code_point_between_letters_splits_as_in_python(splitter):
+    points = [
+        chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i < 0xE000
+    ]
+    # All in one text, letters in between: one answer tells about all.
+    for start in range(0, len(points), 1 << 18):
+        text = "a" + "a".join(points[start : start + (1 << 18)]) + "a"
+        ((found),) = _found(splitter, [text.encode()])
+        wanted = [text[a:b].encode() for a, b in split_words(text)]
+        assert [word for word, _, _ in found] == wanted
+
+
+def test_empty_batches_and_texts_have_no_words(splitter):
+    assert _found(splitter, []) == []
+    assert _found(splitter, ["", " ", "\u200b", "\x00 \x01"]) == [[]] * 4
+
+
+TOKENS = (
+    "[PAD] [UNK] [CLS] [SEP] [MASK] cafe café Cafe Café 東 ##京 東京 . a ##b"
+).split()
+
+
+@pytest.fixture
+def pieces(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(TOKENS) + "\n", encoding="utf-8")
+
+    def split(word, as_elsewhere=False, **settings):
+        tokenizer = FullTokenizer(str(path), **settings)
+        aligner = WordAligner(tokenizer, as_elsewhere)
+        ids = aligner.encode_word(word)
+        assert aligner.encode_word(word) == ids  # remembered
+        return tokenizer.convert_ids_to_tokens(ids)
+
+    return split
+
+
+def test_the_original_lower_cases_and_strips_whatever_the_model(pieces):
+    assert pieces("Café") == ["cafe"]
+    assert pieces("Café", do_lower_case=False) == ["cafe"]
+    assert pieces("Café", strip_accents=False) == ["cafe"]
+
+
+def test_the_correction_follows_the_model(pieces):
+    cased = {"as_elsewhere": True, "do_lower_case": False}
+    assert pieces("Café", **cased) == ["Café"]
+    accents = {"as_elsewhere": True, "strip_accents": False}
+    assert pieces("Café", **accents) == ["café"]
+    assert pieces("Café", as_elsewhere=True) == ["cafe"]
+
+
+def test_chinese_is_set_apart_only_by_the_correction(pieces):
+    assert pieces("東京") == ["東京"]
+    assert pieces("東京", as_elsewhere=True) == ["東", "[UNK]"]
+
+
+def test_punctuation_is_set_apart_and_controls_vanish(pieces):
+    assert pieces("a.a\u200bb") == ["a", ".", "a", "##b"]
+    assert pieces("\u200b") == []
+
+
+def test_spans_equal_the_originals(golden_dir):
+    path = golden_dir / "finetune_features" / "qa_metrics.json"
+    recorded = json.loads(path.read_text())["classification_and_tagging"]
+    cases = recorded["tagging_span_functions"]
+    assert cases
+    for case in cases:
+        found = read_spans(case["tags"])
+        assert found == [tuple(s) for s in case["spans"]], case["tags"]
+        written = write_tags(found, len(case["tags"]))
+        assert written == case["retagged_BIOES"], case["tags"]
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ([], []),
+        (["O", "O"], []),
+        (["B", "I", "O", "B"], [(0, 1, ""), (3, 3, "")]),
+        (["B-x-y", "I-x-y"], [(0, 1, "x-y")]),
+        (["I-A", "I-B"], [(0, 1, "B")]),
+        (["B-A", "L-A", "U-A"], [(0, 1, "A"), (2, 2, "A")]),
+        (["S-A", "S-A"], [(0, 0, "A"), (1, 1, "A")]),
+    ],
+)
+def test_spans_of_all_schemes_are_found(tags, expected):
+    assert read_spans(tags) == expected
+
+
+def test_a_change_of_type_starts_a_span_where_asked():
+    tags = ["I-A", "I-B", "I-B", "O"]
+    found = read_spans(tags, type_change_starts_span=True)
+    assert found == [(0, 0, "A"), (1, 2, "B")]
+
+
+@pytest.mark.parametrize("tag", ["NN", "X-A", "", "O-A", "BI-A", "b-A"])
+def test_what_is_no_tag_is_refused(tag):
+    with pytest.raises(ValueError, match="no tag"):
+        read_spans([tag])
+
+
+@hypothesis.given(
+    st.lists(st.sampled_from(["O", "B-A", "I-A", "S-B", "E-A", "B", "I"]))
+)
+def test_written_tags_mark_the_same_spans(tags):
+    found = read_spans(tags)
+    written = write_tags(found, len(tags))
+    assert read_spans(written) == found
