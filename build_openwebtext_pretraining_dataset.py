@@ -16,7 +16,7 @@ from electra_tf.data.corpora import Corpus
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         description="Builds pre-training records from OpenWebText: the archives"
         " in DIR/openwebtext with the vocabulary DIR/vocab.txt, into"
         " DIR/pretrain_tfrecords. Archives are read in memory; nothing is"
@@ -48,4 +48,4 @@ def main(args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)
+    flags.run_program(main, parse_flags)

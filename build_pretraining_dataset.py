@@ -14,7 +14,7 @@ from electra_tf.data import build
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         description="Builds pre-training records from raw text."
         f" {build.CORPUS_NOTE}",
         usage="%(prog)s --corpus-dir DIR --vocab-file FILE --output-dir DIR"
@@ -56,4 +56,4 @@ def main(args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    flags.run_front_door(main, parse_flags)
+    flags.run_program(main, parse_flags)

@@ -24,4 +24,4 @@ def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
 
 
 if __name__ == "__main__":
-    flags.run_front_door(main, partial(flags.parse_config, FinetuningConfig))
+    flags.run_program(main, partial(flags.parse_config, FinetuningConfig))

@@ -9,7 +9,7 @@ class UserError(ValueError):
     """A mistake in what was asked for, not in the program.
 
     The message names the file, line, field and value where there is one, what
-    was expected, and the remedy. Front doors print it as `error: ...` and exit
+    was expected, and the remedy. Entry points print it as `error: ...` and exit
     without a traceback; every other exception is a bug and keeps its traceback.
     """
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines of the front doors, on absl.
+"""Command lines of the entry points, on absl.
 
 Every flag is accepted with dashes or underscores. Booleans take `--flag`,
 `--flag=false`, `--flag False`, `--no-flag` and `--noflag`.
@@ -90,7 +90,7 @@ def read_sections(config_class: type[Any]) -> tuple[Section, ...]:
 Parsed = TypeVar("Parsed")
 
 
-class FrontDoorParser(argparse_flags.ArgumentParser):
+class FlagParser(argparse_flags.ArgumentParser):
     """An absl-aware argument parser with readable help and errors.
 
     Abbreviated flags are refused, and leftover words are errors.
@@ -216,11 +216,9 @@ def _parse_boolean_or_none(text: str) -> bool | None:
     return parse_boolean(text)
 
 
-def config_parser(
-    config_class: type[TrainingConfig], prog: str
-) -> FrontDoorParser:
+def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
     """The parser of a program that trains, with every hparam as a flag."""
-    parser = FrontDoorParser(
+    parser = FlagParser(
         prog=prog,
         usage=f"{prog} --data-dir DIR --model-name NAME [--hparams JSON]\n"
         "       [--print_config] [--any_hparam VALUE ...]",
@@ -230,7 +228,7 @@ def config_parser(
         " underscores are the same in flag names. Booleans take --flag,"
         " --noflag and --flag=false.",
     )
-    main = parser.add_argument_group("Front door")
+    main = parser.add_argument_group("Program")
     add_flag(
         main,
         "hparams",
@@ -251,7 +249,7 @@ def config_parser(
 def parse_config(
     config_class: type[Config],
     argv: Sequence[str],
-    parser: FrontDoorParser | None = None,
+    parser: FlagParser | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> tuple[Config, argparse.Namespace]:
     """Turns a command line into a config that can be run.
@@ -314,7 +312,7 @@ def format_config(config: Any) -> str:
     )
 
 
-def run_front_door(
+def run_program(
     main: Callable[[Parsed], int | None],
     parser: Callable[[Sequence[str]], Parsed] | argparse.ArgumentParser,
 ) -> NoReturn:
@@ -385,7 +383,7 @@ def _spellings(name: str) -> list[str]:
 
 
 def add_field_flags(
-    parser: FrontDoorParser,
+    parser: FlagParser,
     fields_class: type[Any],
     skip: Collection[str] = (),
     given_only: bool = False,

@@ -45,7 +45,7 @@ def main() -> NoReturn:
         sys.exit(2)
     command = importlib.import_module(f"electra_tf.commands.{module}")
     del sys.argv[1]
-    flags.run_front_door(command.main, command.parse_flags)
+    flags.run_program(command.main, command.parse_flags)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ from electra_tf.data.corpora import (
 from electra_tf.text import vocab_builder
 
 
-def make_parser() -> flags.FrontDoorParser:
+def make_parser() -> flags.FlagParser:
     """Describes the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf build_vocab",
         usage="%(prog)s --corpus-dir DIR --output FILE\n"
         "       [--vocab-size N] [--no-lower-case] [--overwrite] ...",

@@ -29,7 +29,7 @@ RESULT_FILE = "comparison.json"
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf compare_checkpoints",
         usage="%(prog)s A B [--tolerance 1e-5] ...\n"
         "       %(prog)s A --expect FILE.npz ...",

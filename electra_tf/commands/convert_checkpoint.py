@@ -42,7 +42,7 @@ _NETWORKS = ("discriminator", "generator")  # folders of a Hugging Face model
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf convert_checkpoint",
         usage="%(prog)s --from PATH --to PATH\n"
         "       [--format tf1|native|huggingface] [--part PART]\n"

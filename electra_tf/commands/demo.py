@@ -139,7 +139,7 @@ def results_screen(result: dict[str, float], seconds: float) -> str:
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf demo",
         description="Pre-trains a tiny ELECTRA on the Python language"
         " reference: corpus, vocabulary, records, training, results.",

@@ -35,7 +35,7 @@ _COLUMNS = {"text": ["text", "text_a", "sentence", 0]}
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf embed",
         usage="%(prog)s --model PATH [FILE ...] --output FILE.npy ...",
         description=_DESCRIPTION,

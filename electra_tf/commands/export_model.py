@@ -27,7 +27,7 @@ _LEAST = {"max_seq_length": 5, "top_k": 1, "rows_at_once": 0}
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf export_model",
         usage="%(prog)s --model PATH --output_dir DIR [--head HEAD] ...\n"
         "       %(prog)s --check DIR/<version>",

@@ -18,7 +18,7 @@ from electra_tf.prediction.reader import FORMATS, Progress, Read, Source
 SHOWN_LINES = 20
 
 
-def add_input_flags(parser: flags.FrontDoorParser) -> None:
+def add_input_flags(parser: flags.FlagParser) -> None:
     """Adds the flags that say what to read, and how."""
     group = parser.add_argument_group("what is read")
     add = functools.partial(flags.add_flag, group)

@@ -16,7 +16,7 @@ from electra_tf.commands import model_flags
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf fill_mask",
         usage="%(prog)s --model DIR (FILE ... | --text SENTENCE ...)\n"
         "       [--top_k INT] [--output_format table|json] [--output FILE]",

@@ -10,9 +10,9 @@ from configure import flags
 from configure.errors import UserError
 
 
-def make_parser() -> flags.FrontDoorParser:
+def make_parser() -> flags.FlagParser:
     """Describes the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf glue_submission",
         usage="%(prog)s\n"
         "       --data-dir DIR --model-name NAME [--output FILE] [--trial N]\n"

@@ -19,7 +19,7 @@ from electra_tf.files import write_atomically
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf inspect_tokens",
         usage="%(prog)s --model DIR (FILE ... | --text SENTENCE ...)\n"
         "       [--mask_words WORDS | --mask_positions NUMBERS | --mask_none]\n"

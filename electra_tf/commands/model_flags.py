@@ -21,7 +21,7 @@ _EXPECTED = {
 }
 
 
-def add_model_flags(parser: flags.FrontDoorParser) -> None:
+def add_model_flags(parser: flags.FlagParser) -> None:
     """Adds the flags that name a pre-trained model."""
     group = parser.add_argument_group("the model")
     flags.add_flag(
@@ -47,7 +47,7 @@ def add_model_flags(parser: flags.FrontDoorParser) -> None:
     )
 
 
-def add_text_flags(parser: flags.FrontDoorParser) -> None:
+def add_text_flags(parser: flags.FlagParser) -> None:
     """Adds the flags that say which texts are read."""
     group = parser.add_argument_group("the texts")
     group.add_argument(

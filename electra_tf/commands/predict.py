@@ -28,7 +28,7 @@ counted and left out.
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf predict",
         usage="%(prog)s --model DIR [FILE ...] [--output FILE] ...",
         description=_DESCRIPTION,

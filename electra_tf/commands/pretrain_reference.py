@@ -93,7 +93,7 @@ def lengthen(trained: str, output: str, positions: int) -> None:
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf pretrain_reference",
         description="Recreates the longer pre-training run of"
         " docs/results.md. Run again, it continues.",

@@ -20,7 +20,7 @@ from electra_tf.commands import model_flags
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf score",
         usage="%(prog)s --model DIR (FILE ... | --text SENTENCE ...)\n"
         "       [--method METHOD] [--output_format tsv|jsonl] [--output FILE]",

@@ -26,7 +26,7 @@ _LIMITS = (
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FrontDoorParser(
+    parser = flags.FlagParser(
         prog="python -m electra_tf serve",
         usage="%(prog)s DIR [--port 8501] ...",
         description=_DESCRIPTION,

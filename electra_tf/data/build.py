@@ -475,12 +475,12 @@ CORPUS_NOTE = (
 _PLACES = ("corpus", "vocab_file", "output_dir")
 
 
-def add_build_flags(parser: flags.FrontDoorParser) -> None:
+def add_build_flags(parser: flags.FlagParser) -> None:
     """Adds what both programs take; the original's spellings work."""
     flags.add_field_flags(parser, BuildOptions, skip=_PLACES)
 
 
-def add_corpus_flags(parser: flags.FrontDoorParser) -> None:
+def add_corpus_flags(parser: flags.FlagParser) -> None:
     """Adds what chooses among kinds of corpora."""
     flags.add_field_flags(
         parser, corpora.Corpus, skip=("path", "blanks_separate_docs")

@@ -33,7 +33,7 @@ def main(parsed):
         raise PermissionError(13, "Permission denied", "/some/file")
     print(config.model_name, config.learning_rate)
 
-flags.run_front_door(
+flags.run_program(
     main, functools.partial(flags.parse_config, PretrainingConfig)
 )
 """
@@ -217,7 +217,7 @@ def test_mistakes_are_messages_and_bugs_keep_their_traceback(
 
 
 def test_boolean_argument_takes_the_originals_build_flags():
-    parser = flags.FrontDoorParser(prog="build")
+    parser = flags.FlagParser(prog="build")
     flags.boolean_argument(parser, "do_lower_case", True)
     flags.boolean_argument(parser, "blanks_separate_docs", True)
     flags.add_flag(parser, "max_seq_length", type=int, default=128)

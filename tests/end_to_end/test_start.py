@@ -10,14 +10,14 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# As a front door starts: through `run_front_door`, TensorFlow imported late.
+# As a front door starts: through `run_program`, TensorFlow imported late.
 _PROGRAM = """
 import sys
 from configure import flags
 def main(parsed):
     import electra_tf.{room}.runner
     print(sorted(set({names!r}) & set(sys.modules)))
-flags.run_front_door(main, flags.FrontDoorParser())
+flags.run_program(main, flags.FlagParser())
 """
 
 
