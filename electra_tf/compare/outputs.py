@@ -339,9 +339,7 @@ def _records_of(path: str, count: int) -> list[dict[str, list[int]]]:
             if len(rows) == count:
                 break
     except BrokenRecordError as error:
-        raise UserError(f"{error}: the file is damaged.") from error
-    except (IndexError, KeyError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not tf.train.Example records.") from error
+        raise UserError(f"{error}: {path} is damaged.") from error
     return rows
 
 

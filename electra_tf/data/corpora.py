@@ -74,21 +74,19 @@ class ReadingReport:
             return text
 
 
-def read_pieces(
+def _read_pieces(
     raw_lines: Iterable[bytes],
     name: str,
     start: int,
     blanks_separate_docs: bool,
     report: ReadingReport,
     prefix: str = "",
-    count_units: bool = True,
 ) -> Iterator[Piece]:
-    r"""Cuts the lines of one text into documents.
+    """Cuts the lines of one text into documents.
 
     Args:
-      report: told about undecodable bytes and bytes read.
-      count_units: whether the bytes are units of the source's size; the
-        report is then told of them at the end of each document.
+      prefix: for positions; where there is none, the text is the source, and
+        the report is told of bytes read at the end of each document.
     """
     position = start
     document = ""
@@ -106,22 +104,26 @@ def read_pieces(
                 yield Piece(document, lines, False)
                 lines = []
         elif document and blanks_separate_docs:
-            if count_units:
+            if not prefix:
                 report.units_read = position - start
             yield Piece(document, lines, True)
             document, lines = "", []
         position += len(raw)
-    if count_units:
+    if not prefix:
         report.units_read = position - start
     if document:
         yield Piece(document, lines, True)
 
 
-def lines_of(text: str | bytes) -> Iterable[bytes]:
-    """Splits a text in memory into lines as `read_pieces` takes them."""
+def _text_pieces(
+    text: str | bytes, name: str, place: object, blanks: bool, report
+) -> Iterator[Piece]:
+    """Cuts a text in memory, at a place in its source, into documents."""
     if isinstance(text, str):  # JSON may hold lone surrogates.
         text = text.encode("utf-8", "ignore")
-    return io.BytesIO(text)
+    return _read_pieces(
+        io.BytesIO(text), name, 0, blanks, report, prefix=f"{place}:"
+    )
 
 
 # OpenWebText archives, read member by member without touching the disk.
@@ -162,14 +164,9 @@ def read_members(
                 shuffle.shuffle(held)
                 members = iter(held)
             for member, text in members:
-                yield from read_pieces(
-                    lines_of(text),
-                    f"{name}!{member}",
-                    0,
-                    blanks_separate_docs,
-                    report,
-                    prefix=f"{member}:",
-                    count_units=False,
+                inside = f"{name}!{member}"
+                yield from _text_pieces(
+                    text, inside, member, blanks_separate_docs, report
                 )
     except PermissionError:
         raise
@@ -247,14 +244,10 @@ def _read_examples(
         builder, corpus.tfds_split, source.start, source.end
     )
     for index, example in enumerate(examples, source.start):
-        yield from read_pieces(
-            lines_of(_text(example, corpus.text_field, source.name)),
-            f"{source.name}[{index}]",
-            0,
-            corpus.blanks_separate_docs,
-            report,
-            prefix=f"{index}:",
-            count_units=False,
+        text = _text(example, corpus.text_field, source.name)
+        inside = f"{source.name}[{index}]"
+        yield from _text_pieces(
+            text, inside, index, corpus.blanks_separate_docs, report
         )
         report.units_read += 1
 
@@ -457,7 +450,7 @@ def read_documents(
         else:
             with files.open_unpacked(source.path) as file:
                 lines = _lines_until(file, source.start, source.end)
-                yield from read_pieces(
+                yield from _read_pieces(
                     lines, source.name, source.start, blanks, report
                 )
     except files.DAMAGED as error:
@@ -495,14 +488,9 @@ def _read_jsonl(
             if raw.strip():
                 line = report.decode(raw, source.name, position)
                 text = _json_text(line, corpus.text_field, where)
-                yield from read_pieces(
-                    lines_of(text),
-                    source.name,
-                    0,
-                    corpus.blanks_separate_docs,
-                    report,
-                    prefix=f"{position}:",
-                    count_units=False,
+                blanks = corpus.blanks_separate_docs
+                yield from _text_pieces(
+                    text, source.name, position, blanks, report
                 )
             position += len(raw)
             report.units_read += len(raw)

@@ -224,7 +224,7 @@ def _check_unlisted(config: Any, paths: list[str]) -> None:
 def _check_example(config: Any, where: str, payload: bytes) -> None:
     try:
         features = decode_example(payload)
-    except (IndexError, KeyError, UnicodeDecodeError) as error:
+    except BrokenRecordError as error:
         raise UserError(f"{where} is not a tf.train.Example.") from error
     for name in FEATURE_NAMES:
         if name not in features:

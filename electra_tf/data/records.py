@@ -171,54 +171,22 @@ def read_records(path: str, check_crc: bool = True) -> Iterator[bytes]:
 def decode_example(payload: bytes) -> dict[str, list[int]]:
     """Reads the int64 features of a serialized tf.train.Example.
 
-    Args:
-      payload: the serialized example; only int64 features are returned.
+    Raises:
+      BrokenRecordError: it is none.
     """
-    features = {}
-    for _, entries in _fields(payload):
-        for _, entry in _fields(entries):
-            parts = dict(_fields(entry))
-            for kind, values in _fields(parts.get(2, b"")):
-                if kind == 3:
-                    packed = b"".join(p for _, p in _fields(values))
-                    features[parts[1].decode()] = _read_varints(packed)
-    return features
+    # Imported here because only files that nothing is known of are looked into.
+    import tensorflow as tf
+    from google.protobuf.message import DecodeError
 
-
-def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The length-delimited fields of a message; single varints re-packed."""
-    position = 0
-    while position < len(data):
-        tag, position = _read_varint(data, position)
-        if tag & 7 == 2:
-            length, position = _read_varint(data, position)
-            yield tag >> 3, data[position : position + length]
-            position += length
-        elif tag & 7 == 0:
-            start = position
-            _, position = _read_varint(data, position)
-            yield tag >> 3, data[start:position]
-        else:
-            raise BrokenRecordError(f"unexpected wire type {tag & 7}")
-
-
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-
-
-def _read_varints(packed: bytes) -> list[int]:
-    values, position = [], 0
-    while position < len(packed):
-        value, position = _read_varint(packed, position)
-        values.append(value)
-    return values
+    try:
+        features = tf.train.Example.FromString(payload).features.feature
+    except DecodeError as error:
+        raise BrokenRecordError("not a tf.train.Example") from error
+    return {
+        name: list(feature.int64_list.value)
+        for name, feature in features.items()
+        if feature.HasField("int64_list")
+    }
 
 
 # What was built and how: `manifest.json` beside the records.
