@@ -12,8 +12,8 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
-from electra_tf.export.encoder import EncoderModule
 from electra_tf.export.pretrained_heads import (
     ElectricModule,
     FillMaskModule,
@@ -39,7 +39,6 @@ TEXTS = [
 NAMES = Inputs._fields
 ELECTRIC = {"electric_objective": True, "electra_objective": False}
 MODULES = {
-    "encoder": (EncoderModule, {}),
     "replaced_tokens": (ReplacedTokensModule, {}),
     "fill_mask": (FillMaskModule, {}),
     "electric": (ElectricModule, ELECTRIC),
@@ -121,7 +120,7 @@ def test_another_process_gives_the_answers_of_the_python_model(
     name, served, ask_elsewhere
 ):
     loaded, folder = served(name)
-    texts = [_texts(size, name == "pairs") for size in (1, len(TEXTS), 64)]
+    texts = [_texts(size, name == "pairs") for size in (1, len(TEXTS), 20)]
     ids = [_random_ids(*shape, seed=i) for i, shape in enumerate(SHAPES)]
     not_given = dict.fromkeys(NAMES[1:], np.zeros([0, 0], np.int32))
     batches = [("serve_text", inputs) for inputs in texts]
@@ -181,6 +180,18 @@ def test_labels_and_config_are_inside(served):
         assert len(file.readlines()) == 200
 
 
+def test_a_graph_needs_tensorflow_and_two_operations_of_its_text(served):
+    model = saved_model_pb2.SavedModel()
+    with open(f"{served('reviews')[1]}/saved_model.pb", "rb") as file:
+        model.ParseFromString(file.read())
+    library = model.meta_graphs[0].graph_def.library.function
+    found = {node.op for function in library for node in function.node_def}
+    assert {op for op in found if not hasattr(tf.raw_ops, op)} == {
+        "FastBertNormalize",
+        "FastWordpieceTokenizeWithOffsets",
+    }
+
+
 def test_rows_beyond_the_position_table_are_refused(served):
     _, folder = served("reviews")
     served_model = tf.saved_model.load(folder).signatures["serve_ids"]
@@ -212,7 +223,7 @@ def test_heads_of_pretrained_models_are_the_same_elsewhere(
     ids = [_random_ids(*shape, seed=i) for i, shape in enumerate(SHAPES)]
     for features in ids:
         features["input_ids"][:, 1::7] = 103  # [MASK]
-    texts = [_texts(size, False)["text"] for size in (1, len(TEXTS), 64)]
+    texts = [_texts(size, False)["text"] for size in (1, len(TEXTS), 20)]
     answers = ask_elsewhere(
         folder,
         [("serving_default", features) for features in ids]
@@ -277,11 +288,7 @@ def test_replaced_tokens_are_those_of_the_discriminator(pretrained_folder):
 
 @pytest.mark.parametrize(
     "hparams",
-    [
-        {},
-        ELECTRIC,
-        {"electra_objective": False},
-    ],
+    [{}, ELECTRIC, {"electra_objective": False}],
     ids=["electra", "electric", "masked_lm"],
 )
 def test_masks_get_the_best_words_of_the_generator(hparams, pretrained_folder):
