@@ -224,7 +224,7 @@ def _load_pretrained(
 
 
 def _report(folder: str, measured: dict[str, Any]) -> None:
-    from electra_tf.export.conversions import ConversionReport
+    from electra_tf.export.conversions import describe_conversion
 
     task = measured["config"].get("task")
     print(f"{measured['kind']}{f' ({task})' if task else ''} -> {folder}")
@@ -235,7 +235,7 @@ def _report(folder: str, measured: dict[str, Any]) -> None:
         more = " ..." if len(labels) > 10 else ""
         print(f"  {len(labels)} labels: {', '.join(labels[:10])}{more}")
     for facts in measured["conversions"]:
-        print(f"  {ConversionReport(**facts)}")
+        print(f"  {describe_conversion(facts)}")
     print(f"  {os.path.join(folder, 'MODEL_CARD.md')}")
 
 

@@ -8,7 +8,6 @@ data, metrics, the commit of the code; no paths of the machine).
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import hashlib
 import json
@@ -57,7 +56,7 @@ def measured(folder: str) -> dict[str, Any]:
             for name, function in sorted(loaded.signatures.items())
         },
         "files": _files(folder),
-        "conversions": [dataclasses.asdict(report) for report in conversions],
+        "conversions": conversions,
         "probes": _answers(loaded.signatures["serve_text"]),
     }
 

@@ -11,7 +11,6 @@ ONNX needs the extra `onnx` (tf2onnx, onnxruntime), which nothing else does.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import os
 import warnings
@@ -164,41 +163,16 @@ def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class ConversionReport:
-    """What a file costs and changes.
-
-    Attributes:
-      file: its name in the version's folder.
-      size: bytes.
-      largest_change: by which a float output differs from the SavedModel's at
-        most, on random inputs.
-      mean_change: the same, on average.
-      same_choices: share of whole-number outputs that are the same; None
-        where there are none.
-    """
-
-    file: str
-    size: int
-    largest_change: float
-    mean_change: float
-    same_choices: float | None
-
-    def __str__(self) -> str:
-        text = (
-            f"{self.file}: {self.size:,} bytes; outputs change by"
-            f" {self.largest_change:.2g} at most, {self.mean_change:.2g} on"
-            " average"
-        )
-        if self.same_choices is not None:
-            text += f"; {self.same_choices:.1%} of the choices are the same"
-        return text
-
-
 def measure_conversions(
     folder: str, loaded: Any, tokens: Sequence[str], max_positions: int
-) -> list[ConversionReport]:
-    """Compares the files of a version with its SavedModel."""
+) -> list[dict[str, Any]]:
+    """Compares the files of a version with its SavedModel, on random ids.
+
+    Returns:
+      Of each: `file`, `size` in bytes, `largest_change` and `mean_change` of
+      float outputs, and `same_choices`, the share of whole-number outputs
+      that are the same, None where there are none.
+    """
     paths = sorted(
         path
         for part in (LITE_FOLDER, ONNX_FOLDER)
@@ -209,14 +183,28 @@ def measure_conversions(
     batches = sample_inputs(tokens, max_positions)
     serve = loaded.signatures["serving_default"]
     wanted = [serve(**batch._asdict()) for batch in batches]
-    return [
-        ConversionReport(
-            os.path.relpath(path, folder),
-            tf.io.gfile.stat(path).length,
-            *compare(wanted, [*map(runner(path), batches)]),
+    reports = []
+    for path in paths:
+        change = compare(wanted, [*map(runner(path), batches)])
+        size = tf.io.gfile.stat(path).length
+        names = ("largest_change", "mean_change", "same_choices")
+        reports.append(
+            {"file": os.path.relpath(path, folder), "size": size}
+            | dict(zip(names, change, strict=True))
         )
-        for path in paths
-    ]
+    return reports
+
+
+def describe_conversion(report: Mapping[str, Any]) -> str:
+    """A line about what a file costs and changes."""
+    text = (
+        f"{report['file']}: {report['size']:,} bytes; outputs change by"
+        f" {report['largest_change']:.2g} at most,"
+        f" {report['mean_change']:.2g} on average"
+    )
+    if (same := report["same_choices"]) is not None:
+        text += f"; {same:.1%} of the choices are the same"
+    return text
 
 
 def sample_inputs(tokens: Sequence[str], max_positions: int) -> list[Inputs]:

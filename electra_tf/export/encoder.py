@@ -14,8 +14,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.errors import UserError
-from configure.pretraining import GeneratorKind
 from electra_tf.export.signatures import (
     Inputs,
     Loaded,
@@ -24,8 +22,7 @@ from electra_tf.export.signatures import (
     pack,
 )
 from electra_tf.modeling.seeds import SeedStream
-from electra_tf.modeling.transformer import Encoder
-from electra_tf.prediction.loading import FinetunedModel
+from electra_tf.prediction.loading import FinetunedModel, encoder_of
 
 PREPROCESSOR = "preprocessor"
 # The convention's names of `Inputs`, in their order.
@@ -45,7 +42,7 @@ class EncoderModule(ServingModule):
     def __init__(
         self, loaded: Loaded, max_seq_length: int | None = None
     ) -> None:
-        encoder = _encoder_of(loaded)
+        encoder = encoder_of(loaded, "export of the encoder")
         self._encoder_of = lambda: encoder  # A layer would be tracked.
         if max_seq_length is None:
             finetuned = isinstance(loaded, FinetunedModel)
@@ -168,24 +165,4 @@ def make_preprocessor(module: ServingModule) -> tf.train.Checkpoint:
             tokenize, get_special_tokens_dict=called(special_tokens)
         ),
         bert_pack_inputs=called(bert_pack_inputs),
-    )
-
-
-def _encoder_of(loaded: Loaded) -> Encoder:
-    """The encoder to export, whose weights must all be there."""
-    if isinstance(loaded, FinetunedModel):
-        return loaded.model.encoder
-    if loaded.model.discriminator is not None:
-        why = loaded.loaded.lack_of_discriminator(with_head=False)
-        if why is None:
-            return loaded.model.discriminator
-    elif loaded.model.kind is GeneratorKind.FULL:
-        why = loaded.loaded.lack_of_generator(with_head=False)
-        if why is None:
-            return loaded.model.generator
-    else:
-        why = f"{loaded.path} has no discriminator"
-    raise UserError(
-        f"{why}; export of the encoder needs one. Give the run's model"
-        " directory, or a checkpoint that holds it."
     )

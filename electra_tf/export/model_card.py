@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.export.card_facts import PROBES, measured, recorded
+from electra_tf.export.conversions import describe_conversion
 from electra_tf.export.signatures import Loaded, ServingModule
 from electra_tf.files import write_atomically
 
@@ -171,13 +172,13 @@ def render(facts: Mapping[str, Any]) -> str:
         case=case,
         max_seq_length=config["max_seq_length"],
         max_positions=config["max_positions"],
-        training=_bullets(_training_lines(run)),
+        training=_bullets(_training(run)),
         data=_data(run["data"]),
         metrics=_metrics(run["metrics"]),
         limits=_bullets(_limits(known, run["metrics"])),
         probes=_probes(known["probes"]),
         conversions=_conversions(known["conversions"]),
-        files=_files(("file", "bytes", "SHA-256"), known["files"]),
+        files=_files(known["files"]),
         checkpoint=_escaped(run["checkpoint"]),
         exported=run["exported"],
         commit=f"commit `{run['commit']}`"
@@ -191,15 +192,12 @@ def _signatures(signatures: Mapping[str, Any]) -> str:
         return "<br>".join(f"`{n}`: {s}" for n, s in specs.items()) or "none"
 
     return _table(
-        ("signature", "inputs", "outputs"),
-        (
-            (f"`{name}`", joined(s["inputs"]), joined(s["outputs"]))
-            for name, s in signatures.items()
-        ),
+        {"signature": f"`{name}`"} | {k: joined(v) for k, v in specs.items()}
+        for name, specs in signatures.items()
     )
 
 
-def _training_lines(run: Mapping[str, Any]) -> Iterator[str]:
+def _training(run: Mapping[str, Any]) -> Iterator[str]:
     for name, value in run["training"].items():
         yield f"{name}: {_escaped(str(value))}"
     step = run["global_step"]
@@ -212,8 +210,8 @@ def _training_lines(run: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _data(data: Mapping[str, Any]) -> str:
-    if files := data.get("files"):
-        return _files(("file", "split", "bytes", "SHA-256"), files)
+    if data.get("files"):
+        return _files(data["files"])
     if "counts" in data:
         parts = ("settings", "counts")
         return _bullets(f"{k}: {_escaped(json.dumps(data[k]))}" for k in parts)
@@ -224,13 +222,16 @@ def _data(data: Mapping[str, Any]) -> str:
 def _metrics(metrics: Mapping[str, Any]) -> str:
     if not metrics.get("figures"):
         return "None recorded: no results file of this model was found."
-    rows = (
-        (_escaped(name), "not a number" if value is None else f"{value:.4g}")
+    table = _table(
+        {
+            "metric": _escaped(name),
+            "value": "not a number" if value is None else f"{value:.4g}",
+        }
         for name, value in metrics["figures"].items()
     )
     return (
         f"On {metrics['split']}, at step {metrics.get('global_step')}, as the"
-        f" run wrote them:\n\n{_table(('metric', 'value'), rows)}"
+        f" run wrote them:\n\n{table}"
     )
 
 
@@ -269,53 +270,39 @@ def _probes(probes: Mapping[str, Any]) -> str:
         texts = [f"{v:.4f}" if isinstance(v, float) else str(v) for v in values]
         return _escaped(", ".join(texts))
 
-    rows = (
-        (
-            f"`{text}`" if text else "(empty)",
-            *(cell(probes[name][i]) for name in shown),
-        )
+    return _table(
+        {"text": _code(text) if text else "(empty)"}
+        | {name: cell(probes[name][i]) for name in shown}
         for i, text in enumerate(PROBES)
     )
-    return _table(("text", *shown), rows)
 
 
 def _conversions(reports: Sequence[Mapping[str, Any]]) -> str:
     if not reports:
         return ""
-    rows = (
-        (
-            f"`{r['file']}`",
-            f"{r['size']:,}",
-            f"{r['largest_change']:.2g}",
-            f"{r['mean_change']:.2g}",
-            "-" if r["same_choices"] is None else f"{r['same_choices']:.1%}",
-        )
-        for r in reports
-    )
-    head = ("file", "bytes", "largest change", "mean change", "same choices")
+    lines = _bullets(map(describe_conversion, reports))
     return (
         "\n## Other formats\n\nIds in, numbers out; compared with the"
-        f" SavedModel on random ids.\n\n{_table(head, rows)}\n"
+        f" SavedModel on random ids.\n\n{lines}\n"
     )
 
 
-def _files(head: Sequence[str], files: Mapping[str, Any]) -> str:
-    """A table of files; a column `split` where the head has one."""
-    split = ("split",) if "split" in head else ()
-    rows = (
-        (
-            _code(name),
-            *(facts[key] for key in split),
-            f"{facts['bytes']:,}",
-            f"`{facts['sha256']}`",
-        )
+def _files(files: Mapping[str, Mapping[str, Any]]) -> str:
+    return _table(
+        {
+            "file": _code(name),
+            **facts,
+            "bytes": f"{facts['bytes']:,}",
+            "sha256": f"`{facts['sha256']}`",
+        }
         for name, facts in files.items()
     )
-    return _table(head, rows)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
+def _table(rows: Iterable[Mapping[str, str]]) -> str:
+    """A table of rows with the same keys, whose values are escaped."""
+    rows = list(rows)
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(r.values() for r in rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
@@ -360,7 +347,7 @@ def check_card(folder: str) -> list[str]:
     except (OSError, tf.errors.OpError, KeyError, ValueError) as error:
         last = str(error).strip().splitlines()[-1]
         return [f"the model cannot be loaded: {last}"]
-    problems = list(_differences(facts["measured"], now, ""))
+    problems = list(_differences(facts["measured"], now))
     expected = render(facts)
     if written != expected:
         problems += [
@@ -369,24 +356,26 @@ def check_card(folder: str) -> list[str]:
     return problems
 
 
-def _differences(before: Any, now: Any, where: str) -> Iterator[str]:
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in sorted({*before, *now}):
-            place = f"{where}.{key}" if where else key
-            if key not in now:
-                yield f"{place}: is stated, but is not there"
-            elif key not in before:
-                yield f"{place}: is there, but is not stated"
-            else:
-                yield from _differences(before[key], now[key], place)
-    elif isinstance(before, list) and isinstance(now, list):
-        if len(before) != len(now):
-            yield f"{where}: {len(before)} stated, {len(now)} there"
-            return
-        for i, pair in enumerate(zip(before, now, strict=True)):
-            yield from _differences(*pair, f"{where}[{i}]")
-    elif not _same(before, now):
-        yield f"{where}: stated {before!r}, is {now!r}"
+def _differences(
+    stated: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[str]:
+    before, after = dict(_flat(stated)), dict(_flat(now))
+    for place in sorted(before.keys() | after.keys()):
+        if place not in after:
+            yield f"{place}: is stated, but is not there"
+        elif place not in before:
+            yield f"{place}: is there, but is not stated"
+        elif not _same(before[place], after[place]):
+            yield f"{place}: stated {before[place]!r}, is {after[place]!r}"
+
+
+def _flat(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, dict | list):
+        yield place, value
+        return
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in items:
+        yield from _flat(part, f"{place}.{key}" if place else str(key))
 
 
 def _same(before: Any, now: Any) -> bool:

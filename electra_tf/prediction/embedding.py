@@ -27,6 +27,7 @@ from electra_tf.prediction.batch_runner import (
     run_in_batches,
 )
 from electra_tf.prediction.loading import (
+    encoder_of,
     is_finetuned,
     load_finetuned,
     load_pretrained,
@@ -103,22 +104,21 @@ class Embedder:
                 f"part {part!r}: expected one of {', '.join(PARTS)}"
             )
         if is_finetuned(path):
-            if part == "generator":
-                raise UserError(f"{path}: a fine-tuned model has no generator")
             if vocab_file:
                 overrides["vocab_file"] = vocab_file
-            tuned = load_finetuned(path, **overrides)
-            encoder, tokenizer = tuned.model.encoder, tuned.tokenizer
+            loaded = load_finetuned(path, **overrides)
         else:
-            found = load_pretrained(path, vocab_file, overrides)
-            encoder, tokenizer = _part(found, part), found.tokenizer
+            loaded = load_pretrained(path, vocab_file, overrides)
+        encoder = encoder_of(loaded, f"--part={part}", part)
         positions = encoder.config.max_position_embeddings
         if max_length is not None and not 3 <= max_length <= positions:
             raise UserError(
                 f"max_length {max_length}: expected 3 to {positions}, the"
                 " positions of the model"
             )
-        return cls(encoder, tokenizer, max_length or positions, batch_size)
+        return cls(
+            encoder, loaded.tokenizer, max_length or positions, batch_size
+        )
 
     def __call__(
         self,
@@ -280,24 +280,3 @@ class Embedder:
             kept = tf.where(mask[..., None] > 0, sequence, lowest)
             return {"vectors": tf.reduce_max(kept, 1)}
         return {"vectors": sequence}
-
-
-def _part(found: Any, part: str) -> Encoder:
-    """An encoder of a pre-trained model, whose weights must be there."""
-    model = found.model
-    encoder = model.generator
-    if part == "encoder" and model.discriminator is not None:
-        encoder = model.discriminator
-    if not isinstance(encoder, Encoder):
-        kind = "has no generator" if encoder is None else "has two towers"
-        raise UserError(
-            f"{found.path}: {kind}; --part=encoder takes the discriminator's"
-            " encoder"
-        )
-    names = {variable.name.split(":")[0] for variable in encoder.variables}
-    if absent := sorted(names & set(found.loaded.missing)):
-        raise UserError(
-            f"{found.path}: holds no weights for {absent[0]}"
-            f" ({len(absent)} missing in all); the {part} is not in it"
-        )
-    return encoder

@@ -22,6 +22,7 @@ from electra_tf.finetuning import start
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
+from electra_tf.modeling.transformer import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, load_pretrained
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocab import check_vocab
@@ -124,6 +125,37 @@ def is_finetuned(path: str) -> bool:
     if not _has_config(place):
         return False
     return "task_names" in (checkpointing.read_config(place) or {})
+
+
+def encoder_of(
+    loaded: FinetunedModel | PretrainedModel,
+    purpose: str,
+    part: str = "encoder",
+) -> Encoder:
+    """One of a model's encoders, whose weights must all be there.
+
+    Args:
+      part: "encoder": the discriminator's, or a masked LM's own; "generator".
+    """
+    if isinstance(loaded, FinetunedModel):
+        if part == "generator":
+            raise UserError(
+                f"{loaded.folder}: a fine-tuned model has no generator"
+            )
+        return loaded.model.encoder
+    model = loaded.model
+    if part == "encoder" and model.discriminator is not None:
+        encoder = model.discriminator
+        why = loaded.loaded.lack_of_discriminator(with_head=False)
+    else:
+        encoder = model.generator
+        why = loaded.loaded.lack_of_generator(with_head=False)
+    if why is None and isinstance(encoder, Encoder):
+        return encoder
+    raise UserError(
+        f"{why or f'{loaded.path} has two towers'}; {purpose} needs one. Give"
+        " the run's model directory, or a checkpoint that holds it."
+    )
 
 
 def _find(folder: str) -> tuple[str, str]:

@@ -4,8 +4,8 @@
 
 One thread computes. While it does, requests gather; what fits together, up to
 a number of rows, is the next batch. When nothing is being computed a request
-waits a moment for company. (TensorFlow's own batching function, in which each
-request holds a thread, answered a third fewer requests a second.)
+waits a moment for company. (TensorFlow's own batching function is slower here;
+docs/design.md has the figures.)
 """
 
 import asyncio

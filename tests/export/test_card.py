@@ -10,7 +10,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.export.card_facts import recorded
-from electra_tf.export.model_card import check_card, write_card
+from electra_tf.export.model_card import check_card, render, write_card
 from electra_tf.export.saved_model import export, make_task_module
 from electra_tf.prediction.loading import load_finetuned
 
@@ -76,6 +76,17 @@ def test_a_card_states_task_labels_data_metrics_and_limits(exported):
 
 def test_a_card_that_is_right_passes_its_check(exported):
     assert check_card(exported[1]) == []
+
+
+def test_what_others_wrote_does_not_break_a_card(exported):
+    path = os.path.join(exported[1], "assets.extra", "card_facts.json")
+    with open(path, encoding="utf-8") as file:
+        facts = json.load(file)
+    facts["measured"]["labels"] = ["a|b", "`c`\n# d"]
+    facts["recorded"]["name"] = "<b>*x*</b>"
+    text = render(facts)
+    assert "in order: `a\\|b`, `` `c` # d ``.\n" in text
+    assert text.startswith("# \\<b>\\*x\\*\\</b>: classification")
 
 
 def test_results_are_found_where_the_runs_folders_moved_together(
