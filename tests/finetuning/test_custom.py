@@ -3,15 +3,18 @@
 """Tasks from a JSON file, tasks from a class, and the registry."""
 
 import json
+import pathlib
+import re
 
 import numpy as np
 import pytest
 
 from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning import registry
 from electra_tf.finetuning.classification import ClassificationTask, TextExample
 from electra_tf.finetuning.preprocessing import Preprocessor
-from electra_tf.finetuning.schema import TaskSpec
+from electra_tf.finetuning.schema import TYPES, TaskSpec
 
 
 @pytest.fixture
@@ -36,6 +39,8 @@ def describe(tmp_path, finetuning_config):
     return make
 
 
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "own_task.md"
+BLOCKS = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
 COLUMNS = {"text_a": "text", "label": "stars"}
 
 
@@ -296,3 +301,19 @@ def test_a_class_of_ones_own_goes_all_the_way(finetuning_config):
         )
     )
     assert labels.items() <= {0: 1, 1: 0, 2: 1}.items()
+
+
+@pytest.mark.parametrize("text", BLOCKS)
+def test_a_shown_description_is_accepted(text, tmp_path):
+    path = tmp_path / "task.json"
+    path.write_text(text)
+    spec = registry.read_task_config(str(path))
+    config = FinetuningConfig.create(
+        "m", "d", task_names=spec.name, **spec.hparams
+    )
+    assert config.task_names == [json.loads(text)["name"]]
+
+
+def test_every_type_is_shown():
+    shown = {json.loads(text).get("type", "classification") for text in BLOCKS}
+    assert shown == set(TYPES)

@@ -26,13 +26,19 @@ rte_train rte_dev rte_test
 chunk_train_len32 chunk_train_len64 chunk_dev_len64 chunk_test_len64
 multi_cola_sts_mrpc_train multi_cola_sts_mrpc_dev_sts_only
 """.split()
+QUESTIONS = """
+squad_train_len128_stride32 squad_dev_len128_stride32 squad_test_len128_stride32
+squad_train_len128_stride64 squad_dev_len128_stride64 squad_test_len128_stride64
+squadv1_train_len128_stride64 squadv1_dev_len128_stride64
+triviaqa_train_len128_stride64 triviaqa_dev_len128_stride64
+newsqa_train_len128_stride128 newsqa_dev_len128_stride128
+""".split()
 # These are in the repository; the others are read from the reference data.
 KEPT = """
 cola_train_len16_cased mrpc_train_len24_nodouble chunk_train_len32 qqp_train
 sts_train
 """.split()
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "golden"
-QUESTION_ANSWERING = ("squad", "triviaqa", "newsqa", "qa_")
 
 
 @pytest.fixture(scope="session")
@@ -103,11 +109,11 @@ def in_file_order(batches):
     return {name: tensor.numpy() for name, tensor in parsed.items()}
 
 
-def test_every_recorded_case_but_questions_is_here(golden_dir):
+def test_every_recorded_case_is_here(golden_dir):
     directory = golden_dir / "finetune_features"
     recorded = {path.stem for path in directory.glob("*.npz")}
-    others = {n for n in recorded if n.startswith(QUESTION_ANSWERING)}
-    assert recorded - others == set(CASES)
+    others = {n for n in recorded if n.startswith("qa_")}
+    assert recorded - others == {*CASES, *QUESTIONS}
 
 
 @pytest.mark.parametrize("case", KEPT)
@@ -118,7 +124,7 @@ def test_the_kept_cases_are_the_reference_ones(case, golden_dir):
         assert kept.read_bytes() == (directory / name).read_bytes()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES + QUESTIONS)
 def test_records_equal_the_originals(case, prepare, golden):
     info, _, batches, steps, stream = prepare(case)
     recorded = golden(case)
@@ -137,7 +143,9 @@ def test_records_equal_the_originals(case, prepare, golden):
     assert stream.random() == info["random_random_after"]
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if "test" not in c])
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if "test" not in c] + QUESTIONS
+)
 def test_examples_equal_the_originals(case, prepare):
     info, tasks, *_ = prepare(case)
     by_name = {task.name: task for task in tasks}
@@ -206,3 +214,40 @@ def test_the_correct_truncation_keeps_more_and_begins_with_cls(prepare, golden):
         found["chunk_eid"][real], kept[real], lengths, strict=True
     ):
         assert words == len(examples[eid].words) or length > 32 - 8
+
+
+@pytest.mark.parametrize("case", [c for c in QUESTIONS if "train" not in c])
+def test_windows_for_scoring_equal_the_originals(case, prepare):
+    info, (task,), *_ = prepare(case)
+    windows = []
+    for example in task.get_examples(info["split"]):
+        windows += task._cutter.windows(example)
+    wanted = info["for_eval_features"]
+    assert len(windows) == len(wanted)
+    for window, features in zip(windows, wanted, strict=True):
+        expected = {
+            key.removeprefix(f"{task.name}_"): value
+            for key, value in features.items()
+        }
+        assert window.eid == expected["eid"]
+        assert window.tokens == expected["tokens"]
+        words = {
+            str(i): word for i, word in enumerate(window.words) if word >= 0
+        }
+        assert words == expected["token_to_orig_map"]
+        context = {i: bool(window.max_context[int(i)]) for i in words}
+        assert context == expected["token_is_max_context"]
+        assert window.max_context.sum() == sum(context.values())
+
+
+@pytest.mark.parametrize("case", ["squad", "squadv1"])
+def test_the_recorded_unusable_answers_are_reported(case, prepare):
+    info, (task,), *_ = prepare(f"{case}_train_len128_stride64")
+    assert "23 examples created, 2 failures" in info["log"]
+    rows = task.row_report.rows
+    assert len(rows) == 2
+    for row in rows:
+        assert row.path.endswith(f"{case}/train.json")
+        assert row.line > 0 and row.skipped
+    assert "'100\\xa0years'" in rows[0].expected
+    assert "within the passage" in rows[1].expected

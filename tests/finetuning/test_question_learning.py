@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From a file of questions through training to answers; and the real files."""
+"""From a file of questions through training to answers."""
 
 import json
 import random
@@ -120,71 +120,3 @@ def test_the_loss_of_evaluation_counts_all_positions(
         preprocessor = Preprocessor(config, [task])
         losses.append(scored(model, preprocessor, task).get_loss())
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
-
-
-# Questions in the files; nine training answers of triviaqa are not where
-# their offsets say.
-COUNTS = {
-    ("squad", "train"): 8420,
-    ("squad", "dev"): 3453,
-    ("squadv1", "dev"): 10570,
-    ("triviaqa", "train"): 2374 - 9,
-    ("triviaqa", "dev"): 1947,
-}
-
-
-@pytest.fixture
-def real_task(reference_dir, make_task, golden_dir, tmp_path):
-    source = reference_dir / "data" / "finetuning_data"
-    if not source.is_dir():
-        pytest.skip(f"no real data at {source}")
-    (tmp_path / "finetuning_data").symlink_to(source)
-
-    def make(name):
-        return make_task(
-            name,
-            vocab_file=str(golden_dir / "vocab.txt"),
-            vocab_size=30522,
-            max_seq_length=128,
-            model_hparam_overrides={},
-        )
-
-    return make
-
-
-def check_features(task, split):
-    """Some hundred questions make sound windows."""
-    name = task.name
-    for example in task.get_examples(split)[:300]:
-        windows = task.featurize(example, split == "train")
-        assert windows
-        for window in windows:
-            length = sum(window["input_mask"])
-            assert length <= 128 == len(window["input_ids"])
-            if split == "train" and window[f"{name}_start_positions"]:
-                start = window[f"{name}_start_positions"]
-                end = window[f"{name}_end_positions"]
-                ids = window["input_ids"][start : end + 1]
-                answer = task.tokenizer.encode(example.orig_answer_text)
-                text = "".join(task.tokenizer.convert_ids_to_tokens(ids))
-                wanted = task.tokenizer.convert_ids_to_tokens(answer)
-                assert "".join(wanted).replace("##", "") in text.replace(
-                    "##", ""
-                )
-
-
-@pytest.mark.parametrize(("name", "split"), list(COUNTS))
-def test_the_real_questions_are_usable(name, split, real_task):
-    task = real_task(name)
-    assert len(task.get_examples(split)) == COUNTS[name, split]
-    lost = COUNTS[name, split] == 2365
-    assert len(task.row_report.rows) == 9 * lost
-    check_features(task, split)
-
-
-@pytest.mark.slow
-def test_all_of_squad_1_is_usable(real_task):
-    task = real_task("squadv1")
-    assert len(task.get_examples("train")) == 87599
-    assert task.row_report.rows == []
-    check_features(task, "train")

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""GLUE from TensorFlow Datasets: a small prepared data set of the same shape.
+"""GLUE and SQuAD from TensorFlow Datasets: small sets of the same shape.
 
-The data set is written with TFDS's own writer under the name, the features
-and the version of the real one, so that the real loading code finds it there
-and downloads nothing.
+They are written with TFDS's own writer under the names, the features and the
+versions of the real ones, so that the real loading code finds them there and
+downloads nothing.
 """
 
 import pytest
@@ -35,36 +35,50 @@ def examples(split, name, features):
 
 
 @pytest.fixture
-def prepared(tmp_path):
-    """Prepares `glue/<name>` in a folder of its own; returns the folder."""
+def write_set(tmp_path):
+    """Writes a data set as TFDS keeps it; returns the folder of all."""
 
-    def prepare(name, splits):
+    def write(name, splits, rows):
         directory = str(tmp_path / "tfds")
-        real = tfds.builder(f"glue/{name}", data_dir=directory)
-        real_features = real.info.features
+        real = tfds.builder(name, data_dir=directory)
+        config = real.builder_config.name
+
+        def info(self):
+            return tfds.core.DatasetInfo(
+                builder=self, features=real.info.features
+            )
 
         with tfds.core.registered.skip_registration():
-
-            class Glue(tfds.core.GeneratorBasedBuilder):
-                VERSION = tfds.core.Version(str(real.version))
-                BUILDER_CONFIGS = (tfds.core.BuilderConfig(name=name),)
-
-                def _info(self):
-                    return tfds.core.DatasetInfo(
-                        builder=self, features=real_features
-                    )
-
-                def _split_generators(self, dl_manager):
-                    return {
-                        split: examples(split, name, real_features)
+            builder = type(
+                name.partition("/")[0].title(),
+                (tfds.core.GeneratorBasedBuilder,),
+                {
+                    "VERSION": tfds.core.Version(str(real.version)),
+                    "BUILDER_CONFIGS": (tfds.core.BuilderConfig(name=config),),
+                    "_info": info,
+                    "_split_generators": lambda self, dl_manager: {
+                        split: rows(split, real.info.features)
                         for split in splits
-                    }
-
-                def _generate_examples(self):
-                    raise NotImplementedError
-
-        Glue(config=name, data_dir=directory).download_and_prepare()
+                    },
+                    "_generate_examples": lambda self: None,
+                },
+            )
+        builder(config=config, data_dir=directory).download_and_prepare()
         return directory
+
+    return write
+
+
+@pytest.fixture
+def prepared(write_set):
+    """Prepares `glue/<name>`; returns the folder."""
+
+    def prepare(name, splits):
+        return write_set(
+            f"glue/{name}",
+            splits,
+            lambda split, features: examples(split, name, features),
+        )
 
     return prepare
 
@@ -172,3 +186,82 @@ def test_every_task_names_features_that_the_data_set_has(name, tmp_path):
         assert set(label.names) == set(spec.labels)
     elif spec.type == "classification":
         assert label.num_classes == len(spec.labels)
+
+
+# Questions.
+
+CONTEXT = "The red café, number {}. It is red."
+SQUADS = {"squad": "squad/v2.0", "squadv1": "squad"}
+
+
+def question_rows(v2):
+    for number in range(12):
+        impossible = v2 and number % 3 == 0
+        answers = {"text": ["café", "red café"], "answer_start": [8, 4]}
+        if impossible:
+            answers = {"text": [], "answer_start": []}
+        row = {
+            "id": f"q{number}",
+            "title": "A",
+            "context": CONTEXT.format(number // 2),
+            "question": "the red ?",
+            "answers": answers,
+        }
+        if v2:
+            row["is_impossible"] = impossible
+            row["plausible_answers"] = {"text": ["red"], "answer_start": [4]}
+        yield number, row
+
+
+@pytest.fixture
+def squad_task(make_task, write_set):
+    def make(name, **hparams):
+        directory = write_set(
+            SQUADS[name],
+            ("train", "validation"),
+            lambda split, features: question_rows(name == "squad"),
+        )
+        settings = {"max_query_length": 8, "beam_size": 4, **hparams}
+        return task_of(make_task, name, directory, **settings)
+
+    return make
+
+
+@pytest.mark.parametrize("name", sorted(SQUADS))
+def test_questions_are_read_with_their_answers(name, squad_task):
+    task = squad_task(name)
+    assert task.has_split("dev") and not task.has_split("test")
+    train = {e.key: e for e in task.get_examples("train")}
+    assert len(train) == 12
+    example = train["q1"]
+    assert example.doc_tokens[:4] == ["The", "red", "café,", "number"]
+    assert example.orig_answer_text == "café"
+    assert (example.start_position, example.end_position) == (2, 2)
+    assert train["q0"].passage is train["q1"].passage
+    assert train["q3"].is_impossible == (name == "squad")
+    dev = {e.key: e for e in task.get_examples("dev")}
+    assert dev["q1"].answers == ("café", "red café")
+    assert dev["q3"].answers == (
+        () if name == "squad" else ("café", "red café")
+    )
+    assert task.row_report.rows == []
+
+
+def test_records_of_questions_are_cached_and_scored(squad_task, capsys):
+    for reused in (False, True):
+        task = squad_task("squad")
+        preprocessor = Preprocessor(task.config, [task])
+        batches, steps = preprocessor.prepare_train()
+        assert (batches.n_examples, steps) == (12, 6)
+        assert ("earlier run" in capsys.readouterr().out) == reused
+    found = next(batches().as_numpy_iterator())
+    assert set(found["squad_is_impossible"].tolist()) <= {0, 1}
+    assert len(task.get_scorer()._examples) == 12
+
+
+def test_debug_reads_few_questions(squad_task, monkeypatch):
+    from electra_tf.finetuning import question_answering
+
+    monkeypatch.setattr(question_answering, "DEBUG_QUESTIONS", 5)
+    task = squad_task("squadv1", debug=True)
+    assert len(task.get_examples("train")) == 5
