@@ -18,6 +18,7 @@ from electra_tf.checkpoints.huggingface_reader import (
     open_huggingface,
 )
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
+from electra_tf.checkpoints.tf1 import open_tf1
 from electra_tf.checkpoints.weights import (
     MemoryWeights,
     is_variable,
@@ -107,10 +108,8 @@ def test_a_part_goes_directly_into_the_folder(scaled, part, name, tmp_path):
     write_huggingface(weights, str(tmp_path), part=part)
     assert (tmp_path / "model.safetensors").is_file()
     read = open_huggingface(str(tmp_path))
-    assert (
-        part in read.contents.description
-        or "masked LM" in read.contents.description
-    )
+    found = read.contents.description
+    assert part in found or "masked LM" in found
     head = f"{part}_predictions/"
     assert any(n.startswith(head) for n in read.specs)
     assert not any("_predictions/" in n and head not in n for n in read.specs)
@@ -229,40 +228,23 @@ def test_settings_that_shapes_do_not_show_come_back(scaled, tmp_path):
     assert config["architectures"] == ["ElectraForPreTraining"]
 
 
-def test_a_generators_heads_follow_the_originals_rule(noise, tmp_path):
-    sizes = dict(
-        vocab_size=9, embedding_size=8, hidden_size=128, intermediate_size=512
-    )
-    sizes |= {"type_vocab_size": 2, "max_position_embeddings": 6}
-    part = Network("ElectraForMaskedLM", "generator", "electra")
-    weights = noise(
-        {
-            name: pair.shape(sizes)
-            for pair in part.pairs({**sizes, "num_hidden_layers": 1})
-            for name in pair.ours
-        }
-    )
-    write_huggingface(
-        weights,
-        str(tmp_path),
-        part="generator",
-        hparams={"model_hparam_overrides": {"num_attention_heads": 12}},
-    )
-    config = json.loads((tmp_path / "config.json").read_text())
+def test_a_generators_heads_follow_the_originals_rule(
+    hf_folder, arrays, tmp_path
+):
+    network = Network("ElectraForMaskedLM", "generator", "electra")
+    values = arrays(network, hidden_size=128, intermediate_size=512)
+    folder = hf_folder(tmp_path)
+    overrides = {"model_hparam_overrides": {"num_attention_heads": 12}}
+    folder.write(values, part="generator", hparams=overrides)
+    config = json.loads((folder / "config.json").read_text())
     assert config["num_attention_heads"] == 2
-    config["num_attention_heads"] = 4
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    dropped = open_huggingface(str(tmp_path)).dropped
+    folder.set_config(num_attention_heads=4)
+    dropped = folder.weights().dropped
     assert "4 there" in dropped["generator's config.json: num_attention_heads"]
 
 
 def test_a_real_checkpoint_comes_back(golden_dir, tmp_path, same_tensors):
-    import tensorflow as tf
-
-    prefix = str(golden_dir / "ckpt_pretrain_tiny/model.ckpt-50")
-    reader = tf.train.load_checkpoint(prefix)
-    names = reader.get_variable_to_shape_map()
-    weights = MemoryWeights({n: reader.get_tensor(n) for n in names}, prefix)
+    weights = open_tf1(str(golden_dir / "ckpt_pretrain_tiny"))
     write_huggingface(
         without_optimizer(weights),
         str(tmp_path),
@@ -281,48 +263,38 @@ def test_a_real_checkpoint_comes_back(golden_dir, tmp_path, same_tensors):
 
 @st.composite
 def models(draw):
-    sizes = {
+    """Shapes of a discriminator, a masked LM, or a generator with either."""
+    tables = {
         "vocab_size": draw(st.integers(1, 7)),
         "type_vocab_size": draw(st.integers(1, 3)),
         "max_position_embeddings": draw(st.integers(1, 5)),
         "embedding_size": draw(st.integers(1, 4)),
     }
+
+    def sizes():
+        return tables | {
+            "hidden_size": draw(st.integers(1, 4)),
+            "intermediate_size": draw(st.integers(1, 5)),
+            "num_hidden_layers": draw(st.integers(1, 2)),
+        }
+
+    def shapes(network, sizes):
+        pairs = network.pairs(sizes)
+        return {name: p.shape(sizes) for p in pairs for name in p.ours}
+
     kind = draw(st.sampled_from(["whole", "tied", "own", "disc", "mlm"]))
-    hidden, inner = st.integers(1, 4), st.integers(1, 5)
-
-    def part(architecture, encoder, tables, own=False):
-        one = {
-            **sizes,
-            "hidden_size": draw(hidden),
-            "intermediate_size": draw(inner),
-        }
-        if own:
-            one["embedding_size"] = one["hidden_size"]
-        one["num_hidden_layers"] = draw(st.integers(1, 2))
-        pairs = Network(architecture, encoder, tables).pairs(one)
-        return {n: p.shape(one) for p in pairs for n in p.ours}, one
-
-    discriminator, one = part("ElectraForPreTraining", "electra", "electra")
-    if kind == "disc":
-        return discriminator
-    if kind == "tied" or kind == "mlm":
-        width = sizes["embedding_size"]
-        head = {
-            "generator_predictions/dense/kernel": (one["hidden_size"], width),
-            "generator_predictions/dense/bias": (width,),
-            "generator_predictions/LayerNorm/beta": (width,),
-            "generator_predictions/LayerNorm/gamma": (width,),
-            "generator_predictions/output_bias": (sizes["vocab_size"],),
-        }
-        if kind == "tied":
-            return discriminator | head
-        return head | {
-            n: s for n, s in discriminator.items() if "_pred" not in n
-        }
-    own = kind == "own"
-    tables = "generator" if own else "electra"
-    generator, _ = part("ElectraForMaskedLM", "generator", tables, own)
-    return discriminator | generator
+    first, found = sizes(), {}
+    if kind != "mlm":
+        found |= shapes(Network("ElectraForPreTraining"), first)
+    if kind in ("tied", "mlm"):
+        found |= shapes(Network("ElectraForMaskedLM"), first)
+    if kind in ("whole", "own"):
+        second, scope = sizes(), "generator" if kind == "own" else "electra"
+        if kind == "own":
+            second["embedding_size"] = second["hidden_size"]
+        generator = Network("ElectraForMaskedLM", "generator", scope)
+        found |= shapes(generator, second)
+    return found
 
 
 @hypothesis.given(shapes=models())
@@ -347,34 +319,26 @@ def test_a_folder_is_told_from_others(scaled, tmp_path):
     )
 
 
-def test_an_interrupted_write_leaves_nothing(scaled, tmp_path):
-    weights = scaled("pretrain/small")
+class Interrupted(MemoryWeights):
+    """Other values, until the generator's last tensor."""
 
-    class Failing(MemoryWeights):
-        def read(self, name):
-            if name == "generator_predictions/output_bias":
-                raise KeyboardInterrupt
-            return super().read(name)
-
-    with pytest.raises(KeyboardInterrupt):
-        write_huggingface(Failing(dict(weights)), str(tmp_path / "a" / "b"))
-    assert not list(tmp_path.iterdir())
+    def read(self, name):
+        if name == "generator_predictions/output_bias":
+            raise KeyboardInterrupt
+        return super().read(name) + 1
 
 
-def test_an_interrupted_overwrite_keeps_the_earlier_model(
+def test_an_interrupted_write_leaves_what_was_there(
     scaled, tmp_path, same_tensors
 ):
     weights = scaled("pretrain/small")
-    write_huggingface(weights, str(tmp_path))
-
-    class Failing(MemoryWeights):
-        def read(self, name):
-            if name == "generator_predictions/output_bias":
-                raise KeyboardInterrupt
-            return super().read(name) + 1
-
+    other = Interrupted(dict(weights))
     with pytest.raises(KeyboardInterrupt):
-        write_huggingface(Failing(dict(weights)), str(tmp_path), overwrite=True)
+        write_huggingface(other, str(tmp_path / "a" / "b"))
+    assert not list(tmp_path.iterdir())
+    write_huggingface(weights, str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        write_huggingface(other, str(tmp_path), overwrite=True)
     same_tensors(open_huggingface(str(tmp_path)), weights)
     files = [name for _, _, names in os.walk(tmp_path) for name in names]
     assert sorted(files) == ["config.json"] * 2 + ["model.safetensors"] * 2
