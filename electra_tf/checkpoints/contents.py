@@ -165,8 +165,8 @@ class Contents:
             return self.generates
         return part == "all" or encodes
 
-    def part(self, part: str, path: str) -> tuple[str, ...]:
-        """Starts of the names of a part; a UserError where it is not there."""
+    def prefixes(self, part: str, path: str) -> tuple[str, ...]:
+        """Starts of a part's names; a UserError where it is not there."""
         if part not in PARTS:
             expected = ", ".join(PARTS)
             raise UserError(f"part {part!r}: expected one of {expected}.")
@@ -260,7 +260,7 @@ class Contents:
 
     def stack(self, scope: str) -> Stack:
         """Sizes of the transformer of a scope."""
-        layers = self.layers[scope]
+        layers = self.layers.get(scope, {0})
         if absent := sorted(set(range(max(layers))) - layers):
             raise UserError(
                 f"{scope}/encoder has layers up to {max(layers)} but lacks"

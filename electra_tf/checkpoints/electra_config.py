@@ -93,7 +93,7 @@ def read_electra_config(directory: str) -> dict[str, Any]:
     return {}
 
 
-def hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
+def _hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
     """Translates the size keys of BERT, bert4keras and Hugging Face."""
     if "hidden_size" not in given:
         return {}
@@ -121,7 +121,7 @@ def _parse(path: str, is_ours: bool) -> dict[str, Any]:
         if "model_size" in given:  # a run's own file
             kept = {n: v for n, v in given.items() if n in _KEPT}
             return PretrainingConfig.clean_hparams(kept)
-        return hparams_of_keys(given)
+        return _hparams_of_keys(given)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
 

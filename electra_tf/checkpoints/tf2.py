@@ -33,16 +33,6 @@ from electra_tf.checkpoints.weights import (
     variables_by_name,
 )
 
-__all__ = [
-    "checkpoint_state",
-    "glob_escape",
-    "is_native",
-    "open_native",
-    "record_newest",
-    "variables_by_name",
-    "write_native",
-]
-
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 # Key of the slots in a file, by the end of their names.
 _MOMENTS = {"/adam_m": "m", "/adam_v": "v"}

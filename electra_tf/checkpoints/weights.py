@@ -206,9 +206,9 @@ def select_part(weights: Weights, part: str) -> Weights:
     """Takes one network out of a checkpoint: a name of `contents.PARTS`."""
     if part == "all":
         return weights
-    starts = weights.contents.part(part, weights.path)
+    prefixes = weights.contents.prefixes(part, weights.path)
     chosen = selected(
-        weights, lambda name: name == STEP_NAME or name.startswith(starts)
+        weights, lambda name: name == STEP_NAME or name.startswith(prefixes)
     )
     left = (name for name in weights.specs if name not in chosen.specs)
     chosen.dropped |= dict.fromkeys(left, f"not of the {part}")

@@ -56,22 +56,22 @@ def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_folder):
 def test_a_part_is_refused_for_what_it_lacks(run_folder, tmp_path):
     _, config, model = run_folder()
     export_parts(config, model, 7, str(tmp_path))
-    judge = load_pretrained(str(tmp_path / "export" / "discriminator"))
-    judge.require_discriminator("judging")
+    discriminator = load_pretrained(str(tmp_path / "export" / "discriminator"))
+    discriminator.require_discriminator("scoring")
     with pytest.raises(UserError, match="has no generator; fill-mask needs"):
-        judge.require_generator("fill-mask")
-    proposer = load_pretrained(str(tmp_path / "export" / "generator"))
-    proposer.require_generator("fill-mask")
-    with pytest.raises(UserError, match="has no discriminator; judging needs"):
-        proposer.require_discriminator("judging")
+        discriminator.require_generator("fill-mask")
+    generator = load_pretrained(str(tmp_path / "export" / "generator"))
+    generator.require_generator("fill-mask")
+    with pytest.raises(UserError, match="has no discriminator; scoring needs"):
+        generator.require_discriminator("scoring")
 
 
-def test_electrics_discriminator_alone_can_judge(run_folder, tmp_path):
+def test_electrics_discriminator_alone_can_score(run_folder, tmp_path):
     _, config, model = run_folder(electric_objective=True)
     export_parts(config, model, 7, str(tmp_path))
-    judge = load_pretrained(str(tmp_path / "export" / "discriminator"))
-    assert judge.is_electric
-    judge.require_discriminator("scoring")
+    discriminator = load_pretrained(str(tmp_path / "export" / "discriminator"))
+    assert discriminator.is_electric
+    discriminator.require_discriminator("scoring")
 
 
 def test_a_checkpoint_without_configuration_tells_what_was_assumed(
