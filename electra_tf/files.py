@@ -208,6 +208,18 @@ def read_bytes(path: str) -> bytes:
         raise UserError(f"{path}: cannot be read: {reason}") from error
 
 
+def read_text(path: str) -> str:
+    """A whole file in UTF-8."""
+    raw = read_bytes(path)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{path}:{line}: byte {error.start} is not UTF-8 ({error.reason})"
+        ) from error
+
+
 class LineReader:
     r"""The lines of a file (unpacked) or of standard input ("-").
 

@@ -110,11 +110,7 @@ def _hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parse(path: str, is_ours: bool) -> dict[str, Any]:
-    try:
-        text = files.read_bytes(path).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
-    given = hparam_rules.parse_json(text, path)
+    given = hparam_rules.parse_json(files.read_text(path), path)
     try:
         if is_ours and "hparams" in given:
             return _parse_ours(given)

@@ -219,7 +219,7 @@ def read_squad(
     Args:
       max_paragraphs: stop after so many; None reads all.
     """
-    text = _read_text(path)
+    text = files.read_text(path).removeprefix("\ufeff")
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -329,19 +329,3 @@ def _line_of(text: str, qa: dict[str, Any]) -> int:
         if place >= 0:
             return text.count("\n", 0, place) + 1
     return 0
-
-
-def _read_text(path: str) -> str:
-    if not files.exists(path):
-        raise UserError(f"{path}: no such file; expected {_SQUAD_FORM}")
-    if files.is_directory(path):
-        raise UserError(f"{path}: is a directory, expected a file")
-    with files.open_file(path, "rb") as file:
-        raw = file.read()
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise UserError(
-            f"{path}:{line}: byte {error.start} is not UTF-8 ({error.reason})"
-        ) from error

@@ -8,7 +8,8 @@ the files that would only fail, or silently spoil a run, much later.
 
 import hashlib
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from configure.errors import UserError, listed
 from electra_tf import files
@@ -56,20 +57,11 @@ def invert_vocab(vocab: Mapping[str, int]) -> dict[int, str]:
 
 def vocab_hash(path: str) -> str:
     """The SHA-256 of the file's bytes, as `sha256sum` prints it."""
-    return hashlib.sha256(_read_bytes(path)).hexdigest()
+    return hashlib.sha256(_read(path, files.read_bytes)).hexdigest()
 
 
 def _read_tokens(path: str) -> list[str]:
-    content = _read_bytes(path)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise UserError(
-            f"Vocabulary file {path}, line {line}: byte {error.start} of the"
-            " file is not UTF-8. Expected a text file in UTF-8; is this one a"
-            " vocabulary?"
-        ) from None
+    text = _read(path, files.read_text)
     # Only "\n" ends a line: `str.splitlines` would break tokens apart at other
     # characters, and shift all ids after them.
     lines = text.split("\n")
@@ -78,13 +70,13 @@ def _read_tokens(path: str) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def _read_bytes(path: str) -> bytes:
+def _read(path: str, read: Callable[[str], Any]) -> Any:
     try:
-        return files.read_bytes(os.fspath(path))
+        return read(os.fspath(path))
     except UserError as error:
         raise UserError(
-            f"Vocabulary file {error}. Expected a file such as"
-            " vocab.txt, one token per line."
+            f"Vocabulary file {error}. Expected a file such as vocab.txt, one"
+            " token per line, in UTF-8."
         ) from error
 
 

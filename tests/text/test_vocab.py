@@ -93,7 +93,7 @@ def test_empty_file_is_named(write_vocab, text):
 def test_bytes_that_are_not_utf8_are_located(tmp_path):
     path = tmp_path / "model.bin"
     path.write_bytes(b"[PAD]\n[UNK]\n\xff\xfe\n")
-    fails_with(path, "line 3", "byte 12", "UTF-8")
+    fails_with(path, ":3:", "byte 12", "UTF-8")
 
 
 def test_duplicates_are_located(write_vocab):
