@@ -162,6 +162,46 @@ def add_flag(parser: Any, name: str, **kwargs: Any) -> argparse.Action:
     return action
 
 
+# In the place of a default: the flag has to be given.
+REQUIRED = object()
+
+
+def add_flags(
+    parser: argparse.ArgumentParser,
+    title: str,
+    *rows: tuple[str, Any, str | Sequence[str], str],
+) -> argparse._ArgumentGroup:
+    """Adds a group of flags, one for each (name, default, shown, help).
+
+    The flag's type is its default's; `int` or `float` in its place is a number
+    that may be left out, None a text that may be, `REQUIRED` one that may not.
+    `shown` stands for the value in the help; a sequence lists the only choices.
+    Defaults are told at the end of the help.
+    """
+    group = parser.add_argument_group(title)
+    for name, default, shown, text in rows:
+        if isinstance(default, bool):
+            boolean_argument(group, name, default, text)
+            continue
+        words: dict[str, Any] = {"metavar": shown}
+        notes = []
+        if not isinstance(shown, str):
+            words = {"metavar": "NAME", "choices": tuple(shown)}
+            notes.append(", ".join(shown))
+        if default is REQUIRED:
+            words["required"] = True
+        elif isinstance(default, type):
+            words["type"] = default
+        elif default is not None:
+            words |= {"type": type(default), "default": default}
+            told = f"{default:g}" if isinstance(default, float) else default
+            notes.append(f"default: {told}")
+        if notes:
+            text = f"{text} ({'; '.join(notes)})"
+        add_flag(group, name, help=text, **words)
+    return group
+
+
 def boolean_argument(
     parser: Any,
     name: str,

@@ -20,76 +20,48 @@ from electra_tf.data.corpora import (
 from electra_tf.text import vocab_builder
 
 
-def make_parser() -> flags.FlagParser:
-    """Describes the command line."""
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line."""
     parser = flags.FlagParser(
         prog="python -m electra_tf build_vocab",
-        usage="%(prog)s --corpus-dir DIR --output FILE\n"
+        usage="%(prog)s CORPUS --output FILE\n"
         "       [--vocab-size N] [--no-lower-case] [--overwrite] ...",
         description=__doc__,
     )
-    group = parser.add_argument_group("files")
-    corpus = group.add_argument(
-        *("--corpus_dir", "--corpus-dir", "--input"),
-        dest="corpus_dir",
+    parser.add_argument(
+        "corpus_dir",
+        metavar="CORPUS",
+        nargs="?",
         default="",
-        metavar="DIR",
-        help="directory of text files, or one file",
+        help="directory of text files, or one file; none with --tfds_name",
     )
-    corpus.shown_as = "--corpus_dir, --input"
-    flags.add_flag(
-        group, "output", required=True, metavar="FILE", help="file to write"
-    )
-    flags.boolean_argument(
-        group, "overwrite", help="replace the output if it exists"
-    )
-    _add_size_flags(parser.add_argument_group("vocabulary"))
-    words = parser.add_argument_group("words (use the same for the records)")
-    flags.boolean_argument(
-        words,
-        "do_lower_case",
-        default=True,
-        help="lower-case (default: true)",
-    )
-    flags.boolean_argument(
-        words,
-        "do_strip_accents",
-        default=True,
-        help="drop accents when lower-casing (default: true)",
-    )
-    build.add_corpus_flags(parser)
-    return parser
-
-
-def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
-    parser = make_parser()
-    args = parser.parse_args(list(argv[1:]))
-    if not args.corpus_dir and not args.tfds_name:
-        parser.error("--corpus_dir is required (or --tfds_name)")
-    return args
-
-
-def _add_size_flags(group) -> None:
-    numbers = (
-        ("vocab_size", 30522, "tokens wanted, specials included"),
-        ("num_unused", 99, "[unused*] tokens to reserve"),
-        ("min_count", 2, "rarer characters and pairs get no token"),
+    flags.add_flags(
+        parser,
+        "the vocabulary",
+        ("output", flags.REQUIRED, "FILE", "file to write"),
+        ("overwrite", False, "", "replace the output if it exists"),
+        ("vocab_size", 30522, "N", "tokens wanted, specials included"),
+        ("num_unused", 99, "N", "[unused*] tokens to reserve"),
+        ("min_count", 2, "N", "rarer characters and pairs get no token"),
         (
-            "max_characters",
-            vocab_builder.MAX_CHARACTERS,
+            *("max_characters", vocab_builder.MAX_CHARACTERS, "N"),
             "different characters at most; raise it for Chinese or Japanese",
         ),
     )
-    for name, default, text in numbers:
-        flags.add_flag(
-            group,
-            name,
-            type=int,
-            default=default,
-            metavar="N",
-            help=f"{text} (default: {default})",
-        )
+    flags.add_flags(
+        parser,
+        "words (use the same for the records)",
+        ("do_lower_case", True, "", "lower-case (default: true)"),
+        (
+            *("do_strip_accents", True, ""),
+            "drop accents when lower-casing (default: true)",
+        ),
+    )
+    build.add_corpus_flags(parser)
+    args = parser.parse_args(list(argv[1:]))
+    if not args.corpus_dir and not args.tfds_name:
+        parser.error("a CORPUS is required (or --tfds_name)")
+    return args
 
 
 def main(args: argparse.Namespace) -> None:
@@ -108,7 +80,10 @@ def main(args: argparse.Namespace) -> None:
         min_count=args.min_count,
         max_characters=args.max_characters,
     )
-    _write(args.output, tokens)
+    # Half a vocabulary looks like a whole one.
+    files.write_atomically(
+        args.output, "".join(f"{token}\n" for token in tokens)
+    )
     coverage = vocab_builder.measure_coverage(tokens, counts)
     print(_summary(args, tokens, counts, coverage))
     print(f"  took           {time.monotonic() - started:,.1f} s")
@@ -142,12 +117,6 @@ def _refuse_existing(path: str, overwrite: bool) -> None:
             f"Output {path!r} exists. Records made with it would no longer"
             " fit; choose another name, or add --overwrite."
         )
-
-
-def _write(path: str, tokens: list[str]) -> None:
-    # Half a vocabulary looks like a whole one.
-    text = "".join(f"{token}\n" for token in tokens)
-    files.write_atomically(path, text)
 
 
 def _summary(

@@ -37,62 +37,46 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("a", metavar="A", help="a checkpoint")
     parser.add_argument("b", metavar="B", nargs="?", help="another")
-    group = parser.add_argument_group("what decides")
-    flags.add_flag(
-        group,
-        "tolerance",
-        type=float,
-        default=1e-5,
-        metavar="X",
-        help="largest difference, relative to max(1, max|B|) of each tensor"
-        " (default: 1e-5)",
-    )
-    flags.add_flag(
-        group,
-        "allow_missing",
-        metavar="REGEX",
-        help="variables, or recorded outputs, that one side may lack",
-    )
-    flags.boolean_argument(
-        group, "include_optimizer", help="let Adam slots and step decide, too"
-    )
-    flags.add_flag(
-        group,
-        "expect",
-        metavar="FILE.npz",
-        help="recorded inputs and outputs to compare A with, instead of B",
-    )
-    group = parser.add_argument_group("the text they are compared on")
-    for name, metavar, text in (
-        ("text", "FILE", "a text; default: the Python language reference"),
-        ("records", "GLOB", "pre-training records instead of a text"),
-        ("vocab_file", "FILE", "default: the one beside a checkpoint"),
-        ("hparams", "JSON", "hparams that the checkpoints do not state"),
-    ):
-        flags.add_flag(group, name, metavar=metavar, help=text)
-    for name, default, text in (
+    flags.add_flags(
+        parser,
+        "what decides",
         (
-            "max_seq_length",
-            None,
+            *("tolerance", 1e-5, "X"),
+            "largest difference, relative to max(1, max|B|) of each tensor",
+        ),
+        (
+            *("allow_missing", None, "REGEX"),
+            "variables, or recorded outputs, that one side may lack",
+        ),
+        ("include_optimizer", False, "", "let Adam slots and step decide, too"),
+        (
+            *("expect", None, "FILE.npz"),
+            "recorded inputs and outputs to compare A with, instead of B",
+        ),
+    )
+    flags.add_flags(
+        parser,
+        "the text they are compared on",
+        ("text", None, "FILE", "default: the Python language reference"),
+        ("records", None, "GLOB", "pre-training records instead of a text"),
+        ("vocab_file", None, "FILE", "default: the one beside a checkpoint"),
+        ("hparams", None, "JSON", "hparams that the checkpoints do not state"),
+        (
+            *("max_seq_length", int, "N"),
             "wordpieces per example (default: 128, or what the models have"
             " positions for)",
         ),
-        ("num_examples", 32, "examples (default: 32)"),
-        ("seed", 0, "of masked positions and replacements (default: 0)"),
-    ):
-        flags.add_flag(
-            group, name, type=int, default=default, metavar="N", help=text
-        )
-    group = parser.add_argument_group("results")
-    flags.add_flag(
-        group,
-        "output_dir",
-        default="comparison",
-        metavar="DIR",
-        help=f"where {RESULT_FILE} goes; it is replaced (default: comparison)",
+        ("num_examples", 32, "N", "examples"),
+        ("seed", 0, "N", "of masked positions and replacements"),
     )
-    flags.boolean_argument(
-        group, "json", help=f"print what {RESULT_FILE} holds, not a screen"
+    flags.add_flags(
+        parser,
+        "results",
+        (
+            *("output_dir", "comparison", "DIR"),
+            f"where {RESULT_FILE} goes; it is replaced",
+        ),
+        ("json", False, "", f"print what {RESULT_FILE} holds, not a screen"),
     )
     args = parser.parse_args(list(argv[1:]))
     _check_flags(parser, args)

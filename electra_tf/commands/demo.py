@@ -144,20 +144,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         description="Pre-trains a tiny ELECTRA on the Python language"
         " reference: corpus, vocabulary, records, training, results.",
     )
-    flags.add_flag(
+    flags.add_flags(
         parser,
-        "output_dir",
-        default="demo",
-        metavar="DIR",
-        help="where everything goes; its files are replaced (default: demo)",
-    )
-    flags.add_flag(
-        parser,
-        "steps",
-        type=int,
-        default=1500,
-        metavar="N",
-        help="training steps (default: 1500)",
+        "the run",
+        (
+            *("output_dir", "demo", "DIR"),
+            "where everything goes; its files are replaced",
+        ),
+        ("steps", 1500, "N", "training steps"),
     )
     return parser.parse_args(list(argv[1:]))
 

@@ -18,7 +18,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
         prog="python -m electra_tf fill_mask",
-        usage="%(prog)s --model DIR (FILE ... | --text SENTENCE ...)\n"
+        usage="%(prog)s\n"
+        "       --model DIR (FILE ... | --text SENTENCE ...)\n"
         "       [--top_k INT] [--output_format table|json] [--output FILE]",
         description="Says which tokens fit where a text has [MASK], and with"
         " which probability. Each [MASK] is one wordpiece; several in a text"
@@ -26,31 +27,16 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     )
     model_flags.add_model_flags(parser)
     model_flags.add_text_flags(parser)
-    group = parser.add_argument_group("the answers")
-    flags.add_flag(
-        group,
-        "top_k",
-        metavar="INT",
-        type=int,
-        default=5,
-        help="tokens a mask (default 5)",
-    )
-    flags.add_flag(
-        group,
-        "output_format",
-        metavar="NAME",
-        choices=("table", "json"),
-        default="table",
-        help="table, or json: one object a line (default table)",
-    )
-    model_flags.add_output_flag(group)
-    flags.add_flag(
-        group,
-        "batch_size",
-        metavar="INT",
-        type=int,
-        default=32,
-        help="texts at a time (default 32)",
+    flags.add_flags(
+        parser,
+        "the answers",
+        ("top_k", 5, "N", "tokens a mask"),
+        (
+            *("output_format", "table", ("table", "json")),
+            "json: one object a line",
+        ),
+        model_flags.OUTPUT,
+        model_flags.BATCH_SIZE,
     )
     return parser.parse_args(list(argv[1:]))
 

@@ -10,8 +10,8 @@ from configure import flags
 from configure.errors import UserError
 
 
-def make_parser() -> flags.FlagParser:
-    """Describes the command line."""
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line."""
     parser = flags.FlagParser(
         prog="python -m electra_tf glue_submission",
         usage="%(prog)s\n"
@@ -21,47 +21,24 @@ def make_parser() -> flags.FlagParser:
         " --write_test_outputs of run_glue or run_finetuning leaves. Checked:"
         " a prediction for every row of the test files, label words, ranges.",
     )
-    flags.add_flag(
+    flags.add_flags(
         parser,
-        "data_dir",
-        required=True,
-        metavar="DIR",
-        help="where data and models live",
+        "the submission",
+        ("data_dir", flags.REQUIRED, "DIR", "where data and models live"),
+        ("model_name", flags.REQUIRED, "NAME", "the model, DIR/models/NAME"),
+        (
+            *("output", None, "FILE"),
+            "zip file to write (default: in the model's directory,"
+            " test_predictions/glue_submission.zip)",
+        ),
+        (
+            *("trial", int, "N"),
+            "whose predictions to take (default: for each task, of the trial"
+            " that is best on the dev set)",
+        ),
+        ("partial", False, "", "write it though files are missing"),
+        ("overwrite", False, "", "replace an earlier zip file"),
     )
-    flags.add_flag(
-        parser,
-        "model_name",
-        required=True,
-        metavar="NAME",
-        help="the model, DIR/models/NAME",
-    )
-    flags.add_flag(
-        parser,
-        "output",
-        metavar="FILE",
-        help="zip file to write (default: in the model's directory,"
-        " test_predictions/glue_submission.zip)",
-    )
-    flags.add_flag(
-        parser,
-        "trial",
-        type=int,
-        metavar="N",
-        help="whose predictions to take (default: for each task, of the trial"
-        " that is best on the dev set)",
-    )
-    flags.boolean_argument(
-        parser, "partial", help="write it though files are missing"
-    )
-    flags.boolean_argument(
-        parser, "overwrite", help="replace an earlier zip file"
-    )
-    return parser
-
-
-def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
-    parser = make_parser()
     args = parser.parse_args(list(argv[1:]))
     if args.trial is not None and args.trial < 1:
         parser.error(f"--trial: expected a number from 1, got {args.trial}")

@@ -21,7 +21,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
         prog="python -m electra_tf inspect_tokens",
-        usage="%(prog)s --model DIR (FILE ... | --text SENTENCE ...)\n"
+        usage="%(prog)s\n"
+        "       --model DIR (FILE ... | --text SENTENCE ...)\n"
         "       [--mask_words WORDS | --mask_positions NUMBERS | --mask_none]\n"
         "       [--html FILE] [--json FILE]",
         description="Shows, for each sentence, what was masked, what the"
@@ -31,63 +32,35 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     )
     model_flags.add_model_flags(parser)
     model_flags.add_text_flags(parser)
-    masks = parser.add_argument_group("what is masked (default: drawn)")
-    flags.add_flag(
-        masks,
-        "mask_words",
-        metavar="WORDS",
-        help="mask every occurrence of these words, separated by commas;"
-        " [MASK] in a text works, too",
+    flags.add_flags(
+        parser,
+        "what is masked (default: drawn)",
+        (
+            *("mask_words", None, "WORDS"),
+            "mask every occurrence of these words, separated by commas; [MASK]"
+            " in a text works, too",
+        ),
+        (
+            *("mask_positions", None, "NUMBERS"),
+            "mask these tokens, separated by commas; the first is 1",
+        ),
+        ("mask_none", False, "", "mask nothing: look at the text as it is"),
+        ("mask_prob", float, "SHARE", "of tokens drawn; default: the model's"),
+        ("seed", 0, "N", "of positions and samples"),
     )
-    flags.add_flag(
-        masks,
-        "mask_positions",
-        metavar="NUMBERS",
-        help="mask these tokens, separated by commas; the first is 1",
-    )
-    flags.boolean_argument(
-        masks, "mask_none", False, "mask nothing: look at the text as it is"
-    )
-    flags.add_flag(
-        masks,
-        "mask_prob",
-        metavar="SHARE",
-        type=float,
-        help="share of tokens drawn (default: the model's)",
-    )
-    flags.add_flag(
-        masks,
-        "seed",
-        metavar="INT",
-        type=int,
-        default=0,
-        help="of positions and samples (default 0)",
-    )
-    shown = parser.add_argument_group("what is shown")
-    flags.add_flag(
-        shown,
-        "top_k",
-        metavar="INT",
-        type=int,
-        default=5,
-        help="proposals a position (default 5)",
-    )
-    flags.add_flag(
-        shown,
-        "color",
-        metavar="WHEN",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="auto (to a terminal, unless NO_COLOR is set), always or never",
-    )
-    flags.add_flag(
-        shown, "html", metavar="FILE", help="write a page; a file is replaced"
-    )
-    flags.add_flag(
-        shown,
-        "json",
-        metavar="FILE",
-        help="write JSON, a sentence a line; - prints it instead",
+    flags.add_flags(
+        parser,
+        "what is shown",
+        ("top_k", 5, "N", "proposals a position"),
+        (
+            *("color", "auto", ("auto", "always", "never")),
+            "auto: to a terminal, unless NO_COLOR is set",
+        ),
+        ("html", None, "FILE", "write a page; a file is replaced"),
+        (
+            *("json", None, "FILE"),
+            "write JSON, a sentence a line; - prints it instead",
+        ),
     )
     return parser.parse_args(list(argv[1:]))
 

@@ -23,38 +23,33 @@ _EXPECTED = {
 
 def add_model_flags(parser: flags.FlagParser) -> None:
     """Adds the flags that name a pre-trained model."""
-    group = parser.add_argument_group("the model")
-    flags.add_flag(
-        group,
-        "model",
-        metavar="DIR",
-        required=True,
-        help="directory of a pre-training run, or any checkpoint: of the"
-        " original, of BERT, of this project, or a Hugging Face folder",
-    )
-    flags.add_flag(
-        group,
-        "vocab_file",
-        metavar="FILE",
-        help="its vocabulary, where none lies beside it",
-    )
-    flags.add_flag(
-        group,
-        "hparams",
-        metavar="JSON",
-        help="what no file beside a checkpoint states (heads, case, ...), as"
-        " JSON or a .json file",
+    flags.add_flags(
+        parser,
+        "the model",
+        (
+            *("model", flags.REQUIRED, "DIR"),
+            "directory of a pre-training run, or any checkpoint: of the"
+            " original, of BERT, of this project, or a Hugging Face folder",
+        ),
+        ("vocab_file", None, "FILE", "where no vocabulary lies beside it"),
+        (
+            *("hparams", None, "JSON"),
+            "what no file beside a checkpoint states (heads, case, ...), as"
+            " JSON or a .json file",
+        ),
     )
 
 
 def add_text_flags(parser: flags.FlagParser) -> None:
     """Adds the flags that say which texts are read."""
-    group = parser.add_argument_group("the texts")
-    group.add_argument(
-        "inputs",
-        nargs="*",
-        metavar="FILE",
-        help="files, one after the other; - is standard input",
+    group = flags.add_flags(
+        parser,
+        "the texts",
+        (
+            *("format", None, tuple(_BY_EXTENSION.values())),
+            "text (a line each), tsv (id, text) or jsonl (text and perhaps"
+            " id); default: by the end of the file's name, else text",
+        ),
     )
     flags.add_flag(
         group,
@@ -63,25 +58,20 @@ def add_text_flags(parser: flags.FlagParser) -> None:
         action="append",
         help="a text instead of files; may be given several times",
     )
-    flags.add_flag(
-        group,
-        "format",
-        metavar="NAME",
-        choices=tuple(_BY_EXTENSION.values()),
-        help="text (a line each), tsv (id, text) or jsonl (text and perhaps"
-        " id); default: by the end of the file's name, else text",
-    )
-
-
-def add_output_flag(group: Any) -> None:
-    """Adds --output."""
-    flags.add_flag(
-        group,
-        "output",
+    group.add_argument(
+        "inputs",
+        nargs="*",
         metavar="FILE",
-        default="-",
-        help="where the answers go; a file is replaced (default: printed)",
+        help="files, one after the other; - is standard input",
     )
+
+
+# A row for `flags.add_flags`.
+OUTPUT = (
+    *("output", "-", "FILE"),
+    "where the answers go; a file is replaced; - prints them",
+)
+BATCH_SIZE = ("batch_size", 32, "N", "inputs at a time")
 
 
 def load_model(args: argparse.Namespace) -> Any:

@@ -71,34 +71,35 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
         "python -m electra_tf plan --data-dir DIR --model-name NAME\n"
         "       [--measure [STEPS]] [--json] [any flag of run_pretraining.py]"
     )
-    group = parser.add_argument_group("Plan")
+    group = flags.add_flags(
+        parser,
+        "Plan",
+        (
+            *("measure_batch_size", int, "B"),
+            "examples in a timed step; the time is scaled to the run's batch"
+            " (default: a half, a quarter ... of it that this machine can do)",
+        ),
+        (
+            *("flops_per_second", float, "X"),
+            "reckon the time with this speed instead, such as 4e11",
+        ),
+        ("json", False, "", "print JSON, not a screen"),
+    )
     flags.add_flag(
         group,
         "measure",
         metavar="STEPS",
         nargs="?",
         const=_STEPS,
-        type=_positive(int),
+        type=int,
         help=f"time so many steps of the model here (default {_STEPS}), after"
         " two that are not timed, on the records or on random tokens",
     )
-    flags.add_flag(
-        group,
-        "measure_batch_size",
-        metavar="B",
-        type=_positive(int),
-        help="examples in a timed step; the time is scaled to the run's batch"
-        " (default: a half, a quarter ... of it that this machine can do)",
-    )
-    flags.add_flag(
-        group,
-        "flops_per_second",
-        metavar="X",
-        type=_positive(float),
-        help="reckon the time with this speed instead, such as 4e11",
-    )
-    flags.boolean_argument(group, "json", help="print JSON, not a screen")
     config, args = flags.parse_config(PretrainingConfig, argv, parser)
+    for name in ("measure", "measure_batch_size", "flops_per_second"):
+        value = getattr(args, name)
+        if value is not None and not 0 < value < math.inf:
+            parser.error(f"--{name} must be above 0, got {value}")
     if args.measure and args.flops_per_second:
         parser.error("--measure and --flops-per-second: choose one")
     if args.measure_batch_size and not args.measure:
@@ -566,14 +567,3 @@ def _bytes(count: float) -> str:
 def _short(number: float) -> str:
     """Three digits, and never an exponent for large numbers."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
-def _positive(kind: type) -> Any:
-    def parse(text: str) -> Any:
-        value = kind(text)
-        if not 0 < value < float("inf"):
-            raise argparse.ArgumentTypeError(f"must be above 0, got {text}")
-        return value
-
-    parse.__name__ = kind.__name__
-    return parse

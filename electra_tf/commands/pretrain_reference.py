@@ -40,7 +40,7 @@ def build(reference: str, config: PretrainingConfig) -> None:
             build_vocab.parse_flags(
                 [
                     "build_vocab",
-                    f"--corpus_dir={corpus}",
+                    corpus,
                     f"--output={config.vocab_file}",
                     f"--vocab_size={config.vocab_size}",
                     "--num_unused=20",
@@ -98,17 +98,12 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         description="Recreates the longer pre-training run of"
         " docs/results.md. Run again, it continues.",
     )
-    for name, default, text in (
-        ("data_dir", "runs", "where everything goes"),
-        ("model_name", SECOND, "name of the model"),
-    ):
-        flags.add_flag(
-            parser,
-            name,
-            default=default,
-            metavar="NAME",
-            help=f"{text} (default: {default})",
-        )
+    flags.add_flags(
+        parser,
+        "the run",
+        ("data_dir", "runs", "DIR", "where everything goes"),
+        ("model_name", SECOND, "NAME", "of the model"),
+    )
     return parser.parse_args(list(argv[1:]))
 
 

@@ -29,42 +29,25 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     )
     model_flags.add_model_flags(parser)
     model_flags.add_text_flags(parser)
-    group = parser.add_argument_group("the scores")
-    flags.add_flag(
-        group,
-        "method",
-        metavar="METHOD",
-        choices=("auto", "electric", "cloze", "masked_lm"),
-        default="auto",
-        help="electric (one pass a text), cloze (the two-tower model, one"
-        " pass), masked_lm (one pass a token), or auto: the first that the"
-        " model offers",
-    )
-    flags.boolean_argument(
-        group,
-        "with_cloze",
-        False,
-        "give the two-tower cloze score beside Electric's",
-    )
-    flags.boolean_argument(
-        group, "token_scores", False, "write each token's score (jsonl only)"
-    )
-    flags.add_flag(
-        group,
-        "output_format",
-        metavar="NAME",
-        choices=("tsv", "jsonl"),
-        default="tsv",
-        help="tsv: id, score (and the cloze score), text; or jsonl",
-    )
-    model_flags.add_output_flag(group)
-    flags.add_flag(
-        group,
-        "batch_size",
-        metavar="INT",
-        type=int,
-        default=32,
-        help="inputs at a time (default 32)",
+    flags.add_flags(
+        parser,
+        "the scores",
+        (
+            *("method", "auto", ("auto", "electric", "cloze", "masked_lm")),
+            "one pass a text but for masked_lm, which takes one a token; auto:"
+            " the first that the model offers",
+        ),
+        (
+            *("with_cloze", False, ""),
+            "give the two-tower cloze score beside Electric's",
+        ),
+        ("token_scores", False, "", "write each token's score (jsonl only)"),
+        (
+            *("output_format", "tsv", ("tsv", "jsonl")),
+            "tsv: id, score (and the cloze score), text",
+        ),
+        model_flags.OUTPUT,
+        model_flags.BATCH_SIZE,
     )
     args = parser.parse_args(list(argv[1:]))
     if args.batch_size < 1:

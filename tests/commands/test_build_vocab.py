@@ -37,7 +37,7 @@ def corpus(tmp_path):
 def test_vocabulary_is_written_and_described(corpus, tmp_path):
     output = tmp_path / "new" / "vocab.txt"
     flags = ("--vocab_size=60", "--num-unused", "3")
-    done = run("--corpus-dir", str(corpus), "--output", str(output), *flags)
+    done = run(str(corpus), "--output", str(output), *flags)
     assert done.returncode == 0, done.stderr
     tokens = list(vocab.check_vocab(str(output)))
     assert tokens[5:8] == ["[unused0]", "[unused1]", "[unused2]"]
@@ -51,13 +51,13 @@ def test_vocabulary_is_written_and_described(corpus, tmp_path):
 def test_same_text_gives_the_same_bytes(corpus, tmp_path):
     outputs = [tmp_path / "1.txt", tmp_path / "2.txt"]
     for output in outputs:
-        run("--input", str(corpus), "--output", str(output))
+        run(str(corpus), "--output", str(output))
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
 
 
 def test_case_and_accents_may_stay(corpus, tmp_path):
     output = tmp_path / "vocab.txt"
-    where = ("--input", str(corpus), "--output", str(output))
+    where = (str(corpus), "--output", str(output))
     run(*where, "--no-lower-case")
     assert {"The", "Été", "été"} <= set(vocab.load_vocab(str(output)))
     run(*where, "--overwrite", "--no-strip-accents")
@@ -68,7 +68,7 @@ def test_case_and_accents_may_stay(corpus, tmp_path):
 def test_existing_output_is_kept_unless_told(corpus, tmp_path):
     output = tmp_path / "vocab.txt"
     output.write_text("mine\n")
-    where = ("--input", str(corpus), "--output", str(output))
+    where = (str(corpus), "--output", str(output))
     done = run(*where)
     assert (done.returncode, output.read_text()) == (1, "mine\n")
     assert done.stderr.startswith("error: Output ")
@@ -79,7 +79,7 @@ def test_existing_output_is_kept_unless_told(corpus, tmp_path):
 
 def test_bytes_that_are_not_utf8_are_reported(corpus, tmp_path):
     (corpus / "a.txt").write_bytes(b"low tide\nlow \xff tide\n")
-    done = run("--input", str(corpus), "--output", str(tmp_path / "v.txt"))
+    done = run(str(corpus), "--output", str(tmp_path / "v.txt"))
     assert done.returncode == 0
     assert "a.txt: 1 byte(s) not in UTF-8" in done.stdout
     assert "at byte 13" in done.stdout
@@ -88,15 +88,15 @@ def test_bytes_that_are_not_utf8_are_reported(corpus, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--output", "{tmp}/v.txt"], 2, "--corpus_dir is required"),
-        (["--input", "{tmp}/none", "--output", "{tmp}/v.txt"], 1, "none"),
-        (["--input", "{corpus}", "--output", "{tmp}"], 1, "is a directory"),
+        (["--output", "{tmp}/v.txt"], 2, "a CORPUS is required"),
+        (["{tmp}/none", "--output", "{tmp}/v.txt"], 1, "none"),
+        (["{corpus}", "--output", "{tmp}"], 1, "is a directory"),
         (
-            ["--input", "{corpus}", "--output", "{tmp}/v", "--vocab_size=9"],
+            ["{corpus}", "--output", "{tmp}/v", "--vocab_size=9"],
             1,
             "vocab_size 9 is too small",
         ),
-        (["--input", "{corpus}", "--output", "{tmp}/v", "left"], 2, "left"),
+        (["{corpus}", "--output", "{tmp}/v", "left"], 2, "left"),
     ],
 )
 def test_mistakes_are_one_line(corpus, tmp_path, arguments, status, message):
