@@ -8,7 +8,6 @@ for bit or listed with the reason.
 """
 
 import argparse
-import functools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -44,77 +43,68 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
         prog="python -m electra_tf convert_checkpoint",
-        usage="%(prog)s --from PATH --to PATH\n"
-        "       [--format tf1|native|huggingface] [--part PART]\n"
+        usage="%(prog)s SOURCE TARGET\n"
+        "       [--output_format tf1|native|huggingface] [--part PART]\n"
         "       [--strip_optimizer] [--overwrite] ...",
         description="Writes a checkpoint in another format, or a part of it."
-        " What PATH holds is told from its content: a TF1 checkpoint of the"
+        " What SOURCE holds is told from its content: a TF1 checkpoint of the"
         " original or of BERT, one of this project's runs, or a Hugging Face"
         " folder.",
     )
-    group = parser.add_argument_group("files")
-    for name, dest, text in (
-        ("--from", "source", "prefix (dir/model.ckpt-1000) or folder to read"),
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="prefix (dir/model.ckpt-1000) or folder to read",
+    )
+    parser.add_argument(
+        "target",
+        metavar="TARGET",
+        help="for tf1 and native a prefix, or a folder (existing, or ending in"
+        " a slash) that gets model.ckpt-<step>; for huggingface a folder",
+    )
+    flags.add_flags(
+        parser,
+        "files",
         (
-            "--to",
-            "target",
-            "for tf1 and native a prefix, or a folder (existing, or ending in"
-            " a slash) that gets model.ckpt-<step>; for huggingface a folder",
+            *("output_format", None, FORMATS),
+            "default: huggingface if TARGET is such a folder or .safetensors"
+            " file already, otherwise tf1, which this project reads, too",
         ),
-    ):
-        group.add_argument(
-            name, dest=dest, required=True, metavar="PATH", help=text
-        ).shown_as = name
-    add = functools.partial(flags.add_flag, group)
-    add(
-        "format",
-        choices=FORMATS,
-        help="to write (default: huggingface if --to is such a folder or"
-        " .safetensors file already, otherwise tf1, which this project's"
-        " programs read, too)",
-    )
-    add(
-        "vocab_file",
-        metavar="FILE",
-        help="put beside the result as vocab.txt (default: the one beside"
-        " the source)",
-    )
-    add(
-        "hparams",
-        metavar="JSON",
-        help="what shapes do not show, as a JSON object or a .json file, such"
-        ' as {"model_hparam_overrides": {"num_attention_heads": 4}};'
-        " wins over a config beside the source",
-    )
-    switch = flags.boolean_argument
-    switch(group, "overwrite", help="replace files of an earlier conversion")
-    group = parser.add_argument_group("what is written")
-    add = functools.partial(flags.add_flag, group)
-    add(
-        "part",
-        choices=PARTS,
-        default="all",
-        help="encoder is the discriminator's transformer (a masked LM's, too)"
-        " without a head. Tied embeddings go into either part (default: all)",
-    )
-    for name, text in (
         (
-            "strip_optimizer",
+            *("vocab_file", None, "FILE"),
+            "put beside the result as vocab.txt (default: the one beside the"
+            " source)",
+        ),
+        (
+            *("hparams", None, "JSON"),
+            "what shapes do not show, as a JSON object or a .json file, such as"
+            ' {"model_hparam_overrides": {"num_attention_heads": 4}}; wins'
+            " over a config beside the source",
+        ),
+        ("overwrite", False, "", "replace files of an earlier conversion"),
+    )
+    flags.add_flags(
+        parser,
+        "what is written",
+        (
+            *("part", "all", PARTS),
+            "encoder is the discriminator's transformer (a masked LM's, too)"
+            " without a head. Tied embeddings go into either part",
+        ),
+        (
+            *("strip_optimizer", False, ""),
             "leave out the Adam slots (two thirds of a training checkpoint)",
         ),
         (
-            "drop_unrepresentable",
+            *("drop_unrepresentable", False, ""),
             "leave out what the format cannot hold, instead of refusing; each"
             " is listed",
         ),
-    ):
-        switch(group, name, help=text)
-    add(
-        "extend_positions",
-        type=int,
-        metavar="N",
-        help="make the position tables N rows long: new rows repeat the table"
-        " from its start, surplus rows are cut",
+        (
+            *("extend_positions", int, "N"),
+            "make the position tables N rows long: new rows repeat the table"
+            " from its start, surplus rows are cut",
+        ),
     )
     return parser.parse_args(list(argv[1:]))
 
@@ -276,11 +266,11 @@ class _Place(NamedTuple):
 
 def _choose_place(args: argparse.Namespace, step: int | None) -> _Place:
     """Settles the format and the prefix or folder."""
-    target, chosen = args.target, args.format
+    target, chosen = args.target, args.output_format
     if target.endswith(_HUGGING_FACE_SUFFIXES):
         if chosen not in (None, "huggingface"):
             raise UserError(
-                f"--to {target}: a Hugging Face file name, but --format is"
+                f"{target}: a Hugging Face file name, but --output_format is"
                 f" {chosen}."
             )
         return _Place(os.path.dirname(target) or ".", "huggingface")
@@ -304,7 +294,7 @@ def _check_place(
 
     if os.path.abspath(place.path) == os.path.abspath(source):
         raise UserError(
-            f"--to {place.path} is the checkpoint that is read; choose another"
+            f"{place.path} is the checkpoint that is read; choose another"
             " place."
         )
     differing = [

@@ -56,9 +56,9 @@ def report_of(path):
 
 def test_there_and_back_every_bit_is_the_same(source, tmp_path, capsys):
     native, back = tmp_path / "native" / "m", tmp_path / "back" / "m"
-    convert("--from", source, "--to", native, "--format=native")
+    convert(source, native, "--output_format=native")
     assert open_weights(str(native)).kind == "native"
-    convert("--from", native, "--to", back)
+    convert(native, back)
     assert open_weights(str(back)).kind == "tf1"
     assert tensors(back) == tensors(native) == tensors(source)
     printed = capsys.readouterr().out
@@ -70,21 +70,21 @@ def test_a_vocabulary_with_too_few_tokens_is_remarked_on(source, tmp_path):
     vocab = tmp_path / "short.txt"
     words = (pathlib.Path(source).parent / "vocab.txt").read_text().split("\n")
     vocab.write_text("\n".join(words[:150]) + "\n")
-    convert("--from", source, "--to", tmp_path / "m", "--vocab_file", vocab)
+    convert(source, tmp_path / "m", "--vocab_file", vocab)
     notes = report_of(tmp_path / "m")["notes"]
     assert any("150 tokens, the embeddings 200 rows" in n for n in notes)
 
 
 def test_what_was_guessed_is_guessed_again(source, tmp_path):
     for before, after in ((source, "a/m"), (tmp_path / "a/m", "b/m")):
-        convert("--from", before, "--to", tmp_path / after)
+        convert(before, tmp_path / after)
         assumed = report_of(tmp_path / after)["assumed"]
         assert any(text.startswith("num_attention_heads") for text in assumed)
 
 
 def test_config_vocabulary_and_report_come_with_it(source, tmp_path):
     target = tmp_path / "new" / "m"
-    convert("--from", source, "--to", target, "--hparams", HEADS)
+    convert(source, target, "--hparams", HEADS)
     folder = target.parent
     sizes = read_electra_config(str(folder))
     assert sizes["model_hparam_overrides"] == {
@@ -110,19 +110,19 @@ def test_config_vocabulary_and_report_come_with_it(source, tmp_path):
 
 def test_a_config_beside_the_source_goes_on(source, tmp_path):
     first, second = tmp_path / "1" / "m", tmp_path / "2" / "m"
-    convert("--from", source, "--to", first, "--hparams", HEADS)
-    convert("--from", first, "--to", second, "--part=discriminator")
+    convert(source, first, "--hparams", HEADS)
+    convert(first, second, "--part=discriminator")
     assert report_of(second)["hparams"] == read_electra_config(
         str(tmp_path / "1")
     )
     assert tensors(second).keys() < tensors(first).keys()
     third = tmp_path / "3" / "m"
-    convert("--from", first, "--to", third, "--part=generator")
+    convert(first, third, "--part=generator")
     assert read_electra_config(str(tmp_path / "3")) == read_electra_config(
         str(tmp_path / "2")
     )
     fourth = tmp_path / "4" / "m"
-    convert("--from", third, "--to", fourth, "--format=native")
+    convert(third, fourth, "--output_format=native")
     assert tensors(fourth) == tensors(third)
 
 
@@ -130,7 +130,7 @@ def test_a_config_beside_the_source_goes_on(source, tmp_path):
 def test_parts_and_no_slots_are_reported(part, source, tmp_path, capsys):
     target = tmp_path / "x" / "m"
     convert(
-        *("--from", source, "--to", target),
+        *(source, target),
         *(f"--part={part}", "--strip_optimizer"),
     )
     found, whole = open_weights(str(target)), open_weights(source)
@@ -151,28 +151,28 @@ def test_parts_and_no_slots_are_reported(part, source, tmp_path, capsys):
 def test_to_hugging_face_and_back(source, tmp_path):
     folder, back = tmp_path / "hf", tmp_path / "back" / "m"
     with pytest.raises(UserError, match="--drop_unrepresentable"):
-        convert("--from", source, "--to", folder, "--format=huggingface")
+        convert(source, folder, "--output_format=huggingface")
     assert not folder.exists()
-    flags = ("--strip_optimizer", "--format=huggingface")
-    convert("--from", source, "--to", folder, *flags)
+    flags = ("--strip_optimizer", "--output_format=huggingface")
+    convert(source, folder, *flags)
     for part in ("", "discriminator", "generator"):
         assert (folder / part / "electra_config.json").exists()
     assert (folder / "discriminator" / "vocab.txt").exists()
     report = json.loads((folder / "conversion.json").read_text())
     assert "discriminator/model.safetensors" in report["files"]
-    convert("--from", folder, "--to", back)
+    convert(folder, back)
     whole = tensors(source)
     found = tensors(back)
     found.pop("global_step", None)
     assert found == {name: whole[name] for name in open_weights(source).shapes}
     # The format is kept where a folder of it is there already.
-    convert("--from", source, "--to", folder, flags[0], "--overwrite")
+    convert(source, folder, flags[0], "--overwrite")
 
 
 def test_slots_dropped_for_hugging_face_are_listed(source, tmp_path):
     folder = tmp_path / "hf"
     convert(
-        *("--from", source, "--to", folder, "--format=huggingface"),
+        *(source, folder, "--output_format=huggingface"),
         "--drop_unrepresentable",
     )
     report = json.loads((folder / "conversion.json").read_text())
@@ -184,7 +184,7 @@ def test_slots_dropped_for_hugging_face_are_listed(source, tmp_path):
 @pytest.mark.parametrize("length", [48, 20])
 def test_position_tables_of_another_length(length, source, tmp_path, capsys):
     target = tmp_path / "x" / "m"
-    convert("--from", source, "--to", target, "--extend_positions", length)
+    convert(source, target, "--extend_positions", length)
     name = "electra/embeddings/position_embeddings"
     new, old = open_weights(str(target)), open_weights(source)
     rows = np.arange(length) % 32
@@ -200,40 +200,40 @@ def test_unknown_variables_are_kept_and_named(source, tmp_path, capsys):
     strange = tmp_path / "strange" / "m"
     tf1.write_tf1(MemoryWeights(values), str(strange))
     target = tmp_path / "x" / "m"
-    convert("--from", strange, "--to", target)
+    convert(strange, target)
     assert "my_adapter/kernel" in tensors(target)
     assert "Unknown  my_adapter/kernel" in capsys.readouterr().out
     part = tmp_path / "y" / "m"
-    convert("--from", strange, "--to", part, "--part=generator")
+    convert(strange, part, "--part=generator")
     assert "left out" in capsys.readouterr().out
     assert report_of(part)["unknown"] == ["my_adapter/kernel"]
 
 
 def test_a_folder_gets_a_name_with_the_step(source, tmp_path):
-    convert("--from", os.path.dirname(source), "--to", f"{tmp_path}/out/")
+    convert(os.path.dirname(source), f"{tmp_path}/out/")
     assert (tmp_path / "out" / "model.ckpt-40.index").exists()
-    convert("--from", source, "--to", tmp_path / "out", "--overwrite")
+    convert(source, tmp_path / "out", "--overwrite")
 
 
 @pytest.mark.parametrize("file", ["m", "electra_config.json", "vocab.txt"])
 def test_nothing_is_replaced_unless_asked(file, source, tmp_path):
     folder = tmp_path / "x"
     if file == "m":
-        convert("--from", source, "--to", folder / "m")
+        convert(source, folder / "m")
     else:
         folder.mkdir()
         (folder / file).write_text("mine")
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
     with pytest.raises(UserError, match="add --overwrite"):
-        convert("--from", source, "--to", folder / "m", "--hparams", HEADS)
+        convert(source, folder / "m", "--hparams", HEADS)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
-    convert("--from", source, "--to", folder / "m", "--overwrite")
+    convert(source, folder / "m", "--overwrite")
 
 
 def test_the_source_is_never_the_target(source):
     before = tensors(source)
     with pytest.raises(UserError, match="is the checkpoint that is read"):
-        convert("--from", source, "--to", source, "--overwrite")
+        convert(source, source, "--overwrite")
     assert tensors(source) == before
 
 
@@ -258,10 +258,10 @@ def test_what_does_not_fit_is_refused_before_writing(
     target = tmp_path / "x" / "m"
     if words is None:
         alone = tmp_path / "generator" / "m"
-        convert("--from", source, "--to", alone, "--part=generator")
+        convert(source, alone, "--part=generator")
         source, words = str(alone), "no discriminator: it is a generator"
     with pytest.raises(UserError, match=words):
-        convert("--from", source, "--to", target, flag, value)
+        convert(source, target, flag, value)
     assert not target.parent.exists()
 
 
@@ -271,7 +271,7 @@ def test_a_cut_source_leaves_nothing(source, tmp_path):
     for chosen in ("tf1", "native"):
         target = tmp_path / "x" / "m"
         with pytest.raises(UserError, match="damaged, cut short"):
-            convert("--from", source, "--to", target, "--format", chosen)
+            convert(source, target, "--output_format", chosen)
         left = list(target.parent.iterdir()) if target.parent.exists() else []
         assert not left
 
@@ -279,7 +279,7 @@ def test_a_cut_source_leaves_nothing(source, tmp_path):
 def test_mistakes_are_told_without_a_traceback(source, tmp_path):
     command = [sys.executable, "-m", "electra_tf", "convert_checkpoint"]
     done = subprocess.run(
-        [*command, "--from", source + "1", "--to", str(tmp_path / "x")],
+        [*command, source + "1", str(tmp_path / "x")],
         capture_output=True,
         text=True,
     )
@@ -293,7 +293,7 @@ def test_mistakes_are_told_without_a_traceback(source, tmp_path):
 def test_the_recorded_checkpoint_of_the_original(golden_dir, tmp_path):
     prefix = golden_dir / "ckpt_pretrain_tiny" / "model.ckpt-50"
     target = tmp_path / "x" / "m"
-    convert("--from", prefix, "--to", target, "--format=native")
+    convert(prefix, target, "--output_format=native")
     assert tensors(target) == tensors(prefix)
     report = report_of(target)
     assert report["unknown"] == [] and report["dropped"] == {}
