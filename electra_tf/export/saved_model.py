@@ -23,7 +23,7 @@ from electra_tf.export.text_heads import (
     TextModule,
 )
 from electra_tf.files import write_atomically
-from electra_tf.finetuning.heads import (
+from electra_tf.finetuning.model import (
     ClassificationHead,
     MultiLabelHead,
     QuestionAnsweringHead,

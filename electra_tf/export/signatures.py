@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.finetuning.heads import Head
+from electra_tf.finetuning.model import Head
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel

@@ -13,12 +13,17 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from configure.errors import UserError
+from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.finetuning import heads
+from electra_tf.finetuning.model import (
+    ClassificationHead,
+    MultiLabelHead,
+    RegressionHead,
+    SentenceHead,
+)
 from electra_tf.finetuning.schema import TaskSpec
 from electra_tf.finetuning.task import Example, RowReport, Task
 from electra_tf.metrics import scorers
@@ -62,7 +67,7 @@ class TextTask(Task):
       row and not the run.
     """
 
-    _HEAD: type[heads.SentenceHead]
+    _HEAD: type[SentenceHead]
     n_outputs = 1
 
     def __init__(
@@ -198,7 +203,7 @@ class TextTask(Task):
 
     def build_head(
         self, encoder_config: EncoderConfig, seed: int
-    ) -> heads.Head:
+    ) -> SentenceHead:
         """Returns a dense layer; see `Task.build_head`."""
         return self._HEAD(
             self.name,
@@ -393,7 +398,7 @@ def _cut(
 class ClassificationTask(TextTask):
     """One class per text or pair."""
 
-    _HEAD = heads.ClassificationHead
+    _HEAD = ClassificationHead
     _FEWEST = 2
 
     def __init__(
@@ -421,7 +426,7 @@ class ClassificationTask(TextTask):
         """Returns the class named by a cell."""
         label = _label_text(cell)
         if label not in self._label_ids():
-            raise BadLabelError(_one_of(self.labels))
+            raise BadLabelError(f"one of: {listed(self.labels, _SHOWN_LABELS)}")
         return label
 
     def label_features(self, label: Any) -> dict[str, Any]:
@@ -473,14 +478,16 @@ class ClassificationTask(TextTask):
 class MultiLabelTask(ClassificationTask):
     """Any number of labels per text or pair."""
 
-    _HEAD = heads.MultiLabelHead
+    _HEAD = MultiLabelHead
     _FEWEST = 1
 
     def read_label(self, cell: Any) -> Any:
         """Returns the labels in a cell, in the order of `labels`."""
         given = self._split_cell(cell)
         if set(given) - set(self.labels):
-            raise BadLabelError(f"only {_one_of(self.labels)}")
+            raise BadLabelError(
+                f"only one of: {listed(self.labels, _SHOWN_LABELS)}"
+            )
         return tuple(label for label in self.labels if label in given)
 
     def label_features(self, label: Any) -> dict[str, Any]:
@@ -511,7 +518,7 @@ class RegressionTask(TextTask):
       predictions back.
     """
 
-    _HEAD = heads.RegressionHead
+    _HEAD = RegressionHead
     _range: tuple[float, float] | None = None
 
     @property
@@ -579,12 +586,6 @@ class RegressionTask(TextTask):
 def _label_text(cell: Any) -> str:
     """Returns a label as text: JSON's true is "true", 1 is "1"."""
     return str(cell).lower() if isinstance(cell, bool) else str(cell)
-
-
-def _one_of(labels: list[str]) -> str:
-    count = len(labels)
-    more = f" ... ({count} in all)" if count > _SHOWN_LABELS else ""
-    return f"one of: {', '.join(labels[:_SHOWN_LABELS])}{more}"
 
 
 def _number(cell: Any) -> float | None:

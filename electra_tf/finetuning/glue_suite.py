@@ -227,8 +227,9 @@ class _Suite:
             "config": self._config.as_dict(),
         }
         text = json.dumps(contents, indent=1, allow_nan=False)
-        _write_file(self._json_path, f"{text}\n")
-        _write_file(self._text_path, "\n".join([*self._lines(), ""]))
+        files.write_atomically(self._json_path, f"{text}\n")
+        text = "\n".join([*self._lines(), ""])
+        files.write_atomically(self._text_path, text)
 
 
 def _check(config: FinetuningConfig) -> None:
@@ -266,10 +267,3 @@ def _has_split(config: FinetuningConfig, task: str, split: str) -> bool:
         return True
     place = GLUE_TASKS[task].split(split, config.raw_data_dir(task))
     return files.exists(place.path)
-
-
-def _write_file(path: str, text: str) -> None:
-    files.make_directory(os.path.dirname(path))
-    with files.open_file(path + ".tmp", "wb") as file:
-        file.write(text.encode())
-    files.rename(path + ".tmp", path)

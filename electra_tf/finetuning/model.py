@@ -1,7 +1,16 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Encoder and heads as one model, with the loss of all tasks."""
+"""Encoder and heads as one model, with the loss of all tasks.
 
+Heads give logits, and apart from them, given labels, the loss.
+
+Source: google-research/electra, run_finetuning.py, FinetuningModel;
+get_prediction_module in finetune/classification/classification_tasks.py,
+finetune/qa/qa_tasks.py and finetune/tagging/tagging_tasks.py.
+"""
+
+import abc
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,10 +21,19 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.seeds import SeedStream
-from electra_tf.modeling.transformer import Embeddings, Encoder
+from electra_tf.modeling.layers import Dense, ScopedLayer, gelu
+from electra_tf.modeling.seeds import SeedStream, dropout
+from electra_tf.modeling.sequence_ops import gather_positions
+from electra_tf.modeling.transformer import Embeddings, Encoder, EncoderOutput
+
+Tensors = Mapping[str, tf.Tensor]
 
 ENCODER_SCOPE = "electra"
+# On the sentence's vector in training; fixed in the original, too.
+DROPOUT_RATE = 0.1
+QA_HIDDEN_SIZE = 512
+# Added to logits of positions where no answer can be.
+_MASKED = -1000.0
 
 
 class FinetuningModel(tf_keras.Model):
@@ -26,8 +44,6 @@ class FinetuningModel(tf_keras.Model):
 
     Attributes:
       heads: the tasks' heads, in their order.
-
-    Source: google-research/electra, run_finetuning.py, FinetuningModel.
     """
 
     def __init__(self, config: FinetuningConfig, tasks: Sequence[Task]) -> None:
@@ -51,7 +67,7 @@ class FinetuningModel(tf_keras.Model):
 
     def compute(
         self,
-        features: Mapping[str, tf.Tensor],
+        features: Tensors,
         training: bool,
         seed: tf.Tensor | None = None,
     ) -> dict[str, Any]:
@@ -103,3 +119,422 @@ def encoder_sizes(config: FinetuningConfig) -> EncoderConfig:
         config.model_hparam_overrides,
         config.debug,
     )
+
+
+class Head(ScopedLayer, abc.ABC):
+    """A layer with TF1-named variables; all its tensors have B first.
+
+    Attributes:
+      labels: names of the task's features, without the task's name, that
+        scorers compare the outputs with.
+    """
+
+    labels: tuple[str, ...] = ()
+
+    def __init__(self, task_name: str, seed: int = 0) -> None:
+        super().__init__(f"task_specific/{task_name}", seed)
+        self.task_name = task_name
+
+    @abc.abstractmethod
+    def logits(
+        self,
+        encoded: EncoderOutput,
+        features: Tensors,
+        training: bool = False,
+        dropout: SeedStream | None = None,
+    ) -> dict[str, tf.Tensor]:
+        """Returns what the head says; needs labels only in training."""
+
+    @abc.abstractmethod
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        """Returns float32 [B], the losses of what `logits` gave."""
+
+    def compute(
+        self,
+        encoded: EncoderOutput,
+        features: Tensors,
+        training: bool = False,
+        dropout: SeedStream | None = None,
+    ) -> dict[str, tf.Tensor]:
+        """Returns what scorers want: `loss`, outputs, labels, `eid`."""
+        outputs = self.logits(encoded, features, training, dropout)
+        return {
+            "loss": self.loss(outputs, features, training),
+            **outputs,
+            **{n: self.feature(features, n) for n in (*self.labels, "eid")},
+        }
+
+    def feature(self, features: Tensors, name: str) -> tf.Tensor:
+        """Returns one of the task's own features."""
+        return features[f"{self.task_name}_{name}"]
+
+
+class SentenceHead(Head):
+    """Dropout and one dense layer on the sentence's vector."""
+
+    labels = ("label_ids",)
+
+    def __init__(
+        self,
+        task_name: str,
+        hidden_size: int,
+        units: int = 1,
+        pooling: str = "first",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(task_name, seed)
+        self.units, self.pooling = units, pooling
+        self.dense = Dense(f"{self.scope}/dense", hidden_size, units, seed=seed)
+
+    def sentence_output(
+        self,
+        encoded: EncoderOutput,
+        features: Tensors,
+        seeds: SeedStream | None = None,
+    ) -> tf.Tensor:
+        """Returns the dense layer's output, float32 [B, units]."""
+        vectors = encoded.pooled_output  # [B, H]
+        if self.pooling == "mean":
+            vectors = mean_over_tokens(
+                encoded.sequence_output, features["input_mask"]
+            )
+        if seeds is not None:
+            site = seeds.child(self.scope).seed("sentence")
+            vectors = dropout(vectors, DROPOUT_RATE, site)
+        return self.dense(vectors)
+
+    def logits(
+        self,
+        encoded: EncoderOutput,
+        features: Tensors,
+        training: bool = False,
+        dropout: SeedStream | None = None,
+    ) -> dict[str, tf.Tensor]:
+        """Returns the named outputs."""
+        return self.named(self.sentence_output(encoded, features, dropout))
+
+    @abc.abstractmethod
+    def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the named outputs of the dense layer's, [B, units]."""
+
+
+class ClassificationHead(SentenceHead):
+    """One of several classes; `units` is their number."""
+
+    def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns `logits` [B, units] and `predictions` [B]."""
+        return {"logits": output, "predictions": tf.argmax(output, -1)}
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        """Returns the cross-entropies."""
+        labels = tf.one_hot(self.feature(features, "label_ids"), self.units)
+        return -tf.reduce_sum(labels * tf.nn.log_softmax(outputs["logits"]), -1)
+
+
+class RegressionHead(SentenceHead):
+    """One number, learned by squared error."""
+
+    labels = ("targets",)
+
+    def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns `predictions` [B], on the scale of the targets."""
+        return {"predictions": tf.squeeze(output, -1)}
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        """Returns the squared errors."""
+        targets = self.feature(features, "targets")
+        return tf.square(outputs["predictions"] - targets)
+
+
+class MultiLabelHead(SentenceHead):
+    """A yes or no for each of several labels; `units` is their number."""
+
+    def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns `logits` and 0 or 1 as `predictions`, [B, units]."""
+        chosen = tf.cast(output > 0.0, tf.int64)
+        return {"logits": output, "predictions": chosen}
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        """Returns the sum of the labels' cross-entropies."""
+        label_ids = self.feature(features, "label_ids")  # [B, units]
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(
+            labels=tf.cast(label_ids, tf.float32), logits=outputs["logits"]
+        )
+        return tf.reduce_sum(losses, -1)
+
+
+class TaggingHead(Head):
+    """One dense layer from a word's first wordpiece to its label.
+
+    Words are [B, L], dense from index 0 in the words' order.
+    """
+
+    labels = ("labels", "labels_mask")
+
+    def __init__(
+        self, task_name: str, hidden_size: int, num_labels: int, seed: int = 0
+    ) -> None:
+        super().__init__(task_name, seed)
+        self.num_labels = num_labels
+        self.dense = Dense(
+            f"{self.scope}/dense", hidden_size, num_labels, seed=seed
+        )
+
+    def logits(
+        self,
+        encoded: EncoderOutput,
+        features: Tensors,
+        training: bool = False,
+        dropout: SeedStream | None = None,
+    ) -> dict[str, tf.Tensor]:
+        """Returns `logits` [B, L, num_labels] and `predictions` [B, L].
+
+        Besides the encoder's output they need `<task>_labeled_positions`.
+        """
+        positions = self.feature(features, "labeled_positions")
+        logits = self.dense(
+            gather_positions(encoded.sequence_output, positions)
+        )
+        return {"logits": logits, "predictions": tf.argmax(logits, -1)}
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        """Returns the sum of the words' cross-entropies."""
+        labels = self.feature(features, "labels")
+        losses = tf.nn.softmax_cross_entropy_with_logits(
+            labels=tf.one_hot(labels, self.num_labels),
+            logits=outputs["logits"],
+        )
+        mask = self.feature(features, "labels_mask")
+        return tf.reduce_sum(losses * mask, -1)
+
+
+class QuestionAnsweringHead(Head):
+    """Start logits; end logits given a start, or on their own; answerability.
+
+    With joint prediction the end is scored given the start: in training the
+    true one, else each of the `beam_size` best.
+
+    Differs: the start's and the token's share of the hidden layer are
+      computed one by one, for one start at a time: the same numbers at a
+      `beam_size`-th of the multiplications and the memory.
+    """
+
+    labels = ("start_positions", "end_positions")
+
+    def __init__(
+        self,
+        task_name: str,
+        hidden_size: int,
+        *,
+        max_seq_length: int,
+        beam_size: int = 20,
+        joint_prediction: bool = True,
+        answerable_classifier: bool = True,
+        answerable_uses_start_logits: bool = True,
+        answerable_weight: float = 0.5,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(task_name, seed)
+        self.max_seq_length, self.beam_size = max_seq_length, beam_size
+        self.joint_prediction = joint_prediction
+        self.answerable_weight = answerable_weight
+        self._n_unnamed = 0
+        self.start = self._dense(hidden_size, 1)
+        self.qa_hidden = None
+        if joint_prediction:
+            self.qa_hidden = Dense(
+                f"{self.scope}/qa_hidden",
+                2 * hidden_size,
+                QA_HIDDEN_SIZE,
+                seed=seed,
+            )
+        self.end = self._dense(
+            QA_HIDDEN_SIZE if joint_prediction else hidden_size
+        )
+        self.answerable_hidden = self.answerable = None
+        if answerable_classifier:
+            width = hidden_size
+            if answerable_uses_start_logits:
+                self.answerable_hidden = self._dense(
+                    2 * hidden_size, QA_HIDDEN_SIZE, "gelu"
+                )
+                width = QA_HIDDEN_SIZE
+            self.answerable = self._dense(width)
+
+    def logits(
+        self,
+        encoded: EncoderOutput,
+        features: Tensors,
+        training: bool = False,
+        dropout: SeedStream | None = None,
+    ) -> dict[str, tf.Tensor]:
+        """Returns scores of starts, ends and of there being no answer.
+
+        K being the beam: `start_logits`, `end_logits` [B, L];
+        `answerable_logit` [B], higher where there is no answer;
+        `start_top_log_probs`, `start_top_index` [B, K];
+        `end_top_log_probs`, `end_top_index` [B, K, K]. Those that the
+        settings or the mode do not give are zeros. Training with joint
+        prediction needs `<task>_start_positions`.
+        """
+        hidden = encoded.sequence_output
+        mask = _answer_mask(features)
+        start_logits = tf.squeeze(self.start(hidden), -1) + mask  # [B, L]
+        beam = self._empty_beam(tf.shape(hidden)[0])
+        if not self.joint_prediction:
+            end_logits = tf.squeeze(self.end(hidden), -1) + mask
+        else:
+            log_probs, index = tf.nn.top_k(
+                tf.nn.log_softmax(start_logits), self.beam_size
+            )
+            beam |= {"start_top_log_probs": log_probs, "start_top_index": index}
+            if training:
+                starts = self.feature(features, "start_positions")
+                end_logits = self._end_logits(hidden, starts) + mask
+            else:
+                beam |= self._search_ends(hidden, index, mask)
+                end_logits = tf.zeros_like(start_logits)
+        if self.answerable is not None:
+            answerable_logit = self._answerable_logit(hidden, start_logits)
+        else:
+            answerable_logit = tf.zeros_like(start_logits[:, 0])
+        return {
+            "start_logits": start_logits,
+            "end_logits": end_logits,
+            "answerable_logit": answerable_logit,
+            **beam,
+        }
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        """Returns the mean of start's and end's losses, and answerability's."""
+        starts = self.feature(features, "start_positions")
+        losses = _position_losses(outputs["start_logits"], starts)
+        if self.joint_prediction and not training:
+            # What zero logits give: the original's evaluation has no better.
+            losses += math.log(self.max_seq_length)
+        else:
+            ends = self.feature(features, "end_positions")
+            losses += _position_losses(outputs["end_logits"], ends)
+        losses /= 2.0
+        if self.answerable is not None:
+            impossible = self.feature(features, "is_impossible")
+            losses += (
+                tf.nn.sigmoid_cross_entropy_with_logits(
+                    tf.cast(impossible, tf.float32),
+                    outputs["answerable_logit"],
+                )
+                * self.answerable_weight
+            )
+        return losses
+
+    def _dense(
+        self, in_width: int, units: int = 1, activation: str | None = None
+    ) -> Dense:
+        """Makes the next layer that the original leaves without a name."""
+        suffix = f"_{self._n_unnamed}" if self._n_unnamed else ""
+        self._n_unnamed += 1
+        return Dense(
+            f"{self.scope}/dense{suffix}",
+            in_width,
+            units,
+            activation,
+            seed=self.seed,
+        )
+
+    def _empty_beam(self, batch: tf.Tensor) -> dict[str, tf.Tensor]:
+        size = self.beam_size
+        return {
+            "start_top_log_probs": tf.zeros([batch, size]),
+            "start_top_index": tf.zeros([batch, size], tf.int32),
+            "end_top_log_probs": tf.zeros([batch, size, size]),
+            "end_top_index": tf.zeros([batch, size, size], tf.int32),
+        }
+
+    def _end_logits(self, hidden: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
+        """End logits [B, L] given one start [B] a row, not masked."""
+        start_kernel, token_kernel = tf.split(self.qa_hidden.kernel, 2)
+        return self._end_logits_of(
+            tf.einsum("blh,hu->blu", hidden, token_kernel),
+            tf.gather(hidden, starts, batch_dims=1),
+            start_kernel,
+        )
+
+    def _end_logits_of(
+        self,
+        from_tokens: tf.Tensor,
+        start_vectors: tf.Tensor,
+        start_kernel: tf.Tensor,
+    ) -> tf.Tensor:
+        """End logits [B, L] of the hidden layer's two shares."""
+        from_start = tf.matmul(start_vectors, start_kernel)
+        from_start = tf.nn.bias_add(from_start, self.qa_hidden.bias)
+        inner = gelu(from_tokens + tf.expand_dims(from_start, 1))  # [B, L, 512]
+        return tf.squeeze(self.end(inner), -1)
+
+    def _search_ends(
+        self, hidden: tf.Tensor, starts: tf.Tensor, mask: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """The best ends of each start in the beam [B, K]."""
+        start_kernel, token_kernel = tf.split(self.qa_hidden.kernel, 2)
+        from_tokens = tf.einsum("blh,hu->blu", hidden, token_kernel)
+
+        # One start's activations at a time: each waits for the one before. No
+        # loop, since those that collect tensors cannot become LiteRT's.
+        log_probs, index = [], []
+        for number in range(self.beam_size):
+            with tf.control_dependencies(log_probs[-1:]):
+                start = tf.identity(starts[:, number])
+                vectors = tf.gather(hidden, start, batch_dims=1)
+                logits = self._end_logits_of(from_tokens, vectors, start_kernel)
+                best = tf.math.top_k(
+                    tf.nn.log_softmax(logits + mask), self.beam_size
+                )
+            log_probs.append(best.values)
+            index.append(best.indices)
+        return {
+            "end_top_log_probs": tf.stack(log_probs, 1),
+            "end_top_index": tf.stack(index, 1),
+        }
+
+    def _answerable_logit(
+        self, hidden: tf.Tensor, start_logits: tf.Tensor
+    ) -> tf.Tensor:
+        """One logit [B] a row: is there no answer?"""
+        vectors = hidden[:, 0]
+        if self.answerable_hidden is not None:
+            weights = tf.nn.softmax(start_logits)  # [B, L]
+            start = tf.reduce_sum(tf.expand_dims(weights, -1) * hidden, 1)
+            vectors = self.answerable_hidden(tf.concat([vectors, start], -1))
+        return tf.squeeze(self.answerable(vectors), -1)
+
+
+def mean_over_tokens(sequence: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Averages [B, L, H] over real tokens; zeros where a row has none."""
+    weights = tf.cast(mask, sequence.dtype)[..., None]  # [B, L, 1]
+    total = tf.reduce_sum(sequence * weights, 1)
+    return total / tf.maximum(tf.reduce_sum(weights, 1), 1.0)
+
+
+def _answer_mask(features: Tensors) -> tf.Tensor:
+    """0 at [CLS], the passage and its [SEP]; else -1000. float32 [B, L]."""
+    input_mask = tf.cast(features["input_mask"], tf.float32)
+    allowed = input_mask * tf.cast(features["segment_ids"], tf.float32)
+    allowed += tf.one_hot(0, tf.shape(allowed)[1])
+    return _MASKED * (1.0 - allowed)
+
+
+def _position_losses(logits: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
+    """Cross-entropies [B] of logits [B, L] and positions [B]."""
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(positions, logits)

@@ -21,7 +21,7 @@ from electra_tf import files
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import questions
-from electra_tf.finetuning.heads import QuestionAnsweringHead
+from electra_tf.finetuning.model import QuestionAnsweringHead
 from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
 from electra_tf.finetuning.schema import TaskSpec
 from electra_tf.finetuning.task import Task

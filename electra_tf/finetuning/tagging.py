@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from configure.errors import UserError
+from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.finetuning.heads import TaggingHead
+from electra_tf.finetuning.model import TaggingHead
 from electra_tf.finetuning.schema import SplitSpec, TaskSpec
 from electra_tf.finetuning.task import Example, RowReport, Task
 from electra_tf.metrics import scorers
@@ -330,8 +330,8 @@ class TaggingTask(Task):
                     sentence.path,
                     sentence.lines[i],
                     f"label {label!r}",
-                    f"one of: {', '.join(list(self.label_mapping)[:12])} ..."
-                    " (the sentence is left out)",
+                    f"one of: {listed(self.label_mapping, 12)} (the sentence"
+                    " is left out)",
                 )
                 return None
         return [self.label_mapping[label] for label in labels]

@@ -18,19 +18,16 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from configure.errors import UserError
+from configure.errors import UserError, first_lines
 from electra_tf import files
 
 if TYPE_CHECKING:
     from configure.finetuning import FinetuningConfig
     from electra_tf.data.feature_spec import FeatureSpec
-    from electra_tf.finetuning.heads import Head
+    from electra_tf.finetuning.model import Head
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
     from electra_tf.text.tokenization import FullTokenizer
-
-# Rows shown one by one in a summary; the rest is counted.
-SHOWN_ROWS = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,9 +113,7 @@ class RowReport:
                 f"{path}: {count} bad row{'s' * (count != 1)},"
                 f" {skipped} skipped, {count - skipped} kept"
             )
-            lines += [f"  {row}" for row in rows[:SHOWN_ROWS]]
-            if count > SHOWN_ROWS:
-                lines.append(f"  ... and {count - SHOWN_ROWS} more")
+            lines += first_lines([str(row) for row in rows])
         lines += [f"{what}: {n}" for what, n in self._losses.items() if n]
         return [f"{title}: {line}" if title else line for line in lines]
 

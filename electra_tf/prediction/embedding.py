@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.finetuning.heads import mean_over_tokens
+from electra_tf.finetuning.model import mean_over_tokens
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.prediction.batch_runner import (
     INPUTS,

@@ -12,7 +12,7 @@ import sys
 import tensorflow as tf
 
 from configure.finetuning import FinetuningConfig
-from electra_tf.finetuning import heads, runner
+from electra_tf.finetuning import model, runner
 from electra_tf.training.summaries import Console
 
 
@@ -21,7 +21,7 @@ def main():
     tf.config.set_logical_device_configuration(
         cpu, [tf.config.LogicalDeviceConfiguration()] * 2
     )
-    heads.DROPOUT_RATE = 0.0  # Each device draws its own.
+    model.DROPOUT_RATE = 0.0  # Each device draws its own.
     results = []
     for strategy, parts in (
         ("one_device", 1),

@@ -13,8 +13,15 @@ import tensorflow as tf
 
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
-from electra_tf.finetuning import heads
-from electra_tf.finetuning.model import FinetuningModel
+from electra_tf.finetuning.model import (
+    ClassificationHead,
+    FinetuningModel,
+    MultiLabelHead,
+    QuestionAnsweringHead,
+    RegressionHead,
+    TaggingHead,
+    mean_over_tokens,
+)
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.optimization.optimizer import variable_name
 
@@ -33,7 +40,7 @@ QUESTIONS = [name for name in HEADS if name.startswith("squad")]
 @pytest.fixture
 def recorded(golden_dir, tmp_path, tiny_vocab, monkeypatch):
     """From a recorded head's name to its recording, model and features."""
-    monkeypatch.setattr(heads, "DROPOUT_RATE", 0.0)
+    monkeypatch.setattr("electra_tf.finetuning.model.DROPOUT_RATE", 0.0)
 
     def make(name):
         info = json.loads((golden_dir / f"head_{name}.json").read_text())
@@ -209,12 +216,12 @@ def test_head_variables_are_named_and_shaped_as_the_original_s(
     hparams = dict(recorded["hparams"])
     del hparams["model_size"], hparams["task_names"]
     head = {
-        "cola": lambda: heads.ClassificationHead(task, hidden, 2),
-        "sts": lambda: heads.RegressionHead(task, hidden),
-        "chunk": lambda: heads.TaggingHead(task, hidden, 8),
+        "cola": lambda: ClassificationHead(task, hidden, 2),
+        "sts": lambda: RegressionHead(task, hidden),
+        "chunk": lambda: TaggingHead(task, hidden, 8),
     }.get(
         task,
-        lambda: heads.QuestionAnsweringHead(
+        lambda: QuestionAnsweringHead(
             task, hidden, max_seq_length=512, **hparams
         ),
     )()
@@ -229,12 +236,12 @@ def test_head_variables_are_named_and_shaped_as_the_original_s(
 def test_mean_pooling_ignores_padding():
     sequence = tf.constant([[[1.0], [3.0], [100.0]], [[5.0], [7.0], [9.0]]])
     mask = tf.constant([[1, 1, 0], [0, 0, 0]])
-    pooled = heads.mean_over_tokens(sequence, mask)
+    pooled = mean_over_tokens(sequence, mask)
     np.testing.assert_array_equal(pooled, [[2.0], [0.0]])
 
 
 def test_several_labels_have_independent_losses():
-    head = heads.MultiLabelHead("tags", 2, 3)
+    head = MultiLabelHead("tags", 2, 3)
     head.dense.bias.assign([10.0, -10.0, 10.0])
     head.dense.kernel.assign(tf.zeros([2, 3]))
 

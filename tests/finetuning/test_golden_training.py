@@ -30,7 +30,7 @@ def test_weights_follow_the_recorded_trajectory(
     name, golden_dir, tmp_path, tiny_vocab, monkeypatch
 ):
     # The recordings have the heads' own dropout patched out, too.
-    monkeypatch.setattr("electra_tf.finetuning.heads.DROPOUT_RATE", 0.0)
+    monkeypatch.setattr("electra_tf.finetuning.model.DROPOUT_RATE", 0.0)
     directory = golden_dir / f"train_finetune_{name}"
     info = json.loads((directory / "info.json").read_text())
     order = "before" if name.endswith("_ordered") else "after"

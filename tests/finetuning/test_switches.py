@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow  # Whole runs are compared.
 def test_switches_that_save_memory_give_the_same_weights(
     config_of, run, weights_of, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("electra_tf.finetuning.heads.DROPOUT_RATE", 0.0)
+    monkeypatch.setattr("electra_tf.finetuning.model.DROPOUT_RATE", 0.0)
     found = []
     for switch in (
         {},
