@@ -173,14 +173,15 @@ def add_flags(
 ) -> argparse._ArgumentGroup:
     """Adds a group of flags, one for each (name, default, shown, help).
 
-    The flag's type is its default's; `int` or `float` in its place is a number
-    that may be left out, None a text that may be, `REQUIRED` one that may not.
-    `shown` stands for the value in the help; a sequence lists the only choices.
-    Defaults are told at the end of the help.
+    The flag's type is its default's. `int`, `float` or `bool` in its place: one
+    that may be left out; None: a text that may be; `REQUIRED`: one that may
+    not. `shown` stands for the value in the help; a sequence lists the only
+    choices. Defaults are told at the end of the help.
     """
     group = parser.add_argument_group(title)
     for name, default, shown, text in rows:
-        if isinstance(default, bool):
+        if default is bool or isinstance(default, bool):
+            default = None if default is bool else default
             boolean_argument(group, name, default, text)
             continue
         words: dict[str, Any] = {"metavar": shown}

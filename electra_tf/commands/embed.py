@@ -3,7 +3,6 @@
 """Vectors of texts, words or wordpieces, from any encoder."""
 
 import argparse
-import functools
 import itertools
 import json
 import os
@@ -42,60 +41,39 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     )
     model_flags.add_model_flags(parser)
     file_flags.add_input_flags(parser)
-    group = parser.add_argument_group("the vectors")
-    add = functools.partial(flags.add_flag, group)
-    add(
-        "part",
-        default="encoder",
-        choices=("encoder", "generator"),
-        metavar="NAME",
-        help="encoder (the discriminator's; of a masked LM its own) or"
-        " generator (default: encoder)",
-    )
-    add(
-        "layers",
-        default="-1",
-        metavar="N,...",
-        help="0: the embeddings' output, k: the k-th block's, -1: the last"
-        " one's (default: -1)",
-    )
-    add(
-        "pooling",
-        default="mean",
-        choices=("first", "mean", "max", *_SEVERAL),
-        metavar="NAME",
-        help="one vector a text: first (at [CLS]), mean or max over its"
-        " wordpieces; several: words (mean of each word's) or none"
-        " (default: mean)",
-    )
-    add(
-        "combine",
-        default="mean",
-        choices=("mean", "concat"),
-        metavar="NAME",
-        help="what becomes of several layers (default: mean)",
-    )
-    add(
-        "batch_size",
-        type=int,
-        default=32,
-        metavar="N",
-        help="texts computed at once (default: 32)",
-    )
-    add(
-        "max_length",
-        type=int,
-        metavar="N",
-        help="wordpieces of a text; default: all positions",
-    )
-    add(
-        "output",
-        required=True,
-        metavar="FILE",
-        help="ends in .npy or .npz; words and none need .npz",
-    )
-    flags.boolean_argument(
-        group, "overwrite", help="allow replacing the output files"
+    flags.add_flags(
+        parser,
+        "the vectors",
+        (
+            *("part", "encoder", ("encoder", "generator")),
+            "the discriminator's encoder (a masked LM's own), or the generator",
+        ),
+        (
+            *("layers", "-1", "N,..."),
+            "0: the embeddings' output, k: the k-th block's, -1: the last"
+            " one's",
+        ),
+        (
+            *("pooling", "mean", ("first", "mean", "max", *_SEVERAL)),
+            "one vector a text: first (at [CLS]), mean or max over its"
+            " wordpieces; several: words (mean of each word's) or none",
+        ),
+        (
+            *("combine", "mean", ("mean", "concat")),
+            "what becomes of several layers",
+        ),
+        model_flags.BATCH_SIZE,
+        (
+            "max_length",
+            int,
+            "N",
+            "wordpieces of a text; default: all positions",
+        ),
+        (
+            *("output", flags.REQUIRED, "FILE"),
+            "ends in .npy or .npz; words and none need .npz",
+        ),
+        ("overwrite", False, "", "allow replacing the output files"),
     )
     return parser.parse_args(list(argv[1:]))
 

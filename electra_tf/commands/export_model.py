@@ -3,7 +3,6 @@
 """Writes a model as a SavedModel that takes raw text, for serving."""
 
 import argparse
-import functools
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,87 +28,69 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
         prog="python -m electra_tf export_model",
-        usage="%(prog)s --model PATH --output_dir DIR [--head HEAD] ...\n"
+        usage="%(prog)s\n"
+        "       --model PATH --output_dir DIR [--head HEAD] ...\n"
         "       %(prog)s --check DIR/<version>",
         description=_DESCRIPTION,
     )
-    group = parser.add_argument_group("the model")
-    add = functools.partial(flags.add_flag, group)
-    add(
-        "model",
-        metavar="PATH",
-        help="folder of a fine-tuned model or a pre-training run, or a"
-        " checkpoint of any kind",
+    flags.add_flags(
+        parser,
+        "the model",
+        (
+            *("model", None, "PATH"),
+            "folder of a fine-tuned model or a pre-training run, or a"
+            " checkpoint of any kind",
+        ),
+        (
+            *("head", None, HEADS),
+            "task: what a fine-tuned model learned (its default); encoder:"
+            " vectors, by TF Hub's convention; of pre-trained models also"
+            " replaced_tokens (the discriminator), fill_mask (the generator, or"
+            " a masked LM) and electric (Electric's scores)",
+        ),
+        ("task", None, "NAME", "which, where a model learned several"),
+        ("task_config", None, "FILE", "where a task's JSON file is now"),
+        ("vocab_file", None, "FILE", "default: the one beside the model"),
+        ("hparams", None, "JSON", "hparams that win over the run's"),
+        (
+            *("max_seq_length", int, "N"),
+            "wordpieces that texts are cut to (default: as in fine-tuning;"
+            " encoder: 128; other heads of pre-trained models: all positions)",
+        ),
+        (
+            *("rows_at_once", 0, "N"),
+            "classification and regression: serve_text computes so many texts"
+            " of similar length together, which is quicker on a processor (8 is"
+            " good there); 0: a whole batch, best on an accelerator",
+        ),
+        ("top_k", 10, "N", "fill_mask: wordpieces for each mask"),
     )
-    add(
-        "head",
-        metavar="HEAD",
-        choices=HEADS,
-        help="task: what a fine-tuned model learned (its default); encoder:"
-        " vectors, by TF Hub's convention; of pre-trained models also"
-        " replaced_tokens (the discriminator), fill_mask (the generator, or a"
-        " masked LM) and electric (Electric's scores)",
-    )
-    add("task", metavar="NAME", help="which, where a model learned several")
-    add("task_config", metavar="FILE", help="where a task's JSON file is now")
-    add("vocab_file", metavar="FILE", help="default: the one beside the model")
-    add("hparams", metavar="JSON", help="hparams that win over the run's")
-    add(
-        "max_seq_length",
-        type=int,
-        metavar="N",
-        help="wordpieces that texts are cut to (default: as in fine-tuning;"
-        " encoder: 128; other heads of pre-trained models: all positions)",
-    )
-    add(
-        "rows_at_once",
-        type=int,
-        default=0,
-        metavar="N",
-        help="classification and regression: serve_text computes so many texts"
-        " of similar length together, which is quicker on a processor (8 is"
-        " good there); default 0: a whole batch, best on an accelerator",
-    )
-    add(
-        "top_k",
-        type=int,
-        default=10,
-        metavar="N",
-        help="fill_mask: wordpieces for each mask (default: 10)",
-    )
-    group = parser.add_argument_group("what is written")
-    add = functools.partial(flags.add_flag, group)
-    add(
-        "output_dir",
-        metavar="DIR",
-        help="folder of all versions of the served model; made if need be",
-    )
-    add(
-        "version",
-        type=int,
-        metavar="N",
-        help="default: one more than the highest in DIR",
-    )
-    flags.boolean_argument(
-        group,
-        "overwrite",
-        help="replace that version (without --version: the highest)",
-    )
-    add(
-        "tflite",
-        default="",
-        metavar="KINDS",
-        help="also LiteRT (TFLite) files for ids: float, dynamic (8-bit"
-        " weights), or float,dynamic; size and change of outputs are reported",
-    )
-    flags.boolean_argument(
-        group, "onnx", help="also an ONNX file for ids (needs the extra onnx)"
-    )
-    add(
-        "check",
-        metavar="FOLDER",
-        help="write nothing: measure an exported version again and compare"
-        " with its model card; status 1 where something differs",
+    flags.add_flags(
+        parser,
+        "what is written",
+        (
+            *("output_dir", None, "DIR"),
+            "folder of all versions of the served model; made if need be",
+        ),
+        ("version", int, "N", "default: one more than the highest in DIR"),
+        (
+            *("overwrite", False, ""),
+            "replace that version (without --version: the highest)",
+        ),
+        (
+            *("tflite", None, "KINDS"),
+            "also LiteRT (TFLite) files for ids: float, dynamic (8-bit"
+            " weights), or float,dynamic; size and change of outputs are told",
+        ),
+        (
+            *("onnx", False, ""),
+            "also an ONNX file for ids (needs the extra onnx)",
+        ),
+        (
+            *("check", None, "FOLDER"),
+            "write nothing: measure an exported version again and compare with"
+            " its model card; status 1 where something differs",
+        ),
     )
     args = parser.parse_args(list(argv[1:]))
     if args.check is None:
@@ -130,7 +111,9 @@ def main(args: argparse.Namespace) -> None:
     from electra_tf.export.saved_model import choose, export
 
     choose(args.output_dir, args.version, args.overwrite)
-    kinds = conversions.check_kinds(k for k in args.tflite.split(",") if k)
+    kinds = conversions.check_kinds(
+        k for k in (args.tflite or "").split(",") if k
+    )
     if args.onnx:
         conversions.check_onnx_installed()
     for name, least in _LEAST.items():

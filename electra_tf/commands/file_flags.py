@@ -3,7 +3,6 @@
 """What the commands share that go through files of questions."""
 
 import argparse
-import functools
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,44 +19,35 @@ SHOWN_LINES = 20
 
 def add_input_flags(parser: flags.FlagParser) -> None:
     """Adds the flags that say what to read, and how."""
-    group = parser.add_argument_group("what is read")
-    add = functools.partial(flags.add_flag, group)
-    group.add_argument(
+    flags.add_flags(
+        parser,
+        "what is read",
+        (
+            *("format", None, FORMATS),
+            "default: by the end of the file's name, and text for standard"
+            " input",
+        ),
+        (
+            *("columns", None, "NAME=COLUMN,..."),
+            "which column (its name, or its number from 0) holds which value,"
+            " such as text_a=review or question=0,context=2",
+        ),
+        (
+            *("id_column", None, "COLUMN"),
+            "a column that is handed on to the output as id",
+        ),
+        (
+            *("header", bool, ""),
+            "whether the first row of TSV and CSV names the columns; default:"
+            " it does if it has the names that are looked for",
+        ),
+        ("strict", False, "", "stop at the first line that cannot be used"),
+        ("progress", True, "", "a bar on standard error"),
+    ).add_argument(
         "inputs",
         nargs="*",
         metavar="FILE",
         help="files, one after the other; - or none: standard input",
-    )
-    add(
-        "format",
-        choices=FORMATS,
-        metavar="NAME",
-        help=f"{', '.join(FORMATS)}; default: by the end of the file's name,"
-        " and text for standard input",
-    )
-    add(
-        "columns",
-        metavar="NAME=COLUMN,...",
-        help="which column (its name, or its number from 0) holds which value,"
-        " such as text_a=review or question=0,context=2",
-    )
-    add(
-        "id_column",
-        metavar="COLUMN",
-        help="a column that is handed on to the output as id",
-    )
-    flags.boolean_argument(
-        group,
-        "header",
-        default=None,
-        help="whether the first row of TSV and CSV names the columns; default:"
-        " it does if it has the names that are looked for",
-    )
-    flags.boolean_argument(
-        group, "strict", help="stop at the first line that cannot be used"
-    )
-    flags.boolean_argument(
-        group, "progress", default=True, help="a bar on standard error"
     )
 
 

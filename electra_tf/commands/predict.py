@@ -4,13 +4,12 @@
 
 import argparse
 import collections
-import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from configure import flags
 from configure.errors import UserError
-from electra_tf.commands import file_flags
+from electra_tf.commands import file_flags, model_flags
 from electra_tf.prediction import writer
 
 if TYPE_CHECKING:
@@ -33,68 +32,40 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         usage="%(prog)s --model DIR [FILE ...] [--output FILE] ...",
         description=_DESCRIPTION,
     )
-    add = functools.partial(
-        flags.add_flag, parser.add_argument_group("the model")
-    )
-    add(
-        "model",
-        required=True,
-        metavar="DIR",
-        help="folder of a trial, as run_finetuning.py leaves it (..._model_1)",
-    )
-    for name, metavar, text in (
-        ("task", "NAME", "which task, where the model learned several"),
-        ("task_config", "FILE", "the task's description, if it has moved"),
-        ("data_dir", "DIR", "the data directory, if it has moved"),
-        ("vocab_file", "FILE", "default: the one in the folder"),
+    flags.add_flags(
+        parser,
+        "the model",
         (
-            "like",
-            "SPLIT",
+            *("model", flags.REQUIRED, "DIR"),
+            "folder of a trial, as run_finetuning.py leaves it (..._model_1)",
+        ),
+        ("task", None, "NAME", "which task, where the model learned several"),
+        ("task_config", None, "FILE", "the task's description, if it moved"),
+        ("data_dir", None, "DIR", "the data directory, if it has moved"),
+        ("vocab_file", None, "FILE", "default: the one in the folder"),
+        (
+            *("like", None, "SPLIT"),
             "the files look as those of this split of the task: its columns"
             " and header",
         ),
-    ):
-        add(name, metavar=metavar, help=text)
-    add(
-        "batch_size",
-        type=int,
-        default=32,
-        metavar="N",
-        help="rows computed at once (default: 32)",
+        model_flags.BATCH_SIZE,
     )
     file_flags.add_input_flags(parser)
-    group = parser.add_argument_group("what is written")
-    add = functools.partial(flags.add_flag, group)
-    add(
-        "output",
-        default=writer.STDOUT,
-        metavar="FILE",
-        help="where answers go; default: standard output",
-    )
-    add(
-        "output_format",
-        choices=writer.FORMATS,
-        metavar="NAME",
-        help="jsonl or tsv; default: by the end of the file's name, else jsonl",
-    )
-    flags.boolean_argument(
-        group, "overwrite", help="allow replacing the output file"
-    )
-    flags.boolean_argument(
-        group, "echo", help="repeat the question in each answer"
-    )
-    flags.boolean_argument(
-        group,
-        "probabilities",
-        default=True,
-        help="false: leave out the probabilities of all labels",
-    )
-    add(
-        "n_best",
-        type=int,
-        default=3,
-        metavar="N",
-        help="answers listed for a question (default: 3)",
+    flags.add_flags(
+        parser,
+        "what is written",
+        model_flags.OUTPUT,
+        (
+            *("output_format", None, writer.FORMATS),
+            "default: by the end of the file's name, else jsonl",
+        ),
+        ("overwrite", False, "", "allow replacing the output file"),
+        ("echo", False, "", "repeat the question in each answer"),
+        (
+            *("probabilities", True, ""),
+            "false: leave out the probabilities of all labels",
+        ),
+        ("n_best", 3, "N", "answers listed for a question"),
     )
     args = parser.parse_args(list(argv[1:]))
     for name in ("batch_size", "n_best"):

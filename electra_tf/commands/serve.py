@@ -3,7 +3,6 @@
 """Serves an exported model over HTTP, on this machine."""
 
 import argparse
-import functools
 from collections.abc import Sequence
 
 from configure import flags
@@ -17,10 +16,10 @@ computed together. Ctrl-C or SIGTERM ends it once the requests that are in have
 been answered.
 """
 _LIMITS = (
-    ("max_batch", int, 32, "rows computed at once"),
-    ("max_wait_ms", float, 2.0, "milliseconds a request waits for others"),
-    ("max_rows", int, 1024, "rows of one request; more are refused"),
-    ("max_body_mb", float, 4.0, "size of a request; larger ones are refused"),
+    ("max_batch", 32, "N", "rows computed at once"),
+    ("max_wait_ms", 2.0, "N", "milliseconds a request waits for others"),
+    ("max_rows", 1024, "N", "rows of one request; more are refused"),
+    ("max_body_mb", 4.0, "N", "size of a request; larger ones are refused"),
 )
 
 
@@ -31,34 +30,20 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         usage="%(prog)s DIR [--port 8501] ...",
         description=_DESCRIPTION,
     )
-    group = parser.add_argument_group("what is served, and where")
-    add = functools.partial(flags.add_flag, group)
-    group.add_argument(
+    parser.add_argument(
         "folder",
         metavar="DIR",
         help="what export_model wrote: DIR/<version>/saved_model.pb",
     )
-    add("name", metavar="NAME", help="of the model; default: DIR's")
-    add("version", type=int, metavar="N", help="default: the highest there is")
-    add(
-        "host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="default: 127.0.0.1, this machine only",
+    flags.add_flags(
+        parser,
+        "what is served, and where",
+        ("name", None, "NAME", "of the model; default: DIR's"),
+        ("version", int, "N", "default: the highest there is"),
+        ("host", "127.0.0.1", "ADDRESS", "this machine only by default"),
+        ("port", 8501, "N", "0: any free one"),
     )
-    add(
-        "port",
-        type=int,
-        default=8501,
-        metavar="N",
-        help="0: any free one (default: 8501)",
-    )
-    add = functools.partial(
-        flags.add_flag, parser.add_argument_group("limits"), metavar="N"
-    )
-    for name, kind, default, text in _LIMITS:
-        text = f"{text} (default: {default:g})"
-        add(name, type=kind, default=default, help=text)
+    flags.add_flags(parser, "limits", *_LIMITS)
     args = parser.parse_args(list(argv[1:]))
     for name, *_ in _LIMITS:
         value = getattr(args, name)

@@ -229,3 +229,30 @@ def test_boolean_argument_takes_the_originals_build_flags():
     args = parser.parse_args(words)
     assert args.blanks_separate_docs is False
     assert args.max_seq_length == 64
+
+
+def test_rows_become_flags_of_their_defaults_types():
+    parser = flags.FlagParser(prog="program")
+    flags.add_flags(
+        parser,
+        "a group",
+        ("path", flags.REQUIRED, "FILE", "what is read"),
+        ("note", None, "TEXT", "anything"),
+        ("size", 3, "N", "how many"),
+        ("rate", 1e-5, "X", "how fast"),
+        ("most", int, "N", "at most"),
+        ("kind", "a", ("a", "b"), "which"),
+        ("quiet", False, "", "say nothing"),
+        ("header", bool, "", "whether there is one"),
+    )
+    args = vars(parser.parse_args(["--path=x", "--most", "7", "--noheader"]))
+    assert args == {
+        **{"path": "x", "note": None, "size": 3, "rate": 1e-5, "most": 7},
+        **{"kind": "a", "quiet": False, "header": False},
+    }
+    text = " ".join(parser.format_help().split())
+    assert "how many (default: 3)" in text and "(default: 1e-05)" in text
+    assert "which (a, b; default: a)" in text
+    for wrong in (["--note=x"], ["--path=x", "--kind=c"], ["--size=x"]):
+        with pytest.raises(SystemExit):
+            parser.parse_args(wrong)
