@@ -78,8 +78,8 @@ def make_forms(args, lines, folder):
             harness.Program(command, root).finish()
     paths["huggingface"] = os.path.join(folder, "huggingface")
     command = harness.module_command(harness.ROOT, "convert_checkpoint")
-    command += ["--from", paths["run"], "--to", paths["huggingface"]]
-    command += ["--format=huggingface", "--drop_unrepresentable"]
+    command += [paths["run"], paths["huggingface"], "--drop_unrepresentable"]
+    command.append("--output_format=huggingface")
     harness.Program(command, harness.ROOT).finish()
     save_head(paths)
     return paths
