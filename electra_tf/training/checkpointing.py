@@ -10,11 +10,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.errors import UserError
+from configure.errors import UserError, first_lines
 from electra_tf.checkpoints import tf2
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import Coverage, assign, shape_hint
 from electra_tf.checkpoints.weights import Weights
+from electra_tf.files import write_atomically
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
 CONFIG_FILE = "config.json"
@@ -229,15 +230,13 @@ def check_same_variables(
     if not problems:
         return
     lines = [
-        f"  {name}: checkpoint {_shape_text(old)}, this model"
+        f"{name}: checkpoint {_shape_text(old)}, this model"
         f" {_shape_text(new)} (see {_hparam(name, old, new)})"
-        for name, old, new in problems[:5]
+        for name, old, new in problems
     ]
-    if len(problems) > 5:
-        lines.append(f"  ... and {len(problems) - 5} more")
     raise UserError(
         f"checkpoint {weights.path} is of another model:\n"
-        + "\n".join(lines)
+        + "\n".join(first_lines(lines))
         + "\nSet these hparams as they were, choose another model_name, or use"
         " --overwrite to start this one anew."
     )
@@ -260,10 +259,7 @@ def read_config(directory: str) -> dict[str, Any] | None:
 
 def write_config(directory: str, text: str) -> None:
     """Writes the resolved hparams (JSON text) beside the checkpoints."""
-    path = os.path.join(directory, CONFIG_FILE)
-    with tf.io.gfile.GFile(path + ".tmp", "w") as file:
-        file.write(text)
-    tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+    write_atomically(os.path.join(directory, CONFIG_FILE), text)
 
 
 def changed(
@@ -327,9 +323,7 @@ class BestCheckpoint:
         prefix = self._checkpoints.save_best(self._directory)
         self._best = {"metric": self._metric, "value": value, "step": step}
         path = os.path.join(self._directory, STATE_FILE)
-        with tf.io.gfile.GFile(path + ".tmp", "w") as file:
-            file.write(json.dumps(self._best) + "\n")
-        tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+        write_atomically(path, json.dumps(self._best) + "\n")
         return f"best {self._metric} so far, {value:.4f}: kept as {prefix}"
 
     def _better(self, value: float) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 import tensorflow as tf
 
-from configure.errors import UserError
+from electra_tf.files import write_atomically
 
 TRAIN_LOG = "train_log.jsonl"
 EVAL_LOG = "eval_log.jsonl"
@@ -44,10 +44,7 @@ class JsonLines:
         self.rows = [
             row for row in read_rows(path) if row["step"] <= resume_step
         ]
-        text = "".join(_dump(row) for row in self.rows)
-        with tf.io.gfile.GFile(path + ".tmp", "w") as file:
-            file.write(text)
-        tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+        write_atomically(path, "".join(_dump(row) for row in self.rows))
 
     def write(self, step: int, values: dict[str, Any]) -> None:
         """Appends one row and flushes it."""
@@ -322,9 +319,7 @@ def draw_curves(
     packed = io.BytesIO()
     figure.savefig(packed, format="png", dpi=110)
     path = os.path.join(directory, CURVES_FILE)
-    with tf.io.gfile.GFile(path + ".tmp", "wb") as file:
-        file.write(packed.getvalue())
-    tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+    write_atomically(path, packed.getvalue())
     return path
 
 
@@ -428,25 +423,20 @@ def write_results(
         "metrics": metrics,
         "config": config,
     }
-    _write(txt, "".join(f"{line}\n" for line in lines(metrics)).encode())
-    _write(pkl, pickle.dumps({**metrics, "global_step": step}))
-    _write(json_path, (json.dumps(record, indent=1) + "\n").encode())
+    for path, content in (
+        (txt, "".join(f"{line}\n" for line in lines(metrics))),
+        (pkl, pickle.dumps({**metrics, "global_step": step})),
+        (json_path, json.dumps(record, indent=1) + "\n"),
+    ):
+        write_atomically(
+            path,
+            content,
+            hint="The checkpoints are safe; make room or correct the"
+            " permissions, and evaluate again with --do_train=false"
+            " --do_eval=true.",
+        )
 
 
 def lines(metrics: dict[str, float]) -> list[str]:
     """Sorted `name = value` lines."""
     return [f"{key} = {metrics[key]}" for key in sorted(metrics)]
-
-
-def _write(path: str, data: bytes) -> None:
-    try:
-        tf.io.gfile.makedirs(os.path.dirname(path) or ".")
-        with tf.io.gfile.GFile(path + ".tmp", "wb") as file:
-            file.write(data)
-        tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
-    except tf.errors.OpError as error:
-        raise UserError(
-            f"{path}: the results cannot be written: {error.message}. The"
-            " checkpoints are safe; make room or correct the permissions, and"
-            " evaluate again with --do_train=false --do_eval=true."
-        ) from error
