@@ -342,18 +342,18 @@ class FinetuningConfig(TrainingConfig):
         return os.path.join(self.data_dir, "models", self.model_name)
 
     def raw_data_dir(self, task: str) -> str:
-        """Returns the directory of a task's own files."""
+        """The directory of a task's own files."""
         return os.path.join(self.data_dir, "finetuning_data", task)
 
     def qa_file(self, task: str, kind: str) -> str:
-        """Returns where a question answering task's answers, odds ... go."""
+        """Where a question answering task's answers, odds ... go."""
         topdir = f"{','.join(self.task_names)}_qa"
         return os.path.join(
             self.pretrained_model_dir, "results", topdir, f"{task}_{kind}.json"
         )
 
     def test_predictions(self, task: str, split: str, trial: int | str) -> str:
-        """Returns where a trial's predictions for a test split go."""
+        """Where a trial's predictions for a test split go."""
         name = f"{task}_{split}_{trial}_predictions.pkl"
         return os.path.join(self.pretrained_model_dir, "test_predictions", name)
 
@@ -375,7 +375,7 @@ def _check_task_names(names: Sequence[str]) -> None:
 
 
 def _task_defaults(task_name: str) -> dict[str, Any]:
-    """Returns the settings of a task learned alone."""
+    """The settings of a task learned alone."""
     if task_name in ("rte", "sts"):
         return {"num_train_epochs": 10.0}
     if task_name in _LONG_TASKS:

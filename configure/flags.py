@@ -34,27 +34,16 @@ _FIELD = re.compile(r"^    (?P<name>[a-z]\w*): ")
 
 
 class Section(NamedTuple):
-    """One headed group of fields.
-
-    Attributes:
-      title: the heading.
-      intro: text below the heading, may be empty.
-      notes: field name to its comment, in the order declared.
-    """
+    """One headed group of fields."""
 
     title: str
-    intro: str
-    notes: dict[str, str]
+    intro: str  # text below the heading, may be empty
+    notes: dict[str, str]  # field name to its comment, in the order declared
 
 
 @functools.cache
 def read_sections(config_class: type[Any]) -> tuple[Section, ...]:
-    """Returns the sections of a config class.
-
-    Returns:
-      Its sections, in the order of the source. Without source (a frozen
-      application) there are none.
-    """
+    """The sections of a class, none without source (a frozen application)."""
     try:
         lines = inspect.getsource(config_class).splitlines()
     except (OSError, TypeError):
@@ -238,17 +227,13 @@ def boolean_argument(
 
 
 def parse_boolean(text: str) -> bool:
-    """Reads a boolean as people write it.
-
-    Raises:
-      argparse.ArgumentTypeError: it is none of these.
-    """
-    word = text.strip().lower()
-    if word in hparams.TRUE_WORDS:
-        return True
-    if word in hparams.FALSE_WORDS or not word:
-        return False
-    raise argparse.ArgumentTypeError(f"expected true or false, got {text!r}")
+    """Reads a boolean as people write it; no text is false."""
+    try:
+        return hparams.coerce("flag", text.strip() or "false", bool)
+    except UserError:
+        raise argparse.ArgumentTypeError(
+            f"expected true or false, got {text!r}"
+        ) from None
 
 
 def _parse_boolean_or_none(text: str) -> bool | None:
@@ -339,7 +324,7 @@ def parse_config(
 
 
 def format_config(config: Any) -> str:
-    """Returns a table of every hparam: name, value, origin."""
+    """A table of every hparam: name, value, origin."""
     rows = [("hparam", "value", "origin")]
     for name, value in config.as_dict().items():
         shown = value if isinstance(value, str) else json.dumps(value)
@@ -359,9 +344,7 @@ def run_program(
 ) -> NoReturn:
     """Runs a program whose users' mistakes are messages, not tracebacks.
 
-    Args:
-      main: does the work; gets what `parser` returned, returns an exit status
-        or None.
+    `main` gets what `parser` returned, and returns an exit status or None.
 
     Exit status: 0 well, 1 a mistake found while running, 2 a mistake on the
     command line, 130 interrupted. Anything but a `UserError` is a bug and
@@ -419,7 +402,7 @@ def _leave_quietly() -> NoReturn:
 
 
 def _spellings(name: str) -> list[str]:
-    """Returns `--a_b` and `--a-b` (one only, where they are the same)."""
+    """`--a_b` and `--a-b` (one only, where they are the same)."""
     return list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
 
 

@@ -94,7 +94,7 @@ def check_names(
 
 
 def nearest_names(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """Returns the `count` names in `known` most like `name`, best first."""
+    """The `count` names in `known` most like `name`, best first."""
     words = name.lower().strip("-").replace("-", "_").split("_")
     wanted = "_".join(_ABBREVIATIONS.get(word, word) for word in words)
 
@@ -177,7 +177,7 @@ def check_bounds(name: str, value: Any, declared: Any) -> None:
 
 
 def type_name(declared: Any) -> str:
-    """Returns a declared type in words for help pages: `str or none`."""
+    """A declared type in words for help pages: `str or none`."""
     words = [
         "none" if option is type(None) else option.__name__
         for option in plain_types(declared)
@@ -186,7 +186,7 @@ def type_name(declared: Any) -> str:
 
 
 def plain_types(declared: Any) -> tuple[Any, ...]:
-    """Returns the alternatives of a declared type, without their bounds."""
+    """The alternatives of a declared type, without their bounds."""
     if isinstance(getattr(declared, "__metadata__", None), tuple):
         return plain_types(declared.__origin__)
     if typing.get_origin(declared) in (typing.Union, types.UnionType):
@@ -294,7 +294,7 @@ def _read_text(path: str) -> str:
 
 
 def _json_hint(text: str) -> str:
-    """Returns the likeliest reason for malformed JSON."""
+    """The likeliest reason for malformed JSON."""
     stripped = text.strip()
     if not stripped.startswith(("{", "[", '"')):
         return (

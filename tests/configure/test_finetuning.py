@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""FinetuningConfig: names, defaults, order of overrides, front door."""
+"""FinetuningConfig: names, defaults, order of overrides, command line."""
 
 import json
 import pathlib

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""PretrainingConfig: names, defaults and order of overrides."""
+"""PretrainingConfig: names, defaults, order of overrides, presets."""
 
 import dataclasses
 import json
@@ -14,6 +14,12 @@ from configure import presets
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 
+# ELECTRA paper, Table 6.
+PUBLISHED = {
+    "small": ("small", 5e-4, 128, 1000000, 0.25, 128, 128, 0.15),
+    "base": ("base", 2e-4, 256, 766000, 0.33333, 768, 512, 0.15),
+    "large": ("large", 2e-4, 2048, 400000, 0.25, 1024, 512, 0.25),
+}
 SMALL_WARNING = "the small model's settings"
 
 
@@ -296,6 +302,55 @@ def test_replace_checks_again():
     config = create()
     with pytest.raises(UserError):
         dataclasses.replace(config, mask_prob=2.0)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_values_are_the_papers(name):
+    config = create(preset=name)
+    assert PUBLISHED[name] == (
+        config.model_size,
+        config.learning_rate,
+        config.train_batch_size,
+        config.num_train_steps,
+        config.generator_hidden_size,
+        config.embedding_size,
+        config.max_seq_length,
+        config.mask_prob,
+    )
+    assert config.num_warmup_steps == 10000
+
+
+@pytest.mark.parametrize("name", presets.preset_names())
+def test_every_preset_has_a_header_and_builds(name):
+    header = presets.load_preset(name)["header"]
+    for key in ("description", "source", "hardware", "expected", "command"):
+        assert header[key]
+    config = create(preset=name)
+    config.check_mode()
+    if name != "debug":
+        assert config.warnings() == []
+
+
+def test_released_models_differ_from_the_papers():
+    large = presets.load_preset("large")["hparams"]
+    released = presets.load_preset("released_large")["hparams"]
+    assert released == {**large, "num_train_steps": 1750000}
+    released = create(preset="released_small", learning_rate=1e-4)
+    assert released.generator_hidden_size == 1.0
+    assert released.num_train_steps == 4000000
+    assert released.learning_rate == 1e-4  # Explicit values win.
+
+
+def test_electric_uses_the_two_tower_generator():
+    assert create(electric_objective=True).two_tower_generator
+    config = create(preset="electric_base")
+    assert config.two_tower_generator
+    assert not config.electra_objective
+
+
+def test_unknown_presets_list_those_there_are():
+    with pytest.raises(UserError, match="Nearest name: base. Presets: base"):
+        create(preset="bse")
 
 
 @hypothesis.given(
