@@ -132,20 +132,24 @@ def complete(
     segment_ids: tf.Tensor | None,
     pad_id: int,
     sep_id: int,
+    all_second: bool = False,
 ) -> Inputs:
     """Fills in mask and segments that are None or without elements.
 
     The ids say it all, since text never makes special tokens: padding is
-    where [PAD] is, and the second segment follows the first [SEP].
+    where [PAD] is, and the second segment follows the first [SEP] (or, with
+    `all_second`, is everywhere).
     """
-    real = tf.cast(input_ids != pad_id, tf.int32)
-    mask = or_else(input_mask, real)
-    is_sep = tf.cast(input_ids == sep_id, tf.int32)
-    after = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
-    return Inputs(input_ids, mask, or_else(segment_ids, after * mask))
+    mask = _or_else(input_mask, tf.cast(input_ids != pad_id, tf.int32))
+    second = mask
+    if not all_second:
+        is_sep = tf.cast(input_ids == sep_id, tf.int32)
+        after = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
+        second = after * mask
+    return Inputs(input_ids, mask, _or_else(segment_ids, second))
 
 
-def or_else(given: tf.Tensor | None, derived: tf.Tensor) -> tf.Tensor:
+def _or_else(given: tf.Tensor | None, derived: tf.Tensor) -> tf.Tensor:
     """Takes the second where the first is None or without elements."""
     if given is None:
         return derived
@@ -221,10 +225,12 @@ class ServingModule(tf.Module, abc.ABC):
 
     Attributes:
       KIND: of head, as `describe` gives it.
+      ALL_SECOND: whether segments that are not given are 1 at all tokens.
       config: returns the plain values that are kept inside as JSON.
     """
 
     KIND: ClassVar[str]
+    ALL_SECOND: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -339,8 +345,14 @@ class ServingModule(tf.Module, abc.ABC):
         )
         with tf.control_dependencies([check]):
             input_ids = tf.identity(input_ids)
-        special = self.tokenizer.pad_id, self.tokenizer.sep_id
-        return complete(input_ids, input_mask, segment_ids, *special)
+        return complete(
+            input_ids,
+            input_mask,
+            segment_ids,
+            self.tokenizer.pad_id,
+            self.tokenizer.sep_id,
+            self.ALL_SECOND,
+        )
 
     def root(self) -> Any:
         """Returns the object that is saved: itself, unless overridden."""

@@ -20,7 +20,6 @@ from electra_tf.export.signatures import (
     Signatures,
     TaskModule,
     compute_in_groups,
-    or_else,
     text_function,
 )
 from electra_tf.finetuning.tagging import TaggingTask
@@ -186,6 +185,7 @@ class TaggingModule(TaskModule):
     """A tag per word."""
 
     KIND = "tagging"
+    ALL_SECOND = True
 
     def __init__(self, loaded: FinetunedModel, task: TaggingTask) -> None:
         super().__init__(loaded, task)
@@ -208,17 +208,6 @@ class TaggingModule(TaskModule):
             "fix_tagging_casing": config.fix_tagging_casing,
             "fix_tagging_truncation": config.fix_tagging_truncation,
         }
-
-    def complete(
-        self,
-        input_ids: tf.Tensor,
-        input_mask: tf.Tensor | None = None,
-        segment_ids: tf.Tensor | None = None,
-    ) -> Inputs:
-        """As the base class, but with segments that are 1 at all tokens."""
-        inputs = super().complete(input_ids, input_mask)
-        segments = or_else(segment_ids, inputs.input_mask)
-        return inputs._replace(segment_ids=segments)
 
     def compute(self, inputs: Inputs) -> Outputs:
         """From inputs [B, L] to the tags of all positions."""
