@@ -244,18 +244,10 @@ def test_a_saved_model_tags_alike_elsewhere(model, tmp_path, ask_elsewhere):
 
 def _check_positions(loaded, ids, found):
     """Compares the signature on ids with the model, at every position."""
-    task = loaded.tasks[0]
     mask = tf.constant((ids != 0).astype(np.int32))
     places = tf.broadcast_to(tf.range(ids.shape[1]), ids.shape)
-    features = {
-        "input_ids": tf.constant(ids),
-        "input_mask": mask,
-        "segment_ids": mask,
-        "task_id": tf.zeros([len(ids)], tf.int32),
-        f"{task.name}_eid": tf.zeros([len(ids)], tf.int32),
-        f"{task.name}_labels": tf.zeros_like(places),
-        f"{task.name}_labels_mask": tf.zeros(ids.shape),
-        f"{task.name}_labeled_positions": places,
-    }
-    wanted = loaded.model.compute(features, training=False)[task.name]
+    encoded = loaded.model.encoder(tf.constant(ids), mask, mask)
+    wanted = loaded.model.heads[0].logits(
+        encoded, {"names_labeled_positions": places}
+    )
     np.testing.assert_allclose(found["logits"], wanted["logits"], atol=1e-5)
