@@ -4,8 +4,6 @@
 
 import json
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -279,13 +277,18 @@ def test_mistakes_on_the_command_line(capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
-def test_front_door_has_help_and_status(tmp_path):
-    command = [sys.executable, "-m", "electra_tf", "compare_checkpoints"]
-    done = subprocess.run(
-        [*command, CHECKPOINT, f"{tmp_path}/none", VOCAB],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 2 and "Traceback" not in done.stderr
-    done = subprocess.run([*command, "--help"], capture_output=True, text=True)
-    assert done.returncode == 0 and "--expect FILE.npz" in done.stdout
+def test_json_is_printed_instead_of_a_screen(tmp_path, capsys):
+    arguments = (CHECKPOINT, CHECKPOINT, VOCAB, *SMALL, "--json")
+    arguments = ("x", *arguments, f"--output_dir={tmp_path}")
+    args = compare_checkpoints.parse_flags(arguments)
+    assert compare_checkpoints.main(args) == 0
+    printed = json.loads(capsys.readouterr().out)
+    written = (tmp_path / "comparison.json").read_text()
+    assert printed["agree"] and printed == json.loads(written)
+
+
+def test_help_names_the_flags(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        compare_checkpoints.parse_flags(["x", "--help"])
+    assert stopped.value.code == 0
+    assert "--expect FILE.npz" in capsys.readouterr().out
