@@ -23,7 +23,6 @@ SETTINGS = {
     "lower_strip": (True, True),
     "lower_nostrip": (True, False),
     "cased": (False, True),
-    "cased_nostrip": (False, False),
 }
 # Letters that take part in some rule, alone or with a neighbour.
 TELLING = (
@@ -84,7 +83,6 @@ def rich_pairs(rich_vocab):
             FullTokenizer(rich_vocab, *setting),
         )
         for name, setting in SETTINGS.items()
-        if name != "cased_nostrip"  # the same as "cased"
     }
 
 
@@ -155,7 +153,7 @@ def split(normalizer, texts):
     ).to_list()
 
 
-@pytest.mark.parametrize("setting", [(True, True), (True, False), (False, 0)])
+@pytest.mark.parametrize("setting", SETTINGS.values())
 def test_words_around_every_character(setting):
     graph, plain = GraphNormalizer(*setting), BasicTokenizer(*setting)
     chars = [
@@ -185,11 +183,11 @@ def test_every_usual_character_by_itself_in_a_word(rich_pairs):
         assert differing(pair, [f"x{letter}y" for letter in letters]) == []
 
 
-@pytest.mark.parametrize("setting", [(True, True), (True, False), (False, 0)])
+@pytest.mark.parametrize("setting", SETTINGS.values())
 def test_plain_strings_may_hold_every_character_that_comes_out_right(
     setting, tmp_path
 ):
-    codes = plain_characters(*map(bool, setting))
+    codes = plain_characters(*setting)
     assert codes.size > 30_000
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "b", "##b"]
     plain = BasicTokenizer(*setting)
@@ -205,14 +203,14 @@ def test_plain_strings_may_hold_every_character_that_comes_out_right(
     assert pair[0]._plain.accepts(texts).numpy().all()
 
 
-@pytest.mark.parametrize("setting", ["lower_strip", "lower_nostrip", "cased"])
+@pytest.mark.parametrize("setting", SETTINGS)
 @hypothesis.given(texts=st.lists(NOT_ALWAYS_UTF8, min_size=1, max_size=8))
 def test_strings_over_all_of_unicode(setting, texts, rich_pairs):
     assert differing(rich_pairs[setting], texts) == []
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("setting", ["lower_strip", "lower_nostrip", "cased"])
+@pytest.mark.parametrize("setting", SETTINGS)
 def test_every_line_of_the_corpus(setting, reference_dir, golden_pairs):
     pair = golden_pairs[setting]
     files = sorted((reference_dir / "data" / "pretrain_corpus").iterdir())
