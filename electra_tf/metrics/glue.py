@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.metrics.trials import Statistics, describe
+from electra_tf.metrics.trials import Statistics, describe, finite
 
 TASKS = ("cola", "sst", "mrpc", "sts", "qqp", "mnli", "qnli", "rte", "wnli")
 MISMATCHED = "accuracy, mismatched"
@@ -91,10 +91,8 @@ def average_scores(
 ) -> dict[str, dict[str, Any]]:
     """The averages over tasks, of their means, medians and best trials.
 
-    Returns:
-      For each of `AVERAGES`: `mean`, `median` and `best` (None where
-      undefined), the `tasks` they are over, and those that are `missing`.
-      With tasks missing the average cannot be compared with others'.
+    For each of `AVERAGES` also the `tasks` it is over, and those that are
+    `missing`: then it cannot be compared with others'.
     """
     kinds = {
         "glue": (TASKS, lambda found: found.score),
@@ -110,7 +108,7 @@ def average_scores(
         }
         averages[kind] = {
             **{
-                name: _plain(_mean([getattr(f, name) for f in there.values()]))
+                name: finite(_mean([getattr(f, name) for f in there.values()]))
                 for name in _STATISTICS
             },
             "tasks": list(there),
@@ -122,9 +120,7 @@ def average_scores(
 def table_lines(scores: Mapping[str, TaskScore]) -> list[str]:
     """Scores and averages as an aligned table.
 
-    Returns:
-      Lines: a head, one a figure (where a task has two: their mean, too),
-      and one an average.
+    Where a task has two figures, their mean has a line, too.
     """
     rows = [["task", "figure", "trials", "mean", "median", "std", "best"]]
     for task, found in scores.items():
@@ -160,10 +156,6 @@ def _figures(task: str, trial: Mapping[str, Any]) -> dict[str, float]:
 
 def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else math.nan
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _text(value: float | None) -> str:

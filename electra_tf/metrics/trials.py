@@ -20,13 +20,11 @@ class Statistics:
     Undefined values (NaN) stay among `values` but enter nothing else.
 
     Attributes:
-        values: one a trial, in the order of the trials.
-        mean: of the defined values.
-        median: of them.
-        std: sample standard deviation (n - 1); 0 for a single value.
-        best: the highest; for losses and errors the lowest.
-        best_index: its place among `values`, from 0.
-        undefined: number of undefined values.
+      values: one a trial, in the order of the trials.
+      std: sample standard deviation (n - 1); 0 for a single value.
+      best: the highest; for losses and errors the lowest.
+      best_index: its place among `values`, from 0.
+      undefined: number of undefined values.
     """
 
     values: tuple[float, ...]
@@ -40,9 +38,9 @@ class Statistics:
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values for JSON, undefined ones as None."""
         plain = dataclasses.asdict(self)
-        plain["values"] = [_plain(value) for value in self.values]
+        plain["values"] = [finite(value) for value in self.values]
         for name in ("mean", "median", "std", "best"):
-            plain[name] = _plain(plain[name])
+            plain[name] = finite(plain[name])
         return plain
 
 
@@ -59,12 +57,10 @@ def main_figure(names: Sequence[str]) -> str:
 def describe(values: Sequence[float], lower: bool = False) -> Statistics:
     """Statistics of one figure."""
     defined = [v for v in values if math.isfinite(v)]
-    best_index = None
+    best, best_index = math.nan, None
     if defined:
         best = min(defined) if lower else max(defined)
         best_index = list(values).index(best)
-    else:
-        best = math.nan
     return Statistics(
         values=tuple(float(v) for v in values),
         mean=float(np.mean(defined)) if defined else math.nan,
@@ -79,11 +75,7 @@ def describe(values: Sequence[float], lower: bool = False) -> Statistics:
 def summarize(
     trials: Sequence[TrialResults],
 ) -> dict[str, dict[str, Statistics]]:
-    """Statistics of every figure of every task.
-
-    Returns:
-        Task -> figure -> statistics, in the order of the first trial.
-    """
+    """Task -> figure -> statistics, in the order of the first trial."""
     if not trials:
         return {}
     return {
@@ -99,10 +91,9 @@ def summarize(
 
 
 def best_trial(trials: Sequence[TrialResults]) -> int | None:
-    """Which trial is best: by the mean of its tasks' main figures.
+    """The place, from 0, of the trial with the best mean of main figures.
 
-    Returns:
-        Its place from 0; None where no trial has defined figures.
+    None where no trial has defined figures.
     """
     if not trials:
         return None
@@ -143,5 +134,6 @@ def table_lines(
     return lines
 
 
-def _plain(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """A number for JSON; None where it is undefined."""
     return value if math.isfinite(value) else None
