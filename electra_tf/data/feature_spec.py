@@ -2,21 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Named features of fine-tuning examples, and their tf.Example form."""
 
+import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class FeatureSpec:
     """One input of a model.
 
-    Args:
+    Attributes:
       shape: its shape without the batch axis; [] is a scalar.
-      default_value_fn: from shape to the values where an example has none
-        (another task's example, a padding row); zeros when None.
       is_int_feature: int64 on disk and int32 in a batch; else float32.
       per_token: whether the first axis is that of tokens, so that columns
         which are padding in a whole batch are left out.
@@ -24,31 +24,10 @@ class FeatureSpec:
     Source: google-research/electra, finetune/feature_spec.py.
     """
 
-    def __init__(
-        self,
-        name: str,
-        shape: Sequence[int],
-        default_value_fn: Callable[[list[int]], np.ndarray] | None = None,
-        is_int_feature: bool = True,
-        per_token: bool = False,
-    ) -> None:
-        self.name = name
-        self.shape = list(shape)
-        self.default_value_fn = default_value_fn
-        self.is_int_feature = is_int_feature
-        self.per_token = per_token
-
-    def get_parsing_spec(self) -> tf.io.FixedLenFeature:
-        """How to read the feature from a tf.Example."""
-        dtype = tf.int64 if self.is_int_feature else tf.float32
-        return tf.io.FixedLenFeature(self.shape, dtype)
-
-    def get_default_values(self) -> np.ndarray:
-        """The values of an example that has none, of `shape`."""
-        if self.default_value_fn:
-            return self.default_value_fn(self.shape)
-        dtype = np.int64 if self.is_int_feature else np.float32
-        return np.zeros(self.shape, dtype)
+    name: str
+    shape: list[int]
+    is_int_feature: bool = True
+    per_token: bool = False
 
     def __repr__(self) -> str:
         kind = "int" if self.is_int_feature else "float"
@@ -72,7 +51,7 @@ def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
 def encode_example(
     specs: Sequence[FeatureSpec], values: Mapping[str, Any]
 ) -> tf.train.Example:
-    """Makes a tf.Example of an example's features.
+    """Makes a tf.Example of an example's features; those not given are 0.
 
     Source: google-research/electra, finetune/preprocessing.py,
       _make_tf_example.
@@ -83,9 +62,7 @@ def encode_example(
             raise ValueError(f"Unknown feature {name}")
     example = tf.train.Example()
     for spec in specs:
-        given = values.get(spec.name)
-        if given is None:
-            given = spec.get_default_values()
+        given = values.get(spec.name, [0] * math.prod(spec.shape))
         flat = _flatten(given, np.int64 if spec.is_int_feature else np.float32)
         if len(flat) != math.prod(spec.shape):
             raise ValueError(
@@ -112,7 +89,12 @@ def decode_example(
       Each feature by name: int32 or float32, of its shape, after [B] for a
       batch.
     """
-    parsing = {spec.name: spec.get_parsing_spec() for spec in specs}
+    parsing = {
+        spec.name: tf.io.FixedLenFeature(
+            spec.shape, tf.int64 if spec.is_int_feature else tf.float32
+        )
+        for spec in specs
+    }
     if record.shape.rank == 0:
         parsed = tf.io.parse_single_example(record, parsing)
     else:

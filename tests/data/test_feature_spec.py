@@ -16,7 +16,7 @@ from electra_tf.data.feature_spec import (
 SPECS = [
     FeatureSpec("whole", [3]),
     FeatureSpec("number", [], is_int_feature=False),
-    FeatureSpec("ones", [2], default_value_fn=np.ones),
+    FeatureSpec("absent", [2]),
 ]
 
 
@@ -27,11 +27,11 @@ def test_values_of_any_kind_come_back(number):
     values = {"whole": [1, True, np.int64(7)], "number": number}
     record = encode_example(SPECS, values).SerializeToString()
     found = decode_example(SPECS, tf.constant(record))
-    assert list(found) == ["whole", "number", "ones"]
+    assert list(found) == ["whole", "number", "absent"]
     assert found["whole"].numpy().tolist() == [1, 1, 7]
     assert found["whole"].dtype == tf.int32
     assert found["number"].numpy() == np.float32(np.ravel(number)[0])
-    assert found["ones"].numpy().tolist() == [1, 1]
+    assert found["absent"].numpy().tolist() == [0, 0]
 
 
 def test_what_is_left_out_is_zero():

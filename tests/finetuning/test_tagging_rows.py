@@ -60,27 +60,23 @@ def test_types_with_dashes_and_untyped_tags_are_understood(chunk):
     assert task.row_report.rows == []
 
 
-def test_a_tag_that_is_none_costs_the_sentence_and_leaves_a_gap(chunk):
-    task = chunk("a x NOUN\n\n" + GOOD)
+@pytest.mark.parametrize(
+    ("bad", "found", "expected"),
+    [
+        (b"a x NOUN\n\n", "tag 'NOUN' of 'a'", "O, or B-TYPE, I-TYPE"),
+        (b"lonely\nb x O\n\n", "lonely", "at least 2 columns"),
+        (b"\xff\xfe x O\nb x O\n\n", "xff", "text in UTF-8"),
+    ],
+)
+def test_a_bad_line_costs_the_sentence_and_leaves_a_gap(
+    bad, found, expected, chunk
+):
+    task = chunk(bad + GOOD.encode())
     assert [e.eid for e in task.get_examples("train")] == [1]
     (row,) = task.row_report.rows
     assert row.line == 1
-    assert row.found == "tag 'NOUN' of 'a'"
-    assert row.expected.startswith("O, or B-TYPE, I-TYPE")
-
-
-def test_a_line_without_a_tag_costs_the_sentence(chunk):
-    task = chunk("lonely\nb x O\n\n" + GOOD)
-    assert [e.eid for e in task.get_examples("train")] == [1]
-    (row,) = task.row_report.rows
-    assert (row.line, row.found) == (1, "lonely")
-    assert row.expected.startswith("at least 2 columns")
-
-
-def test_bytes_that_are_no_text_cost_the_sentence(chunk):
-    task = chunk(b"\xff\xfe x O\nb x O\n\n" + GOOD.encode())
-    assert [e.eid for e in task.get_examples("train")] == [1]
-    assert task.row_report.rows[0].expected == "text in UTF-8"
+    assert found in row.found
+    assert row.expected.startswith(expected)
 
 
 @pytest.mark.parametrize("bad", ["a x NOUN\n\n", "lonely\n\n", "last x O\n"])
