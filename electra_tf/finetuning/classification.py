@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from configure.errors import UserError, listed
-from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
@@ -24,11 +23,9 @@ from electra_tf.finetuning.model import (
     RegressionHead,
     SentenceHead,
 )
-from electra_tf.finetuning.schema import TaskSpec
-from electra_tf.finetuning.task import Example, RowReport, Task
+from electra_tf.finetuning.task import DescribedTask, Example, RowReport
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.text.tokenization import FullTokenizer
 
 # Rows read in debug mode, a header among them, as in the original.
 DEBUG_ROWS = 100
@@ -57,7 +54,7 @@ class BadLabelError(ValueError):
     """A label's cell that means none; the text says what was expected."""
 
 
-class TextTask(Task):
+class TextTask(DescribedTask):
     """Reads texts and labels and makes the inputs of them.
 
     Attributes:
@@ -69,19 +66,6 @@ class TextTask(Task):
 
     _HEAD: type[SentenceHead]
     n_outputs = 1
-
-    def __init__(
-        self,
-        config: FinetuningConfig,
-        spec: TaskSpec,
-        tokenizer: FullTokenizer,
-        directory: str | None = None,
-    ) -> None:
-        super().__init__(config, spec.name, tokenizer)
-        self.spec = spec
-        self.directory = directory or config.raw_data_dir(spec.name)
-        special = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
-        self._cls_id, self._sep_id = special
 
     @abc.abstractmethod
     def read_label(self, cell: Any) -> Any:
@@ -138,11 +122,6 @@ class TextTask(Task):
                 for example in examples
             ]
         return examples
-
-    @property
-    def main_metric(self) -> str | None:
-        """The metric that the description names; None: the first."""
-        return self.spec.metric
 
     def get_test_splits(self) -> list[str]:
         """Returns the splits without labels, in the order of the files."""
@@ -400,18 +379,7 @@ class ClassificationTask(TextTask):
 
     _HEAD = ClassificationHead
     _FEWEST = 2
-
-    def __init__(
-        self,
-        config: FinetuningConfig,
-        spec: TaskSpec,
-        tokenizer: FullTokenizer,
-        directory: str | None = None,
-    ) -> None:
-        super().__init__(config, spec, tokenizer, directory)
-        self._ids: dict[str, int] | None = None
-        if spec.labels is not None:
-            self.use_labels(spec.labels)
+    _ids: dict[str, int] | None = None
 
     @property
     def labels(self) -> list[str]:
@@ -453,7 +421,9 @@ class ClassificationTask(TextTask):
         return by_metric[self.spec.metric or "accuracy"]()
 
     def _label_ids(self) -> dict[str, int]:
-        if self._ids is None:
+        if self._ids is None and self.spec.labels is not None:
+            self.use_labels(self.spec.labels)
+        elif self._ids is None:
             self.settle_labels(self._find_labels)
         return self._ids
 
@@ -529,9 +499,9 @@ class RegressionTask(TextTask):
     @property
     def value_range(self) -> tuple[float, float]:
         """The lowest and the highest value."""
-        if self.spec.range is not None and self._range is None:
-            return self.spec.range
-        if self._range is None:
+        if self._range is None and self.spec.range is not None:
+            self.use_labels(self.spec.range)
+        elif self._range is None:
             self.settle_labels(self._find_range)
         return self._range
 

@@ -24,7 +24,7 @@ from electra_tf.finetuning import questions
 from electra_tf.finetuning.model import QuestionAnsweringHead
 from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
 from electra_tf.finetuning.schema import TaskSpec
-from electra_tf.finetuning.task import Task
+from electra_tf.finetuning.task import DescribedTask
 from electra_tf.metrics.question_answering import SpanScorer, Window
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.tokenization import FullTokenizer
@@ -211,7 +211,7 @@ def _windows_of_most_context(
     return best
 
 
-class QATask(Task):
+class QATask(DescribedTask):
     """Finds answers in passages.
 
     A description without files finds `<split>.json` (MRQA: `.jsonl`, plain or
@@ -231,17 +231,16 @@ class QATask(Task):
         tokenizer: FullTokenizer,
         directory: str | None = None,
     ) -> None:
-        super().__init__(config, spec.name, tokenizer)
+        super().__init__(config, spec, tokenizer, directory)
         self._check_lengths()
         if config.data_source == "tfds" and spec.tfds is None:
             raise UserError(
                 f"task {spec.name}: not known to TensorFlow Datasets; use"
                 " data_source=files"
             )
-        self.spec, self.version = spec, spec.version
+        self.version = spec.version
         self.v2 = spec.version == "squad2"
         self._tfds = spec.tfds if config.data_source == "tfds" else None
-        self._directory = directory or config.raw_data_dir(spec.name)
         self._examples: dict[str, list[QAExample]] = {}
         self._cutter = WindowCutter(
             tokenizer,
@@ -402,13 +401,13 @@ class QATask(Task):
 
     def _path(self, split: str) -> str:
         if self.spec.files:
-            return self.spec.split(split, self._directory).path
+            return self.spec.split(split, self.directory).path
         end = ".jsonl" if self.version == "mrqa" else ".json"
-        path = os.path.join(self._directory, split + end)
+        path = os.path.join(self.directory, split + end)
         if self.version == "mrqa":
             plain = files.exists(path) or not files.exists(f"{path}.gz")
             return path if plain else f"{path}.gz"
-        debug_path = os.path.join(self._directory, f"{split}-debug.json")
+        debug_path = os.path.join(self.directory, f"{split}-debug.json")
         if self.config.debug and files.exists(debug_path):
             return debug_path
         return path

@@ -17,7 +17,7 @@ from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import TaggingHead
 from electra_tf.finetuning.schema import SplitSpec, TaskSpec
-from electra_tf.finetuning.task import Example, RowReport, Task
+from electra_tf.finetuning.task import DescribedTask, Example, RowReport
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.tokenization import FullTokenizer
@@ -66,7 +66,7 @@ class TaggingExample(Example):
     labels: list[int]
 
 
-class TaggingTask(Task):
+class TaggingTask(DescribedTask):
     """Reads sentences and makes the inputs of them.
 
     Spans are learned as tags of the BIOES scheme, whatever the files' scheme.
@@ -83,18 +83,14 @@ class TaggingTask(Task):
         directory: str | None = None,
         type_change_starts_span: bool = True,
     ) -> None:
-        super().__init__(config, spec.name, tokenizer)
+        super().__init__(config, spec, tokenizer, directory)
         if config.data_source == "tfds":
             raise UserError(
                 f"task {spec.name}: tagging tasks are read from files; use"
                 " data_source=files"
             )
-        self.spec = spec
-        self.directory = directory or config.raw_data_dir(spec.name)
         self._type_change_starts_span = type_change_starts_span
         self._aligner = WordAligner(tokenizer, config.fix_tagging_casing)
-        special = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
-        self._cls_id, self._sep_id = special
         self._label_mapping: dict[str, int] | None = None
 
     @property
@@ -134,11 +130,6 @@ class TaggingTask(Task):
                 f" ({path}; bad rows: {len(self.row_report.rows)})"
             )
         return examples
-
-    @property
-    def main_metric(self) -> str | None:
-        """The metric that the description names; None: the first."""
-        return self.spec.metric
 
     def get_test_splits(self) -> list[str]:
         """Returns the splits that predictions are written for."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from configure.finetuning import FinetuningConfig
     from electra_tf.data.feature_spec import FeatureSpec
     from electra_tf.finetuning.model import Head
+    from electra_tf.finetuning.schema import TaskSpec
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
     from electra_tf.text.tokenization import FullTokenizer
@@ -271,3 +272,29 @@ class Task(abc.ABC):
 
     def __repr__(self) -> str:
         return f"Task({self.name})"
+
+
+class DescribedTask(Task):
+    """A task made of its description.
+
+    Attributes:
+      directory: what the description's paths are relative to.
+    """
+
+    def __init__(
+        self,
+        config: FinetuningConfig,
+        spec: TaskSpec,
+        tokenizer: FullTokenizer,
+        directory: str | None = None,
+    ) -> None:
+        super().__init__(config, spec.name, tokenizer)
+        self.spec = spec
+        self.directory = directory or config.raw_data_dir(spec.name)
+        special = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
+        self._cls_id, self._sep_id = special
+
+    @property
+    def main_metric(self) -> str | None:
+        """The metric that the description names; None: the first."""
+        return self.spec.metric
