@@ -24,12 +24,10 @@ PLACES = {
     "electra_tf.text.graph_tokenization": "GraphTokenizer",
     "electra_tf.pretraining.model": "PretrainingModel",
     "electra_tf.pretraining.build": "build_train_loop",
-    "electra_tf.training.loop": "LossScale",
+    "electra_tf.training.loop": "LossScale TrainLoop",
     "electra_tf.finetuning.registry": "get_tasks",
     "electra_tf.finetuning.build": "trained_variables",
-    "electra_tf.finetuning.scoring": (
-        "with_total_loss FinetuningLoop PredictLoop"
-    ),
+    "electra_tf.finetuning.scoring": "PredictLoop",
     "electra_tf.prediction.predictor": "Predictor",
     "electra_tf.checkpoints.weights": "ModelWeights MemoryWeights",
     "electra_tf.checkpoints.formats": "open_weights",
@@ -137,13 +135,16 @@ class Finetuning(Arm):
         train = self._batches("train")
         self._dev = self._batches("dev", by_length=self._config.length_buckets)
         shared = {"seed": 0, "strategy": tf.distribute.get_strategy()}
-        with_total_loss = product("with_total_loss")
 
         def compute(features, seed, training):
             found = self._model.compute(features, training, seed)
-            return with_total_loss(found)
+            return {**found, "total_loss": found["loss"]}
 
-        self._loop = product("FinetuningLoop")(
+        try:
+            train_loop = product("FinetuningLoop")  # 4a16307
+        except ImportError:
+            train_loop = product("TrainLoop")
+        self._loop = train_loop(
             element_spec=train.element_spec,
             compute=compute,
             variables=product("trained_variables")(self._config, self._model),

@@ -1,17 +1,21 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From a configuration and starting weights to model and optimizer."""
+"""From a configuration to starting weights, model and optimizer."""
 
 import dataclasses
+import os
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints.contents import merged
+from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import Coverage, assign
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.finetuning.model import FinetuningModel
+from electra_tf.finetuning.model import FinetuningModel, encoder_sizes
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.optimizer import (
@@ -23,7 +27,20 @@ from electra_tf.optimization.optimizer import (
     variable_name,
 )
 from electra_tf.plan.memory import finetuning_memory
+from electra_tf.text.vocab import check_vocab
 from electra_tf.training.remat import rows_of_a_machine, uses_remat
+
+_SETTLED_ORIGINS = ("default", "derived")
+_SIZE_HPARAMS = (
+    "model_size",
+    "embedding_size",
+    "vocab_size",
+    "model_hparam_overrides",
+)
+_TOKENIZER_HPARAMS = ("do_lower_case", "strip_accents")
+# Sizes that no shape shows.
+_UNSEEN_SIZES = ("num_attention_heads", "hidden_act")
+
 
 # Variables that the starting weights may lack.
 HEADS = "^task_specific/"
@@ -116,4 +133,187 @@ def _layerwise_arguments(
         config.layerwise_lr_decay,
         model.encoder_config.num_hidden_layers,
         config.fix_layerwise_lr_decay,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What a run starts from.
+
+    Attributes:
+      config: the hparams with what follows from the weights filled in.
+      weights: the starting weights, opened; None for random ones.
+      notes: what was filled in, for the console.
+    """
+
+    config: FinetuningConfig
+    weights: Weights | None
+    notes: tuple[str, ...]
+
+
+def resolve_start(config: FinetuningConfig) -> Start:
+    """Opens the starting weights and takes from them what nobody stated.
+
+    Sizes, casing and vocabulary are the pre-trained model's unless they are
+    given; sizes that are given must be the model's.
+    """
+    weights = None
+    adopted: dict[str, Any] = {}
+    if config.init_checkpoint:
+        weights = _open(config)
+        adopted = _sizes_of(config, weights)
+        for name in _TOKENIZER_HPARAMS:
+            if name in weights.hparams and not is_stated(config, name):
+                adopted[name] = weights.hparams[name]
+    adopted |= _vocabulary(config, weights)
+    now = config.as_dict()
+    adopted = {n: v for n, v in adopted.items() if now[n] != v}
+    notes = [
+        f"{n} = {v} (of the pre-trained model)" for n, v in adopted.items()
+    ]
+    notes += _tokenizer_notes(config, weights)
+    notes += _guesses(config, weights)
+    resolved = _with(config, adopted)
+    _check_vocabulary(resolved)
+    return Start(resolved, weights, tuple(notes))
+
+
+def _open(config: FinetuningConfig) -> Weights:
+    try:
+        return open_weights(config.init_checkpoint)
+    except UserError as error:
+        raise UserError(
+            f"init_checkpoint: {error} To start from random weights, set"
+            " init_checkpoint to null."
+        ) from error
+
+
+def is_stated(config: FinetuningConfig, name: str) -> bool:
+    """Whether somebody asked for a value, rather than a default."""
+    return config.origins.get(name, "argument") not in _SETTLED_ORIGINS
+
+
+def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
+    """The size hparams that the weights fill in; refuses contradictions."""
+    given = {
+        name: getattr(config, name)
+        for name in (*_SIZE_HPARAMS, "debug")
+        if is_stated(config, name)
+    }
+    weights.contents.check_hparams(given)
+    stored = dict(weights.hparams) or weights.contents.hparams()
+    whole = merged(stored, given)
+    if config.debug:
+        return {}
+    _check_unseen_sizes(weights, stored, whole)
+    return {name: whole[name] for name in _SIZE_HPARAMS if name in whole}
+
+
+def _check_unseen_sizes(
+    weights: Weights, stored: dict[str, Any], whole: dict[str, Any]
+) -> None:
+    if not weights.hparams:
+        return
+    theirs, ours = (
+        encoder_sizes(_Sizes.of(hparams)) for hparams in (stored, whole)
+    )
+    for name in _UNSEEN_SIZES:
+        if getattr(theirs, name) != getattr(ours, name):
+            raise UserError(
+                f"{weights.path} was trained with {name}"
+                f" {getattr(theirs, name)}, the given hparams make it"
+                f" {getattr(ours, name)}; set"
+                f" model_hparam_overrides.{name}, or leave the sizes out."
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sizes:
+    """What `encoder_sizes` looks at."""
+
+    model_size: str
+    vocab_size: int
+    model_hparam_overrides: dict[str, Any]
+    debug: bool
+
+    @classmethod
+    def of(cls, hparams: dict[str, Any]) -> "_Sizes":
+        return cls(
+            hparams.get("model_size", "small"),
+            hparams.get("vocab_size", 30522),
+            hparams.get("model_hparam_overrides") or {},
+            hparams.get("debug", False),
+        )
+
+
+def _vocabulary(
+    config: FinetuningConfig, weights: Weights | None
+) -> dict[str, str]:
+    """The model's own vocabulary, where it has one and none is given."""
+    if is_stated(config, "vocab_file"):
+        return {}
+    own = os.path.join(config.pretrained_model_dir, "vocab.txt")
+    if tf.io.gfile.exists(own):
+        return {"vocab_file": own}
+    if weights is not None and weights.vocab_file:
+        return {"vocab_file": weights.vocab_file}
+    return {}
+
+
+def _tokenizer_notes(
+    config: FinetuningConfig, weights: Weights | None
+) -> list[str]:
+    """Says where a given tokenizer setting is not the model's."""
+    if weights is None:
+        return []
+    return [
+        f"{name} = {getattr(config, name)}, as given, though the model was"
+        f" pre-trained with {weights.hparams[name]}"
+        for name in _TOKENIZER_HPARAMS
+        if is_stated(config, name)
+        and weights.hparams.get(name, getattr(config, name))
+        != getattr(config, name)
+    ]
+
+
+def _guesses(config: FinetuningConfig, weights: Weights | None) -> list[str]:
+    """Names what neither the checkpoint nor anybody says."""
+    if weights is None or weights.hparams:
+        return []
+    return [
+        f"{note}; it has no file that says so"
+        for note in weights.contents.assumptions()
+        if note.split(":")[0] not in config.model_hparam_overrides
+        and note.startswith(_UNSEEN_SIZES)
+    ]
+
+
+def _check_vocabulary(config: FinetuningConfig) -> None:
+    vocab = check_vocab(config.vocab_file)
+    sizes = encoder_sizes(config)
+    if max(vocab.values()) >= sizes.vocab_size:
+        raise UserError(
+            f"{config.vocab_file} holds {max(vocab.values()) + 1} tokens but"
+            f" the model has {sizes.vocab_size}; use the vocabulary that it was"
+            " pre-trained with."
+        )
+
+
+def _with(
+    config: FinetuningConfig, adopted: dict[str, Any]
+) -> FinetuningConfig:
+    """The config as if the adopted values had been its defaults."""
+    if not adopted:
+        return config
+    layers: list[tuple[str, dict[str, Any]]] = []
+    for name, value in config.as_dict().items():
+        if is_stated(config, name) and name not in ("model_name", "data_dir"):
+            origin = config.origins.get(name, "argument")
+            layers.append((origin, {name: value}))
+    return FinetuningConfig.from_layers(
+        config.model_name,
+        config.data_dir,
+        # The joined overrides hold the given ones.
+        [*layers, ("checkpoint", adopted)],
+        config.origins.get("model_name", "argument"),
     )

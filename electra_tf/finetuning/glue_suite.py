@@ -12,8 +12,8 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.finetuning import runner
+from electra_tf.finetuning.build import is_stated, resolve_start
 from electra_tf.finetuning.schema import GLUE_TASKS
-from electra_tf.finetuning.start import is_stated, resolve_start
 from electra_tf.metrics import glue
 from electra_tf.training.summaries import Console
 

@@ -20,33 +20,13 @@ from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.scorers import Scorer
 from electra_tf.metrics.trials import main_figure
-from electra_tf.training.loop import EvalLoop, TrainLoop, step_function
+from electra_tf.training.loop import EvalLoop, step_function
 from electra_tf.training.summaries import Console
 
 # The inner loops of fine-tuning: training steps, and predictions row by row.
 
 Features = dict[str, tf.Tensor]
 Row = dict[str, np.ndarray]
-
-
-class FinetuningLoop(TrainLoop):
-    """A `TrainLoop` that is traced once for batches of any length.
-
-    Args:
-      element_spec: types of a batch; lengths may be None.
-    """
-
-    def __init__(
-        self,
-        *,
-        element_spec: Any,
-        jit_compile: bool = False,
-        **arguments: Any,
-    ) -> None:
-        super().__init__(jit_compile=jit_compile, **arguments)
-        self._run_step = step_function(
-            self._distributed_step, jit_compile, [element_spec]
-        )
 
 
 class PredictLoop(EvalLoop):
@@ -175,9 +155,7 @@ class Evaluator(orbit.AbstractEvaluator):
         self._loop = PredictLoop(
             task_names=tuple(task.name for task in tasks),
             batch_size=config.eval_batch_size,
-            compute=lambda *args, **kwargs: with_total_loss(
-                model.compute(*args, **kwargs)
-            ),
+            compute=compute_of(model),
             seed=config.seed,
             strategy=strategy,
             should_stop=should_stop,
@@ -228,9 +206,16 @@ class Evaluator(orbit.AbstractEvaluator):
         self._loop.predict(self._batches[key](), take_own)
 
 
-def with_total_loss(outputs: dict[str, Any]) -> dict[str, Any]:
-    """Names the loss as the training loops want it."""
-    return {**outputs, "total_loss": outputs["loss"]}
+def compute_of(model: FinetuningModel) -> Callable[..., dict[str, Any]]:
+    """A model's outputs, with its loss named as the loops want it."""
+
+    def compute(
+        features: Features, seed: tf.Tensor, training: bool
+    ) -> dict[str, Any]:
+        outputs = model.compute(features, training, seed)
+        return {**outputs, "total_loss": outputs["loss"]}
+
+    return compute
 
 
 def flat_figures(evaluations: Sequence[Evaluation]) -> dict[str, float]:

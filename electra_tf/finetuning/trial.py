@@ -4,10 +4,9 @@
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
-import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
@@ -16,91 +15,77 @@ from electra_tf.checkpoints import electra_config
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import assign
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.finetuning import report, scoring, start
-from electra_tf.finetuning.build import (
-    build_model,
-    build_optimizer,
-    layer_rates,
-    load_weights,
-    trained_variables,
-)
+from electra_tf.finetuning import build, scoring
+from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
-from electra_tf.finetuning.scoring import FinetuningLoop
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.trials import lower_is_better
-from electra_tf.training import checkpointing, summaries
-from electra_tf.training import strategy as strategies
-from electra_tf.training.loop import (
-    LossScale,
-    StepMetrics,
-    TrainingInterruptedError,
+from electra_tf.training import checkpointing
+from electra_tf.training.loop import TOKENS, StepMetrics, TrainLoop
+from electra_tf.training.run import Run
+from electra_tf.training.summaries import Panel
+
+EXAMPLES = "examples"
+VOCAB_FILE = electra_config.VOCAB_FILE
+# A trained model stays what it is when these change.
+FREE_HPARAMS = frozenset(
+    {
+        "data_dir",
+        "distribution_strategy",
+        "do_eval",
+        "do_train",
+        "early_stopping_patience",
+        "eval_batch_size",
+        "eval_every_n_steps",
+        "gcp_project",
+        "group_eval_by_length",
+        "iterations_per_loop",
+        "keep_all_models",
+        "keep_checkpoint_max",
+        "log_every_n_steps",
+        "log_examples",
+        "max_answer_length",
+        "model_dir",
+        "n_best_size",
+        "n_writes_test",
+        "num_tpu_cores",
+        "num_trials",
+        "overwrite",
+        "predict_batch_size",
+        "preprocessed_data_dir",
+        "qa_na_threshold",
+        "recompute_grad",
+        "require_gpu",
+        "results_json",
+        "results_pkl",
+        "results_txt",
+        "save_checkpoints_steps",
+        "strict_rows",
+        "tfds_data_dir",
+        "threads",
+        "tpu_job_name",
+        "tpu_name",
+        "tpu_zone",
+        "use_tfrecords_if_existing",
+        "use_tpu",
+        "write_distill_outputs",
+        "write_test_outputs",
+    }
 )
-from electra_tf.training.session import (
-    PreemptionHandler,
-    Reporting,
-    Schedule,
-    TrainingSession,
-)
-from electra_tf.training.summaries import Console
-
-# The logs of one trial, and the picture drawn from them.
 
 
-class TrialLogs:
-    """Rows of training and of evaluations, in files and for TensorBoard."""
-
-    def __init__(self, directory: str, step: int, title: str) -> None:
-        self._directory = directory
-        self._title = title
-        self._train, self._evaluations = (
-            summaries.JsonLines(os.path.join(directory, name), step)
-            for name in (summaries.TRAIN_LOG, summaries.EVAL_LOG)
-        )
-        self._train_board, self._evaluation_board = (
-            summaries.TensorBoard(directory, name, step)
-            for name in ("train", "eval")
-        )
-
-    @property
-    def train_sinks(self) -> tuple[Any, ...]:
-        """What takes the rows of training."""
-        return (self._train, self._train_board)
-
-    @property
-    def evaluations(self) -> list[dict[str, Any]]:
-        """The rows of the evaluations so far."""
-        return self._evaluations.rows
-
-    def write_evaluation(self, step: int, result: dict[str, float]) -> None:
-        """Takes an evaluation."""
-        self._evaluations.write(step, result)
-        self._evaluation_board.write(step, result)
-
-    def draw(self) -> None:
-        """Draws the curves anew."""
-        rows = self._evaluations.rows
-        figures = [name for name in rows[-1] if name != "step"] if rows else []
-        summaries.draw_curves(
-            self._directory,
-            report.panels(figures),
-            self._train.rows,
-            rows,
-            self._title,
-        )
-
-
-# When evaluations no longer get better.
+def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Texts `name: old -> new` of what makes another model."""
+    names = tuple(name for name in now if name not in FREE_HPARAMS)
+    return checkpointing.changed(before, now, names)
 
 
 class Patience:
-    """Watches one figure of the evaluations while training.
+    """Tells when the evaluations no longer get better.
 
     It knows nothing but the rows of the log, so a continued run decides as one
-    that never stopped.
-
-    Args:
-      figure: what is watched; None means the main one, F1 or else the first
-        that is no loss.
+    that never stopped. `figure` None means the main one, F1 or else the first
+    that is no loss.
     """
 
     def __init__(self, evaluations: int, figure: str | None = None) -> None:
@@ -108,11 +93,7 @@ class Patience:
         self._figure = figure
 
     def figure(self, rows: Sequence[Mapping[str, float]]) -> str:
-        """Returns the name of what is watched.
-
-        Args:
-          rows: of the log of evaluations, at least one.
-        """
+        """The name of what is watched, by the rows (at least one)."""
         if self._figure:
             return self._figure
         names = [name for name in rows[0] if name != "step"]
@@ -120,11 +101,7 @@ class Patience:
         return "f1" if "f1" in scores else (scores or names)[0]
 
     def is_over(self, rows: Sequence[Mapping[str, float]]) -> bool:
-        """Returns whether training should stop.
-
-        Args:
-          rows: of the log of evaluations, in order.
-        """
+        """Whether training should stop."""
         if not self._evaluations or not rows:
             return False
         name = self.figure(rows)
@@ -134,12 +111,15 @@ class Patience:
         return since_best >= self._evaluations
 
 
-class Trial:
-    """Trains one model, continuing where an earlier run stopped.
+class Trial(Run):
+    """Trains one model on `weights` (None: random ones), and evaluates it."""
 
-    Args:
-      weights: what it starts from; None for random weights.
-    """
+    own_files: ClassVar = {
+        "kind": "fine-tuning",
+        "names": (VOCAB_FILE,),
+        # Labels that a task found in its data, copied from beside the records.
+        "suffixes": ("_labels.json", "_label_mapping.json"),
+    }
 
     def __init__(
         self,
@@ -147,38 +127,24 @@ class Trial:
         weights: Weights | None,
         tasks: Sequence[Task],
         preprocessor: Preprocessor,
-        strategy: tf.distribute.Strategy,
-        console: Console,
-        interruption: PreemptionHandler,
+        *others: Any,
     ) -> None:
-        self._config = config
         self._weights = weights
         self._tasks = list(tasks)
         self._preprocessor = preprocessor
-        self._strategy = strategy
-        self._console = console
-        self._interruption = interruption
-        self._directory = config.model_dir
-        self._stopped_early = False
         self._patience = Patience(
             config.early_stopping_patience, config.keep_best
         )
-        with strategies.creation_scope(strategy):
-            self.model = build_model(config, tasks)
-            self._step = orbit.utils.create_global_step()
+        self.title = f"{config.model_name} on {', '.join(config.task_names)}"
+        super().__init__(config, *others)
         self.evaluator = scoring.Evaluator(
             config,
             self.model,
             tasks,
             preprocessor,
-            strategy,
-            interruption.requested,
+            self.strategy,
+            self.preemption.requested,
         )
-
-    @property
-    def global_step(self) -> int:
-        """Updates done by the weights that the model has."""
-        return int(self._step.numpy())
 
     def load(self, path: str) -> None:
         """Loads a model that is only evaluated."""
@@ -186,231 +152,210 @@ class Trial:
             found = assign(
                 open_weights(path),
                 self.model.variables,
-                allow_missing=self._config.allow_missing,
+                allow_missing=self.config.allow_missing,
             )
         except UserError as error:
             raise UserError(
                 f"{error}\n(Without do_train, init_checkpoint must be a model"
                 f" fine-tuned on {', '.join(self.model.task_names)}.)"
             ) from error
-        self._step.assign(found.global_step or 0)
-        self._console.line(f"Evaluating {found}")
+        self.step.assign(found.global_step or 0)
+        self.console.line(f"Evaluating {found}")
 
-    def train(self) -> bool:
-        """Trains to the end; afterwards the model is the one to evaluate.
+    def fine_tune(self) -> bool:
+        """Trains; afterwards the model is the one to evaluate.
 
-        Returns:
-          False where the run was asked to stop before the end.
+        False where the run was asked to stop before the end.
         """
+        if "interrupted" in self.train():
+            return False
+        kept = os.path.join(self.directory, checkpointing.DIRECTORY)
+        if self.best and (path := tf.train.latest_checkpoint(kept)):
+            checkpointing.restore_model(path, self.model, self.step)
+            self.console.line(
+                f"The best model by {self.config.keep_best}: {path}"
+            )
+        return True
+
+    def build_model(self) -> FinetuningModel:
+        return build.build_model(self.config, self._tasks)
+
+    def prepare_training(self) -> tuple[tf.data.Dataset, int]:
         batches, num_steps = self._preprocessor.prepare_train()
         if not num_steps:
             raise UserError(
-                f"num_train_epochs {self._config.num_train_epochs:g} of"
+                f"num_train_epochs {self.config.num_train_epochs:g} of"
                 f" {batches.n_examples} examples make no step of"
-                f" train_batch_size {self._config.train_batch_size}; raise"
+                f" train_batch_size {self.config.train_batch_size}; raise"
                 " num_train_epochs."
             )
-        self._build_training(batches, num_steps)
-        # Not before: what makes no model must not cost the old one.
-        if self._config.overwrite and start.remove(self._directory):
-            self._console.line(f"--overwrite: deleted {self._directory}")
-        self._restore()
-        self._write_settings()
-        self._open_logs()
-        if not self._is_finished():
-            self._say_plan(batches.n_examples)
-            session = self._session()
-            result = session.run(evaluate_first=self._evaluation_due())
-            if "interrupted" in result and not self._stopped_early:
-                self._console.line(
-                    f"Stopped at step {self.global_step:,}; saved"
-                    f" {self._checkpoints.latest}. Run the same command again"
-                    " to continue from there."
-                )
-                return False
-            self._logs.draw()
-        if self._best:
-            self._load_best()
-        return True
-
-    def _build_training(
-        self, batches: Callable[..., tf.data.Dataset], num_steps: int
-    ) -> None:
-        config = self._config
-        with strategies.creation_scope(self._strategy):
-            self._optimizer = build_optimizer(config, self.model, num_steps)
-            self._loss_scale = LossScale.of(config.mixed_precision)
+        self._n_examples = batches.n_examples
         with tf.device("/cpu:0"):
-            dataset = batches(seed=config.seed)
-            self._iterator = iter(dataset)
-        self._element_spec = dataset.element_spec
-        self._interval = StepMetrics()
-        self._num_steps = num_steps
-        self._schedule = Schedule(
-            total_steps=num_steps,
-            log_every=config.log_every_n_steps,
-            save_every=config.save_checkpoints_steps,
-            eval_every=config.eval_every_n_steps,
-            eval_steps=-1,
-            most_per_chunk=config.iterations_per_loop,
-        )
-        self._checkpoints = checkpointing.Checkpoints(
-            self._directory,
-            model=self.model,
-            optimizer=self._optimizer,
-            step=self._step,
-            position={"iterator": self._iterator, "interval": self._interval},
-            keep=config.keep_checkpoint_max,
-            extras={"loss_scale": self._loss_scale} if self._loss_scale else {},
+            return batches(seed=self.config.seed), num_steps
+
+    def build_optimizer(self) -> Any:
+        return build.build_optimizer(
+            self.config, self.model, self.schedule.total_steps
         )
 
-    def _restore(self) -> None:
-        """Loads the newest checkpoint, else the starting weights."""
-        path = self._checkpoints.latest
-        if path is not None:
-            start.check_same_run(self._directory, self._config.as_dict())
-            self._checkpoints.restore(path)
-            self._console.line(
-                f"Continuing from {path} (step {self.global_step:,})"
-            )
-        elif self._weights is not None:
-            found = load_weights(self._config, self._weights, self.model)
-            self._console.line(f"Starting from the weights of {found}")
+    def start_fresh(self) -> None:
+        if self._weights is None:
+            self.console.line("Starting from random weights")
         else:
-            self._console.line("Starting from random weights")
+            found = build.load_weights(self.config, self._weights, self.model)
+            self.console.line(f"Starting from the weights of {found}")
 
-    def _write_settings(self) -> None:
-        """Writes what the model is, vocabulary and labels, beside it."""
-        start.make(self._directory)
-        config = self._config
-        checkpointing.write_config(self._directory, config.to_json())
-        electra_config.write_electra_config(self._directory, config.as_dict())
-        vocab = os.path.join(self._directory, start.VOCAB_FILE)
-        tf.io.gfile.copy(config.vocab_file, vocab, overwrite=True)
+    def continue_from(self, path: str, with_position: bool = True) -> bool:
+        before = checkpointing.read_config(self.directory) or {}
+        differing = changed_hparams(before, self.config.as_dict())
+        if differing:
+            raise UserError(
+                f"{self.directory} holds a model fine-tuned with other"
+                " hparams:\n"
+                + "".join(f"  {text}\n" for text in differing)
+                + "Set them as they were to continue it, choose another"
+                " model_dir, or use --overwrite to delete it and start anew."
+            )
+        return super().continue_from(path, with_position)
+
+    def write_settings(self) -> None:
+        """Writes vocabulary and labels, too."""
+        super().write_settings()
+        vocab = os.path.join(self.directory, VOCAB_FILE)
+        tf.io.gfile.copy(self.config.vocab_file, vocab, overwrite=True)
         for task in self._tasks:
             kept = task.labels_path()
             if kept is not None and tf.io.gfile.exists(kept):
-                own = os.path.join(self._directory, os.path.basename(kept))
+                own = os.path.join(self.directory, os.path.basename(kept))
                 tf.io.gfile.copy(kept, own, overwrite=True)
 
-    def _open_logs(self) -> None:
+    def is_finished(self, evaluation_due: bool) -> bool:
         step = self.global_step
-        title = f"{self._config.model_name} on"
-        self._logs = TrialLogs(
-            self._directory,
-            step,
-            f"{title} {', '.join(self._config.task_names)}",
-        )
-        self._best = None
-        if self._config.keep_best:
-            self._best = checkpointing.BestCheckpoint(
-                self._directory, self._config.keep_best, self._checkpoints
-            )
-
-    def _is_finished(self) -> bool:
-        if self._patience.is_over(self._logs.evaluations):
-            self._console.line(
-                "Training had already stopped early, at step"
-                f" {self.global_step:,}"
+        if self._patience.is_over(self.eval_log.rows):
+            self.console.line(
+                f"Training had already stopped early, at step {step:,}"
             )
             return True
-        if self.global_step >= self._num_steps and not self._evaluation_due():
-            self._console.line(f"Already trained to step {self.global_step:,}")
-            return True
-        return False
+        if step < self.schedule.total_steps or evaluation_due:
+            return False
+        self.console.line(f"Already trained to step {step:,}")
+        return True
 
-    def _evaluation_due(self) -> bool:
-        """Whether the run stopped before an evaluation was through."""
-        step = self.global_step
-        return self._schedule.evaluates_at(step) and not any(
-            row["step"] == step for row in self._logs.evaluations
-        )
-
-    def _say_plan(self, n_examples: int) -> None:
-        config = self._config
-        self._console.heading("Running training")
-        self._console.line(
-            f"{self._num_steps:,} steps of {config.train_batch_size} examples:"
-            f" {config.num_train_epochs:g} epochs of {n_examples:,}"
+    def announce(self) -> None:
+        config = self.config
+        self.console.heading("Running training")
+        self.console.line(
+            f"{self.schedule.total_steps:,} steps of"
+            f" {config.train_batch_size} examples:"
+            f" {config.num_train_epochs:g} epochs of {self._n_examples:,}"
             f" (rows of padding included); seed {config.seed}"
         )
-        rates = layer_rates(config, self.model)
-        report.print_rates(self._console, config, rates)
+        self._print_rates()
 
-    def _session(self) -> TrainingSession:
-        config = self._config
-        trainer = FinetuningLoop(
-            parts=config.gradient_accumulation_steps,
+    def build_loop(self) -> TrainLoop:
+        config = self.config
+        return TrainLoop(
+            micro_batches=config.gradient_accumulation_steps,
             jit_compile=config.jit_compile,
-            loss_scale=self._loss_scale,
-            element_spec=self._element_spec,
-            compute=self._compute,
-            variables=trained_variables(config, self.model),
-            optimizer=self._optimizer,
-            iterator=self._iterator,
-            step=self._step,
+            loss_scale=self.loss_scale,
+            element_spec=self.iterator.element_spec,
+            compute=scoring.compute_of(self.model),
+            variables=build.trained_variables(config, self.model),
+            optimizer=self.optimizer,
+            iterator=self.iterator,
+            step=self.step,
             seed=config.seed,
-            strategy=self._strategy,
+            strategy=self.strategy,
             step_values=functools.partial(
-                report.step_values, num_tasks=len(self._tasks)
+                step_values, num_tasks=len(self._tasks)
             ),
-            should_stop=self._interruption.requested,
-        )
-        return TrainingSession(
-            schedule=self._schedule,
-            trainer=trainer,
-            evaluator=self.evaluator,
-            checkpoints=self._checkpoints,
-            interval=self._interval,
-            interruption=self._interruption,
-            reporting=Reporting(
-                row=report.log_row,
-                shown=report.shown_items,
-                tokens=report.TOKENS,
-                train_sinks=self._logs.train_sinks,
-                evaluated=self._evaluated,
-            ),
-            console=self._console,
-            step=self._step,
-            seed=config.seed,
-            directory=self._directory,
-            strategy=self._strategy,
+            should_stop=self.preemption.requested,
         )
 
-    def _compute(
-        self, features: dict[str, tf.Tensor], seed: tf.Tensor, training: bool
-    ) -> dict[str, Any]:
-        outputs = self.model.compute(features, training, seed)
-        return scoring.with_total_loss(outputs)
+    def losses(self, taken: StepMetrics) -> dict[str, float]:
+        """Means over steps of the sum over a batch, as the original prints it.
 
-    def _evaluated(self, step: int, result: dict[str, float]) -> None:
+        And over examples.
+        """
+        total = taken.sums["total_loss"]
+        return {
+            "loss": taken.mean("total_loss"),
+            "loss_per_example": total / max(taken.sums[EXAMPLES], 1.0),
+        }
+
+    def shown_losses(self, row: dict[str, Any]) -> dict[str, str]:
+        return {
+            "loss": f"{row['loss']:.4f}",
+            "per example": f"{row['loss_per_example']:.4f}",
+        }
+
+    def evaluate(self) -> dict[str, float]:
+        return self.evaluator.evaluate(tf.constant(-1))
+
+    def evaluated(self, step: int, result: dict[str, float]) -> None:
         """Logs an evaluation; keeps the best; stops if nothing gets better."""
-        if self._config.keep_best:
-            scoring.check_figure(self._config.keep_best, result, "keep_best")
-        self._logs.write_evaluation(step, result)
+        if self.config.keep_best:
+            scoring.check_figure(self.config.keep_best, result, "keep_best")
+        self.log_evaluation(step, result)
         shown = ", ".join(f"{k} {v:.4f}" for k, v in result.items())
-        self._console.line(f"Evaluation at step {step:,}: {shown}")
-        if self._best and (text := self._best.update(step, result)):
-            self._console.line(f"  {text}")
-        self._logs.draw()
-        if step < self._num_steps and self._patience.is_over(
-            self._logs.evaluations
-        ):
-            self._stopped_early = True
-            figure = self._patience.figure(self._logs.evaluations)
-            self._console.line(
-                f"Stopping early: {self._config.early_stopping_patience}"
-                f" evaluations without a better {figure}"
+        self.console.line(f"Evaluation at step {step:,}: {shown}")
+        self.keep_if_best(step, result)
+        rows = self.eval_log.rows
+        if step < self.schedule.total_steps and self._patience.is_over(rows):
+            self.stopped_early = True
+            self.console.line(
+                f"Stopping early: {self.config.early_stopping_patience}"
+                f" evaluations without a better {self._patience.figure(rows)}"
             )
-            # The session saves and leaves, as it does for a signal.
-            raise TrainingInterruptedError
 
-    def _load_best(self) -> None:
-        kept = os.path.join(self._directory, checkpointing.DIRECTORY)
-        path = tf.train.latest_checkpoint(kept)
-        if path is None:
-            return
-        checkpointing.restore_model(path, self.model, self._step)
-        self._console.line(
-            f"The best model by {self._config.keep_best}: {path}"
+    def panels(self) -> tuple[Panel, ...]:
+        rows = self.eval_log.rows
+        figures = [name for name in rows[-1] if name != "step"] if rows else []
+        scores = [name for name in figures if not lower_is_better(name)]
+        losses = [name for name in figures if name.endswith("loss")]
+        return (
+            # Apart from the dev loss: tagging's is one of words, doubled.
+            Panel("Training loss per example", train="loss_per_example"),
+            *(Panel(f"Dev {name}", evaluation=name) for name in losses[:1]),
+            *(Panel(f"Dev {name}", evaluation=name) for name in scores[:6]),
+            Panel("Gradient norm before clipping", "grad_norm", log_scale=True),
+            Panel("Learning rate of the heads", "learning_rate"),
         )
+
+    def _print_rates(self) -> None:
+        """Prints the learning rate of each layer."""
+        config = self.config
+        how = "no layer-wise decay"
+        if config.layerwise_lr_decay > 0:
+            how = f"layer-wise decay {config.layerwise_lr_decay:g}"
+            if config.fix_layerwise_lr_decay:
+                how += ", corrected depths"
+            else:
+                how += ", as in the original: the top layer is two levels below"
+                how += " the heads (fix_layerwise_lr_decay makes it one)"
+        line = self.console.line
+        line(f"Learning rates before warm-up and decay ({how}):")
+        line("  part         depth  multiplier        rate  variables")
+        for row in reversed(build.layer_rates(config, self.model)):
+            rate = config.learning_rate * row.multiplier
+            line(
+                f"  {row.part:<11}  {row.depth:>5}  {row.multiplier:>10.6f}"
+                f"  {rate:>10.4e}  {row.num_variables:>9}"
+            )
+        if config.freeze_layers:
+            line(
+                f"  frozen: the embeddings and the {config.freeze_layers}"
+                " lowest layers"
+            )
+
+
+def step_values(
+    features: dict[str, tf.Tensor], outputs: dict[str, Any], num_tasks: int
+) -> dict[str, tf.Tensor]:
+    """Scalars of a training step besides its loss."""
+    del outputs
+    real = features["task_id"] < num_tasks
+    return {
+        TOKENS: tf.reduce_sum(tf.cast(features["input_mask"], tf.float32)),
+        EXAMPLES: tf.reduce_sum(tf.cast(real, tf.float32)),
+    }

@@ -16,9 +16,9 @@ import tensorflow as tf
 from configure import hparams as hparam_rules
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints import electra_config
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import assign
-from electra_tf.finetuning import start
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
@@ -177,7 +177,7 @@ def _find(folder: str) -> tuple[str, str]:
     if checkpoint is None and home != place:
         checkpoint = tf.train.latest_checkpoint(place)
     elif checkpoint is None:
-        checkpoint = start.trained_checkpoint(home)
+        checkpoint = checkpointing.best_or_newest(home)
     if checkpoint is None:
         raise UserError(
             f"{place}: no model.ckpt-<step>; the run saved none yet, or they"
@@ -216,7 +216,7 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
     given = FinetuningConfig.explicit_hparams(stored)
     names = [given.pop("model_name", ""), given.pop("data_dir", "")]
     names[1] = overrides.pop("data_dir", None) or _moved(home, stored)
-    vocab = os.path.join(home, start.VOCAB_FILE)
+    vocab = os.path.join(home, electra_config.VOCAB_FILE)
     settled = {"model_dir": home}
     if tf.io.gfile.exists(vocab):
         settled["vocab_file"] = vocab

@@ -14,11 +14,10 @@ from electra_tf.optimization.optimizer import (
 )
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.training.loop import LossScale, TrainLoop
+from electra_tf.training.loop import TOKENS, LossScale, TrainLoop
 from electra_tf.training.remat import rows_of_a_machine, uses_remat
 
 LOSSES = ("mlm_loss", "cloze_loss", "disc_loss")
-TOKENS = "tokens"
 
 
 def step_values(
@@ -93,8 +92,8 @@ def build_train_loop(
         strategy=strategy,
         step_values=step_values,
         should_stop=should_stop,
-        parts=config.gradient_accumulation_steps,
-        prepare=model.prepare_parts,
+        micro_batches=config.gradient_accumulation_steps,
+        prepare=model.prepare_micro_batches,
         jit_compile=config.jit_compile,
         loss_scale=loss_scale,
     )

@@ -201,10 +201,10 @@ class PretrainingModel(tf_keras.Model):
             )
         return outputs
 
-    def prepare_parts(
+    def prepare_micro_batches(
         self, features: Features, seed: tf.Tensor
     ) -> tuple[dict[str, Features], dict[str, Features]]:
-        """Does what must be done for a batch before it is cut into parts.
+        """Does what a batch needs before it is cut into micro-batches.
 
         Args:
           features: int32 [B, L], as for `compute`.

@@ -291,10 +291,14 @@ def _hparam(
     return "model_size or model_hparam_overrides.num_hidden_layers"
 
 
-# Keeps the checkpoint of the best evaluation.
-
 DIRECTORY = "best"
 STATE_FILE = "best.json"
+
+
+def best_or_newest(path: str) -> str | None:
+    """The checkpoint of a run's directory to evaluate: best, or newest."""
+    kept = os.path.join(path, DIRECTORY)
+    return tf.train.latest_checkpoint(kept) or tf.train.latest_checkpoint(path)
 
 
 class BestCheckpoint:

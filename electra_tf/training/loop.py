@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The inner loops: one training step, a chunk of steps, one evaluation."""
+"""The inner loops: a training step, a chunk of steps, an evaluation."""
 
 import dataclasses
 import io
@@ -17,42 +17,37 @@ from configure.errors import UserError
 from electra_tf.modeling.layers import inference
 from electra_tf.training import strategy as strategies
 
-# Gradients of a batch, computed part by part in a loop of the graph.
-
 Gradients = list[Any]  # Tensors, IndexedSlices or None.
 Values = dict[str, tf.Tensor]
-# (index of the part, int32 scalar) -> its gradients and scalars.
-Part = Callable[[tf.Tensor], tuple[Gradients, Values]]
 
 
-def rows_of_part(
-    tensors: Mapping[str, Any], index: tf.Tensor, parts: int
+def micro_batch_rows(
+    tensors: Mapping[str, Any], index: tf.Tensor, count: int
 ) -> dict[str, Any]:
-    """Takes one part's rows of every tensor.
+    """Takes the rows of one of `count` micro-batches of every tensor.
 
-    Args:
-      tensors: tensors [B, ...] by name, possibly nested; B is known when the
-        graph is made, and a multiple of `parts`.
-      index: int32 scalar in [0, parts).
-
-    Returns:
-      The same with tensors [B / parts, ...].
+    Tensors [B, ...], possibly nested; B is known when the graph is made, and a
+    multiple of `count`. `index` is an int32 scalar.
     """
 
     def rows(tensor: tf.Tensor) -> tf.Tensor:
-        count = tensor.shape[0] // parts
+        size_of_one = tensor.shape[0] // count
         rest = tensor.shape.rank - 1
         # With a size that is known, which XLA asks for.
-        begin, size = [index * count, *[0] * rest], [count, *[-1] * rest]
-        return tf.slice(tensor, begin, size)
+        begin = [index * size_of_one, *[0] * rest]
+        return tf.slice(tensor, begin, [size_of_one, *[-1] * rest])
 
     return tf.nest.map_structure(rows, dict(tensors))
 
 
-def sum_over_parts(
-    part: Part, parts: int, variables: Sequence[tf.Variable]
+def sum_over_micro_batches(
+    gradients_of: Callable[[tf.Tensor], tuple[Gradients, Values]],
+    count: int,
+    variables: Sequence[tf.Variable],
 ) -> tuple[Gradients, Values]:
-    """Adds up the gradients and scalars of all parts.
+    """Adds up gradients and scalars in a loop of the graph.
+
+    `gradients_of` takes the index of a micro-batch (int32 scalar).
 
     The sum is what the undivided batch gives, up to the rounding of a sum in
     another order. The rows of `IndexedSlices` are joined, not added, so that
@@ -60,12 +55,12 @@ def sum_over_parts(
     """
     # A function of its own is traced once, and tells what comes out of it
     # before the loop is made.
-    one = tf.function(part, autograph=False).get_concrete_function(
+    one = tf.function(gradients_of, autograph=False).get_concrete_function(
         tf.TensorSpec([], tf.int32)
     )
     gradients, values = one.structured_outputs
     start = (
-        [_empty(g, parts) for g in gradients],
+        [_empty(g, count) for g in gradients],
         {name: tf.zeros(v.shape, v.dtype) for name, v in values.items()},
     )
 
@@ -76,25 +71,25 @@ def sum_over_parts(
         return index + 1, (added, numbers)
 
     _, (total, numbers) = tf.while_loop(
-        lambda index, sums: index < parts,
+        lambda index, sums: index < count,
         step,
         (tf.constant(0), start),
-        parallel_iterations=1,  # Else parts would run side by side.
-        maximum_iterations=parts,
+        parallel_iterations=1,  # Else they would run side by side.
+        maximum_iterations=count,
     )
     joined = [_joined(t, v) for t, v in zip(total, variables, strict=True)]
     return joined, numbers
 
 
-def _empty(gradient: Any, parts: int) -> Any:
+def _empty(gradient: Any, count: int) -> Any:
     """What a gradient of this kind is added to."""
     if gradient is None:
         return ()
     if not isinstance(gradient, tf.IndexedSlices):
         return tf.zeros(gradient.shape, gradient.dtype)
     return tuple(
-        tf.TensorArray(part.dtype, parts, element_shape=part.shape)
-        for part in (gradient.values, gradient.indices)
+        tf.TensorArray(tensor.dtype, count, element_shape=tensor.shape)
+        for tensor in (gradient.values, gradient.indices)
     )
 
 
@@ -124,9 +119,6 @@ def _joined(total: Any, variable: tf.Variable) -> Any:
     )
 
 
-# Sums of per-step values between two rows of the log.
-
-
 class StepMetrics(tf.train.experimental.PythonState):
     """Sums over the steps since the last log row; travels in checkpoints.
 
@@ -148,14 +140,14 @@ class StepMetrics(tf.train.experimental.PythonState):
             self.sums[name] = self.sums.get(name, 0.0) + value
 
     def take(self) -> "StepMetrics":
-        """Returns the interval so far and starts a new one in its place."""
+        """Returns the sums so far and starts anew."""
         taken = StepMetrics()
         taken.steps, taken.sums, taken.last = self.steps, self.sums, self.last
         self.__init__()
         return taken
 
     def mean(self, name: str) -> float:
-        """Mean of a value over the steps of the interval."""
+        """Mean of a value over the steps."""
         return self.sums[name] / self.steps
 
     def serialize(self) -> str:
@@ -171,21 +163,14 @@ class StepMetrics(tf.train.experimental.PythonState):
         self.last = state["last"]
 
 
-# Loss scaling: keeps float16 gradients from vanishing.
-
 # Names of the values that are logged with it.
 SCALE, SKIPPED, SKIPPED_IN_ALL = "loss_scale", "skipped", "skipped_updates"
 
 
 class LossScale(tf.Module):
-    """A factor of the loss that follows the gradients.
+    """A factor of the loss that keeps float16 gradients from vanishing.
 
-    All factors are powers of two, which change no digit of a gradient.
-
-    Attributes:
-      scale: float32 scalar, the factor.
-      good_steps: int64 scalar, steps since it last changed.
-      skipped_updates: int64 scalar, how many updates were skipped so far.
+    It follows the gradients, in powers of two, which change no digit of them.
 
     Source: Micikevicius et al., Mixed Precision Training (2018), section 3.2.
     """
@@ -200,12 +185,12 @@ class LossScale(tf.Module):
             return tf.Variable(value, trainable=False, dtype=dtype)
 
         self.scale = variable(initial, tf.float32)
-        self.good_steps = variable(0, tf.int64)
+        self.good_steps = variable(0, tf.int64)  # Since the last change.
         self.skipped_updates = variable(0, tf.int64)
 
     @classmethod
     def of(cls, mixed_precision: str) -> "LossScale | None":
-        """Returns what a precision needs: a scale for "fp16", else None."""
+        """What a precision needs: a scale for "fp16", else None."""
         return cls() if mixed_precision == "fp16" else None
 
     def scaled(self, loss: tf.Tensor) -> tf.Tensor:
@@ -228,17 +213,11 @@ class LossScale(tf.Module):
         return [divided(gradient) for gradient in gradients]
 
     def update(self, grad_norm: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Adapts the factor after an update.
+        """Adapts the factor after an update; returns what to log of it.
 
-        Args:
-          grad_norm: float32 scalar, the norm of all gradients; where it is
-            not finite the update has changed no weight.
-
-        Returns:
-          float32 scalars to log: `grad_norm`, 0 for a skipped update, but as
-          it is where the factor cannot fall any more and the trouble must be
-          another; `loss_scale` (that of this step), `skipped` (0 or 1) and
-          `skipped_updates` (so far).
+        Where `grad_norm` is not finite the update has changed no weight. It is
+        logged as 0 then, but as it is where the factor cannot fall any more
+        and the trouble must be another.
         """
         finite = tf.math.is_finite(grad_norm)
         scale = self.scale.read_value()
@@ -261,32 +240,15 @@ class LossScale(tf.Module):
         }
 
 
-def log_values(interval: StepMetrics) -> dict[str, float]:
-    """What a log row says of the gradients."""
-    if SCALE not in interval.last:
-        return {"grad_norm": interval.mean("grad_norm")}
-    made = interval.steps - interval.sums[SKIPPED]
-    return {
-        "grad_norm": interval.sums["grad_norm"] / max(made, 1.0),
-        SCALE: interval.last[SCALE],
-        SKIPPED_IN_ALL: interval.last[SKIPPED_IN_ALL],
-    }
-
-
-def shown_items(row: dict[str, Any]) -> dict[str, str]:
-    """Items of the progress line: nothing before an update was skipped."""
-    if not row.get(SKIPPED_IN_ALL):
-        return {}
-    return {"skipped": f"{row[SKIPPED_IN_ALL]:.0f}"}
-
-
+# Name of the step value that counts tokens without padding, for the rate.
+TOKENS = "tokens"
 Features = dict[str, tf.Tensor]
 # (features, seed int32 [2], training) -> dict with scalar `total_loss`.
 Compute = Callable[..., dict[str, tf.Tensor]]
 # (features, outputs) -> scalars that add up over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
-# (features, seed) -> further arguments of `Compute` that a batch computed in
-# parts has in common: by row (tensors [B, ...]), and as they are.
+# (features, seed) -> further arguments of `Compute` that all micro-batches have
+# in common: by row (tensors [B, ...]), and as they are.
 Prepare = Callable[[Features, tf.Tensor], tuple[dict[str, Any], dict[str, Any]]]
 
 MAX_CHUNK_STEPS = 100  # Bounds the batches kept for a non-finite dump.
@@ -302,19 +264,12 @@ class NonFiniteLossError(UserError):
 
 @dataclasses.dataclass
 class Chunk:
-    """What happened in the steps since the loop last returned.
+    """What happened in the steps since the loop last returned."""
 
-    Attributes:
-      first_step: number of updates done before the chunk.
-      names: names of the columns of `values`.
-      values: float32 [steps, len(names)].
-      batches: the features of every step.
-    """
-
-    first_step: int
-    names: list[str]
-    values: np.ndarray
-    batches: list[Features]
+    first_step: int  # updates done before
+    names: list[str]  # of the columns of `values`
+    values: np.ndarray  # float32 [steps, len(names)]
+    batches: list[Features]  # of every step
 
 
 class TrainLoop(orbit.AbstractTrainer):
@@ -337,10 +292,11 @@ class TrainLoop(orbit.AbstractTrainer):
         strategy: tf.distribute.Strategy,
         step_values: StepValues,
         should_stop: Callable[[], bool] = lambda: False,
-        parts: int = 1,
+        micro_batches: int = 1,
         prepare: Prepare = lambda features, seed: ({}, {}),
         jit_compile: bool = False,
         loss_scale: LossScale | None = None,
+        element_spec: Any = None,
     ) -> None:
         """Builds the loop.
 
@@ -350,6 +306,8 @@ class TrainLoop(orbit.AbstractTrainer):
           step_values: further scalars to log.
           loss_scale: for gradients in float16; an update whose gradients
             overflow is skipped, which counts as a step all the same.
+          element_spec: types of a batch whose length varies, so that one
+            graph serves all lengths.
         """
         self._compute = compute
         self._variables = variables
@@ -360,13 +318,17 @@ class TrainLoop(orbit.AbstractTrainer):
         self._strategy = strategy
         self._step_values = step_values
         self._should_stop = should_stop
-        self._parts = parts
+        self._micro_batches = micro_batches
         self._prepare = prepare
         self._loss_scale = loss_scale
         self._names: list[str] = []
         self._pending: list[tuple[Features, tf.Tensor]] = []
         self._first_step = 0
-        self._run_step = step_function(self._distributed_step, jit_compile)
+        self._run_step = step_function(
+            self._distributed_step,
+            jit_compile,
+            [element_spec] if element_spec is not None else None,
+        )
 
     def train(self, num_steps: tf.Tensor) -> None:
         """Runs `num_steps` updates (int32 scalar); see `take_chunk`.
@@ -422,25 +384,26 @@ class TrainLoop(orbit.AbstractTrainer):
 
     def _gradients(
         self, rows: Features, seed: tf.Tensor
-    ) -> tuple[list[Any], dict[str, tf.Tensor]]:
+    ) -> tuple[Gradients, Values]:
         """Gradients of a replica's rows, and the scalars to log of them."""
-        if self._parts == 1:
-            return self._gradients_of_part(rows, seed)
+        count = self._micro_batches
+        if count == 1:
+            return self._gradients_at_once(rows, seed)
         by_row, whole = self._prepare(rows, seed)
 
-        def part(index: tf.Tensor) -> tuple[list[Any], dict[str, tf.Tensor]]:
+        def gradients_of(index: tf.Tensor) -> tuple[Gradients, Values]:
             own = tf.random.experimental.stateless_fold_in(seed, index)
-            piece = {"rows": rows, "by_row": by_row}
-            piece = rows_of_part(piece, index, self._parts)
-            return self._gradients_of_part(
-                piece["rows"], own, **piece["by_row"], **whole
+            tensors = {"rows": rows, "by_row": by_row}
+            tensors = micro_batch_rows(tensors, index, count)
+            return self._gradients_at_once(
+                tensors["rows"], own, **tensors["by_row"], **whole
             )
 
-        return sum_over_parts(part, self._parts, self._variables)
+        return sum_over_micro_batches(gradients_of, count, self._variables)
 
-    def _gradients_of_part(
+    def _gradients_at_once(
         self, rows: Features, seed: tf.Tensor, **prepared: Any
-    ) -> tuple[list[Any], dict[str, tf.Tensor]]:
+    ) -> tuple[Gradients, Values]:
         with tf.GradientTape() as tape:
             outputs = self._compute(rows, seed=seed, training=True, **prepared)
             loss = outputs["total_loss"]
@@ -470,11 +433,7 @@ class EvalLoop(orbit.AbstractEvaluator):
         should_stop: Callable[[], bool] = lambda: False,
         jit_compile: bool = False,
     ) -> None:
-        """Builds the loop.
-
-        Args:
-          outputs: picks the tensors the metrics need, each [B, ...].
-        """
+        """`outputs` picks the tensors the metrics need, each [B, ...]."""
         self._compute = compute
         self._create_dataset = create_dataset
         self._seed = seed
@@ -579,11 +538,7 @@ def evaluation_seed(seed: int, batch_index: tf.Tensor) -> tf.Tensor:
 
 
 def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
-    """Stops the run when a step of the chunk has a NaN or infinite number.
-
-    Raises:
-      NonFiniteLossError: naming the step, the numbers and the file.
-    """
+    """Stops the run when a step of the chunk has a NaN or infinite number."""
     bad = np.flatnonzero(~np.isfinite(chunk.values).all(axis=1))
     if not bad.size:
         return

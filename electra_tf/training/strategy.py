@@ -3,6 +3,7 @@
 """Where to train: one device, several GPUs, several workers or a TPU."""
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ def from_config(config: Any) -> tf.distribute.Strategy:
     strategy = _create(config)
     check_jit_compile(strategy, config.jit_compile)
     if config.do_train:
-        check_parts(
+        check_micro_batches(
             strategy,
             config.train_batch_size,
             config.gradient_accumulation_steps,
@@ -68,17 +69,17 @@ def use_threads(threads: int) -> None:
         ) from error
 
 
-def check_parts(
-    strategy: tf.distribute.Strategy, batch_size: int, parts: int
+def check_micro_batches(
+    strategy: tf.distribute.Strategy, batch_size: int, micro_batches: int
 ) -> None:
-    """Raises UserError unless replicas and parts can share a training batch."""
-    if parts == 1:
+    """Raises UserError unless replicas can share a training batch."""
+    if micro_batches == 1:
         check_batch_size(strategy, "train_batch_size", batch_size)
     else:
         check_batch_size(
             strategy,
             "train_batch_size / gradient_accumulation_steps",
-            batch_size // parts,
+            batch_size // micro_batches,
         )
 
 
@@ -122,6 +123,12 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
         return True
     jobs = resolver.cluster_spec().jobs
     return resolver.task_id == 0 and "chief" not in jobs
+
+
+def worker_directory(model_dir: str) -> str:
+    """Where a worker that is not the chief puts its unused copies."""
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    return os.path.join(model_dir, f"worker_{resolver.task_id}")
 
 
 def from_chief(strategy: tf.distribute.Strategy, value: int) -> int:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Trains with one device, with two, and with two in parts; prints the results.
+"""Trains with one device, with two, and so in micro-batches; prints results.
 
 Masks are fixed.
 
@@ -55,7 +55,7 @@ def batches(length, count):
         }
 
 
-def train(config, strategy, parts=1):
+def train(config, strategy, micro_batches=1):
     with strategies.creation_scope(strategy):
         model = build_model(config)
         optimizer = build_optimizer(config, model)
@@ -85,7 +85,7 @@ def train(config, strategy, parts=1):
         seed=0,
         strategy=strategy,
         step_values=build.step_values,
-        parts=parts,
+        micro_batches=micro_batches,
         prepare=prepare,
     )
     loop.train(tf.constant(STEPS))
@@ -133,7 +133,7 @@ def main():
     )
     assert mirrored.num_replicas_in_sync == 2
     two = train(config, mirrored)
-    divided = train(config, mirrored, parts=2)
+    divided = train(config, mirrored, micro_batches=2)
     print("RESULT" + json.dumps([one, two, divided]))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.finetuning.scoring import FinetuningLoop
+from electra_tf.training.loop import TrainLoop
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def stop_after(monkeypatch):
     """Makes a run receive SIGTERM after so many steps."""
 
     def install(steps):
-        original = FinetuningLoop.train
+        original = TrainLoop.train
         count = {"steps": 0}
 
         def train(self, num_steps):
@@ -36,7 +36,7 @@ def stop_after(monkeypatch):
             finally:
                 self._should_stop = inner
 
-        monkeypatch.setattr(FinetuningLoop, "train", train)
+        monkeypatch.setattr(TrainLoop, "train", train)
         return monkeypatch.undo
 
     return install

@@ -10,7 +10,7 @@ import pickle
 import pytest
 
 from configure.errors import UserError
-from electra_tf.finetuning.results import ResultsFiles, TrialRecord, text_of
+from electra_tf.finetuning.runner import ResultsFiles, TrialRecord, text_of
 from electra_tf.training.summaries import Console
 
 

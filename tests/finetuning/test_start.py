@@ -8,7 +8,7 @@ import pytest
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.finetuning.start import resolve_start
+from electra_tf.finetuning.build import resolve_start
 
 
 @pytest.fixture

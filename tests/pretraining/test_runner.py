@@ -11,6 +11,7 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import metrics, runner
 from electra_tf.training.checkpointing import read_config
+from electra_tf.training.run import remove_run
 from electra_tf.training.summaries import Console, read_rows
 
 
@@ -126,22 +127,12 @@ def test_overwrite_deletes_this_model_only(start, tmp_path):
     assert read_config(str(tmp_path / "model"))["embedding_size"] == 4
 
 
-def test_overwrite_does_not_delete_what_is_not_a_run(tmp_path):
-    path = tmp_path / "thesis"
-    path.mkdir()
-    (path / "chapter1.tex").write_text("...")
-    with pytest.raises(UserError, match=r"chapter1\.tex"):
-        runner.prepare(str(path), True, Console(io.StringIO()))
-    assert (path / "chapter1.tex").exists()
-
-
-def test_overwrite_knows_files_of_a_run_by_their_whole_name(tmp_path):
-    path = tmp_path / "model"
-    path.mkdir()
-    (path / "results_for_the_paper.csv").write_text("...")
-    with pytest.raises(UserError, match="results_for_the_paper"):
-        runner.prepare(str(path), True, Console(io.StringIO()))
-    assert (path / "results_for_the_paper.csv").exists()
+@pytest.mark.parametrize("name", ["chapter1.tex", "results_for_the_paper.csv"])
+def test_overwrite_does_not_delete_what_is_not_of_a_run(tmp_path, name):
+    (tmp_path / name).write_text("...")
+    with pytest.raises(UserError, match=name):
+        remove_run(str(tmp_path), **runner.PretrainingRun.own_files)
+    assert (tmp_path / name).exists()
 
 
 def test_nothing_is_deleted_when_the_records_are_wrong(start, tmp_path):

@@ -2,21 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model of two numbers, for tests of the loop around it."""
 
-import dataclasses
 import io
+import types
+from typing import ClassVar
 
 import pytest
 import tensorflow as tf
 
-from electra_tf.training import summaries
-from electra_tf.training.checkpointing import Checkpoints
-from electra_tf.training.loop import EvalLoop, StepMetrics, TrainLoop
-from electra_tf.training.session import (
-    PreemptionHandler,
-    Reporting,
-    Schedule,
-    TrainingSession,
-)
+from electra_tf.training.loop import EvalLoop, TrainLoop
+from electra_tf.training.run import PreemptionHandler, Run
 from electra_tf.training.summaries import Console
 
 
@@ -71,27 +65,101 @@ class MeanLoss:
         return {"loss": sum(self.losses) / len(self.losses)}
 
 
-@dataclasses.dataclass
-class Run:
-    session: TrainingSession
-    model: Line
-    optimizer: Descent
-    step: tf.Variable
-    log: summaries.JsonLines
-    evaluations: list
-    output: io.StringIO
-    interruption: PreemptionHandler
-
-
 def dataset():
     values = tf.random.stateless_normal([64, 4, 2], [1, 2])
     data = tf.data.Dataset.from_tensor_slices({"x": values})
     return data.repeat().shuffle(20, seed=3)
 
 
+class LineRun(Run):
+    """A run of `Line`, restored where it can be; see `start_run`."""
+
+    title = "line"
+    own_files: ClassVar = {"kind": "line"}
+
+    def __init__(self, config, nan_at, stops):
+        self._nan_at = nan_at
+        self._stops = stops
+        self.evaluations, self.stream = [], io.StringIO()
+        super().__init__(
+            config,
+            tf.distribute.OneDeviceStrategy("/cpu:0"),
+            Console(self.stream),
+            PreemptionHandler(),
+        )
+
+    def build_model(self):
+        return Line(nan_at=self._nan_at)
+
+    def prepare_training(self):
+        return dataset(), self.config.total
+
+    def build_optimizer(self):
+        return Descent(self.model.trainable_variables)
+
+    def start_fresh(self):
+        pass
+
+    def write_settings(self):
+        pass
+
+    def is_finished(self, evaluation_due):
+        return False
+
+    def announce(self):
+        pass
+
+    def _should_stop(self, place):
+        def asked():
+            if self._stops(self, place):
+                self.preemption.signal_number = 15
+            return self.preemption.requested()
+
+        return asked
+
+    def build_loop(self):
+        return TrainLoop(
+            compute=self.model.compute,
+            variables=self.model.trainable_variables,
+            optimizer=self.optimizer,
+            iterator=self.iterator,
+            step=self.step,
+            seed=7,
+            strategy=self.strategy,
+            step_values=lambda features, outputs: {"tokens": tf.constant(4.0)},
+            should_stop=self._should_stop("training"),
+            loss_scale=None,
+        )
+
+    def losses(self, taken):
+        return {"loss": taken.mean("total_loss"), "steps": taken.steps}
+
+    def shown_losses(self, row):
+        return {"loss": f"{row['loss']:.4f}"}
+
+    def evaluate(self):
+        return EvalLoop(
+            compute=self.model.compute,
+            create_dataset=dataset,
+            seed=7,
+            strategy=self.strategy,
+            outputs=lambda features, outputs: {"x": features["x"]},
+            create_metrics=MeanLoss,
+            should_stop=self._should_stop("evaluation"),
+        ).evaluate(tf.constant(3))
+
+    def evaluated(self, step, result):
+        self.evaluations.append((step, result))
+        self.log_evaluation(step, result)
+        self.keep_if_best(step, result)
+
+    def panels(self):
+        return ()
+
+
 @pytest.fixture
 def start_run(tmp_path):
-    """Makes a run in `tmp_path/run`, restored from there if possible."""
+    """Makes a run in `tmp_path/run`, which `train` restores if possible."""
 
     def start(
         total=20,
@@ -102,94 +170,26 @@ def start_run(tmp_path):
         nan_at=None,
         stop_at=None,
         stop_in_evaluation=False,
-        extras=None,
+        mixed_precision="",
     ):
-        directory = str(tmp_path / "run")
-        tf.io.gfile.makedirs(directory)
-        strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
-        model = Line(nan_at=nan_at)
-        optimizer = Descent(model.trainable_variables)
-        step = tf.Variable(0, dtype=tf.int64, name="global_step")
-        iterator, interval = iter(dataset()), StepMetrics()
-        checkpoints = Checkpoints(
-            directory,
-            model=model,
-            optimizer=optimizer,
-            step=step,
-            position={"iterator": iterator, "interval": interval},
-            keep=keep,
-            extras=extras,
-        )
-        if checkpoints.latest:
-            checkpoints.restore(checkpoints.latest)
-        interruption = PreemptionHandler()
+        def stops(run, place):
+            if place == "evaluation":
+                return stop_in_evaluation
+            return stop_at is not None and run.global_step >= stop_at
 
-        def should_stop():
-            if stop_at is not None and int(step.numpy()) >= stop_at:
-                interruption.signal_number = 15
-            return interruption.requested()
-
-        def should_stop_evaluating():
-            if stop_in_evaluation:
-                interruption.signal_number = 15
-            return interruption.requested()
-
-        trainer = TrainLoop(
-            compute=model.compute,
-            variables=model.trainable_variables,
-            optimizer=optimizer,
-            iterator=iterator,
-            step=step,
+        config = types.SimpleNamespace(
+            model_dir=str(tmp_path / "run"),
+            overwrite=False,
+            total=total,
             seed=7,
-            strategy=strategy,
-            step_values=lambda features, outputs: {"tokens": tf.constant(4.0)},
-            should_stop=should_stop,
+            log_every_n_steps=log,
+            save_checkpoints_steps=save,
+            eval_every_n_steps=evaluate,
+            iterations_per_loop=100,
+            keep_checkpoint_max=keep,
+            keep_best=None,
+            mixed_precision=mixed_precision,
         )
-        evaluator = EvalLoop(
-            compute=model.compute,
-            create_dataset=dataset,
-            seed=7,
-            strategy=strategy,
-            outputs=lambda features, outputs: {"x": features["x"]},
-            create_metrics=MeanLoss,
-            should_stop=should_stop_evaluating,
-        )
-        rows = summaries.JsonLines(
-            str(tmp_path / "run" / summaries.TRAIN_LOG), int(step.numpy())
-        )
-        evaluations, output = [], io.StringIO()
-        session = TrainingSession(
-            schedule=Schedule(total, log, save, evaluate, eval_steps=3),
-            trainer=trainer,
-            evaluator=evaluator,
-            checkpoints=checkpoints,
-            interval=interval,
-            interruption=interruption,
-            reporting=Reporting(
-                row=lambda taken: {
-                    "loss": taken.mean("total_loss"),
-                    "steps": taken.steps,
-                },
-                shown=lambda row: {"loss": f"{row['loss']:.4f}"},
-                tokens="tokens",
-                train_sinks=[rows],
-                evaluated=lambda s, result: evaluations.append((s, result)),
-            ),
-            console=Console(output),
-            step=step,
-            seed=7,
-            directory=directory,
-            strategy=strategy,
-        )
-        return Run(
-            session,
-            model,
-            optimizer,
-            step,
-            rows,
-            evaluations,
-            output,
-            interruption,
-        )
+        return LineRun(config, nan_at, stops)
 
     return start

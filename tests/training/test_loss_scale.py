@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.training import loop as loss_scale
 from electra_tf.training.loop import LossScale, StepMetrics, TrainLoop
+from electra_tf.training.run import gradient_values
 
 
 def test_overflow_halves_and_good_steps_double():
@@ -105,28 +105,26 @@ def test_an_overflow_skips_the_update_and_training_goes_on():
 
 
 def test_rows_say_how_often_updates_were_skipped():
-    interval = StepMetrics()
+    taken = StepMetrics()
     names = ["grad_norm", "loss_scale", "skipped", "skipped_updates"]
-    interval.add(names, np.array([0.0, 8.0, 1.0, 5.0]))
-    interval.add(names, np.array([3.0, 4.0, 0.0, 5.0]))
-    row = loss_scale.log_values(interval)
+    taken.add(names, np.array([0.0, 8.0, 1.0, 5.0]))
+    taken.add(names, np.array([3.0, 4.0, 0.0, 5.0]))
+    row = gradient_values(taken)
     assert row == {"grad_norm": 3.0, "loss_scale": 4.0, "skipped_updates": 5.0}
-    assert loss_scale.shown_items(row) == {"skipped": "5"}
     plain = StepMetrics()
     plain.add(["grad_norm"], np.array([2.0]))
-    assert loss_scale.log_values(plain) == {"grad_norm": 2.0}
-    assert loss_scale.shown_items({"grad_norm": 2.0}) == {}
+    assert gradient_values(plain) == {"grad_norm": 2.0}
 
 
 @pytest.mark.parametrize("had_it", [False, True])
-def test_a_checkpoint_without_the_factor_is_continued(start_run, had_it):
+def test_a_checkpoint_without_the_factor_is_continued(
+    start_run, had_it, monkeypatch
+):
     """The factor comes from checkpoints that have it, else it is fresh."""
-    first = start_run(
-        total=4, extras={"loss_scale": LossScale()} if had_it else {}
-    )
-    first.session.run()
-    scaling = LossScale()
-    scaling.scale.assign(2.0)
-    second = start_run(total=4, extras={"loss_scale": scaling})
-    assert int(second.step.numpy()) == 4
+    start_run(total=4, mixed_precision="fp16" if had_it else "").train()
+    scaling = LossScale(initial=2.0)
+    monkeypatch.setattr(LossScale, "of", lambda precision: scaling)
+    second = start_run(total=4, mixed_precision="fp16")
+    second.train()
+    assert second.global_step == 4
     assert float(scaling.scale) == (2.0**15 if had_it else 2.0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from electra_tf.training.loop import NonFiniteLossError
-from electra_tf.training.session import PreemptionHandler, Schedule
+from electra_tf.training.run import PreemptionHandler, Schedule
 from electra_tf.training.summaries import TIMING_FIELDS
 
 
@@ -26,35 +26,35 @@ def checkpoint_steps(directory):
 
 def test_rows_come_after_the_first_step_and_then_at_intervals(start_run):
     run = start_run(total=12, log=5)
-    run.session.run()
-    rows = run.log.rows
+    run.train()
+    rows = run.train_log.rows
     assert [row["step"] for row in rows] == [1, 5, 10, 12]
     assert [row["steps"] for row in rows] == [1, 4, 5, 2]
-    lines = run.output.getvalue().splitlines()
+    lines = run.stream.getvalue().splitlines()
     assert lines[0].startswith("1/12 = 8.3%, SPS: ")
     assert lines[-1].startswith("12/12 = 100.0%, SPS: ")
     assert len(lines) == 4
 
 
 def test_checkpoints_at_start_at_intervals_and_at_the_end(start_run, tmp_path):
-    start_run(total=25, save=10, keep=0).session.run()
+    start_run(total=25, save=10, keep=0).train()
     assert checkpoint_steps(tmp_path / "run") == [0, 10, 20, 25]
 
 
 def test_only_the_newest_checkpoints_are_kept(start_run, tmp_path):
-    start_run(total=25, save=5, keep=2).session.run()
+    start_run(total=25, save=5, keep=2).train()
     assert checkpoint_steps(tmp_path / "run") == [20, 25]
 
 
 def test_keeping_is_remembered_across_a_restart(start_run, tmp_path):
-    start_run(total=10, save=5, keep=2).session.run()
-    start_run(total=20, save=5, keep=2).session.run()
+    start_run(total=10, save=5, keep=2).train()
+    start_run(total=20, save=5, keep=2).train()
     assert checkpoint_steps(tmp_path / "run") == [15, 20]
 
 
 def test_evaluations_are_spaced_and_one_ends_the_run(start_run):
     run = start_run(total=25, evaluate=10)
-    result = run.session.run()
+    result = run.train()
     assert [step for step, _ in run.evaluations] == [10, 20, 25]
     assert result["loss"] == run.evaluations[-1][1]["loss"]
     assert result["batches"] == 3
@@ -62,17 +62,17 @@ def test_evaluations_are_spaced_and_one_ends_the_run(start_run):
 
 def test_no_evaluation_unless_asked_for(start_run):
     run = start_run(total=10, evaluate=0)
-    result = run.session.run()
+    result = run.train()
     assert run.evaluations == []
     assert "loss" not in result and "train_loss" in result
 
 
 def test_evaluating_changes_nothing_in_training(start_run, tmp_path):
     plain = start_run(total=20, evaluate=0)
-    plain.session.run()
+    plain.train()
     os.rename(tmp_path / "run", tmp_path / "plain")
     evaluated = start_run(total=20, evaluate=5)
-    evaluated.session.run()
+    evaluated.train()
     assert (
         plain.model.weights.numpy() == evaluated.model.weights.numpy()
     ).all()
@@ -81,15 +81,15 @@ def test_evaluating_changes_nothing_in_training(start_run, tmp_path):
 @pytest.mark.parametrize("stop_at", [3, 10, 13])
 def test_a_stopped_run_continues_to_the_same_end(start_run, tmp_path, stop_at):
     whole = start_run(total=20)
-    whole.session.run()
+    whole.train()
     os.rename(tmp_path / "run", tmp_path / "whole")
 
     first = start_run(total=20, stop_at=stop_at)
-    assert first.session.run()["interrupted"] == signal.SIGTERM
+    assert first.train()["interrupted"] == signal.SIGTERM
     assert checkpoint_steps(tmp_path / "run")[-1] == stop_at
     second = start_run(total=20)
-    assert int(second.step.numpy()) == stop_at
-    second.session.run()
+    second.train()
+    assert f"(step {stop_at})" in second.stream.getvalue()
 
     assert (whole.model.weights.numpy() == second.model.weights.numpy()).all()
     for slot, other in zip(
@@ -98,14 +98,14 @@ def test_a_stopped_run_continues_to_the_same_end(start_run, tmp_path, stop_at):
         strict=True,
     ):
         assert (slot.numpy() == other.numpy()).all()
-    assert untimed(second.log.rows) == untimed(whole.log.rows)
+    assert untimed(second.train_log.rows) == untimed(whole.train_log.rows)
 
 
 def test_a_stop_during_an_evaluation_saves_the_steps_before_it(
     start_run, tmp_path
 ):
     run = start_run(total=20, evaluate=5, stop_in_evaluation=True)
-    assert run.session.run()["interrupted"] == signal.SIGTERM
+    assert run.train()["interrupted"] == signal.SIGTERM
     assert checkpoint_steps(tmp_path / "run")[-1] == 5
     assert run.evaluations == []
 
@@ -115,7 +115,7 @@ def test_a_non_finite_loss_stops_the_run_and_leaves_the_evidence(
 ):
     run = start_run(total=20, save=2, log=20, nan_at=3)
     with pytest.raises(NonFiniteLossError, match="step 3 .*total_loss nan"):
-        run.session.run()
+        run.train()
     dump = np.load(tmp_path / "run" / "non_finite_step_3.npz")
     assert dump["batch/x"].shape == (4, 2)
     assert int(dump["step"]) == 3
@@ -127,9 +127,7 @@ def test_a_non_finite_loss_stops_the_run_and_leaves_the_evidence(
 
 
 def test_the_schedule_stops_wherever_the_host_has_something_to_do():
-    schedule = Schedule(
-        100, log_every=10, save_every=25, eval_every=40, eval_steps=1
-    )
+    schedule = Schedule(100, log_every=10, save_every=25, eval_every=40)
     stops, step = [], 0
     while step < 100:
         step += schedule.steps_to_next_stop(step)
@@ -139,16 +137,16 @@ def test_the_schedule_stops_wherever_the_host_has_something_to_do():
 
 
 def test_chunks_are_bounded_when_nothing_is_logged():
-    schedule = Schedule(10_000, 0, 0, 0, 1, most_per_chunk=7)
+    schedule = Schedule(10_000, 0, 0, 0, most_per_chunk=7)
     assert schedule.steps_to_next_stop(0) == 7
-    assert Schedule(10_000, 0, 0, 0, 1).steps_to_next_stop(0) == 100
+    assert Schedule(10_000, 0, 0, 0).steps_to_next_stop(0) == 100
 
 
 def test_a_signal_asks_for_a_stop_and_a_second_one_stops_at_once():
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), PreemptionHandler() as interruption:
+    with pytest.raises(KeyboardInterrupt), PreemptionHandler() as preemption:
         os.kill(os.getpid(), signal.SIGTERM)
-        assert interruption.requested()
-        assert interruption.signal_number == signal.SIGTERM
+        assert preemption.requested()
+        assert preemption.signal_number == signal.SIGTERM
         os.kill(os.getpid(), signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before

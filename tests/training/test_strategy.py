@@ -70,13 +70,13 @@ def test_batches_must_divide_among_replicas():
         strategy.check_batch_size(Three, "train_batch_size", 10)
 
 
-def test_parts_must_divide_among_replicas():
+def test_micro_batches_must_divide_among_replicas():
     class Two:
         num_replicas_in_sync = 2
 
-    strategy.check_parts(Two, 12, 3)
+    strategy.check_micro_batches(Two, 12, 3)
     with pytest.raises(UserError, match="gradient_accumulation_steps is 3"):
-        strategy.check_parts(Two, 12, 4)
+        strategy.check_micro_batches(Two, 12, 4)
 
 
 def test_one_program_for_several_replicas_is_refused():

@@ -1,0 +1,512 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A training run: build, restore, train, evaluate, save, finish."""
+
+import abc
+import dataclasses
+import os
+import signal
+import threading
+from collections.abc import Collection, Sequence
+from types import FrameType
+from typing import Any, ClassVar
+
+import orbit
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.checkpoints import electra_config
+from electra_tf.training import checkpointing, summaries
+from electra_tf.training import strategy as strategies
+from electra_tf.training.checkpointing import BestCheckpoint, Checkpoints
+from electra_tf.training.loop import (
+    MAX_CHUNK_STEPS,
+    SCALE,
+    SKIPPED,
+    SKIPPED_IN_ALL,
+    TOKENS,
+    LossScale,
+    StepMetrics,
+    TrainingInterruptedError,
+    TrainLoop,
+    stop_on_non_finite,
+)
+from electra_tf.training.summaries import Console, Panel, Progress
+
+
+class PreemptionHandler:
+    """Turns SIGTERM and SIGINT into a request to stop after this step.
+
+    While active; a second signal stops at once.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is installed before `with`."""
+        self.signal_number: int | None = None
+        self._previous: dict[int, object] = {}
+
+    def requested(self) -> bool:
+        """Whether a stop was asked for."""
+        return self.signal_number is not None
+
+    def __enter__(self) -> "PreemptionHandler":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._previous[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._put_back()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.requested():
+            self._put_back()
+            raise KeyboardInterrupt
+        self.signal_number = number
+        # Not print: the signal may have come in the middle of one.
+        os.write(2, b"\nstopping after this step; once more stops at once\n")
+
+    def _put_back(self) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedule:
+    """When things happen, in updates; 0 means never."""
+
+    total_steps: int  # the run ends there
+    log_every: int  # a row after the first step and then every so many
+    save_every: int  # a checkpoint every so many, and at the end
+    eval_every: int  # an evaluation every so many, and at the end
+    most_per_chunk: int = MAX_CHUNK_STEPS  # between two looks at the host
+
+    def logs_at(self, step: int) -> bool:
+        """Whether a row is written after update `step`."""
+        return step in (1, self.total_steps) or _due(step, self.log_every)
+
+    def saves_at(self, step: int) -> bool:
+        """Whether a checkpoint is written after update `step`."""
+        return step == self.total_steps or _due(step, self.save_every)
+
+    def evaluates_at(self, step: int) -> bool:
+        """Whether an evaluation follows update `step`."""
+        if not self.eval_every:
+            return False
+        return step == self.total_steps or _due(step, self.eval_every)
+
+    def steps_to_next_stop(self, step: int) -> int:
+        """Updates from `step` on until the host has something to do."""
+        most = min(self.most_per_chunk, MAX_CHUNK_STEPS)
+        stops = [self.total_steps, step + most]
+        for every in (self.log_every, self.save_every, self.eval_every):
+            if every:
+                stops.append((step // every + 1) * every)
+        return max(min(stops) - step, 1)
+
+
+def _due(step: int, every: int) -> bool:
+    return bool(every) and step > 0 and step % every == 0
+
+
+class Run(abc.ABC):
+    """One run of a model directory, continuing where an earlier one stopped.
+
+    `train` is the whole course of it; what differs between pre-training and
+    fine-tuning are the methods that subclasses write, in the order of their
+    calls. Several workers share the directory: all compute, the chief writes.
+    """
+
+    title: str  # of the curves
+    own_files: ClassVar[dict[str, Any]]  # arguments of `remove_run`
+
+    def __init__(
+        self,
+        config: Any,
+        strategy: tf.distribute.Strategy,
+        console: Console,
+        preemption: PreemptionHandler,
+    ) -> None:
+        """Builds the model; reads and writes nothing."""
+        self.config, self.strategy = config, strategy
+        self.console, self.preemption = console, preemption
+        self.directory = config.model_dir
+        self.is_chief = strategies.is_chief(strategy)
+        # Workers other than the chief keep their copies out of its way.
+        self.output = self.directory
+        if not self.is_chief:
+            self.output = strategies.worker_directory(self.directory)
+        self.stopped_early = False  # An evaluation may set it.
+        with strategies.creation_scope(strategy):
+            self.model = self.build_model()
+            self.step = orbit.utils.create_global_step()
+
+    @abc.abstractmethod
+    def build_model(self) -> tf.Module:
+        """Returns a fresh model."""
+
+    @abc.abstractmethod
+    def prepare_training(self) -> tuple[tf.data.Dataset, int]:
+        """Returns the batches to train on and the number of steps."""
+
+    @abc.abstractmethod
+    def build_optimizer(self) -> Any:
+        """Returns the optimizer of the model's variables."""
+
+    @abc.abstractmethod
+    def start_fresh(self) -> None:
+        """Gives a model without checkpoint the weights it starts from."""
+
+    def continue_from(self, path: str, with_position: bool = True) -> bool:
+        """Restores a checkpoint; whether the data position was in it."""
+        positioned = self.checkpoints.restore(path, with_position)
+        self.console.line(f"Continuing from {path} (step {self.global_step:,})")
+        return positioned
+
+    def write_settings(self) -> None:
+        """Writes what the run and its model are beside the checkpoints."""
+        config = self.config
+        checkpointing.write_config(self.output, config.to_json())
+        electra_config.write_electra_config(self.output, config.as_dict())
+
+    @abc.abstractmethod
+    def is_finished(self, evaluation_due: bool) -> bool:
+        """Says where the run is; whether nothing is left to do."""
+
+    @abc.abstractmethod
+    def announce(self) -> None:
+        """Says what will be trained."""
+
+    @abc.abstractmethod
+    def build_loop(self) -> TrainLoop:
+        """Returns the loop over `iterator`."""
+
+    @abc.abstractmethod
+    def losses(self, taken: StepMetrics) -> dict[str, float]:
+        """Returns what a log row begins with, from the steps since the last."""
+
+    @abc.abstractmethod
+    def shown_losses(self, row: dict[str, Any]) -> dict[str, str]:
+        """Returns what the progress line shows of it."""
+
+    @abc.abstractmethod
+    def evaluate(self) -> dict[str, float]:
+        """Evaluates the model as it is."""
+
+    @abc.abstractmethod
+    def evaluated(self, step: int, result: dict[str, float]) -> None:
+        """Logs and shows an evaluation; see `log_evaluation`."""
+
+    @abc.abstractmethod
+    def panels(self) -> Sequence[Panel]:
+        """Returns what the curves show."""
+
+    def finish(self) -> None:  # noqa: B027
+        """Does what is left to do at the end."""
+
+    @property
+    def global_step(self) -> int:
+        """Updates done by the weights that the model has."""
+        return int(self.step.numpy())
+
+    def train(self) -> dict[str, Any]:
+        """Trains to the end, or until a stop is asked for."""
+        dataset, total_steps = self.prepare_training()
+        self._build_training(dataset, total_steps)
+        self._make_directory()  # Not before: what makes no model costs none.
+        if path := self.checkpoints.latest:
+            self.continue_from(path)
+        else:
+            self.start_fresh()
+        self.write_settings()
+        self._open_logs()
+        self._agree_on_start()
+        # The run may have stopped before an evaluation was through.
+        step = self.global_step
+        due = self.schedule.evaluates_at(step) and not any(
+            row["step"] == step for row in self.eval_log.rows
+        )
+        due = bool(strategies.from_chief(self.strategy, due))
+        if self.is_finished(due):
+            return {**self._last_results(), "global_step": step}
+        self.announce()
+        result = self._train(due)
+        if "interrupted" in result:
+            self.console.line(
+                f"Stopped at step {self.global_step:,}; saved"
+                f" {self.checkpoints.latest}. Run the same command again to"
+                " continue from there."
+            )
+        else:
+            self.draw()
+            self.finish()
+        return {**result, "global_step": self.global_step}
+
+    def log_evaluation(self, step: int, row: dict[str, float]) -> None:
+        """Writes a row of the log of evaluations."""
+        self.eval_log.write(step, row)
+        self._eval_board.write(step, row)
+
+    def keep_if_best(self, step: int, result: dict[str, float]) -> None:
+        """Keeps the best evaluation's checkpoint; draws the curves anew."""
+        if self.best and (text := self.best.update(step, result)):
+            self.console.line(f"  {text}")
+        self.draw()
+
+    def draw(self) -> None:
+        """Draws the curves from the logs."""
+        summaries.draw_curves(
+            self.output,
+            self.panels(),
+            self.train_log.rows,
+            self.eval_log.rows,
+            self.title,
+        )
+
+    def _make_directory(self) -> None:
+        """Makes the model directory; with `overwrite`, deletes it first."""
+        path = self.directory
+        try:
+            if self.is_chief and self.config.overwrite:
+                if remove_run(path, **self.own_files):
+                    self.console.line(f"--overwrite: deleted {path}")
+            strategies.from_chief(self.strategy, 0)  # Only now others look.
+            tf.io.gfile.makedirs(self.output)
+        except (OSError, tf.errors.OpError) as error:
+            raise UserError(
+                f"model_dir {path} cannot be written: {error}. Choose another"
+                " model_dir or data_dir, or correct its permissions."
+            ) from error
+
+    def _build_training(
+        self, dataset: tf.data.Dataset, total_steps: int
+    ) -> None:
+        config = self.config
+        self.schedule = Schedule(
+            total_steps,
+            config.log_every_n_steps,
+            config.save_checkpoints_steps,
+            config.eval_every_n_steps,
+            config.iterations_per_loop,
+        )
+        with strategies.creation_scope(self.strategy):
+            self.optimizer = self.build_optimizer()
+            self.loss_scale = LossScale.of(config.mixed_precision)
+        with tf.device("/cpu:0"):
+            self.iterator = iter(dataset)
+        self.step_metrics = StepMetrics()
+        self.checkpoints = Checkpoints(
+            self.directory,
+            model=self.model,
+            optimizer=self.optimizer,
+            step=self.step,
+            # Their names are keys of checkpoints.
+            position={
+                "iterator": self.iterator,
+                "interval": self.step_metrics,
+            },
+            extras={"loss_scale": self.loss_scale} if self.loss_scale else {},
+            keep=config.keep_checkpoint_max,
+            keep_every=getattr(config, "keep_every_n_steps", 0),
+            write_directory=self.output,
+        )
+
+    def _open_logs(self) -> None:
+        step, path = self.global_step, self.output
+        self.train_log, self.eval_log = (
+            summaries.JsonLines(os.path.join(path, name), step)
+            for name in (summaries.TRAIN_LOG, summaries.EVAL_LOG)
+        )
+        self._train_board, self._eval_board = (
+            summaries.TensorBoard(path, name, step)
+            for name in ("train", "eval")
+        )
+        self.best = None
+        if metric := self.config.keep_best:
+            self.best = BestCheckpoint(path, metric, self.checkpoints)
+
+    def _agree_on_start(self) -> None:
+        """Waits until all workers have read the directory; none may differ."""
+        step = self.global_step
+        if step != (first := strategies.from_chief(self.strategy, step)):
+            raise UserError(
+                f"this worker would start at step {step:,}, the first one at"
+                f" step {first:,}: model_dir {self.directory} must be one"
+                " directory that all workers share."
+            )
+
+    def _last_results(self) -> dict[str, Any]:
+        """What the logs say of a run that needs no more training."""
+        last: dict[str, Any] = {}
+        if self.train_log.rows:
+            last.update(_under_train(self.train_log.rows[-1]))
+        if self.eval_log.rows:
+            last.update(self.eval_log.rows[-1])
+        last.pop("step", None)
+        return last
+
+    def _train(self, evaluate_first: bool) -> dict[str, Any]:
+        """Trains, logs, saves and evaluates as the schedule says."""
+        step = start = self.global_step
+        self._progress = Progress(step, self.schedule.total_steps)
+        self._row: dict[str, Any] = {}
+        self._saved_step: int | None = None if step == 0 else step
+        self._save()
+        loop = self.build_loop()
+        result: dict[str, Any] = {}
+        try:
+            if evaluate_first:
+                result = self._evaluate(step)
+            while step < self.schedule.total_steps and not self.stopped_early:
+                # The first step traces the graph; it is left out of the rates.
+                steps = 1
+                if step != start:
+                    steps = self.schedule.steps_to_next_stop(step)
+                loop.train(tf.constant(steps))
+                self._after_chunk(loop, start)
+                step = self.global_step
+                if self.schedule.evaluates_at(step):
+                    result = self._evaluate(step)
+        except TrainingInterruptedError:
+            self._after_chunk(loop, start)
+            result = {"interrupted": self.preemption.signal_number}
+        self._save()
+        return {**_under_train(self._row), **result}
+
+    def _after_chunk(self, loop: TrainLoop, start: int) -> None:
+        chunk = loop.take_chunk()
+        if not chunk.batches:  # Stopped during an evaluation.
+            return
+        step = chunk.first_step
+        if step == start:
+            self._progress.first_step_done(step + 1)
+        stop_on_non_finite(chunk, self.config.seed, self.output)
+        for values in chunk.values:
+            step += 1
+            self.step_metrics.add(chunk.names, values)
+            if self.schedule.logs_at(step):
+                self._log(step)
+        if self.schedule.saves_at(step):
+            self._save()
+
+    def _log(self, step: int) -> None:
+        taken = self.step_metrics.take()
+        row = {
+            **self.losses(taken),
+            **gradient_values(taken),
+            "learning_rate": taken.last["learning_rate"],
+            **self._progress.timing(step, taken.mean(TOKENS)),
+        }
+        shown = {**self.shown_losses(row)}
+        shown["grad norm"] = f"{row['grad_norm']:.2f}"
+        shown["lr"] = f"{row['learning_rate']:.2e}"
+        if row.get(SKIPPED_IN_ALL):
+            shown["skipped"] = f"{row[SKIPPED_IN_ALL]:.0f}"
+        if row["tokens_per_second"] is not None:
+            shown["tokens/s"] = f"{row['tokens_per_second']:,.0f}"
+        self.console.line(self._progress.line(step, shown))
+        self.train_log.write(step, row)
+        self._train_board.write(step, row)
+        self._row = row
+
+    def _save(self) -> None:
+        step = self.global_step
+        if step != self._saved_step:
+            with self._progress.pause():
+                self.checkpoints.save()
+            self._saved_step = step
+
+    def _evaluate(self, step: int) -> dict[str, float]:
+        with self._progress.pause():
+            result = self.evaluate()
+            self.evaluated(step, result)
+        return result
+
+
+def gradient_values(taken: StepMetrics) -> dict[str, float]:
+    """What a log row says of the gradients."""
+    if SCALE not in taken.last:
+        return {"grad_norm": taken.mean("grad_norm")}
+    made = taken.steps - taken.sums[SKIPPED]
+    return {
+        "grad_norm": taken.sums["grad_norm"] / max(made, 1.0),
+        SCALE: taken.last[SCALE],
+        SKIPPED_IN_ALL: taken.last[SKIPPED_IN_ALL],
+    }
+
+
+def _under_train(row: dict[str, Any]) -> dict[str, Any]:
+    """A training row's values, named apart from an evaluation's."""
+    return {f"train_{k}": v for k, v in row.items() if k != "step"}
+
+
+def print_start(
+    console: Console,
+    config: Any,
+    strategy: tf.distribute.Strategy,
+    notes: Sequence[str] = (),
+) -> None:
+    """Prints the configuration, the devices and what is probably not meant."""
+    console.heading("Config:")
+    console.table(config.as_dict())
+    console.line()
+    for text in (*notes, strategies.describe(strategy)):
+        console.line(text)
+    for text in config.warnings():
+        console.warning(text)
+
+
+# What a run leaves in its directory.
+OWN_NAMES = (
+    "checkpoint",
+    checkpointing.DIRECTORY,
+    electra_config.FILE_NAME,
+    checkpointing.CONFIG_FILE,
+    summaries.CURVES_FILE,
+    summaries.TENSORBOARD_DIR,
+    summaries.TRAIN_LOG,
+    summaries.EVAL_LOG,
+)
+OWN_PREFIXES = (
+    checkpointing.CHECKPOINT_NAME,
+    "checkpoint.tmp",
+    "non_finite_step_",
+)
+
+
+def remove_run(
+    path: str,
+    kind: str,
+    names: Collection[str] = (),
+    prefixes: Collection[str] = (),
+    suffixes: Collection[str] = (),
+) -> bool:
+    """Deletes a run's directory, if it is there, unless it holds other files.
+
+    Names, prefixes and suffixes are of what `kind` leaves beyond any run.
+    """
+    if not tf.io.gfile.exists(path):
+        return False
+    # Without the slash of a directory and what an unfinished write adds.
+    entries = [
+        entry.rstrip("/").removesuffix(".tmp")
+        for entry in tf.io.gfile.listdir(path)
+    ]
+    own_names = {*OWN_NAMES, *names}
+    own_prefixes = (*OWN_PREFIXES, *prefixes)
+    strange = [
+        name
+        for name in entries
+        if name not in own_names
+        and not name.startswith(own_prefixes)
+        and not name.endswith(tuple(suffixes))
+    ]
+    if strange or os.path.islink(path.rstrip("/")):
+        raise UserError(
+            f"{path} is not deleted, since it holds what is not of"
+            f" a {kind} run ({', '.join(sorted(strange)[:5]) or 'a link'})."
+            " Remove those yourself or choose another model_dir."
+        )
+    tf.io.gfile.rmtree(path)
+    return True
