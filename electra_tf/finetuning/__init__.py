@@ -3,8 +3,7 @@
 """Fine-tuning: a task is data, a head and a scorer.
 
 `task` (the contract), `schema` (a task as data), `classification`, `tagging`,
-`questions` and `question_answering`, `registry`; `preprocessing` (examples ->
-cached records -> batches); `model` (encoder and heads), `build`, `start`,
-`scoring`, `trial`, `runner`, `report`, `results`; `glue_suite`,
-`glue_submission`.
+`questions` and `question_answering`, `registry`, `preprocessing` (examples ->
+cached records -> batches); `model` (encoder and heads), `build`, `scoring`, `trial`,
+`runner` (of all trials); `glue_suite`, `glue_submission`.
 """

@@ -22,14 +22,8 @@ def weighted_mean(
 ) -> tf.Tensor:
     """Returns sum(losses * weights) / (global sum(weights) + 1e-6).
 
-    Args:
-      losses: float32, any shape.
-      weights: float32, same shape.
-      total: float32 scalar, the global sum where `weights` are those of a
-        part of the batch.
-
-    Returns:
-      float32 scalar; this replica's (and part's) share of the global mean.
+    A scalar, this replica's (and micro-batch's) share of the global mean.
+    `total` is the global sum where `weights` are those of a micro-batch.
     """
     if total is None:
         total = replica_sum(tf.reduce_sum(weights))
@@ -37,14 +31,7 @@ def weighted_mean(
 
 
 def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-    """Returns -log softmax(logits)[target], in nats.
-
-    Args:
-      logits: float32 [B, N or L, V].
-      targets: int32 [B, N or L].
-
-    Returns:
-      float32 [B, N or L].
+    """Returns -log softmax(logits)[target] in nats, [..., V] to [...].
 
     Source: google-research/electra, run_pretraining.py, get_softmax_output.
     """
@@ -65,8 +52,8 @@ def replaced_token_losses(
       logits: float32 [B, L].
       is_fake_tokens: int32 [B, L] labels.
       input_mask: int32 [B, L].
-      total_weight: float32 scalar, tokens of the whole batch where these are
-        a part of it.
+      total_weight: float32 scalar, tokens of the whole batch where this is a
+        micro-batch.
 
     Returns:
       float32 scalar, the mean over the batch's tokens, and float32 [B], the

@@ -45,14 +45,9 @@ class MaskingRule:
 def candidates_mask(
     input_ids: tf.Tensor, input_mask: tf.Tensor, special: SpecialTokens
 ) -> tf.Tensor:
-    """Marks the positions that may be masked.
+    """Marks the positions that may be masked, bool [B, L].
 
-    Args:
-      input_ids: int32 [B, L].
-      input_mask: int32 [B, L].
-
-    Returns:
-      bool [B, L], False for [CLS], [SEP], [MASK] and padding.
+    Not [CLS], [SEP], [MASK] and padding.
 
     Source: google-research/electra, pretrain/pretrain_helpers.py,
     get_candidates_mask.
@@ -66,14 +61,9 @@ def candidates_mask(
 def number_to_predict(
     input_mask: tf.Tensor, mask_prob: float, max_predictions: int
 ) -> tf.Tensor:
-    """Returns how many positions of each sequence are chosen.
+    """How many positions of each sequence are chosen, int32 [B], 1 to N.
 
-    Args:
-      input_mask: int32 [B, L]; [CLS] and [SEP] count as tokens.
-      mask_prob: share of tokens, 0-1.
-
-    Returns:
-      int32 [B], at least 1 and at most N; the product is rounded half to even.
+    [CLS] and [SEP] count as tokens; the product is rounded half to even.
     """
     tokens = tf.cast(tf.reduce_sum(input_mask, -1), tf.float32)
     wanted = tf.cast(tf.round(tokens * mask_prob), tf.int32)
@@ -213,15 +203,7 @@ def _pad_slots(tensor: tf.Tensor, slots: int) -> tf.Tensor:
 def unmask_inputs(
     input_ids: tf.Tensor, masked_lm_ids: tf.Tensor, positions: tf.Tensor
 ) -> tf.Tensor:
-    """Puts the original ids back at the chosen positions.
-
-    Args:
-      input_ids: int32 [B, L] after masking.
-      masked_lm_ids: int32 [B, N].
-      positions: int32 [B, N].
-
-    Returns:
-      int32 [B, L].
+    """Puts the original ids [B, N] back at the chosen positions.
 
     Source: google-research/electra, pretrain/pretrain_helpers.py, unmask.
     """

@@ -40,7 +40,7 @@ class PretrainingMetrics:
 
     The original's, under its names, are weighted as there (a position drawn
     twice counts twice). `disc_auc` is the original's, where padding counts as
-    correctly judged original tokens and lifts it; `disc_auc_real_tokens` is
+    right answers on original tokens and lifts it; `disc_auc_real_tokens` is
     exact and over real tokens. Baselines stand beside what they are a baseline
     of:
 
@@ -64,10 +64,8 @@ class PretrainingMetrics:
     ) -> None:
         """Starts empty.
 
-        Args:
-          mask_token_id: id of `[MASK]`.
-          token_counts: int64 [V], how often each token occurs in the corpus;
-            without it there is no frequency baseline.
+        Without `token_counts` (int64 [V], how often each token occurs in the
+        corpus) there is no frequency baseline.
         """
         self._mask_token_id = mask_token_id
         self._with_disc = disc_weight > 0
@@ -160,11 +158,7 @@ class PaddedAuc:
         self._total = np.zeros(2, np.int64)
 
     def update(self, labels: np.ndarray, probs: np.ndarray) -> None:
-        """Adds predictions.
-
-        Args:
-          probs: float32, same shape.
-        """
+        """Adds predictions."""
         labels = labels.reshape(-1).astype(np.int64)
         # How many thresholds lie strictly below each prediction.
         below = np.searchsorted(
@@ -210,14 +204,7 @@ def count_tokens(
     vocab_size: int,
     max_examples: int = 20_000,
 ) -> np.ndarray:
-    """Counts the real tokens of training examples.
-
-    Args:
-      batches: features with `input_ids` and `input_mask`, int32 [B, L].
-
-    Returns:
-      int64 [V].
-    """
+    """Counts the real tokens of training examples: int64 [V]."""
     counts = np.zeros(vocab_size, np.int64)
     seen = 0
     for batch in batches:

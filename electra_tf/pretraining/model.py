@@ -204,12 +204,7 @@ class PretrainingModel(tf_keras.Model):
     def prepare_micro_batches(
         self, features: Features, seed: tf.Tensor
     ) -> tuple[dict[str, Features], dict[str, Features]]:
-        """Does what a batch needs before it is cut into micro-batches.
-
-        Args:
-          features: int32 [B, L], as for `compute`.
-          seed: int32 [2], as for `compute`, whose masks it draws.
-        """
+        """Draws masks and adds up weights before a batch is cut up."""
         masked = masking.mask_inputs(
             features, self.special, self.masking_rule, SeedStream(seed)
         )
@@ -217,15 +212,7 @@ class PretrainingModel(tf_keras.Model):
         return {"masked_inputs": masked}, {"weight_totals": totals}
 
     def weight_totals(self, features: Features, masked: Features) -> Features:
-        """Returns what the losses of a batch are divided by.
-
-        Args:
-          features: int32 [B, L], as for `compute`.
-
-        Returns:
-          float32 scalars, over all replicas, by the loss they divide: `mlm`,
-          `cloze` and `disc`.
-        """
+        """What the losses of a batch over all replicas are divided by."""
         weights = {
             "mlm": masked["masked_lm_weights"],
             "cloze": masking.candidates_mask(
@@ -325,7 +312,7 @@ class PretrainingModel(tf_keras.Model):
         dropout: SeedStream | None,
         totals: Features,
     ) -> Outputs:
-        """Judges every token of the corrupted inputs."""
+        """Predicts for every token of the corrupted inputs: replaced?"""
         positions = generated["masked_lm_positions"]
         original_ids = masking.unmask_inputs(
             generated["masked_input_ids"],

@@ -15,14 +15,7 @@ DISALLOWED_PENALTY = 1000.0
 def sampling_logits(
     logits: tf.Tensor, temperature: float, disallowed_ids: tf.Tensor | None
 ) -> tf.Tensor:
-    """Applies the temperature, then rules out the true tokens.
-
-    Args:
-      logits: float32 [B, N, V].
-      disallowed_ids: int32 [B, N] ids never to sample, or None.
-
-    Returns:
-      float32 [B, N, V].
+    """Applies the temperature to [B, N, V], then rules out ids [B, N].
 
     Source: google-research/electra, pretrain/pretrain_helpers.py,
     sample_from_softmax, and run_pretraining.py, _get_fake_data.
@@ -41,14 +34,7 @@ def sampling_logits(
 
 
 def sample_from_softmax(logits: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-    """Draws one id per position from softmax(logits).
-
-    Args:
-      logits: float32 [B, N, V].
-      seed: int32 [2].
-
-    Returns:
-      int32 [B, N].
+    """Draws one id per position from softmax(logits): [B, N, V] to [B, N].
 
     Source: google-research/electra, pretrain/pretrain_helpers.py,
     sample_from_softmax.

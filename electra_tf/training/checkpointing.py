@@ -41,7 +41,10 @@ class Checkpoints:
 
         Args:
           step: int64 scalar, updates done so far.
+          position: what else must be continued, such as the data iterator.
+          extras: what a checkpoint may lack.
           keep: newest checkpoints kept; 0 or None keeps all.
+          keep_every: steps whose multiples are kept beyond `keep`.
         """
         self.directory = directory
         self._variables = model.variables
@@ -110,7 +113,7 @@ class Checkpoints:
         return prefix
 
     def restore(self, path: str, with_position: bool = True) -> bool:
-        """Loads a checkpoint, strictly."""
+        """Loads a checkpoint, strictly; whether its position was loaded."""
         weights = open_weights(path)
         check_same_variables(weights, self._variables)
         if weights.kind != "native":
@@ -202,11 +205,7 @@ def remove_checkpoint(prefix: str) -> None:
 
 
 def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
-    """Loads the weights and the step only, for evaluation.
-
-    Args:
-      step: int64 scalar; 0 where the checkpoint has none.
-    """
+    """Loads the weights and the step (else 0) only, for evaluation."""
     weights = open_weights(path)
     check_same_variables(weights, model.variables)
     report = assign(weights, model.variables)
@@ -314,11 +313,7 @@ class BestCheckpoint:
         self._best = self._read()
 
     def update(self, step: int, result: Mapping[str, float]) -> str | None:
-        """Takes an evaluation; saves if it is the best.
-
-        Returns:
-          What to tell the user, or None.
-        """
+        """Takes an evaluation; saves and says so if it is the best."""
         value = float(result[self._metric])
         if not math.isfinite(value):
             return None

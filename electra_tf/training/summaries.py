@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Where the rows of numbers go: JSON lines and TensorBoard."""
+"""What is shown and written of a run: rows, lines, curves, results."""
 
 from __future__ import annotations
 
@@ -121,9 +121,6 @@ def _dump(row: dict[str, Any]) -> str:
     return json.dumps(finite) + "\n"
 
 
-# What a person sees while a run goes on.
-
-
 class Console:
     """Writes lines to a stream, flushed at once."""
 
@@ -185,12 +182,7 @@ class Progress:
     def timing(
         self, step: int, tokens_per_step: float
     ) -> dict[str, float | None]:
-        """Rates since the last call; call once per row.
-
-        Returns:
-          seconds since the start, steps_per_second, tokens_per_second; the
-          rates are None where no step has been measured yet.
-        """
+        """Rates since the last call, None before a step has been measured."""
         now = self._clock()
         steps, seconds = step - self._last[0], now - self._last[1]
         self._last = (step, now)
@@ -214,11 +206,7 @@ class Progress:
         self._last = (step, time_of_last + self._clock() - begin)
 
     def line(self, step: int, shown: dict[str, str]) -> str:
-        """The progress line.
-
-        Args:
-          shown: further items in order, as text.
-        """
+        """The progress line; `shown` are further items, as text."""
         now = self._clock()
         since, begin = self._rate_from
         if step <= since:
@@ -253,8 +241,6 @@ def seconds_text(seconds: float) -> str:
     return str(last)
 
 
-# A picture of the run, drawn from the rows of its logs.
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -264,22 +250,13 @@ Rows = Sequence[dict[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One set of axes.
+    """One set of axes: fields of the rows of training and of evaluations."""
 
-    Attributes:
-      title: says what is shown, with its unit.
-      train: field of the training rows, drawn faint with a running mean.
-      evaluation: field of the evaluation rows, drawn with dots.
-      baselines: fields of the evaluation rows, drawn dashed.
-      chance: a constant to beat, drawn dotted.
-      log_scale: whether the y axis is logarithmic.
-    """
-
-    title: str
-    train: str | None = None
-    evaluation: str | None = None
-    baselines: tuple[tuple[str, str], ...] = ()  # (field, label)
-    chance: float | None = None
+    title: str  # says what is shown, with its unit
+    train: str | None = None  # drawn faint with a running mean
+    evaluation: str | None = None  # drawn with dots
+    baselines: tuple[tuple[str, str], ...] = ()  # (field, label), dashed
+    chance: float | None = None  # a constant to beat, dotted
     log_scale: bool = False
 
 
@@ -290,11 +267,7 @@ def draw_curves(
     eval_rows: Rows,
     title: str,
 ) -> str:
-    """Draws `curves.png`; panels without data are left out.
-
-    Args:
-      train_rows: rows with `step` and numbers; None stands for a gap.
-    """
+    """Draws `curves.png`; panels without data are left out, None is a gap."""
     # At the end of a run: its first step need not wait for this.
     from matplotlib.figure import Figure
 
@@ -341,26 +314,14 @@ def _draw(axes: Axes, panel: Panel, train_rows: Rows, eval_rows: Rows) -> None:
             )
     steps, values = _series(eval_rows, panel.evaluation)
     if len(steps):
-        axes.plot(
-            steps,
-            values,
-            color="tab:orange",
-            marker="o",
-            markersize=3,
-            label="held out",
-        )
+        style = {"color": "tab:orange", "marker": "o", "markersize": 3}
+        axes.plot(steps, values, label="held out", **style)
     greys = ("0.35", "0.6")
     for (field, label), grey in zip(panel.baselines, greys, strict=False):
         steps, values = _series(eval_rows, field)
         if len(steps):
-            axes.plot(
-                steps,
-                values,
-                color=grey,
-                linestyle="--",
-                marker=".",
-                label=label,
-            )
+            style = {"color": grey, "linestyle": "--", "marker": "."}
+            axes.plot(steps, values, label=label, **style)
     if panel.chance is not None:
         axes.axhline(panel.chance, color="0.7", linestyle=":", label="chance")
     if panel.log_scale:
@@ -396,9 +357,6 @@ def _has_data(panel: Panel, train_rows: Rows, eval_rows: Rows) -> bool:
     )
 
 
-# The results files of an evaluation.
-
-
 def write_results(
     metrics: dict[str, float],
     *,
@@ -408,7 +366,7 @@ def write_results(
     config: dict[str, Any],
     step: int,
 ) -> None:
-    """Writes one evaluation in three forms, each complete or not at all.
+    """Writes one evaluation in three forms, each whole or absent.
 
     Source: google-research/electra, run_pretraining.py, train_or_eval (which
     names `results_txt` and `results_pkl` and prints the lines).
