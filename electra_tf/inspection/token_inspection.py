@@ -21,9 +21,13 @@ from configure.pretraining import GeneratorKind
 from electra_tf.inspection.fill_mask import Candidate, check_length, token_name
 from electra_tf.inspection.sentences import encode_with_masks, framed, padded
 from electra_tf.modeling.seeds import SeedStream
-from electra_tf.pretraining import sampling, scoring
+from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
-from electra_tf.pretraining.masking import MaskingRule, mask_inputs
+from electra_tf.pretraining.masking import (
+    MaskingRule,
+    mask_inputs,
+    sampling_logits,
+)
 from electra_tf.text.tokenization import JOINER
 
 DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
@@ -269,7 +273,7 @@ class TokenInspector:
                 model, {**features, "input_ids": outputs["fake_input_ids"]}
             )
         if "sampled_tokids" in outputs:
-            outputs["sampling_logits"] = sampling.sampling_logits(
+            outputs["sampling_logits"] = sampling_logits(
                 outputs["mlm_logits"],
                 config.temperature,
                 masked["masked_lm_ids"] if config.disallow_correct else None,

@@ -20,7 +20,7 @@ from electra_tf.modeling.transformer import (
     EncoderOutput,
     TwoTowerClozeTransformer,
 )
-from electra_tf.pretraining import losses, masking, sampling
+from electra_tf.pretraining import losses, masking
 from electra_tf.text.vocab import check_vocab
 
 Features = Mapping[str, tf.Tensor]
@@ -295,14 +295,12 @@ class PretrainingModel(tf_keras.Model):
         self, logits: tf.Tensor, true_ids: tf.Tensor, seeds: SeedStream
     ) -> tf.Tensor:
         """Draws a replacement for every chosen position."""
-        logits = sampling.sampling_logits(
+        logits = masking.sampling_logits(
             logits,
             self.config.temperature,
             true_ids if self.config.disallow_correct else None,
         )
-        return sampling.sample_from_softmax(
-            logits, seeds.seed("sampled_tokens")
-        )
+        return masking.sample_from_softmax(logits, seeds.seed("sampled_tokens"))
 
     def _discriminate(
         self,
@@ -319,7 +317,7 @@ class PretrainingModel(tf_keras.Model):
             generated["masked_lm_ids"],
             positions,
         )
-        corrupted = sampling.corrupt_inputs(
+        corrupted = masking.corrupt_inputs(
             original_ids,
             sampled_token_ids,
             positions,

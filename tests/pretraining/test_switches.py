@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.pretraining import sampling
+from electra_tf.pretraining import masking
 from electra_tf.pretraining.build import (
     build_model,
     build_optimizer,
@@ -87,7 +87,7 @@ def train(config, steps=3, **arguments):
 def likeliest_samples(monkeypatch):
     """Replacements that need no draw: each part draws its own."""
     monkeypatch.setattr(
-        sampling,
+        masking,
         "sample_from_softmax",
         lambda logits, seed: tf.argmax(logits, -1, output_type=tf.int32),
     )
