@@ -4,6 +4,6 @@
 
 `task` (the contract), `schema` (a task as data), `classification`, `tagging`,
 `questions` and `question_answering`, `registry`, `preprocessing` (examples ->
-cached records -> batches); `model` (encoder and heads), `build`, `scoring`, `trial`,
-`runner` (of all trials); `glue_suite`, `glue_submission`.
+cached records -> batches); `model` (encoder and heads), `build`, `scoring`,
+`trial`, `runner` (of all trials); `glue_suite`, `glue_submission`.
 """
