@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers: values, written-out gradients, initial values, names."""
+"""Layers and heads: values, written-out gradients, initial values, names."""
 
 import math
 
@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling import layers
+from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
 from electra_tf.modeling.layers import Dense, LayerNorm, gelu
 from electra_tf.modeling.transformer import TransformerBlock
 
@@ -145,19 +146,6 @@ def test_dense_maps_the_last_axis(randomize):
     np.testing.assert_allclose(layer(inputs[0]), expected[0], atol=1e-6)
 
 
-def test_variables_are_named_under_the_scope():
-    names = [v.name for v in Dense("electra/a/dense", 2, 3).variables]
-    assert sorted(names) == [
-        "electra/a/dense/bias:0",
-        "electra/a/dense/kernel:0",
-    ]
-    names = [v.name for v in LayerNorm("electra/a", 2).variables]
-    assert sorted(names) == [
-        "electra/a/LayerNorm/beta:0",
-        "electra/a/LayerNorm/gamma:0",
-    ]
-
-
 def test_initial_values_depend_on_seed_and_scope_only():
     def kernel(scope, seed):
         return Dense(scope, 4, 4, seed=seed).kernel.numpy()
@@ -196,3 +184,33 @@ def test_known_sizes_are_integers_and_unknown_ones_tensors():
 
     assert int(trace(tf.zeros([5, 3]))) == 5
     assert seen[0][1] == 3 and tf.is_tensor(seen[0][0])
+
+
+VECTORS = np.random.RandomState(0).randn(2, 3, 16).astype(np.float32)
+
+
+def test_the_masked_lm_head_scores_through_the_tied_table(
+    small_config, randomize
+):
+    config = small_config(hidden_act="tanh")
+    head = randomize(MaskedLMHead("generator_predictions", config, 16, 6))
+    table = np.random.RandomState(1).randn(30, 6).astype(np.float32)
+    hidden = VECTORS @ head.dense.kernel.numpy() + head.dense.bias.numpy()
+    hidden = np.tanh(hidden)
+    hidden -= hidden.mean(-1, keepdims=True)
+    hidden /= np.sqrt((hidden**2).mean(-1, keepdims=True))
+    norm = head.layer_norm
+    hidden = hidden * norm.gamma.numpy() + norm.beta.numpy()
+    expected = hidden @ table.T + head.output_bias.numpy()
+    np.testing.assert_allclose(head(VECTORS, table), expected, atol=2e-5)
+
+
+def test_the_discriminator_gives_one_logit_a_token(small_config, randomize):
+    config = small_config(hidden_act="relu")
+    head = randomize(DiscriminatorHead("discriminator_predictions", config))
+    hidden = VECTORS @ head.dense.kernel.numpy() + head.dense.bias.numpy()
+    hidden = np.maximum(hidden, 0)
+    expected = hidden @ head.dense_1.kernel.numpy() + head.dense_1.bias.numpy()
+    actual = head(VECTORS)
+    assert actual.shape == [2, 3]
+    np.testing.assert_allclose(actual, expected[..., 0], atol=1e-5)

@@ -124,15 +124,6 @@ def test_a_vocabulary_larger_than_the_table_is_refused(tiny_config):
         PretrainingModel(tiny_config(vocab_size=150))
 
 
-def test_a_sequence_longer_than_the_position_table_is_refused(
-    tiny_config, features
-):
-    model = PretrainingModel(tiny_config())
-    long = {k: tf.tile(v, [1, 3]) for k, v in features.items()}
-    with pytest.raises(ValueError, match="48 wordpieces .* 32 rows"):
-        model.compute(long)
-
-
 def test_the_batch_and_length_may_be_unknown_when_traced(tiny_config, features):
     model = PretrainingModel(tiny_config())
     spec = {k: tf.TensorSpec([None, None], tf.int32) for k in features}

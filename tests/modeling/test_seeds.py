@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Dropout's distribution and where seeds come from."""
+"""Where seeds come from, and dropout's distribution."""
 
 import math
 

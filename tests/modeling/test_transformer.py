@@ -1,0 +1,386 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Embeddings, attention, the encoder and the two towers."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.modeling import transformer
+from electra_tf.modeling.seeds import SeedStream, dropout
+from electra_tf.modeling.transformer import (
+    Embeddings,
+    Encoder,
+    SelfAttention,
+    TwoTowerClozeTransformer,
+    attention_bias,
+)
+
+IDS = tf.constant([[1, 5, 5, 0], [29, 2, 3, 4]])
+SEGMENTS = tf.constant([[0, 0, 1, 1], [1, 0, 0, 0]])
+
+
+@pytest.fixture
+def embeddings(small_config, randomize):
+    return randomize(Embeddings("electra/embeddings", small_config(), 6))
+
+
+def test_vectors_are_the_normalized_sum_of_three_tables(embeddings):
+    total = (
+        embeddings.word_embeddings.numpy()[IDS.numpy()]
+        + embeddings.token_type_embeddings.numpy()[SEGMENTS.numpy()]
+        + embeddings.position_embeddings.numpy()[:4]
+    ).astype(np.float64)
+    expected = total - total.mean(-1, keepdims=True)
+    expected /= np.sqrt((expected**2).mean(-1, keepdims=True) + 1e-12)
+    norm = embeddings.layer_norm
+    expected = expected * norm.gamma.numpy() + norm.beta.numpy()
+    np.testing.assert_allclose(embeddings(IDS, SEGMENTS), expected, atol=2e-6)
+
+
+def test_a_sequence_as_long_as_the_position_table_is_accepted(embeddings):
+    ids = tf.zeros([1, 12], tf.int32)
+    assert embeddings(ids, ids).shape == [1, 12, 6]
+
+
+def test_a_longer_sequence_is_refused(embeddings):
+    ids = tf.zeros([1, 13], tf.int32)
+    with pytest.raises(ValueError, match="13 wordpieces .* 12 rows.*max_seq"):
+        embeddings(ids, ids)
+
+
+def test_only_the_token_table_has_a_sparse_gradient(embeddings):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(embeddings(IDS, SEGMENTS) ** 3)
+    tables = (
+        embeddings.word_embeddings,
+        embeddings.token_type_embeddings,
+    )
+    words, segments = tape.gradient(loss, tables)
+    assert isinstance(words, tf.IndexedSlices) and words.values.shape[0] == 8
+    assert tf.is_tensor(segments)
+
+
+def test_dropout_needs_a_source(embeddings):
+    quiet = embeddings(IDS, SEGMENTS)
+    noisy = embeddings(IDS, SEGMENTS, SeedStream(tf.constant([0, 0])))
+    assert 0 < np.count_nonzero(noisy.numpy() == 0) < 24
+    np.testing.assert_array_equal(quiet, embeddings(IDS, SEGMENTS))
+
+
+MASK = tf.constant([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+NAMES = [f"{part}/{kind}" for part in ("query", "key", "value")
+         for kind in ("kernel", "bias")]  # fmt: skip
+
+
+def test_padding_is_hidden_from_every_query():
+    bias = attention_bias(MASK)
+    assert bias.shape == [2, 1, 1, 5] and bias.dtype == tf.float32
+    np.testing.assert_array_equal(bias[0, 0, 0], [0] * 5)
+    np.testing.assert_array_equal(bias[1, 0, 0], [0, 0, 0, -10000, -10000])
+
+
+@pytest.mark.parametrize("direction", ["ltr", "rtl"])
+def test_a_direction_hides_what_lies_ahead(direction):
+    bias = attention_bias(MASK, direction)
+    assert bias.shape == [2, 1, 5, 5]
+    for row, query, key in np.ndindex(2, 5, 5):
+        ahead = key > query if direction == "ltr" else key < query
+        hidden = ahead or MASK[row, key] == 0
+        assert bias[row, 0, query, key] == (-10000 if hidden else 0)
+
+
+def test_another_direction_is_refused():
+    with pytest.raises(ValueError, match="ltr or rtl, not 'both'"):
+        attention_bias(MASK, "both")
+
+
+def weights_of(layer):
+    return {
+        name: getattr(getattr(layer, name.split("/")[0]), name.split("/")[1])
+        for name in NAMES
+    }
+
+
+def plain_attention(hidden, bias, weights, heads):
+    """Returns mixed values and probabilities, one operation at a time."""
+    batch, length, width = hidden.shape
+
+    def project(part):
+        out = tf.einsum("blh,hk->blk", hidden, weights[f"{part}/kernel"])
+        out += weights[f"{part}/bias"]
+        return tf.reshape(out, [batch, length, heads, width // heads])
+
+    scores = tf.einsum("bqad,bkad->baqk", project("query"), project("key"))
+    scores = scores / np.sqrt(width // heads) + bias
+    scores = tf.exp(scores - tf.reduce_max(scores, -1, keepdims=True))
+    probs = scores / tf.reduce_sum(scores, -1, keepdims=True)
+    mixed = tf.einsum("baqk,bkad->bqad", probs, project("value"))
+    return tf.reshape(mixed, [batch, length, width]), probs
+
+
+# Four heads of 4 units scale the query (a power of two), two of 8 the scores.
+@pytest.fixture(params=[4, 2], ids=["scaled_query", "scaled_scores"])
+def attention(request, small_config, randomize):
+    config = small_config(num_attention_heads=request.param)
+    return randomize(SelfAttention("s/attention/self", config))
+
+
+@pytest.fixture
+def hidden():
+    return np.random.RandomState(5).randn(2, 5, 16).astype(np.float32)
+
+
+@pytest.mark.parametrize("direction", [None, "ltr", "rtl"])
+def test_values_equal_the_plain_reference(attention, hidden, direction):
+    bias = attention_bias(MASK, direction)
+    mixed, probs = attention(hidden, bias)
+    weights = {
+        n: tf.cast(w, tf.float64) for n, w in weights_of(attention).items()
+    }
+    # A row of rtl whose keys are all hidden rounds its scores at 10,000.
+    tolerance = 3e-3 if direction == "rtl" else 2e-6
+    expected = plain_attention(
+        tf.constant(hidden, tf.float64),
+        tf.cast(bias, tf.float64),
+        weights,
+        attention.config.num_attention_heads,
+    )
+    np.testing.assert_allclose(mixed, expected[0], atol=tolerance)
+    np.testing.assert_allclose(probs, expected[1], atol=tolerance)
+
+
+def test_gradients_equal_autodiff_and_the_key_bias_has_exactly_none(
+    attention, hidden
+):
+    bias = attention_bias(MASK)
+    upstream = np.random.RandomState(6).randn(2, 5, 16)
+    weights = weights_of(attention)
+    inputs = tf.constant(hidden)
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        mixed, _ = attention(inputs, bias)
+    sources = {"inputs": inputs, **weights}
+    actual = tape.gradient(mixed, sources, tf.constant(upstream, tf.float32))
+
+    exact = {
+        name: tf.cast(value, tf.float64) for name, value in sources.items()
+    }
+    with tf.GradientTape() as tape:
+        tape.watch(exact)
+        mixed, _ = plain_attention(
+            exact["inputs"],
+            tf.cast(bias, tf.float64),
+            exact,
+            attention.config.num_attention_heads,
+        )
+    expected = tape.gradient(mixed, exact, tf.constant(upstream))
+    for name in sources:
+        np.testing.assert_allclose(
+            actual[name], expected[name], rtol=1e-4, atol=1e-5, err_msg=name
+        )
+    np.testing.assert_array_equal(actual["key/bias"], np.zeros(16))
+    assert np.abs(actual["query/bias"]).max() > 1e-3
+
+
+def test_a_query_without_visible_keys_falls_back_to_the_raw_scores(
+    attention, hidden
+):
+    everything_hidden = attention_bias(tf.zeros([2, 5], tf.int32))
+    mixed, probs = attention(hidden, everything_hidden)
+    raw = attention(hidden, attention_bias(tf.ones([2, 5], tf.int32)))
+    assert np.isfinite(mixed).all()
+    # float32 resolves 0.001 at 10,000.
+    np.testing.assert_allclose(probs, raw[1], atol=2e-3)
+    np.testing.assert_allclose(mixed, raw[0], atol=5e-3)
+    np.testing.assert_allclose(
+        tf.reduce_sum(probs, -1), np.ones_like(probs[..., 0]), atol=1e-5
+    )
+
+
+def test_dropout_of_probabilities_needs_a_source_and_a_rate(
+    small_config, hidden
+):
+    bias = attention_bias(MASK)
+    source = SeedStream(tf.constant([0, 1]))
+    layer = SelfAttention("s", small_config(attention_probs_dropout_prob=0.5))
+    assert (layer(hidden, bias, source)[1].numpy()[0] == 0).any()
+    assert (layer(hidden, bias)[1].numpy()[0] > 0).all()
+    still = SelfAttention("s", small_config(attention_probs_dropout_prob=0.0))
+    np.testing.assert_array_equal(
+        still(hidden, bias, source)[1], still(hidden, bias)[1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(tf.float32, 1e-6), (tf.bfloat16, 0.02)]
+)
+def test_gradients_through_dropout_equal_autodiff_with_the_same_mask(
+    dtype, tolerance
+):
+    random = np.random.RandomState(7)
+    scores = tf.constant(random.randn(2, 3, 5, 5) * 2, dtype)
+    upstream = tf.constant(random.randn(2, 3, 5, 5), dtype)
+    bias, seed = attention_bias(MASK), tf.constant([3, 4])
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        dropped = transformer._attention_probs(scores, bias, 0.4, seed)
+    actual = tape.gradient(dropped, scores, upstream)
+
+    # What dropout makes of ones is the mask, rescaled.
+    mask = tf.cast(dropout(tf.ones_like(scores), 0.4, seed), tf.float64)
+    exact = tf.cast(scores, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(exact)
+        probs = tf.nn.softmax(exact + tf.cast(bias, tf.float64))
+        expected_dropped = probs * mask
+    expected = tape.gradient(
+        expected_dropped, exact, tf.cast(upstream, tf.float64)
+    )
+    assert 0.2 < np.mean(mask == 0) < 0.6
+    assert dropped.dtype == actual.dtype == dtype
+    for found, wanted in ((dropped, expected_dropped), (actual, expected)):
+        np.testing.assert_allclose(
+            tf.cast(found, tf.float64), wanted, atol=tolerance
+        )
+
+
+LENGTH = 7
+TOKENS = np.array([3, 9, 4, 11, 5, 8, 6], np.int32)
+
+
+@pytest.fixture
+def make_encoder(small_config, randomize):
+    def make(width=16, direction=None, **sizes):
+        config = small_config(**sizes)
+        table = Embeddings("electra/embeddings", config, width)
+        return randomize(Encoder("electra", config, table, direction))
+
+    return make
+
+
+def one_token_changed_at_a_time():
+    """Row 0 holds the tokens; row 1 + j another token at j."""
+    ids = np.tile(TOKENS, [LENGTH + 1, 1])
+    ids[np.arange(1, LENGTH + 1), np.arange(LENGTH)] += 10
+    return ids, np.ones_like(ids), np.zeros_like(ids)
+
+
+def dependence(vectors):
+    """[i, j]: whether position i's vector changed with token j."""
+    vectors = np.asarray(vectors)
+    # Products round differently from row to row of a batch, by about 1e-7.
+    changed = np.abs(vectors[1:] - vectors[:1]).max(-1) > 3e-6  # [j, i]
+    return changed.T
+
+
+def test_a_projection_exists_only_where_widths_differ(make_encoder):
+    def projections(encoder):
+        return {v.name for v in encoder.variables if "project" in v.name}
+
+    assert make_encoder(16).embeddings_project is None
+    assert projections(make_encoder(16)) == set()
+    assert projections(make_encoder(8)) == {
+        "electra/embeddings_project/kernel:0",
+        "electra/embeddings_project/bias:0",
+    }
+
+
+@pytest.mark.parametrize("width", [8, 16])
+def test_outputs_have_the_documented_shapes(make_encoder, width):
+    out = make_encoder(width)(*one_token_changed_at_a_time())
+    batch = LENGTH + 1
+    assert out.embedding_output.shape == [batch, LENGTH, 16]
+    assert out.all_layers.shape == [2, batch, LENGTH, 16]
+    assert [p.shape for p in out.attention_probs] == [
+        [batch, 2, LENGTH, LENGTH]
+    ] * 2
+
+
+def test_the_pooled_output_is_the_first_tokens_vector(make_encoder):
+    out = make_encoder()(*one_token_changed_at_a_time())
+    np.testing.assert_array_equal(out.pooled_output, out.all_layers[-1, :, 0])
+    np.testing.assert_array_equal(out.sequence_output, out.all_layers[-1])
+
+
+def test_without_blocks_the_embeddings_are_the_output(make_encoder):
+    out = make_encoder(8, num_hidden_layers=0)(*one_token_changed_at_a_time())
+    np.testing.assert_array_equal(out.sequence_output, out.embedding_output)
+
+
+def test_padding_does_not_influence_real_positions(make_encoder):
+    encoder = make_encoder(8)
+    ids = np.stack([TOKENS, TOKENS])
+    ids[1, 4:] = [20, 21, 22]
+    mask = np.array([[1, 1, 1, 1, 0, 0, 0]] * 2)
+    vectors = encoder(ids, mask, np.zeros_like(ids)).sequence_output
+    np.testing.assert_allclose(vectors[0, :4], vectors[1, :4], atol=1e-6)
+    assert np.abs(vectors[0, 4:] - vectors[1, 4:]).max() > 1e-3
+    short = encoder(ids[:1, :4], mask[:1, :4], np.zeros([1, 4], np.int32))
+    np.testing.assert_allclose(
+        vectors[0, :4], short.sequence_output[0], atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("direction", "expected"),
+    [
+        (None, np.ones([LENGTH, LENGTH])),
+        ("ltr", np.tril(np.ones([LENGTH, LENGTH]))),
+        ("rtl", np.triu(np.ones([LENGTH, LENGTH]))),
+    ],
+)
+def test_a_position_sees_exactly_its_directions_tokens(
+    make_encoder, direction, expected
+):
+    encoder = make_encoder(8, direction)
+    out = encoder(*one_token_changed_at_a_time())
+    np.testing.assert_array_equal(dependence(out.sequence_output), expected)
+
+
+def test_two_towers_see_every_token_but_their_own(small_config, randomize):
+    config = small_config()
+    table = Embeddings("electra/embeddings", config, 16)
+    towers = randomize(TwoTowerClozeTransformer("g", config, table, table))
+    context, ltr, rtl = towers(*one_token_changed_at_a_time())
+    assert context.shape == [LENGTH + 1, LENGTH, 32]
+    interior = dependence(context)[1:-1]
+    expected = np.ones([LENGTH, LENGTH]) - np.eye(LENGTH)
+    np.testing.assert_array_equal(interior, expected[1:-1])
+    np.testing.assert_array_equal(
+        context[:, 1:, :16], ltr.sequence_output[:, :-1]
+    )
+    np.testing.assert_array_equal(
+        context[:, :-1, 16:], rtl.sequence_output[:, 1:]
+    )
+
+
+def test_towers_are_named_by_direction_and_share_the_table(small_config):
+    config = small_config(num_hidden_layers=1)
+    table = Embeddings("electra/embeddings", config, 16)
+    towers = TwoTowerClozeTransformer("generator", config, table, table)
+    names = [v.name for v in towers.variables]
+    assert len(names) == len(set(names)) == 5 + 2 * 16
+    scopes = {name.split("/")[0] for name in names}
+    assert scopes == {"electra", "generator_ltr", "generator_rtl"}
+
+
+def test_a_sequence_longer_than_the_position_table_is_refused(make_encoder):
+    ids = tf.zeros([1, 13], tf.int32)
+    with pytest.raises(ValueError, match="13 wordpieces .* 12 rows"):
+        make_encoder()(ids, ids, ids)
+
+
+def test_dropout_differs_by_step_and_scope_and_repeats_with_the_seed(
+    make_encoder,
+):
+    encoder = make_encoder(hidden_dropout_prob=0.3)
+    inputs = one_token_changed_at_a_time()
+
+    def run(step, scope=""):
+        source = SeedStream(tf.constant([1, step]), scope)
+        return encoder(*inputs, source).sequence_output.numpy()
+
+    np.testing.assert_array_equal(run(1), run(1))
+    assert (run(1) != run(2)).any()
+    assert (run(1) != run(1, "other/")).any()
