@@ -172,19 +172,12 @@ def _cannot_write(path: str, error: Exception, hint: str) -> UserError:
 
 
 class Line(NamedTuple):
-    """A line of a text file, or what is wrong with it.
+    """A line of a text file, or what is wrong with it."""
 
-    Attributes:
-      number: from 1.
-      text: without its end; None where there is a problem.
-      found: with a problem, what stands there; else "".
-      expected: with a problem, what should stand there; else "".
-    """
-
-    number: int
-    text: str | None
-    found: str = ""
-    expected: str = ""
+    number: int  # from 1
+    text: str | None  # without its end; None where there is a problem
+    found: str = ""  # with a problem, what stands there; else ""
+    expected: str = ""  # with a problem, what should stand there; else ""
 
 
 def check_readable(path: str) -> None:

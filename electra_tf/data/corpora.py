@@ -32,18 +32,13 @@ _LINES_PER_PIECE = 4096
 
 
 class Piece(NamedTuple):
-    """Some consecutive lines of one document.
+    """Some consecutive lines of one document."""
 
-    Attributes:
-      position: identifies the document within its file: the byte offset of
-        its first line, behind member or record where there is one.
-      lines: lines without surrounding white space, none empty.
-      is_last: whether the document ends here.
-    """
-
+    # Identifies the document within its file: the byte offset of its first
+    # line, behind member or record where there is one.
     position: str
-    lines: list[str]
-    is_last: bool
+    lines: list[str]  # lines without surrounding white space, none empty
+    is_last: bool  # whether the document ends here
 
 
 class ReadingReport:
@@ -300,23 +295,14 @@ class Corpus:
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A file, or a range of one, that one worker reads from start to end.
+    """A file, or a range of one, that one worker reads from start to end."""
 
-    Attributes:
-      name: file name; with the position it identifies a document.
-      path: where it is.
-      kind: "text", "jsonl", "archive" or "tfds".
-      size: size of the whole file in bytes (TFDS: in examples).
-      start: first byte (or example) to read; begins a document.
-      end: where the next range begins.
-    """
-
-    name: str
-    path: str
-    kind: str
-    size: int
-    start: int
-    end: int
+    name: str  # file name; with the position it identifies a document
+    path: str  # where it is
+    kind: str  # "text", "jsonl", "archive" or "tfds"
+    size: int  # size of the whole file in bytes (TFDS: in examples)
+    start: int  # first byte (or example) to read; begins a document
+    end: int  # where the next range begins
 
     @property
     def is_splittable(self) -> bool:

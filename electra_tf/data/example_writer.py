@@ -294,36 +294,25 @@ class BuildOptions:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """The part of a build that one worker does in one go.
+    """The part of a build that one worker does in one go."""
 
-    Attributes:
-      index: which of `count` jobs.
-      count: number of jobs of the build.
-      sources: what it reads.
-    """
-
-    index: int
-    count: int
-    sources: list[corpora.Source]
+    index: int  # which of `count` jobs
+    count: int  # number of jobs of the build
+    sources: list[corpora.Source]  # what it reads
 
 
 @dataclasses.dataclass
 class JobReport:
-    """What a finished job did; sums up over jobs.
+    """What a finished job did; sums up over jobs."""
 
-    Attributes:
-      counts: documents, held_out_documents, lines, lines_over_length, tokens,
-        unknown_tokens, tokens_dropped, examples, held_out_examples,
-        invalid_bytes.
-      invalid: file name -> [offset of the first undecodable byte, number].
-      shards: name, records and bytes of each training shard.
-      held_out_shards: the same for evaluation shards.
-    """
-
+    # documents, held_out_documents, lines, lines_over_length, tokens,
+    # unknown_tokens, tokens_dropped, examples, held_out_examples, invalid_bytes
     counts: dict[str, int]
+    # File name -> [offset of the first undecodable byte, number].
     invalid: dict[str, list[int]]
+    # Name, records and bytes of each training shard.
     shards: list[dict[str, Any]]
-    held_out_shards: list[dict[str, Any]]
+    held_out_shards: list[dict[str, Any]]  # the same for evaluation shards
 
 
 def _digest(purpose: str, seed: int, name: str, position: str) -> int:

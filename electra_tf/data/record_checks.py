@@ -29,15 +29,10 @@ _BYTES_WALKED = 256 << 20
 
 
 class RecordFiles(NamedTuple):
-    """Record files that are not empty, sorted by name.
+    """Record files that are not empty, sorted by name."""
 
-    Attributes:
-      paths: the files.
-      held_out: whether they hold evaluation records only.
-    """
-
-    paths: list[str]
-    held_out: bool
+    paths: list[str]  # the files
+    held_out: bool  # whether they hold evaluation records only
 
 
 def find_record_files(config: Any, training: bool) -> RecordFiles:
@@ -252,17 +247,12 @@ _BYTES_COUNTED = 256 << 20
 
 
 class ExampleCount(NamedTuple):
-    """Training examples on disk.
+    """Training examples on disk."""
 
-    Attributes:
-      examples: how many.
-      exact: False where the rest of large files was reckoned from the size.
-      files: record files that are not empty.
-    """
-
-    examples: int
+    examples: int  # how many
+    # False where the rest of large files was reckoned from the size.
     exact: bool
-    files: int
+    files: int  # record files that are not empty
 
 
 def count_training_examples(config: Any) -> ExampleCount:

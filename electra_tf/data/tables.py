@@ -30,20 +30,14 @@ FORMATS = ("tsv", "csv", "jsonl", "conll")
 
 
 class Row(NamedTuple):
-    """One row of a table.
+    """One row of a table."""
 
-    Attributes:
-      line: number of its (first) line in the file, from 1.
-      cells: texts by position, or values by name; empty where there is a
-        problem or the line is blank.
-      found: with a problem, what stands there; else "".
-      expected: with a problem, what should stand there; else "".
-    """
-
-    line: int
+    line: int  # number of its (first) line in the file, from 1
+    # Texts by position, or values by name; empty where there is a problem or
+    # the line is blank.
     cells: Any
-    found: str = ""
-    expected: str = ""
+    found: str = ""  # with a problem, what stands there; else ""
+    expected: str = ""  # with a problem, what should stand there; else ""
 
 
 def file_format(

@@ -42,24 +42,18 @@ _PAGE = 1 << PAGE_BITS
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Rows of all code points.
+    """Rows of all code points."""
 
-    Attributes:
-      pages: int32 [0x110000 >> PAGE_BITS], where in `rows` each block of code
-        points begins. Equal blocks are stored once.
-      rows: int32 [any], rows of the blocks.
-      several: int32 [any], rows of the characters that one code point becomes.
-      several_splits: int32 [number + 1], where each of these begins.
-      movable: int32 [M], sorted: code points of non-zero combining class.
-      movable_classes: int32 [M], their combining classes.
-    """
-
+    # int32 [0x110000 >> PAGE_BITS], where in `rows` each block of code points
+    # begins. Equal blocks are stored once.
     pages: np.ndarray
-    rows: np.ndarray
+    rows: np.ndarray  # int32 [any], rows of the blocks
+    # int32 [any], rows of the characters that one code point becomes.
     several: np.ndarray
-    several_splits: np.ndarray
+    several_splits: np.ndarray  # int32 [number + 1], where each of these begins
+    # int32 [M], sorted: code points of non-zero combining class.
     movable: np.ndarray
-    movable_classes: np.ndarray
+    movable_classes: np.ndarray  # int32 [M], their combining classes
 
 
 @functools.lru_cache(maxsize=4)
@@ -171,66 +165,41 @@ _RARE = REMOVED | ACCENT | SIGMA | SEVERAL | MOVABLE
 
 
 class Characters(NamedTuple):
-    """Characters of a batch, one after the other.
+    """Characters of a batch, one after the other."""
 
-    Attributes:
-      rows: int32 [N], the table's row of each.
-      sources: int32 [N], from which decoded character each comes.
-    """
-
-    rows: tf.Tensor
-    sources: tf.Tensor
+    rows: tf.Tensor  # int32 [N], the table's row of each
+    sources: tf.Tensor  # int32 [N], from which decoded character each comes
 
 
 class Decoded(NamedTuple):
-    """The characters of a batch as they stand in the strings.
+    """The characters of a batch as they stand in the strings."""
 
-    Attributes:
-      codes: int32 [D], their code points.
-      rows: int32 [D], the table's row of each.
-      starts: int32 [D], the byte of its string at which each begins.
-      ends: int32 [D], the byte after it; accents that are dropped belong to
-        the character before them.
-      splits: int32 [B + 1], where each string's characters begin.
-    """
-
-    codes: tf.Tensor
-    rows: tf.Tensor
-    starts: tf.Tensor
+    codes: tf.Tensor  # int32 [D], their code points
+    rows: tf.Tensor  # int32 [D], the table's row of each
+    starts: tf.Tensor  # int32 [D], the byte of its string at which each begins
+    # int32 [D], the byte after it; accents that are dropped belong to the
+    # character before them.
     ends: tf.Tensor
-    splits: tf.Tensor
+    splits: tf.Tensor  # int32 [B + 1], where each string's characters begin
 
 
 class Words(NamedTuple):
-    """The words of a batch.
+    """The words of a batch."""
 
-    Attributes:
-      values: string [W], in UTF-8.
-      splits: int32 [W + 1], where each word's characters begin.
-      string_splits: int32 [B + 1], where each string's words begin.
-      characters: int32 [N], code points of all words.
-      sources: int32 [N], from which decoded character each comes.
-    """
-
-    values: tf.Tensor
-    splits: tf.Tensor
-    string_splits: tf.Tensor
-    characters: tf.Tensor
-    sources: tf.Tensor
+    values: tf.Tensor  # string [W], in UTF-8
+    splits: tf.Tensor  # int32 [W + 1], where each word's characters begin
+    string_splits: tf.Tensor  # int32 [B + 1], where each string's words begin
+    characters: tf.Tensor  # int32 [N], code points of all words
+    sources: tf.Tensor  # int32 [N], from which decoded character each comes
 
 
 class WordSpans(NamedTuple):
-    """The words of a batch of texts, as they stand there.
+    """The words of a batch of texts, as they stand there."""
 
-    Attributes:
-      words: string [B, (N)], without what is not UTF-8.
-      starts: int32 [B, (N)], the byte of its text each begins at.
-      ends: int32 [B, (N)], the byte after it.
-    """
-
-    words: tf.RaggedTensor
+    words: tf.RaggedTensor  # string [B, (N)], without what is not UTF-8
+    # int32 [B, (N)], the byte of its text each begins at.
     starts: tf.RaggedTensor
-    ends: tf.RaggedTensor
+    ends: tf.RaggedTensor  # int32 [B, (N)], the byte after it
 
 
 class GraphNormalizer(tf.Module):

@@ -36,19 +36,13 @@ _UNKNOWN = "\ue000"
 
 
 class Pieces(NamedTuple):
-    """Wordpieces, grouped by the strings that they are of.
+    """Wordpieces, grouped by the strings that they are of."""
 
-    Attributes:
-      splits: int32 [B + 1], where the pieces of each string begin.
-      ids: int32 [T], the pieces' ids.
-      starts: int32 [T], the byte of the string at which each piece begins.
-      ends: int32 [T], the byte after it.
-    """
-
-    splits: tf.Tensor
-    ids: tf.Tensor
+    splits: tf.Tensor  # int32 [B + 1], where the pieces of each string begin
+    ids: tf.Tensor  # int32 [T], the pieces' ids
+    # int32 [T], the byte of the string at which each piece begins.
     starts: tf.Tensor
-    ends: tf.Tensor
+    ends: tf.Tensor  # int32 [T], the byte after it
 
 
 class GraphWordpiece(tf.Module):

@@ -145,17 +145,11 @@ MAX_CHARACTERS = 1000
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """How a vocabulary fits the words it is to split.
+    """How a vocabulary fits the words it is to split."""
 
-    Attributes:
-      words: how many words, counted with repetition.
-      unknown: how many of them become [UNK].
-      pieces: how many wordpieces they all make.
-    """
-
-    words: int
-    unknown: int
-    pieces: int
+    words: int  # how many words, counted with repetition
+    unknown: int  # how many of them become [UNK]
+    pieces: int  # how many wordpieces they all make
 
     @property
     def unknown_rate(self) -> float:
