@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints.contents import merged
+from electra_tf.checkpoints.contents import encoder_config, merged
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.restore import Coverage, assign
 from electra_tf.checkpoints.weights import Weights
@@ -214,9 +214,7 @@ def _check_unseen_sizes(
 ) -> None:
     if not weights.hparams:
         return
-    theirs, ours = (
-        encoder_sizes(_Sizes.of(hparams)) for hparams in (stored, whole)
-    )
+    theirs, ours = encoder_config(stored), encoder_config(whole)
     for name in _UNSEEN_SIZES:
         if getattr(theirs, name) != getattr(ours, name):
             raise UserError(
@@ -225,25 +223,6 @@ def _check_unseen_sizes(
                 f" {getattr(ours, name)}; set"
                 f" model_hparam_overrides.{name}, or leave the sizes out."
             )
-
-
-@dataclasses.dataclass(frozen=True)
-class _Sizes:
-    """What `encoder_sizes` looks at."""
-
-    model_size: str
-    vocab_size: int
-    model_hparam_overrides: dict[str, Any]
-    debug: bool
-
-    @classmethod
-    def of(cls, hparams: dict[str, Any]) -> "_Sizes":
-        return cls(
-            hparams.get("model_size", "small"),
-            hparams.get("vocab_size", 30522),
-            hparams.get("model_hparam_overrides") or {},
-            hparams.get("debug", False),
-        )
 
 
 def _vocabulary(
