@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The words of running text, with their places, for models that tag words."""
+"""The words of running text, their wordpieces and their tags."""
 
 import functools
 import unicodedata
@@ -74,11 +74,7 @@ class WordAligner:
         self._memo: dict[str, list[int]] = {}
 
     def encode_word(self, word: str) -> list[int]:
-        """The ids of a word's pieces.
-
-        Returns:
-          Its ids; none where cleaning leaves nothing of the word.
-        """
+        """The ids of a word's pieces; none where cleaning leaves nothing."""
         ids = self._memo.get(word)
         if ids is None:
             if self._as_elsewhere:
@@ -110,8 +106,6 @@ def place_words(
     """Joins the pieces of a sentence's words, as far as they fit.
 
     Args:
-      cls_id: id of [CLS].
-      sep_id: id of [SEP].
       count_words: cut as the original does: where the number of *words* of
         the whole sentence does not fit behind the pieces so far. Long
         sentences lose far more than they must, and may be left with [SEP]
