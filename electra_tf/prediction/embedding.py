@@ -188,16 +188,16 @@ class Embedder:
             text = text.decode("utf-8", "ignore")
         if not isinstance(text, str):
             raise UserError(f"found {text!r:.80}; expected a text")
-        room = self.max_length - 2
+        most = self.max_length - 2
         ids: list[int] = []
         words, starts, total = [], [], 0
         for first, last in split_words(text):
             pieces = self._tokenizer.encode(text[first:last])
             total += len(pieces)
-            if pieces and len(ids) < room:
+            if pieces and len(ids) < most:
                 words.append(text[first:last])
                 starts.append(len(ids) + 1)
-                ids += pieces[: room - len(ids)]
+                ids += pieces[: most - len(ids)]
         ids = [self._cls_id, *ids, self._sep_id]
         return _Text(ids, words, starts, total + 2 - len(ids))
 

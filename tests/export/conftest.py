@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiny models with random weights, exported once and asked elsewhere."""
 
+import functools
 import os
 import pickle
 import shutil
@@ -48,6 +49,21 @@ def finetuned_folder(finished_runs):
     # Labels leave as bytes; not all of them are ASCII.
     labels = {"reviews": ["bad", "good", "Übermaß"]}
     return finished_runs(roughen, labels, model_hparam_overrides=SIZES)
+
+
+@pytest.fixture(scope="session")
+def finetuned_module(finetuned_folder):
+    """A factory of models and their modules: `finetuned_module("reviews")`."""
+
+    @functools.cache
+    def make(name, **hparams):
+        from electra_tf.export.saved_model import make_task_module
+        from electra_tf.prediction.loading import load_finetuned
+
+        loaded = load_finetuned(finetuned_folder(name, **hparams))
+        return loaded, make_task_module(loaded)
+
+    return make
 
 
 def roughen(variables):

@@ -10,16 +10,13 @@ from configure.errors import UserError
 from electra_tf.export import conversions
 from electra_tf.export.conversions import compare, runner, sample_inputs
 from electra_tf.export.pretrained_heads import ReplacedTokensModule
-from electra_tf.export.saved_model import make_task_module
-from electra_tf.prediction.loading import load_finetuned, load_pretrained
+from electra_tf.prediction.loading import load_pretrained
 
 
 @pytest.fixture(scope="module")
-def modules(finetuned_folder, pretrained_folder):
+def modules(finetuned_module, pretrained_folder):
     return {
-        "reviews": make_task_module(
-            load_finetuned(finetuned_folder("reviews"))
-        ),
+        "reviews": finetuned_module("reviews")[1],
         "replaced": ReplacedTokensModule(load_pretrained(pretrained_folder())),
     }
 

@@ -10,10 +10,9 @@ import tensorflow as tf
 
 from electra_tf.export import question_answering
 from electra_tf.export.passages import cut_windows, shows_most_context
-from electra_tf.export.saved_model import export, make_task_module
+from electra_tf.export.saved_model import export
 from electra_tf.finetuning.question_answering import WindowCutter
 from electra_tf.finetuning.questions import Passage, QAExample
-from electra_tf.prediction.loading import load_finetuned
 
 SETTINGS = {
     "max_seq_length": 40,
@@ -108,16 +107,10 @@ def _ask(module, pairs):
 
 
 @pytest.fixture(scope="module")
-def model(finetuned_folder):
-    made = {}
-
+def model(finetuned_module):
     def make(kind):
-        if kind not in made:
-            name, hparams = KINDS[kind]
-            folder = finetuned_folder(name, **{**SETTINGS, **hparams})
-            loaded = load_finetuned(folder)
-            made[kind] = loaded, make_task_module(loaded)
-        return made[kind]
+        name, hparams = KINDS[kind]
+        return finetuned_module(name, **{**SETTINGS, **hparams})
 
     return make
 

@@ -7,6 +7,7 @@ pre-trained models are compared with their modules there, the modules with the
 models here.
 """
 
+import functools
 import json
 
 import numpy as np
@@ -19,10 +20,10 @@ from electra_tf.export.pretrained_heads import (
     FillMaskModule,
     ReplacedTokensModule,
 )
-from electra_tf.export.saved_model import export, make_task_module
+from electra_tf.export.saved_model import export
 from electra_tf.export.signatures import Inputs
 from electra_tf.finetuning.classification import TextExample
-from electra_tf.prediction.loading import load_finetuned, load_pretrained
+from electra_tf.prediction.loading import load_pretrained
 from electra_tf.pretraining.scoring import cloze_log_probs, energies
 
 TEXTS = [
@@ -96,16 +97,14 @@ SHAPES = [(1, 1), (1, 512), (2, 2), (7, 33), (64, 1), (64, 48), (16, 128)]
 
 
 @pytest.fixture(scope="module")
-def served(finetuned_folder, tmp_path_factory):
+def served(finetuned_module, tmp_path_factory):
     """A factory: model and its export, by the task's name."""
-    made = {}
+    place = tmp_path_factory.mktemp("served")
 
+    @functools.cache
     def make(name):
-        if name not in made:
-            loaded = load_finetuned(finetuned_folder(name))
-            folder = str(tmp_path_factory.mktemp("served") / name)
-            made[name] = loaded, export(make_task_module(loaded), folder)
-        return made[name]
+        loaded, module = finetuned_module(name)
+        return loaded, export(module, str(place / name))
 
     return make
 
@@ -245,7 +244,7 @@ def _padded(rows):
     return {"input_ids": ids, "input_mask": mask, "segment_ids": 0 * mask}
 
 
-def _encoded(loaded, texts, room=510):
+def _encoded(loaded, texts, most=510):
     """Python's ids of texts in which [MASK] is a token."""
     vocab, rows = loaded.tokenizer.vocab, []
     for text in texts:
@@ -254,7 +253,7 @@ def _encoded(loaded, texts, room=510):
             ids += ([vocab["[MASK]"]] if i else []) + list(
                 loaded.tokenizer.encode(part)
             )
-        rows.append([vocab["[CLS]"], *ids[:room], vocab["[SEP]"]])
+        rows.append([vocab["[CLS]"], *ids[:most], vocab["[SEP]"]])
     return rows
 
 

@@ -29,8 +29,8 @@ def test_lengths_kept_are_those_of_dropping_one_by_one():
         a, b = np.array(pairs, np.int32).T
         got = kept_lengths(tf.constant(a), tf.constant(b), length)
         for x, y, left_x, left_y in zip(a, b, *map(np.array, got), strict=True):
-            room = length - (3 if y else 2)
-            while x + y > room:
+            most = length - (3 if y else 2)
+            while x + y > most:
                 x, y = (x - 1, y) if x > y else (x, y - 1)
             assert (left_x, left_y) == (x, y)
 
@@ -173,16 +173,14 @@ def test_rows_come_back_in_their_order_from_groups_no_wider_than_needed(
 
 
 @pytest.mark.parametrize("name", ["pairs", "topics"])
-def test_serve_text_answers_alike_with_groups(name, finetuned_folder):
-    loaded = load_finetuned(finetuned_folder(name))
+def test_serve_text_answers_alike_with_groups(name, finetuned_module):
+    loaded, plain = finetuned_module(name)
     words = [b"the", b"of", b"and", b"to", b"ing"]
     texts = [b" ".join((words * 9)[: 7 * i % 40]) for i in range(11)]
     inputs = {"text": tf.constant(texts)}
     if name == "pairs":
         inputs["text_pair"] = tf.constant(texts[::-1])
-    plain, grouped = (
-        make_task_module(loaded, rows_at_once=rows) for rows in (0, 4)
-    )
+    grouped = make_task_module(loaded, rows_at_once=4)
     assert grouped.config()["rows_at_once"] == 4
     wanted = plain.signatures()["serve_text"](**inputs)
     found = grouped.signatures()["serve_text"](**inputs)
@@ -198,8 +196,8 @@ def test_serve_text_answers_alike_with_groups(name, finetuned_folder):
 
 
 def test_heads_that_do_not_answer_once_per_text_refuse_groups(
-    finetuned_folder,
+    finetuned_module,
 ):
-    loaded = load_finetuned(finetuned_folder("names"))
+    loaded, _ = finetuned_module("names")
     with pytest.raises(UserError, match="--rows_at_once"):
         make_task_module(loaded, rows_at_once=8)

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.saved_model import export, make_task_module
+from electra_tf.export.saved_model import export
 from electra_tf.export.tagging import (
     LowercaseWordEncoder,
     place_words,
     split_given_words,
 )
 from electra_tf.finetuning.tagging import TaggingExample
-from electra_tf.prediction.loading import load_finetuned
 from electra_tf.text import words as in_python
 from electra_tf.text.words import split_words
 
@@ -40,16 +39,8 @@ def _sentences(seed, count):
 
 
 @pytest.fixture(scope="module")
-def model(finetuned_folder):
-    made = {}
-
-    def make(kind):
-        if kind not in made:
-            loaded = load_finetuned(finetuned_folder("names", **KINDS[kind]))
-            made[kind] = loaded, make_task_module(loaded)
-        return made[kind]
-
-    return make
+def model(finetuned_module):
+    return lambda kind: finetuned_module("names", **KINDS[kind])
 
 
 def evaluate(loaded, sentences):

@@ -37,9 +37,9 @@ def test_training_asks_for_onednn():
     assert variable_after("import electra_tf.training") == "1"
 
 
-@pytest.mark.parametrize("room", ["prediction", "inspection", "serving"])
-def test_rooms_that_answer_leave_the_choice_to_tensorflow(room):
-    assert variable_after(f"import electra_tf.{room}") == "None"
+@pytest.mark.parametrize("name", ["prediction", "inspection", "serving"])
+def test_packages_that_answer_leave_the_choice_to_tensorflow(name):
+    assert variable_after(f"import electra_tf.{name}") == "None"
 
 
 @pytest.mark.parametrize("wish", ["0", "1"])

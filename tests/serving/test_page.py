@@ -225,7 +225,7 @@ def test_masks_get_candidates(visit, exported):
 def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
     from electra_tf.export.pretrained_heads import ReplacedTokensModule
 
-    page = visit(exported("judged", ReplacedTokensModule))
+    page = visit(exported("replaced", ReplacedTokensModule))
     page.type("text", "the king of that")
     page.ask()
     tokens = page.texts(".token")
