@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small records on disk, and the settings of runs over them."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 LENGTH = 16
+WORDS = ["the", "of", "and", "in", "to"]
 
 
 def write_records(path, examples, seed):
@@ -42,11 +45,11 @@ def data_dir(tmp_path_factory):
     return root
 
 
-@pytest.fixture
-def settings(tmp_path, tiny_vocab):
-    """hparams of a tiny run whose model directory is under `tmp_path`."""
+@pytest.fixture(scope="session")
+def settings_in(tiny_vocab):
+    """hparams of a tiny run whose model directory is in a folder."""
 
-    def make(name="run", **hparams):
+    def make(folder, name="run", **hparams):
         return {
             "vocab_file": tiny_vocab,
             "vocab_size": 200,
@@ -67,11 +70,58 @@ def settings(tmp_path, tiny_vocab):
                 "intermediate_size": 32,
                 "max_position_embeddings": 32,
             },
-            "model_dir": str(tmp_path / name),
-            "results_txt": str(tmp_path / name / "results" / "r.txt"),
-            "results_pkl": str(tmp_path / name / "results" / "r.pkl"),
-            "results_json": str(tmp_path / name / "results" / "r.json"),
+            "model_dir": str(folder / name),
+            "results_txt": str(folder / name / "results" / "r.txt"),
+            "results_pkl": str(folder / name / "results" / "r.pkl"),
+            "results_json": str(folder / name / "results" / "r.json"),
             **hparams,
         }
 
     return make
+
+
+@pytest.fixture
+def settings(settings_in, tmp_path):
+    """hparams of a tiny run whose model directory is under `tmp_path`."""
+    return functools.partial(settings_in, tmp_path)
+
+
+@pytest.fixture
+def task_dir(tmp_path):
+    """A data directory with thirty made-up rows of SST."""
+    directory = tmp_path / "finetuning_data" / "sst"
+    directory.mkdir(parents=True)
+    random = np.random.RandomState(0)
+    for name, count in (("train", 30), ("dev", 11)):
+        lines = ["sentence\tlabel"]
+        for i in range(count):
+            words = random.choice(WORDS, random.randint(2, 12))
+            lines.append(f"{' '.join(words)}\t{i % 2}")
+        (directory / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def hparams(tiny_vocab):
+    """hparams of a tiny fine-tuning on `task_dir`."""
+    return {
+        "task_names": ["sst"],
+        "vocab_file": tiny_vocab,
+        "vocab_size": 200,
+        "embedding_size": 8,
+        "max_seq_length": 32,
+        "train_batch_size": 4,
+        "eval_batch_size": 4,
+        "predict_batch_size": 4,
+        "init_checkpoint": None,
+        "learning_rate": 1e-3,
+        "log_every_n_steps": 2,
+        "model_hparam_overrides": {
+            "hidden_size": 16,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "intermediate_size": 32,
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+        },
+    }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`run_pretraining.py` as a person uses it."""
 
+import io
 import json
 import os
 import pathlib
@@ -11,7 +12,13 @@ import subprocess
 import sys
 import time
 
+import pytest
 import tensorflow as tf
+
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.pretraining import runner
+from electra_tf.training.summaries import Console
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -36,48 +43,22 @@ def call(*args):
     )
 
 
-def test_train_then_evaluate_only(data_dir, settings, tmp_path):
-    hparams = settings(num_train_steps=6, log_every_n_steps=2)
-    trained = call(data_dir, hparams)
-    assert trained.returncode == 0, trained.stderr
-    assert "6/6 = 100.0%, SPS: " in trained.stdout
-    assert "train | step" not in trained.stdout  # orbit's own line
-    run = tmp_path / "run"
-    assert json.loads((run / "config.json").read_text())["seed"] == 0
-    assert (run / "curves.png").stat().st_size > 1000
-    assert not (run / "results").exists()
-
-    evaluated = call(data_dir, hparams, "--do_train=false", "--do_eval")
-    assert evaluated.returncode == 0, evaluated.stderr
-    lines = (run / "results" / "r.txt").read_text().splitlines()
-    assert lines == sorted(lines)
-    values = dict(line.split(" = ") for line in lines)
-    for name in (
-        "disc_accuracy disc_auc disc_auc_frequency_rank disc_auc_real_tokens"
-        " disc_loss disc_precision disc_recall loss masked_lm_accuracy"
-        " masked_lm_accuracy_at_mask masked_lm_loss sampled_masked_lm_accuracy"
-        " masked_lm_most_frequent_accuracy"
-    ).split():
-        assert name in values
-    assert values["global_step"] == "6"
-    assert values["examples"] == "10"  # The last, smaller batch as well.
-    pickled = pickle.loads((run / "results" / "r.pkl").read_bytes())
-    assert {k: str(v) for k, v in pickled.items()} == values
-    record = json.loads((run / "results" / "r.json").read_text())
-    assert record["metrics"] == pickled
-
-    again = call(data_dir, hparams)
-    assert again.returncode == 0
-    assert "Already trained to step 6" in again.stdout
+def call_here(data_dir, hparams):
+    """The same without a process; returns what was printed."""
+    output = io.StringIO()
+    config = PretrainingConfig.create("m", str(data_dir), **hparams)
+    runner.run(config, Console(output))
+    return output.getvalue()
 
 
-def test_sigterm_saves_and_the_same_command_goes_on(
+def test_a_stopped_command_goes_on_and_its_model_is_evaluated(
     data_dir, settings, tmp_path
 ):
     hparams = settings(
         num_train_steps=1_000_000, save_checkpoints_steps=1_000_000
     )
-    log = tmp_path / "run" / "train_log.jsonl"
+    run = tmp_path / "run"
+    log = run / "train_log.jsonl"
     child = subprocess.Popen(
         command(data_dir, hparams),
         cwd=ROOT,
@@ -94,30 +75,55 @@ def test_sigterm_saves_and_the_same_command_goes_on(
     assert child.returncode == 128 + signal.SIGTERM
     assert "Run the same command again to continue" in output
     assert "Traceback" not in errors
-    newest = tf.train.latest_checkpoint(tmp_path / "run")
+    newest = tf.train.latest_checkpoint(run)
     step = int(newest.rsplit("-", 1)[1])
     assert step >= 3
     assert json.loads(log.read_text().splitlines()[-1])["step"] == step
 
-    hparams["num_train_steps"] = step + 2
+    total = hparams["num_train_steps"] = step + 2
     continued = call(data_dir, hparams)
     assert continued.returncode == 0, continued.stderr
     assert f"Continuing from {newest}" in continued.stdout
-    assert f"num_train_steps: 1000000 -> {step + 2}" in continued.stdout
+    assert f"num_train_steps: 1000000 -> {total}" in continued.stdout
+    assert f"{total}/{total} = 100.0%, SPS: " in continued.stdout
+    assert "train | step" not in continued.stdout  # orbit's own line
+    assert json.loads((run / "config.json").read_text())["seed"] == 0
+    assert (run / "curves.png").stat().st_size > 1000
+    assert not (run / "results").exists()
+    assert "Already trained to step" in call_here(data_dir, hparams)
+
+    call_here(data_dir, {**hparams, "do_train": False, "do_eval": True})
+    lines = (run / "results" / "r.txt").read_text().splitlines()
+    assert lines == sorted(lines)
+    values = dict(line.split(" = ") for line in lines)
+    for name in (
+        "disc_accuracy disc_auc disc_auc_frequency_rank disc_auc_real_tokens"
+        " disc_loss disc_precision disc_recall loss masked_lm_accuracy"
+        " masked_lm_accuracy_at_mask masked_lm_loss sampled_masked_lm_accuracy"
+        " masked_lm_most_frequent_accuracy"
+    ).split():
+        assert name in values
+    assert values["global_step"] == str(total)
+    assert values["examples"] == "10"  # The last, smaller batch as well.
+    pickled = pickle.loads((run / "results" / "r.pkl").read_bytes())
+    assert {k: str(v) for k, v in pickled.items()} == values
+    record = json.loads((run / "results" / "r.json").read_text())
+    assert record["metrics"] == pickled
 
 
 def test_users_mistakes_are_messages(data_dir, settings, tmp_path):
-    def complaint(hparams, *flags):
-        result = call(data_dir, hparams, *flags)
-        assert result.returncode in (1, 2)
-        assert "Traceback" not in result.stderr
-        return result.stderr
+    result = call(data_dir, settings("nothing"), "--do_train=0", "--do_eval")
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: do_eval: there is no checkpoint")
+    assert "Traceback" not in result.stderr
 
-    assert "there is no checkpoint in" in complaint(
-        settings("nothing"), "--do_train=false", "--do_eval=true"
-    )
+    def complaint(**changes):
+        with pytest.raises(UserError) as raised:
+            call_here(data_dir, {**settings(), **changes})
+        return str(raised.value)
+
     if not tf.config.list_physical_devices("GPU"):
-        assert "require_gpu is true" in complaint(settings(), "--require_gpu")
+        assert "require_gpu is true" in complaint(require_gpu=True)
     assert not (tmp_path / "run").exists()
     damaged = tmp_path / "damaged"
     damaged.mkdir()
@@ -125,8 +131,8 @@ def test_users_mistakes_are_messages(data_dir, settings, tmp_path):
     changed = bytearray(whole.read_bytes())
     changed[-30] ^= 1  # Inside the last record, whose checksum is now wrong.
     (damaged / "pretrain_data.tfrecord-0-of-1").write_bytes(changed)
-    found = complaint(settings(pretrain_tfrecords=f"{damaged}/*"))
-    assert "record" in found and "error: " in found
+    assert "record" in complaint(pretrain_tfrecords=f"{damaged}/*")
     if os.geteuid():  # root may write anywhere
         (tmp_path / "locked").mkdir(mode=0o500)
-        assert "cannot be written" in complaint(settings("locked/run"))
+        locked = str(tmp_path / "locked" / "run")
+        assert "cannot be written" in complaint(model_dir=locked)

@@ -70,21 +70,16 @@ def shown_steps(path, tag):
 @pytest.mark.parametrize(
     "objective",
     [
-        pytest.param({}, id="electra"),
-        pytest.param(
-            {
-                "mixed_precision": "fp16",
-                "gradient_accumulation_steps": 2,
-                "recompute_grad": True,
-            },
-            id="switches",
-        ),
-        pytest.param(
-            {"electric_objective": True, "electra_objective": False},
-            id="electric",
-            marks=pytest.mark.slow,
-        ),
+        {},
+        {
+            "electric_objective": True,
+            "electra_objective": False,
+            "mixed_precision": "fp16",
+            "gradient_accumulation_steps": 2,
+            "recompute_grad": True,
+        },
     ],
+    ids=["electra", "electric_with_switches"],
 )
 def test_killed_and_continued_equals_uninterrupted(
     data_dir, settings, tmp_path, objective

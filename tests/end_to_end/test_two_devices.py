@@ -9,32 +9,40 @@ import sys
 import numpy as np
 import pytest
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+PROGRAM = pathlib.Path(__file__).resolve().with_name("two_devices.py")
+ROOT = PROGRAM.parents[2]
+
+
+def results_of(hparams, *data_dir):
+    """With one device, with two, and with two and two parts of a batch."""
+    child = subprocess.run(
+        [sys.executable, PROGRAM, json.dumps(hparams), *data_dir],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert child.returncode == 0, child.stderr[-3000:]
+    one, two, divided = json.loads(child.stdout.partition("RESULT")[2])
+    return one, (two, divided)
 
 
 @pytest.mark.multi_device
 @pytest.mark.parametrize("uniform", [False, True], ids=["dense", "sparse"])
 def test_two_devices_train_as_one_does(settings, uniform):
     """`sparse`: a uniform generator leaves row-wise embedding gradients."""
-    hparams = settings(uniform_generator=uniform)
-    child = subprocess.run(
-        [sys.executable, str(HERE / "two_devices.py"), json.dumps(hparams)],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "CUDA_VISIBLE_DEVICES": "-1",
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert child.returncode == 0, child.stderr[-3000:]
-    one, *others = json.loads(child.stdout.split("RESULT")[1])
-    assert len(others) == 2  # Whole, and in two parts each.
+    one, others = results_of(settings(uniform_generator=uniform))
     for two in others:
         assert_equal_runs(one, two)
+
+
+@pytest.mark.multi_device
+def test_two_devices_give_the_scores_of_one(task_dir, hparams):
+    one, others = results_of({**hparams, "num_train_epochs": 1.0}, task_dir)
+    for found in others:
+        for name, value in one["sst"].items():
+            assert found["sst"][name] == pytest.approx(value, abs=1e-4), name
 
 
 def assert_equal_runs(one, two):

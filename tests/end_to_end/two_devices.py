@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains with one device, with two, and so in micro-batches; prints results.
 
-Masks are fixed.
-
-A program of its own: virtual devices must be made before TensorFlow starts.
+Pre-training has fixed masks, fine-tuning no dropout. A program of its own:
+virtual devices must be made before TensorFlow starts.
 """
 
 import dataclasses
+import io
 import json
 import sys
 
@@ -15,11 +15,15 @@ import numpy as np
 import orbit
 import tensorflow as tf
 
+from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
+from electra_tf.finetuning import model as finetuning_model
+from electra_tf.finetuning import runner as finetuning
 from electra_tf.pretraining import build
 from electra_tf.pretraining.build import build_model, build_optimizer
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import EvalLoop, TrainLoop
+from electra_tf.training.summaries import Console
 
 STEPS = 3
 
@@ -121,20 +125,44 @@ class Kept:
         return self.result_
 
 
-def main():
-    (cpu,) = tf.config.list_physical_devices("CPU")
-    tf.config.set_logical_device_configuration(
-        cpu, [tf.config.LogicalDeviceConfiguration()] * 2
-    )
-    config = PretrainingConfig.create("m", "none", **json.loads(sys.argv[1]))
+def pretrain(hparams):
+    config = PretrainingConfig.create("m", "none", **hparams)
     one = train(config, tf.distribute.OneDeviceStrategy("/cpu:0"))
     mirrored = strategies.from_config(
         dataclasses.replace(config, distribution_strategy="mirrored")
     )
     assert mirrored.num_replicas_in_sync == 2
     two = train(config, mirrored)
-    divided = train(config, mirrored, micro_batches=2)
-    print("RESULT" + json.dumps([one, two, divided]))
+    return [one, two, train(config, mirrored, micro_batches=2)]
+
+
+def finetune(data_dir, hparams, strategy, micro_batches):
+    config = FinetuningConfig.create(
+        "m",
+        data_dir,
+        **hparams,
+        distribution_strategy=strategy,
+        gradient_accumulation_steps=micro_batches,
+        overwrite=True,
+    )
+    found = finetuning.run(config, Console(io.StringIO()))
+    return found["trials"][0]["results"]
+
+
+def main():
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(
+        cpu, [tf.config.LogicalDeviceConfiguration()] * 2
+    )
+    finetuning_model.DROPOUT_RATE = 0.0  # Each device draws its own.
+    hparams, *data_dir = sys.argv[1:]
+    hparams = json.loads(hparams)
+    if data_dir:
+        ways = (("one_device", 1), ("mirrored", 1), ("mirrored", 2))
+        results = [finetune(*data_dir, hparams, *way) for way in ways]
+    else:
+        results = pretrain(hparams)
+    print("RESULT" + json.dumps(results))
 
 
 if __name__ == "__main__":
