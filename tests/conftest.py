@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -99,6 +100,30 @@ def pytest_terminal_summary(terminalreporter):
     for reason, places in reasons.items():
         where = ", ".join(f"{n} in {path}" for path, n in places.items())
         terminalreporter.write_line(f"{where}: {reason}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def without_pictures():
+    """Runs draw nothing, which would take a third of a tiny run's time."""
+    drawing = [
+        ("electra_tf.finetuning.results", "draw_scores", b""),
+        ("electra_tf.training.summaries", "draw_curves", ""),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        originals = []
+        for name, function, nothing in drawing:
+            # What no test module has imported is not imported for this.
+            if module := sys.modules.get(name):
+                originals.append((module, function, getattr(module, function)))
+                patch.setattr(module, function, lambda *_, n=nothing: n)
+        yield originals
+
+
+@pytest.fixture
+def with_pictures(without_pictures, monkeypatch):
+    """Runs draw what they draw."""
+    for original in without_pictures:
+        monkeypatch.setattr(*original)
 
 
 def _reference() -> pathlib.Path:

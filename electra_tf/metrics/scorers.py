@@ -4,6 +4,9 @@
 
 Source: google-research/electra, finetune/scorer.py, finetune/classification/
 classification_metrics.py, finetune/tagging/tagging_metrics.py.
+
+scipy, scikit-learn and seqeval are imported where a figure needs them: a
+second that no start of a run has to wait for.
 """
 
 import abc
@@ -13,9 +16,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
-from seqeval import metrics as seqeval_metrics
-from sklearn import metrics
 
 from electra_tf.text.words import read_spans, split_tag
 
@@ -168,6 +168,8 @@ class MCCScorer(SentenceLevelScorer):
     """Matthews correlation coefficient, times 100."""
 
     def _get_results(self) -> Figures:
+        from sklearn import metrics
+
         mcc = metrics.matthews_corrcoef(self._true_labels, self._preds)
         return [("mcc", 100.0 * float(mcc)), ("loss", self.get_loss())]
 
@@ -183,6 +185,8 @@ class RegressionScorer(SentenceLevelScorer):
     """
 
     def _get_results(self) -> Figures:
+        from scipy import stats
+
         # As the original's arrays are: single precision shows in the figures.
         targets = np.array(self._true_labels, np.float32)
         predictions = np.array(self._preds, np.float32).flatten()
@@ -244,6 +248,8 @@ class MultiLabelScorer(SentenceLevelScorer):
         return np.array(self._true_labels), np.array(self._preds)
 
     def _f1(self, average: str | None) -> Any:
+        from sklearn import metrics
+
         return metrics.f1_score(
             *self._arrays(), average=average, zero_division=0
         )
@@ -335,13 +341,15 @@ class EntityLevelF1Scorer(WordLevelScorer):
 
     def get_details(self) -> Figures:
         """Precision, recall and F1 of seqeval, and the accuracy of words."""
+        from seqeval import metrics
+
         true = [self._seqeval_tags(labels) for labels in self._labels]
         predicted = [self._seqeval_tags(preds) for preds in self._preds]
         found = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Nothing predicted: 0 says it.
             for name in ("precision", "recall", "f1"):
-                score = getattr(seqeval_metrics, f"{name}_score")
+                score = getattr(metrics, f"{name}_score")
                 value = score(true, predicted, zero_division=0)
                 found.append((f"seqeval_{name}", 100.0 * float(value)))
         return [

@@ -36,6 +36,7 @@ def files(finetuning_config):
     return make
 
 
+@pytest.mark.usefixtures("with_pictures")
 def test_undefined_figures_survive_reading_back(files):
     results, config = files()
     records = [_record(1, math.nan, collapsed=True), _record(2)]

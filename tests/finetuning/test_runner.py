@@ -14,6 +14,7 @@ from configure.errors import UserError
 pytestmark = pytest.mark.slow  # Whole runs.
 
 
+@pytest.mark.usefixtures("with_pictures")
 def test_two_trials_leave_the_original_s_results_files(
     config_of, run, tmp_path
 ):

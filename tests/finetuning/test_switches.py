@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory, precision, XLA and freezing: what switches may and may not change."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -11,39 +9,42 @@ from electra_tf.training import remat, summaries
 from electra_tf.training.loop import LossScale
 
 pytestmark = pytest.mark.slow  # Whole runs are compared.
+MODEL = "models/tiny/finetuning_models/sst_model_1"
+
+
+@pytest.fixture
+def trained(config_of, run, weights_of, tmp_path):
+    """Trains for an epoch; returns the weights."""
+
+    def train(**hparams):
+        run(config_of(num_train_epochs=1, overwrite=True, **hparams))
+        return weights_of(tmp_path / MODEL)
+
+    return train
 
 
 def test_switches_that_save_memory_give_the_same_weights(
-    config_of, run, weights_of, tmp_path, monkeypatch
+    config_of, trained, monkeypatch
 ):
     monkeypatch.setattr("electra_tf.finetuning.model.DROPOUT_RATE", 0.0)
-    found = []
-    for switch in (
-        {},
-        {"gradient_accumulation_steps": 2},
-        {"recompute_grad": True},
-    ):
-        config = config_of(**switch, overwrite=True)
-        overrides = {
-            **config.model_hparam_overrides,
-            "hidden_dropout_prob": 0.0,
-            "attention_probs_dropout_prob": 0.0,
-        }
-        config = dataclasses.replace(config, model_hparam_overrides=overrides)
-        run(config)
-        directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
-        found.append(weights_of(directory))
-    for name, value in found[0].items():
-        np.testing.assert_allclose(found[1][name], value, atol=1e-5)
-        np.testing.assert_allclose(found[2][name], value, atol=1e-5)
+    overrides = {
+        **config_of().model_hparam_overrides,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    plain, in_parts, recomputed = (
+        trained(model_hparam_overrides=overrides, **switch)
+        for switch in (
+            {},
+            {"gradient_accumulation_steps": 2},
+            {"recompute_grad": True},
+        )
+    )
+    for name, value in plain.items():
+        np.testing.assert_allclose(in_parts[name], value, atol=1e-5)
+        np.testing.assert_allclose(recomputed[name], value, atol=1e-5)
 
-
-def test_a_small_machine_recomputes_and_gets_the_same_weights(
-    config_of, run, weights_of, tmp_path, monkeypatch
-):
-    directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
-    run(config_of(recompute_grad=True))
-    asked = weights_of(directory)
+    # A small machine switches by itself.
     monkeypatch.setattr(remat, "machine_memory", lambda: 1 << 20)
     said = []
     monkeypatch.setattr(
@@ -51,35 +52,30 @@ def test_a_small_machine_recomputes_and_gets_the_same_weights(
         "log_first_n",
         lambda level, text, count, *_: said.append(text),
     )
-    run(config_of(overwrite=True))
+    chosen = trained(model_hparam_overrides=overrides)
     assert len(said) == 1 and "computed again" in said[0]
-    for name, value in weights_of(directory).items():
-        np.testing.assert_array_equal(value, asked[name])
+    for name, value in chosen.items():
+        np.testing.assert_array_equal(value, recomputed[name])
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_half_precision_leaves_a_float32_model(
-    config_of, run, weights_of, tmp_path, precision, monkeypatch
-):
+def test_half_precision_leaves_a_float32_model(trained, tmp_path, monkeypatch):
     # The usual first factor is too large for gradients as steep as here.
     scales = {"fp16": LossScale(256.0)}
     monkeypatch.setattr(LossScale, "of", scales.get)
-    run(config_of(num_train_epochs=1))
-    directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
-    plain = weights_of(directory)
-    run(
-        config_of(num_train_epochs=1, mixed_precision=precision, overwrite=True)
-    )
-    found = weights_of(directory)
-    assert found.keys() == plain.keys()
-    for name, value in plain.items():
-        assert found[name].dtype == value.dtype
-        np.testing.assert_allclose(found[name], value, atol=2e-3, err_msg=name)
-    rows = summaries.read_rows(str(directory / "train_log.jsonl"))
-    scaled = {"loss_scale": 256.0, "skipped_updates": 0.0}
-    assert {k: v for k, v in rows[-1].items() if k in scaled} == (
-        scaled if precision == "fp16" else {}
-    )
+    plain = trained()
+    for precision in ("bf16", "fp16"):
+        found = trained(mixed_precision=precision)
+        assert found.keys() == plain.keys()
+        for name, value in plain.items():
+            assert found[name].dtype == value.dtype
+            np.testing.assert_allclose(
+                found[name], value, atol=2e-3, err_msg=name
+            )
+        row = summaries.read_rows(str(tmp_path / MODEL / "train_log.jsonl"))[-1]
+        scaled = {"loss_scale": 256.0, "skipped_updates": 0.0}
+        assert {k: v for k, v in row.items() if k in scaled} == (
+            scaled if precision == "fp16" else {}
+        )
 
 
 def test_xla_programs_train_and_predict(config_of, run):
@@ -93,7 +89,7 @@ def test_frozen_layers_stay_as_they_are(config_of, run, weights_of, tmp_path):
     overrides = dict(config_of().model_hparam_overrides, num_hidden_layers=2)
     trained = config_of(model_hparam_overrides=overrides)
     run(trained)
-    path = tmp_path / "models/tiny/finetuning_models/sst_model_1"
+    path = tmp_path / MODEL
     config = config_of(
         model_hparam_overrides=overrides,
         init_checkpoint=str(path),

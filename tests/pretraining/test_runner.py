@@ -217,6 +217,7 @@ def test_training_and_evaluating_at_once_is_refused(start):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("with_pictures")
 def test_xla_programs_train_and_evaluate_with_all_switches(start):
     """Other draws than without it, since XLA samples in its own way."""
     small = {"train_batch_size": 2, "eval_batch_size": 2, "num_train_steps": 2}

@@ -221,7 +221,7 @@ while True:
 @pytest.mark.slow
 def test_a_kill_during_a_save_leaves_the_newest_readable(tmp_path):
     # Rests of the killed save (here or from earlier kills) do no harm either.
-    for milliseconds in (3, 11, 17):
+    for milliseconds in (3, 11):
         child = subprocess.Popen(
             [sys.executable, "-c", SAVING, str(tmp_path)],
             cwd=ROOT,
