@@ -106,7 +106,7 @@ def pytest_terminal_summary(terminalreporter):
 def without_pictures():
     """Runs draw nothing, which would take a third of a tiny run's time."""
     drawing = [
-        ("electra_tf.finetuning.results", "draw_scores", b""),
+        ("electra_tf.finetuning.runner", "draw_scores", b""),
         ("electra_tf.training.summaries", "draw_curves", ""),
     ]
     with pytest.MonkeyPatch.context() as patch:
