@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures every room's tests share."""
+"""Fixtures every package's tests share."""
 
 import collections
 import json
@@ -61,7 +61,7 @@ os.environ.setdefault("TF_NUM_INTEROP_THREADS", "2")
 # The kernels users train with; see electra_tf/__init__.py.
 import electra_tf  # noqa: E402
 
-# All tests of a process compute alike, whichever room is imported first.
+# All tests of a process compute alike, whichever package is imported first.
 electra_tf.leave_kernels_to_tensorflow = lambda: None
 
 try:
@@ -249,7 +249,7 @@ def tiny_finetuning(tiny_vocab):
 
 @pytest.fixture(scope="session")
 def finished_runs(tmp_path_factory, tiny_finetuning):
-    """From a room's weights and settings to its `finetuned_folder`."""
+    """From a package's weights and settings to its `finetuned_folder`."""
 
     def factory(draw, labels=None, **settings):
         settings = {**tiny_finetuning, "max_seq_length": 48, **settings}

@@ -23,11 +23,7 @@ LOSSES = ("mlm_loss", "cloze_loss", "disc_loss")
 def step_values(
     features: dict[str, tf.Tensor], outputs: dict[str, tf.Tensor]
 ) -> dict[str, tf.Tensor]:
-    """Scalars of a training step besides its total loss.
-
-    Args:
-      features: int32 [B, L] tensors of one replica.
-    """
+    """Scalars of a training step besides its total loss."""
     values = {name: outputs[name] for name in LOSSES if name in outputs}
     mask = features["input_mask"]
     values[TOKENS] = tf.cast(tf.reduce_sum(mask), tf.float32)
@@ -75,13 +71,7 @@ def build_train_loop(
     loss_scale: LossScale | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> TrainLoop:
-    """Returns the loop that updates a model, one batch a step.
-
-    Args:
-      iterator: batches of features, `int32 [B, L]` each.
-      step: int64 scalar, the global step.
-      loss_scale: of float16 training.
-    """
+    """Returns the loop that updates a model, one batch a step."""
     return TrainLoop(
         compute=model.compute,
         variables=model.trainable_variables,

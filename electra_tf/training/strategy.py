@@ -160,17 +160,11 @@ def check_batch_size(
 
 
 def replica_rows(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """The rows of the global batch that belong to the current replica.
+    """The rows of the global batch [B, ...] that belong to this replica.
 
     Every replica is given the whole batch and takes its own slice, so the
     iterator stays a plain one, which a checkpoint can hold (those of
     `experimental_distribute_dataset` cannot be saved).
-
-    Args:
-      features: tensors [B, ...], B a multiple of the number of replicas.
-
-    Returns:
-      Tensors [B / replicas, ...], in the order of the replicas.
     """
     context = tf.distribute.get_replica_context()
     replicas = context.num_replicas_in_sync

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the fine-tuning room's tests."""
+"""Fixtures of the fine-tuning tests."""
 
 import io
 
