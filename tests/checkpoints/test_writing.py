@@ -82,6 +82,7 @@ def test_slots_and_step_are_among_them(golden_dir):
     assert counts[GOLDEN[0]][0] == 114
 
 
+@pytest.mark.slow  # Half a minute for all of them.
 def test_every_configuration_comes_back_bit_for_bit(
     config_name, all_configs, tmp_path, random_weights, smaller, same_tensors
 ):
@@ -107,6 +108,7 @@ def test_configurations_of_real_size_come_back_bit_for_bit(
     shutil.rmtree(tmp_path)  # Up to 4 GB.
 
 
+@pytest.mark.slow
 def test_small_of_real_size_comes_back_bit_for_bit(
     all_configs, tmp_path, random_weights, same_tensors
 ):

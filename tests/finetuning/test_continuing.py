@@ -12,6 +12,8 @@ import pytest
 from configure.errors import UserError
 from electra_tf.training.loop import TrainLoop
 
+pytestmark = pytest.mark.slow  # Whole runs.
+
 
 @pytest.fixture
 def stop_after(monkeypatch):
@@ -58,10 +60,7 @@ def test_other_hparams_need_overwrite(config_of, run):
         run(config_of(learning_rate=2e-3))
 
 
-@pytest.mark.parametrize(
-    "extra",
-    [{}, pytest.param({"shuffle_whole_set": True}, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize("extra", [{}, {"shuffle_whole_set": True}])
 def test_a_stopped_run_continues_to_the_bit(
     config_of, run, weights_of, tmp_path, stop_after, extra
 ):

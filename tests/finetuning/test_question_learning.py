@@ -52,6 +52,7 @@ def scored(model, preprocessor, task):
     return scorer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [True, False])
 def test_a_model_learns_where_the_answer_is(
     joint, finetuning_config, write_task

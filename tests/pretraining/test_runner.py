@@ -14,6 +14,8 @@ from electra_tf.training.checkpointing import read_config
 from electra_tf.training.run import remove_run
 from electra_tf.training.summaries import Console, read_rows
 
+pytestmark = pytest.mark.slow  # Whole runs.
+
 
 @pytest.fixture(scope="module")
 def records_dir(tmp_path_factory):
@@ -216,7 +218,6 @@ def test_training_and_evaluating_at_once_is_refused(start):
         start(do_eval=True)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("with_pictures")
 def test_xla_programs_train_and_evaluate_with_all_switches(start):
     """Other draws than without it, since XLA samples in its own way."""
