@@ -53,6 +53,8 @@ def scaled_down(shape, factor):
 
 
 def assert_same_tensors(found, expected):
+    if isinstance(expected, dict):
+        expected = MemoryWeights(expected)
     assert found.specs == expected.specs
     for name in expected.specs:
         value, wanted = found.read(name), np.asarray(expected.read(name))
@@ -80,7 +82,7 @@ def all_configs(golden_dir):
     """Variables of every configuration of the original: shapes by name."""
     text = (golden_dir / "variables_all_configs.json").read_text()
     configs = json.loads(text)
-    assert sorted(configs) == sorted(CONFIGS)
+    assert sorted(configs) == sorted(NAMES["config_name"])
     for config in configs.values():
         config["shapes"] = {
             v["name"]: v["shape"]
@@ -91,42 +93,35 @@ def all_configs(golden_dir):
 
 
 # Known here, so that tests can be told apart without the file.
-CONFIGS = [
-    "pretrain/small",
-    "pretrain/base",
-    "pretrain/large",
-    "pretrain/base_paper_settings",
-    "pretrain/large_paper_settings",
-    "pretrain/small_electric",
-    "pretrain/small_electric_with_electra_objective_left_True",
-    "pretrain/small_untied_generator_False",
-    "pretrain/small_mlm_electra_objective_False",
-    "pretrain/small_untied_generator_embeddings",
-    "pretrain/small_uniform_generator",
-    "pretrain/small_two_tower_generator_electra",
-    "pretrain/small_electric_untied_generator_embeddings",
-    "pretrain/debug_small",
-    "pretrain/debug_base",
-    *(
-        f"finetune/{size}_{task}"
-        for size in ("small", "base", "large")
-        for task in ("cola", "sts", "squad", "chunk")
-    ),
-    "finetune/small_mnli",
-    "finetune/small_squadv1",
-    "finetune/small_squad_nojoint",
-    "finetune/small_squad_noanswerable",
-    "finetune/small_squad_answerable_no_start",
+PRETRAINING = """
+small base large base_paper_settings large_paper_settings small_electric
+small_electric_with_electra_objective_left_True small_untied_generator_False
+small_mlm_electra_objective_False small_untied_generator_embeddings
+small_uniform_generator small_two_tower_generator_electra
+small_electric_untied_generator_embeddings debug_small debug_base
+""".split()
+FINETUNING = """
+small_cola small_sts small_squad small_chunk base_cola base_sts base_squad
+base_chunk large_cola large_sts large_squad large_chunk small_mnli small_squadv1
+small_squad_nojoint small_squad_noanswerable small_squad_answerable_no_start
+""".split()
+NAMES = {
+    "pretrain_name": [f"pretrain/{name}" for name in PRETRAINING],
+    "finetune_name": [f"finetune/{name}" for name in FINETUNING],
+}
+NAMES["config_name"] = [name for names in NAMES.values() for name in names]
+NAMES["built_name"] = [
+    pytest.param(name, marks=pytest.mark.heavy)
+    if name.startswith(("pretrain/base", "pretrain/large"))
+    else name
+    for name in NAMES["pretrain_name"]
 ]
 
 
 def pytest_generate_tests(metafunc):
-    if "config_name" in metafunc.fixturenames:
-        metafunc.parametrize("config_name", CONFIGS)
-    for kind in ("pretrain", "finetune"):
-        if f"{kind}_name" in metafunc.fixturenames:
-            names = [name for name in CONFIGS if name.startswith(kind)]
-            metafunc.parametrize(f"{kind}_name", names)
+    for fixture, names in NAMES.items():
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(fixture, names)
 
 
 # --- Hugging Face folders ----------------------------------------------------
@@ -187,13 +182,6 @@ def random_arrays(part, seed=0, **sizes):
     }
 
 
-def assert_holds(read, values):
-    assert set(read.specs) == set(values)
-    for name, value in values.items():
-        assert read.read(name).dtype == np.float32
-        np.testing.assert_array_equal(read.read(name), value, name)
-
-
 @pytest.fixture(scope="session")
 def hf_folder():
     return HuggingFaceFolder
@@ -203,12 +191,6 @@ def hf_folder():
 def arrays():
     """A factory of a part's variables; two layers, the sizes may be given."""
     return random_arrays
-
-
-@pytest.fixture(scope="session")
-def assert_values():
-    """Asserts that weights are these, all of them and in float32."""
-    return assert_holds
 
 
 @pytest.fixture(scope="session")

@@ -15,33 +15,30 @@ H = 64
 
 def bert_shapes():
     """Names of google-research/bert, a tiny model."""
+    embeddings = {"word": 200, "token_type": 2, "position": 32}
     shapes = {
-        "bert/embeddings/word_embeddings": [200, H],
-        "bert/embeddings/token_type_embeddings": [2, H],
-        "bert/embeddings/position_embeddings": [32, H],
-        "bert/pooler/dense/kernel": [H, H],
-        "bert/pooler/dense/bias": [H],
-        "cls/predictions/transform/dense/kernel": [H, H],
-        "cls/predictions/transform/dense/bias": [H],
+        f"bert/embeddings/{name}_embeddings": [rows, H]
+        for name, rows in embeddings.items()
+    }
+    shapes |= {
         "cls/predictions/output_bias": [200],
         "cls/seq_relationship/output_weights": [2, H],
         "cls/seq_relationship/output_bias": [2],
     }
+    dense = {"bert/pooler": (H, H), "cls/predictions/transform": (H, H)}
     norms = ["bert/embeddings", "cls/predictions/transform"]
     for layer in range(2):
         block = f"bert/encoder/layer_{layer}"
         norms += [f"{block}/attention/output", f"{block}/output"]
-        dense = {
-            **{
-                f"attention/self/{n}": (H, H) for n in ("query", "key", "value")
-            },
-            "attention/output/dense": (H, H),
-            "intermediate/dense": (H, 4 * H),
-            "output/dense": (4 * H, H),
-        }
-        for name, (rows, columns) in dense.items():
-            shapes[f"{block}/{name}/kernel"] = [rows, columns]
-            shapes[f"{block}/{name}/bias"] = [columns]
+        for name in ("query", "key", "value"):
+            shapes[f"{block}/attention/self/{name}/kernel"] = [H, H]
+            shapes[f"{block}/attention/self/{name}/bias"] = [H]
+        dense[f"{block}/attention/output"] = (H, H)
+        dense[f"{block}/intermediate"] = (H, 4 * H)
+        dense[f"{block}/output"] = (4 * H, H)
+    for scope, (rows, columns) in dense.items():
+        shapes[f"{scope}/dense/kernel"] = [rows, columns]
+        shapes[f"{scope}/dense/bias"] = [columns]
     for scope in norms:
         shapes |= {f"{scope}/LayerNorm/{n}": [H] for n in ("beta", "gamma")}
     return shapes
@@ -67,42 +64,33 @@ def test_it_is_recognized_and_makes_a_masked_lm(prefix, tiny_config):
     assert weights.shapes == built
 
 
-def test_values_slots_and_step_come_along(prefix, random_weights):
-    source, weights = random_weights(bert_shapes()), tf1.open_bert(prefix)
-    for new, old in (
-        (
-            "electra/encoder/layer_1/attention/self/query/kernel",
-            "bert/encoder/layer_1/attention/self/query/kernel",
+def test_values_slots_and_step_come_along_and_the_rest_is_told(
+    tmp_path, random_weights
+):
+    path, shapes = str(tmp_path / "other.ckpt"), bert_shapes()
+    source = random_weights({**shapes, "loss_scale": []})
+    tf1.write_tf1(source, path)
+    weights = tf1.open_bert(path)
+    query = "encoder/layer_1/attention/self/query/kernel"
+    for new, old in {
+        f"electra/{query}": f"bert/{query}",
+        "generator_predictions/dense/kernel/adam_m": (
+            "cls/predictions/transform/dense/kernel/adam_m"
         ),
-        (
-            "generator_predictions/dense/kernel/adam_m",
-            "cls/predictions/transform/dense/kernel/adam_m",
+        "generator_predictions/LayerNorm/gamma": (
+            "cls/predictions/transform/LayerNorm/gamma"
         ),
-        (
-            "generator_predictions/LayerNorm/gamma",
-            "cls/predictions/transform/LayerNorm/gamma",
-        ),
-        ("generator_predictions/output_bias", "cls/predictions/output_bias"),
-    ):
+        "generator_predictions/output_bias": "cls/predictions/output_bias",
+        "loss_scale": "loss_scale",
+    }.items():
         np.testing.assert_array_equal(weights.read(new), source.read(old))
     assert weights.global_step == 1234
     assert len(weights.slots) == 2 * len(weights.shapes)
-
-
-def test_pooler_and_next_sentence_head_are_reported(prefix):
-    dropped = tf1.open_bert(prefix).dropped
-    assert len(dropped) == 3 * 4
-    assert "pooler" in dropped["bert/pooler/dense/kernel"]
-    assert "next-sentence" in dropped["cls/seq_relationship/output_bias"]
-
-
-def test_names_are_one_to_one_and_unknown_ones_stay(tmp_path, random_weights):
-    path = str(tmp_path / "other.ckpt")
-    shapes = {**bert_shapes(), "loss_scale": []}
-    tf1.write_tf1(random_weights(shapes), path)
-    names = tf1.open_bert(path).shapes
-    assert len(names) == len(shapes) - 4
-    assert "loss_scale" in names
+    assert len(weights.shapes) == len(shapes) + 1 - 4
+    assert len(weights.dropped) == 3 * 4
+    assert "pooler" in weights.dropped["bert/pooler/dense/kernel"]
+    told = weights.dropped["cls/seq_relationship/output_bias"]
+    assert "next-sentence" in told
 
 
 def test_sizes_are_read_from_bert_config_json(prefix, tmp_path):

@@ -10,6 +10,9 @@ from electra_tf.checkpoints.contents import Contents, merged, resolve
 from electra_tf.checkpoints.electra_config import unseen_differences
 from electra_tf.pretraining.model import PretrainingModel
 
+OVERRIDES = "model_hparam_overrides"
+DEBUG = {"hidden_size": 144, "num_hidden_layers": 3, "num_attention_heads": 4}
+
 
 def model_shapes(tiny_vocab, **hparams):
     config = PretrainingConfig.create(
@@ -35,66 +38,33 @@ def test_sizes_equal_those_of_the_hparams(config_name, all_configs):
 @pytest.mark.parametrize(
     "name, expected",
     [
-        ("pretrain/small", {"model_size": "small", "embedding_size": 128}),
-        ("pretrain/large", {"model_size": "large", "embedding_size": 1024}),
+        ("small", {"model_size": "small", "embedding_size": 128}),
+        ("large", {"model_size": "large", "embedding_size": 1024}),
         (
-            "pretrain/base_paper_settings",
+            "base_paper_settings",
             {"model_size": "base", "generator_hidden_size": 0.333},
         ),
-        ("pretrain/small_uniform_generator", {"uniform_generator": True}),
-        ("pretrain/small_untied_generator_False", {"untied_generator": False}),
+        ("small_uniform_generator", {"uniform_generator": True}),
+        ("small_untied_generator_False", {"untied_generator": False}),
+        ("small_mlm_electra_objective_False", {"electra_objective": False}),
         (
-            "pretrain/small_mlm_electra_objective_False",
-            {"electra_objective": False},
-        ),
-        (
-            "pretrain/small_electric_untied_generator_embeddings",
+            "small_electric_untied_generator_embeddings",
             {"electric_objective": True, "untied_generator_embeddings": True},
         ),
-        (
-            "pretrain/debug_small",
-            {
-                "model_hparam_overrides": {
-                    "hidden_size": 144,
-                    "num_hidden_layers": 3,
-                    "num_attention_heads": 4,
-                }
-            },
-        ),
-        ("finetune/base_squad", {"model_size": "base", "embedding_size": 768}),
+        ("debug_small", {OVERRIDES: DEBUG}),
     ],
 )
 def test_hparams_are_in_the_users_words(name, expected, all_configs):
-    hparams = Contents(all_configs[name]["shapes"]).hparams()
+    hparams = Contents(all_configs[f"pretrain/{name}"]["shapes"]).hparams()
     assert {k: hparams[k] for k in expected} == expected
     assert hparams["vocab_size"] == 30522
-    named = "debug" not in name
-    assert ("model_hparam_overrides" not in hparams) == named
+    assert (OVERRIDES in hparams) == ("debug" in name)
 
 
-def test_small_models_built_from_inferred_hparams_are_the_same(
-    pretrain_name, all_configs, tiny_vocab
+def test_models_built_from_inferred_hparams_are_the_same(
+    built_name, all_configs, tiny_vocab
 ):
-    if "/small" not in pretrain_name and "/debug" not in pretrain_name:
-        pytest.skip("base and large are built by a heavy test")
-    shapes = all_configs[pretrain_name]["shapes"]
-    assert model_shapes(tiny_vocab, **Contents(shapes).hparams()) == shapes
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(
-    "name",
-    [
-        "pretrain/base",
-        "pretrain/base_paper_settings",
-        "pretrain/large",
-        "pretrain/large_paper_settings",
-    ],
-)
-def test_base_and_large_built_from_inferred_hparams_are_the_same(
-    name, all_configs, tiny_vocab
-):
-    shapes = all_configs[name]["shapes"]
+    shapes = all_configs[built_name]["shapes"]
     assert model_shapes(tiny_vocab, **Contents(shapes).hparams()) == shapes
 
 
@@ -122,8 +92,12 @@ def test_any_hidden_size_makes_a_model(hidden, heads, tiny_vocab):
 
 
 def test_a_fine_tuned_model_says_nothing_about_a_generator(all_configs):
-    hparams = Contents(all_configs["finetune/small_squad"]["shapes"]).hparams()
-    assert set(hparams) == {"model_size", "embedding_size", "vocab_size"}
+    hparams = Contents(all_configs["finetune/base_squad"]["shapes"]).hparams()
+    assert hparams == {
+        "model_size": "base",
+        "embedding_size": 768,
+        "vocab_size": 30522,
+    }
 
 
 def test_a_generator_alone_is_described_by_its_own_sizes(
@@ -143,69 +117,54 @@ def test_a_generator_alone_is_described_by_its_own_sizes(
 
 
 def test_what_cannot_be_seen_is_listed(all_configs):
-    notes = "\n".join(
-        Contents(all_configs["pretrain/small_electric"]["shapes"]).assumptions()
-    )
+    shapes = all_configs["pretrain/small_electric"]["shapes"]
+    notes = "\n".join(Contents(shapes).assumptions())
     for name in ("num_attention_heads: 4", "hidden_act", "electric_objective"):
         assert name in notes
 
 
 @pytest.mark.parametrize(
-    "given, named, values",
+    "hparam, value, sizes",
     [
-        ({"model_size": "base"}, "model_size", (256, 768)),
-        ({"vocab_size": 5000}, "vocab_size", (30522, 5000)),
-        ({"embedding_size": 64}, "embedding_size", (128, 64)),
-        (
-            {"generator_hidden_size": 1.0},
-            "generator_hidden_size",
-            (64, 256),
-        ),
-        ({"generator_layers": 0.5}, "generator_layers", (12, 6)),
-        (
-            {"model_hparam_overrides": {"max_position_embeddings": 1024}},
-            "--extend_positions",
-            (512, 1024),
-        ),
-        (
-            {"model_hparam_overrides": {"intermediate_size": 99}},
-            "model_hparam_overrides.intermediate_size",
-            (1024, 99),
-        ),
-        (
-            {"model_hparam_overrides": {"type_vocab_size": 1}},
-            "model_hparam_overrides.type_vocab_size",
-            (2, 1),
-        ),
-        (
-            {"untied_generator_embeddings": True},
-            "untied_generator_embeddings",
-            (False, True),
-        ),
+        ("model_size", "base", "256, hparams 768"),
+        ("vocab_size", 5000, "30522, hparams 5000"),
+        ("embedding_size", 64, "128, hparams 64"),
+        ("generator_hidden_size", 1.0, "64, hparams 256"),
+        ("generator_layers", 0.5, "12, hparams 6"),
+        ("untied_generator_embeddings", True, "False, hparams True"),
+        (f"{OVERRIDES}.max_position_embeddings", 1024, "512, hparams 1024"),
+        (f"{OVERRIDES}.intermediate_size", 99, "1024, hparams 99"),
+        (f"{OVERRIDES}.type_vocab_size", 1, "2, hparams 1"),
     ],
 )
-def test_a_mismatch_names_the_hparam(all_configs, given, named, values):
+def test_a_mismatch_names_the_hparam(all_configs, hparam, value, sizes):
     contents = Contents(all_configs["pretrain/small"]["shapes"])
+    group, _, name = hparam.rpartition(".")
     with pytest.raises(UserError) as caught:
-        contents.check_hparams(given)
+        contents.check_hparams(
+            {group: {name: value}} if group else {name: value}
+        )
     message = str(caught.value)
-    assert f"checkpoint {values[0]}, hparams {values[1]}" in message
-    assert named in message.split("change")[1]
+    assert f"checkpoint {sizes}" in message
+    if name == "max_position_embeddings":
+        hparam = "--extend_positions"
+    assert hparam in message.split("change")[1]
     assert message.count("change") == 1
 
 
 @pytest.mark.parametrize(
-    "given, words",
+    "name, hparam, value",
     [
-        ({"two_tower_generator": True}, "two_tower_generator"),
-        ({"uniform_generator": True}, "uniform_generator=true"),
-        ({"untied_generator": False}, "untied_generator=false"),
+        ("small", "two_tower_generator", True),
+        ("small", "uniform_generator", True),
+        ("small", "untied_generator", False),
+        ("small_mlm_electra_objective_False", "electra_objective", True),
     ],
 )
-def test_another_kind_of_generator_is_named(all_configs, given, words):
-    contents = Contents(all_configs["pretrain/small"]["shapes"])
-    with pytest.raises(UserError, match=words):
-        contents.check_hparams(given)
+def test_another_kind_of_model_is_named(all_configs, name, hparam, value):
+    contents = Contents(all_configs[f"pretrain/{name}"]["shapes"])
+    with pytest.raises(UserError, match=hparam):
+        contents.check_hparams({hparam: value})
 
 
 def test_the_released_small_models_generator_is_named(all_configs):
@@ -239,14 +198,6 @@ def test_a_discriminator_alone_fits_the_hparams_of_its_run(all_configs):
     )
 
 
-def test_a_masked_lm_does_not_fit_electra(all_configs):
-    name = "pretrain/small_mlm_electra_objective_False"
-    with pytest.raises(UserError, match="electra_objective"):
-        Contents(all_configs[name]["shapes"]).check_hparams(
-            {"electra_objective": True}
-        )
-
-
 def test_overrides_are_joined_unless_the_size_is_stated():
     inferred = {"model_hparam_overrides": {"hidden_size": 8}}
     given = {"model_hparam_overrides": {"num_attention_heads": 2}}
@@ -259,15 +210,14 @@ def test_overrides_are_joined_unless_the_size_is_stated():
     assert both["model_hparam_overrides"] == {"num_attention_heads": 2}
 
 
-def test_a_missing_layer_is_an_incomplete_checkpoint(all_configs):
-    shapes = dict(all_configs["pretrain/small"]["shapes"])
-    for name in [n for n in shapes if "electra/encoder/layer_4/" in n]:
-        del shapes[name]
+def test_an_incomplete_checkpoint_and_another_models(all_configs):
+    shapes = {
+        name: shape
+        for name, shape in all_configs["pretrain/small"]["shapes"].items()
+        if "electra/encoder/layer_4/" not in name
+    }
     with pytest.raises(UserError, match="lacks layer 4"):
         Contents(shapes).hparams()
-
-
-def test_something_else_is_no_electra():
     with pytest.raises(UserError, match="No encoder.*starts with conv/w"):
         Contents({"conv/w": [3, 3]}).hparams()
 

@@ -58,27 +58,23 @@ def test_other_programs_find_their_keys():
 
 @pytest.mark.parametrize("name", ["bert_config.json", "config.json", FILE_NAME])
 def test_keys_of_other_programs_are_understood(name, tmp_path):
-    (tmp_path / name).write_text(
-        json.dumps(
-            {
-                "vocab_size": 35000,
-                "embedding_size": 128,
-                "hidden_size": 256,
-                "num_hidden_layers": 12,
-                "num_attention_heads": 4,
-                "intermediate_size": 1024,
-                "hidden_act": "gelu",
-                "layer_norm_eps": 1e-12,
-                "architectures": ["ElectraForPreTraining"],
-            }
-        )
-    )
+    keys = {
+        "vocab_size": 35000,
+        "embedding_size": 128,
+        "hidden_size": 256,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 4,
+        "layer_norm_eps": 1e-12,
+        "architectures": ["ElectraForPreTraining"],
+    }
+    (tmp_path / name).write_text(json.dumps(keys))
     sizes = resolve(read_electra_config(str(tmp_path)))
     assert (sizes.vocab_size, sizes.embedding_size) == (35000, 128)
     assert sizes.encoder.hidden_size == 256
 
 
 def test_a_runs_own_config_is_understood(tmp_path, tiny_config):
+    assert read_electra_config(str(tmp_path)) == {}
     config = tiny_config(generator_hidden_size=0.5)
     (tmp_path / "config.json").write_text(config.to_json())
     read = read_electra_config(str(tmp_path))
@@ -87,13 +83,10 @@ def test_a_runs_own_config_is_understood(tmp_path, tiny_config):
     assert "model_name" not in read
 
 
-def test_no_file_says_nothing(tmp_path):
-    assert read_electra_config(str(tmp_path)) == {}
-
-
 @pytest.mark.parametrize(
     "change, words",
     [
+        ({}, "not valid JSON"),
         ({"format_version": 2}, "format_version is 2"),
         ({"hidden_size": 512}, "hidden_size is 512, but `hparams` make it 256"),
         ({"hparams": []}, "expected a JSON object"),
@@ -101,16 +94,9 @@ def test_no_file_says_nothing(tmp_path):
     ],
 )
 def test_a_file_that_cannot_be_is_refused_by_name(change, words, tmp_path):
-    contents = {**json.loads(config_text({})), **change}
-    (tmp_path / FILE_NAME).write_text(json.dumps(contents))
-    with pytest.raises(UserError, match=words) as caught:
-        read_electra_config(str(tmp_path))
-    assert FILE_NAME in str(caught.value)
-
-
-def test_half_a_file_is_refused_by_name(tmp_path):
-    (tmp_path / FILE_NAME).write_text(config_text({})[:40])
-    with pytest.raises(UserError, match=f"{FILE_NAME}: not valid JSON"):
+    text = json.dumps({**json.loads(config_text({})), **change})
+    (tmp_path / FILE_NAME).write_text(text if change else text[:40])
+    with pytest.raises(UserError, match=f"(?s){FILE_NAME}.*{words}"):
         read_electra_config(str(tmp_path))
 
 
