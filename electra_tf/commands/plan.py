@@ -113,7 +113,15 @@ def main(parsed: Parsed) -> None:
     numbers = plan(config)
     if args.measure:
         batch = args.measure_batch_size or _measured_batch_size(config)
-        numbers |= _measured(config, numbers, args.measure, batch)
+        real = bool(numbers["records"]) and not numbers["records_problem"]
+        measured = measure_steps(config, batch, args.measure, real)
+        # Scaled from the measured batch to the run's.
+        an_example = statistics.median(measured["seconds"]) / batch
+        examples = numbers["examples_per_step"]
+        rate = numbers["flops_per_step"]["matmul"] / examples / an_example
+        measured["matmul_flops_per_second"] = rate
+        numbers["seconds_per_step"] = an_example * examples
+        numbers["measured"] = measured
     elif args.flops_per_second:
         flops = numbers["flops_per_step"]["total"]
         numbers["seconds_per_step"] = flops / args.flops_per_second
@@ -139,7 +147,8 @@ def plan(config: PretrainingConfig) -> Numbers:
     if config.recompute_grad is None and memory_model.keeps_too_much(
         memory, machine_memory()
     ):
-        recomputed = pretraining_memory(_recomputing(config))
+        again = dataclasses.replace(config, recompute_grad=True)
+        recomputed = pretraining_memory(again)
     records, problem, warnings = _records(config)
     steps, examples = config.num_train_steps, flops.examples
     paper = paper_train_flops(config)
@@ -243,15 +252,12 @@ def _obstacles(config: PretrainingConfig, numbers: Numbers) -> list[str]:
 
 
 def _memory_warning(config: PretrainingConfig, numbers: Numbers) -> str:
-    have = numbers["machine_memory_bytes"]
-    needed, other = (
-        numbers["memory_bytes"],
-        "of an accelerator, compare its own",
-    )
+    have, needed = numbers["machine_memory_bytes"], numbers["memory_bytes"]
+    other = "of an accelerator, compare its own"
     if numbers["memory_bytes_recomputed"]:
         other = f"an accelerator needs {needed['total'] / 2**30:.1f}"
         needed = numbers["memory_bytes_recomputed"]
-        config = _recomputing(config)
+        config = dataclasses.replace(config, recompute_grad=True)
     text = (
         f"{needed['total'] / 2**30:.1f} GiB of memory are needed at"
         f" train_batch_size {config.train_batch_size}, and this machine has"
@@ -264,10 +270,6 @@ def _memory_warning(config: PretrainingConfig, numbers: Numbers) -> str:
         if pretraining_memory(split).total <= have:
             return f"{text}. --gradient_accumulation_steps={parts} would fit"
     return text
-
-
-def _recomputing(config: PretrainingConfig) -> PretrainingConfig:
-    return dataclasses.replace(config, recompute_grad=True)
 
 
 def _bytes_of(memory: MemoryEstimate) -> dict[str, int]:
@@ -288,19 +290,6 @@ def _measured_batch_size(config: PretrainingConfig) -> int:
     ):
         batch //= 2
     return batch
-
-
-def _measured(
-    config: PretrainingConfig, numbers: Numbers, steps: int, batch: int
-) -> Numbers:
-    """Times steps of a batch; the result is scaled to the run's."""
-    real = bool(numbers["records"]) and not numbers["records_problem"]
-    measured = measure_steps(config, batch, steps, real)
-    an_example = statistics.median(measured["seconds"]) / batch
-    examples = numbers["examples_per_step"]
-    rate = numbers["flops_per_step"]["matmul"] / examples / an_example
-    measured["matmul_flops_per_second"] = rate
-    return {"seconds_per_step": an_example * examples, "measured": measured}
 
 
 def measure_steps(
@@ -347,6 +336,8 @@ def measure_steps(
         loop.train(tf.constant(1))
         loop.take_chunk()  # Waits for the numbers.
         times.append(time.perf_counter() - start)
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()
     return {
         "batch_size": batch_size,
         "seconds": times[_WARM_UP:],
@@ -354,9 +345,7 @@ def measure_steps(
         "real_batches": real_batches,
         "made_up_vocabulary": made_up,
         "peak_memory_bytes": peak_memory(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores": cores,
         "devices": strategies.describe(strategy),
     }
 
@@ -408,101 +397,16 @@ def _random_batches(
 
 def _screen(config: PretrainingConfig, numbers: Numbers) -> Iterator[str]:
     """The lines of the screen, without warnings."""
-    count, flops = numbers["parameters"], numbers["flops_per_step"]
     yield f"{config.model_name}: {_objective(config)}"
     yield (
         f"{config.num_train_steps:,} steps of {numbers['examples_per_step']}"
         f" examples of {config.max_seq_length} wordpieces\n"
     )
-    yield _row(
-        "Parameters",
-        f"{_millions(count['total'])}: {_millions(count['generator'])} only in"
-        " the generator,",
-    )
-    yield _row(
-        "",
-        f"{_millions(count['discriminator'])} only in the discriminator,"
-        f" {_millions(count['shared'])} shared",
-    )
-    if alone := count["discriminator_alone"]:
-        alone = _millions(alone)
-        yield _row("", f"{alone} are the discriminator's, as the paper counts")
-    yield _row(
-        "Operations a step",
-        f"{flops['total']:.3e}; {flops['per_token']:.3g} a wordpiece",
-    )
-    for name, part in flops["parts"].items():
-        share = (part["matmul"] + part["other"]) / flops["total"]
-        yield _row("", f"{100 * share:>5.1f}% {name}")
-    yield _row(
-        "  in all",
-        f"{numbers['flops']:.3e} = {numbers['petaflop_days']:.3g}"
-        " petaflop/s-days",
-    )
-    yield _row(
-        "Wordpieces a step",
-        f"{numbers['tokens_per_step']:,}; {numbers['tokens']:.3e} in all",
-    )
-    yield _row("Epochs", _epochs(config, numbers))
-    yield from _space_lines(numbers)
-    seconds = numbers.get("seconds_per_step")
-    finish = "not reckoned; --measure times some steps here"
-    if seconds is not None:
-        whole = duration(numbers["seconds_to_finish"])
-        finish = f"{whole} ({1 / seconds:.3g} steps a second)"
-    yield _row("Time to finish", finish) + "\n"
-    yield from _published_lines(numbers["flops_the_papers_way"])
-    if "measured" in numbers:
-        yield from _measured_lines(numbers)
-
-
-def _objective(config: PretrainingConfig) -> str:
-    if config.electric_objective:
-        name = "Electric"
-    elif config.electra_objective:
-        name = "ELECTRA"
-    else:
-        return f"masked language model, model_size {config.model_size}"
-    kind = generator_kind(config).value.replace("_", "-")
-    return f"{name}, model_size {config.model_size}, {kind} generator"
-
-
-def _epochs(config: PretrainingConfig, numbers: Numbers) -> str:
-    records = numbers["records"]
-    if records is None:
-        return f"no records at {config.pretrain_tfrecords}"
-    about = "" if records["exact"] else "about "
-    return (
-        f"{numbers['epochs'] or 0:,.3g} over {about}{records['examples']:,}"
-        f" examples ({records['files']} files)"
-    )
-
-
-def _space_lines(numbers: Numbers) -> Iterator[str]:
-    memory, disk = numbers["memory_bytes"], numbers["checkpoints"]
-    have = ""
-    if numbers["machine_memory_bytes"]:
-        have = f"; this machine has {_bytes(numbers['machine_memory_bytes'])}"
-    yield _row("Memory at the peak", f"about {_bytes(memory['total'])}{have}")
-    shares = [f"{name} {_bytes(memory[name])}" for name in memory]
-    yield _row("", ", ".join(shares[:3]) + ",")
-    yield _row("", ", ".join(shares[3:-1]))
-    if again := numbers["memory_bytes_recomputed"]:
-        total = _bytes(again["total"])
-        yield _row("", f"without an accelerator: about {total}, as activations")
-        yield _row(
-            "",
-            "are computed again, in about 1.4 times the time (recompute_grad)",
-        )
-    yield _row(
-        "Checkpoint",
-        f"{_bytes(disk['checkpoint'])}, {disk['kept']:,} of {disk['saves']:,}"
-        f" kept: {_bytes(_disk_needed(disk))} on disk",
-    )
-
-
-def _published_lines(own: float) -> Iterator[str]:
-    """The run among the paper's models, cheapest first."""
+    for label, text in _rows(config, numbers):
+        yield f"{label:<22}{text}"
+    yield ""
+    # The run among the paper's models, cheapest first.
+    own = numbers["flops_the_papers_way"]
     rows = {name: PUBLISHED_FLOPS[name] for name in _SHOWN}
     rows["> this run"] = own
     title = "Counted the paper's way *"
@@ -511,6 +415,82 @@ def _published_lines(own: float) -> Iterator[str]:
         days, times = flops / PETAFLOP_DAY, flops / own
         yield f"{name:<28}{flops:>12.2e}{_short(days):>12}{_short(times):>12}"
     yield "* a backward pass like a forward pass, lookups as products"
+    if "measured" in numbers:
+        yield from _measured_lines(numbers)
+
+
+def _objective(config: PretrainingConfig) -> str:
+    size = f"model_size {config.model_size}"
+    if not (config.electric_objective or config.electra_objective):
+        return f"masked language model, {size}"
+    name = "Electric" if config.electric_objective else "ELECTRA"
+    kind = generator_kind(config).value.replace("_", "-")
+    return f"{name}, {size}, {kind} generator"
+
+
+def _rows(
+    config: PretrainingConfig, numbers: Numbers
+) -> Iterator[tuple[str, str]]:
+    """Labels and texts; a row without a label goes on with the one before."""
+    count = numbers["parameters"]
+    m = {name: f"{value / 1e6:,.2f} M" for name, value in count.items()}
+    yield (
+        "Parameters",
+        f"{m['total']}: {m['generator']} only in the generator,",
+    )
+    yield (
+        "",
+        f"{m['discriminator']} only in the discriminator, {m['shared']} shared",
+    )
+    if count["discriminator_alone"]:
+        alone = m["discriminator_alone"]
+        yield "", f"{alone} are the discriminator's, as the paper counts"
+    flops = numbers["flops_per_step"]
+    per_token = f"{flops['per_token']:.3g} a wordpiece"
+    yield "Operations a step", f"{flops['total']:.3e}; {per_token}"
+    for name, part in flops["parts"].items():
+        share = (part["matmul"] + part["other"]) / flops["total"]
+        yield "", f"{100 * share:>5.1f}% {name}"
+    days = f"{numbers['petaflop_days']:.3g} petaflop/s-days"
+    yield "  in all", f"{numbers['flops']:.3e} = {days}"
+    yield (
+        "Wordpieces a step",
+        f"{numbers['tokens_per_step']:,}; {numbers['tokens']:.3e} in all",
+    )
+    epochs = f"no records at {config.pretrain_tfrecords}"
+    if records := numbers["records"]:
+        about = "" if records["exact"] else "about "
+        epochs = (
+            f"{numbers['epochs'] or 0:,.3g} over {about}"
+            f"{records['examples']:,} examples ({records['files']} files)"
+        )
+    yield "Epochs", epochs
+    memory = {n: _bytes(size) for n, size in numbers["memory_bytes"].items()}
+    have = numbers["machine_memory_bytes"]
+    machine = f"; this machine has {_bytes(have)}" if have else ""
+    yield "Memory at the peak", f"about {memory.pop('total')}{machine}"
+    shares = [f"{name} {size}" for name, size in memory.items()]
+    yield "", ", ".join(shares[:3]) + ","
+    yield "", ", ".join(shares[3:])
+    if again := numbers["memory_bytes_recomputed"]:
+        total = _bytes(again["total"])
+        yield "", f"without an accelerator: about {total}, as activations"
+        yield (
+            "",
+            "are computed again, in about 1.4 times the time (recompute_grad)",
+        )
+    disk = numbers["checkpoints"]
+    yield (
+        "Checkpoint",
+        f"{_bytes(disk['checkpoint'])}, {disk['kept']:,} of {disk['saves']:,}"
+        f" kept: {_bytes(_disk_needed(disk))} on disk",
+    )
+    seconds = numbers.get("seconds_per_step")
+    finish = "not reckoned; --measure times some steps here"
+    if seconds is not None:
+        whole = duration(numbers["seconds_to_finish"])
+        finish = f"{whole} ({1 / seconds:.3g} steps a second)"
+    yield "Time to finish", finish
 
 
 def _measured_lines(numbers: Numbers) -> Iterator[str]:
@@ -545,17 +525,7 @@ def duration(seconds: float) -> str:
     ):
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
-    return (
-        f"{seconds:.1f} seconds" if seconds >= 1 else f"{seconds:.3g} seconds"
-    )
-
-
-def _row(label: str, text: str) -> str:
-    return f"{label:<22}{text}"
-
-
-def _millions(count: int) -> str:
-    return f"{count / 1e6:,.2f} M"
+    return f"{seconds:{'.1f' if seconds >= 1 else '.3g'}} seconds"
 
 
 def _bytes(count: float) -> str:

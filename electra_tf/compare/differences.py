@@ -5,27 +5,60 @@
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+
+from electra_tf.checkpoints.weights import Weights
 
 # Elements looked at in one go: bounds the float64 copies of large tables.
 _CHUNK = 1 << 20
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Difference:
-    """What is left of the element-wise difference of A and B."""
+    """What is left of the element-wise difference of A and B.
 
-    count: int  # elements
-    max_abs: float  # largest |a - b| of those that are finite
-    mean_abs: float  # mean of these
-    max_b: float  # largest finite |b|
-    norm_diff: float  # Euclidean norm of a - b
-    norm_b: float  # Euclidean norm of b
-    # Elements whose difference is no number: a NaN on either side, or an
-    # infinity that the other side lacks.
+    Of finite differences only: a NaN on either side, or an infinity that the
+    other side lacks, counts as `not_finite`.
+    """
+
+    count: int = 0  # elements
     not_finite: int = 0
+    max_abs: float = 0.0  # largest |a - b|
+    max_b: float = 0.0  # largest |b|
+    sum_abs: float = 0.0  # of |a - b|
+    squares: float = 0.0  # sum of (a - b)^2
+    squares_b: float = 0.0  # sum of b^2
+
+    def add(self, a: np.ndarray, b: np.ndarray) -> "Difference":
+        """Adds numbers of any dtype and the same shape."""
+        a, b = np.asarray(a), np.asarray(b)
+        if a.shape != b.shape:
+            raise ValueError(f"shapes {a.shape} and {b.shape}")
+        a, b = a.reshape(-1), b.reshape(-1)
+        self.count += a.size
+        for start in range(0, a.size, _CHUNK):
+            piece = slice(start, start + _CHUNK)
+            self._add(a[piece].astype(np.float64), b[piece].astype(np.float64))
+        return self
+
+    def _add(self, a: np.ndarray, b: np.ndarray) -> None:
+        with np.errstate(invalid="ignore"):
+            difference = np.where(a == b, 0.0, np.abs(a - b))
+        finite = difference[np.isfinite(difference)]
+        sizes = np.abs(b[np.isfinite(b)])
+        self.not_finite += difference.size - finite.size
+        self.max_abs = max(self.max_abs, float(finite.max(initial=0.0)))
+        self.max_b = max(self.max_b, float(sizes.max(initial=0.0)))
+        self.sum_abs += float(finite.sum())
+        self.squares += float(finite @ finite)
+        self.squares_b += float(sizes @ sizes)
+
+    @property
+    def mean_abs(self) -> float:
+        """Mean |a - b|."""
+        return self.sum_abs / max(1, self.count - self.not_finite)
 
     @property
     def scaled(self) -> float:
@@ -42,7 +75,7 @@ class Difference:
     @property
     def norm_relative(self) -> float | None:
         """|a - b| / |b| in Euclidean norms; None as for `relative`."""
-        return _ratio(self.norm_diff, self.norm_b)
+        return _ratio(math.sqrt(self.squares), math.sqrt(self.squares_b))
 
     @property
     def is_exact(self) -> bool:
@@ -79,70 +112,7 @@ def _ratio(part: float, whole: float) -> float | None:
     return None if part else 0.0
 
 
-class RunningDifference:
-    """Collects the difference of arrays that come in pieces."""
-
-    def __init__(self) -> None:
-        self._count = self._not_finite = 0
-        self._max_abs = self._max_b = 0.0
-        self._sum_abs = self._squares = self._squares_b = 0.0
-
-    def add(self, a: np.ndarray, b: np.ndarray) -> None:
-        """Adds numbers of any dtype and the same shape."""
-        a, b = np.asarray(a), np.asarray(b)
-        if a.shape != b.shape:
-            raise ValueError(f"shapes {a.shape} and {b.shape}")
-        a, b = a.reshape(-1), b.reshape(-1)
-        self._count += a.size
-        for start in range(0, a.size, _CHUNK):
-            piece = slice(start, start + _CHUNK)
-            self._add(a[piece].astype(np.float64), b[piece].astype(np.float64))
-
-    def _add(self, a: np.ndarray, b: np.ndarray) -> None:
-        with np.errstate(invalid="ignore"):
-            difference = np.where(a == b, 0.0, np.abs(a - b))
-        finite = difference[np.isfinite(difference)]
-        self._not_finite += difference.size - finite.size
-        sizes = np.abs(b[np.isfinite(b)])
-        self._max_abs = max(self._max_abs, finite.max(initial=0.0))
-        self._max_b = max(self._max_b, sizes.max(initial=0.0))
-        self._sum_abs += finite.sum()
-        self._squares += finite @ finite
-        self._squares_b += sizes @ sizes
-
-    def result(self) -> Difference:
-        """Returns the difference of all that was added."""
-        numbers = max(1, self._count - self._not_finite)
-        return Difference(
-            count=self._count,
-            max_abs=float(self._max_abs),
-            mean_abs=float(self._sum_abs) / numbers,
-            max_b=float(self._max_b),
-            norm_diff=math.sqrt(self._squares),
-            norm_b=math.sqrt(self._squares_b),
-            not_finite=self._not_finite,
-        )
-
-
-def difference(a: np.ndarray, b: np.ndarray) -> Difference:
-    """Compares two arrays of numbers."""
-    running = RunningDifference()
-    running.add(a, b)
-    return running.result()
-
-
 # Tensors of the same name in two checkpoints.
-
-
-class NamedTensors(Protocol):
-    """What `compare_tensors` asks of a checkpoint."""
-
-    @property
-    def specs(self) -> Mapping[str, Any]:
-        """Shape and dtype by name."""
-
-    def read(self, name: str) -> np.ndarray:
-        """Returns one tensor's values."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,7 +154,7 @@ class TensorDifference:
 
 
 def compare_tensors(
-    a: NamedTensors, b: NamedTensors, names: Iterable[str]
+    a: Weights, b: Weights, names: Iterable[str]
 ) -> Iterator[TensorDifference]:
     """Compares tensors of the same name, holding one pair at a time."""
     for name in names:
@@ -193,36 +163,58 @@ def compare_tensors(
         dtypes = [str(np.dtype(s.dtype)) if s else None for s in specs]
         found = None
         if all(specs) and shapes[0] == shapes[1]:
-            found = difference(a.read(name), b.read(name))
+            found = Difference().add(a.read(name), b.read(name))
         yield TensorDifference(name, *shapes, *dtypes, found)
 
 
 # Outputs of two models, or of a model and a recording, on the same inputs.
 
 
-@dataclasses.dataclass(frozen=True)
 class ForwardDifference:
-    """Differences of what two models made of the same inputs.
+    """Differences of what two models made of the same inputs, batch by batch.
 
-    Attributes:
-      inputs: what they were given, counted: examples, length, tokens,
-        predictions.
-      layers: differences of every layer, by network ("generator",
-        "generator_ltr", "generator_rtl", "discriminator").
-      outputs: of logits and other arrays, by name.
-      agreement: (equal, all) decisions, by name: most likely word, sign.
-      integers: (equal, all) of arrays that must be the same, by name.
-      losses: (A, B), by name, in nats.
-      not_compared: what was left out, and why.
+    `layers` is by network ("generator", "generator_ltr", "generator_rtl",
+    "discriminator"), everything else by the output's name.
     """
 
-    inputs: Mapping[str, int]
-    layers: Mapping[str, tuple[Difference, ...]]
-    outputs: Mapping[str, Difference]
-    agreement: Mapping[str, tuple[int, int]]
-    integers: Mapping[str, tuple[int, int]]
-    losses: Mapping[str, tuple[float, float]]
-    not_compared: Mapping[str, str]
+    def __init__(
+        self,
+        inputs: dict[str, int] | None = None,
+        not_compared: dict[str, str] | None = None,
+    ) -> None:
+        self.inputs = inputs or {}  # examples, length, tokens, predictions
+        self.not_compared = not_compared or {}  # what was left out, and why
+        self.layers: dict[str, list[Difference]] = {}
+        self.outputs: dict[str, Difference] = {}  # logits and other floats
+        # (equal, all) of decisions, which a rounding error may turn, and of
+        # what must be the same.
+        self.agreement: dict[str, tuple[int, int]] = {}
+        self.integers: dict[str, tuple[int, int]] = {}
+        self.losses: dict[str, tuple[float, float]] = {}  # (A, B) in nats
+
+    def add_layers(self, network: str, a: np.ndarray, b: np.ndarray) -> None:
+        """Adds the outputs of a network's layers, float [layers, tokens, H]."""
+        if a.shape[::2] != b.shape[::2]:
+            self.not_compared[f"{network} layers"] = (
+                f"{a.shape[0]} of width {a.shape[2]} in A,"
+                f" {b.shape[0]} of width {b.shape[2]} in B"
+            )
+            return
+        layers = self.layers.setdefault(network, [Difference() for _ in a])
+        for layer, of_a, of_b in zip(layers, a, b, strict=True):
+            layer.add(of_a, of_b)
+
+    def add_output(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
+        """Adds floats, of any shape but the same."""
+        self.outputs.setdefault(name, Difference()).add(a, b)
+
+    def add_agreement(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
+        """Adds decisions."""
+        self.agreement[name] = _count(self.agreement.get(name), a, b)
+
+    def add_integers(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
+        """Adds what must be the same."""
+        self.integers[name] = _count(self.integers.get(name), a, b)
 
     def problems(self, tolerance: float) -> list[str]:
         """Names what is further apart than the tolerance."""
@@ -233,7 +225,7 @@ class ForwardDifference:
         }
         found = [
             f"{name}: {size.text}"
-            for name, size in (sizes | dict(self.outputs)).items()
+            for name, size in (sizes | self.outputs).items()
             if not size.agrees(tolerance)
         ]
         found += [
@@ -257,7 +249,7 @@ class ForwardDifference:
             return value if math.isfinite(value) else None
 
         return {
-            "inputs": dict(self.inputs),
+            "inputs": self.inputs,
             "layers": {
                 network: [size.as_dict() for size in sizes]
                 for network, sizes in self.layers.items()
@@ -269,69 +261,13 @@ class ForwardDifference:
                 name: {"a": number(a), "b": number(b)}
                 for name, (a, b) in self.losses.items()
             },
-            "not_compared": dict(self.not_compared),
+            "not_compared": self.not_compared,
         }
 
 
-class ForwardCollector:
-    """Adds up the differences of batch after batch."""
-
-    def __init__(self) -> None:
-        self.not_compared: dict[str, str] = {}
-        self._layers: dict[str, list[RunningDifference]] = {}
-        self._outputs: dict[str, RunningDifference] = {}
-        self._agreement: dict[str, tuple[int, int]] = {}
-        self._integers: dict[str, tuple[int, int]] = {}
-
-    def add_layers(self, network: str, a: np.ndarray, b: np.ndarray) -> None:
-        """Adds the outputs of a network's layers, float [layers, tokens, H]."""
-        if a.shape[::2] != b.shape[::2]:
-            self.not_compared[f"{network} layers"] = (
-                f"{a.shape[0]} of width {a.shape[2]} in A,"
-                f" {b.shape[0]} of width {b.shape[2]} in B"
-            )
-            return
-        running = self._layers.setdefault(
-            network, [RunningDifference() for _ in a]
-        )
-        for layer, of_a, of_b in zip(running, a, b, strict=True):
-            layer.add(of_a, of_b)
-
-    def add_output(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
-        """Adds floats, of any shape but the same."""
-        self._outputs.setdefault(name, RunningDifference()).add(a, b)
-
-    def add_agreement(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
-        """Adds decisions, which a rounding error may turn."""
-        _count(self._agreement, name, a, b)
-
-    def add_integers(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
-        """Adds what must be the same."""
-        _count(self._integers, name, a, b)
-
-    def result(
-        self,
-        inputs: Mapping[str, int],
-        losses: Mapping[str, tuple[float, float]],
-    ) -> ForwardDifference:
-        """Returns what was collected."""
-        return ForwardDifference(
-            inputs=inputs,
-            layers={
-                network: tuple(layer.result() for layer in layers)
-                for network, layers in self._layers.items()
-            },
-            outputs={n: o.result() for n, o in self._outputs.items()},
-            agreement=self._agreement,
-            integers=self._integers,
-            losses=losses,
-            not_compared=dict(self.not_compared),
-        )
-
-
 def _count(
-    counts: dict[str, tuple[int, int]], name: str, a: np.ndarray, b: np.ndarray
-) -> None:
-    equal, count = counts.get(name, (0, 0))
+    before: tuple[int, int] | None, a: np.ndarray, b: np.ndarray
+) -> tuple[int, int]:
+    equal, count = before or (0, 0)
     equal += int(np.sum(np.asarray(a) == np.asarray(b)))
-    counts[name] = (equal, count + int(np.size(b)))
+    return equal, count + int(np.size(b))

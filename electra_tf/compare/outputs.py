@@ -9,6 +9,7 @@ differs is due to the weights. One model is in memory at a time.
 
 import dataclasses
 import gc
+import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,11 +21,12 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.contents import TWO_TOWERS, merged
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.compare.differences import ForwardCollector, ForwardDifference
+from electra_tf.compare.differences import ForwardDifference
 from electra_tf.data.example_writer import ExampleBuilder
 from electra_tf.data.records import (
     FEATURE_NAMES,
     BrokenRecordError,
+    ExampleEncoder,
     decode_example,
     read_records,
 )
@@ -37,13 +39,16 @@ from electra_tf.pretraining.loading import (
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocab import CLS, SEP, load_vocab, vocab_hash
 
-MASKED_LM_LOGITS = "generator logits"
-DISCRIMINATOR_LOGITS = "discriminator logits"
+# What logits are called here, by the model's name for them.
+LOGITS = {
+    "mlm_logits": "generator logits",
+    "disc_logits": "discriminator logits",
+}
+MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 _ALL_OUTPUTS = "outputs"
 _DEFAULT_LENGTH = 128
 # Examples in one forward pass: bounds what attention takes.
 _BATCH_SIZE = 8
-_MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 Features = Mapping[str, np.ndarray]
 
@@ -68,9 +73,7 @@ class Request:
 class Outcome:
     """What came of it."""
 
-    forward: ForwardDifference | None = (
-        None  # where a forward pass was possible
-    )
+    forward: ForwardDifference | None = None  # where a pass was possible
     not_compared: dict[str, str] = dataclasses.field(default_factory=dict)
     # Differences that have no place in `forward`.
     problems: list[str] = dataclasses.field(default_factory=list)
@@ -101,13 +104,15 @@ def compare_on_text(
     features = _features(request, configs[0], rows)
     try:
         loaded = LoadedModel("A", a, configs[0])
-        absent = _absent_parts(loaded)
+        absent = lacks(loaded)
         runs = list(_run_first(loaded, features, request.seed))
         # One model at a time: let A go before B comes.
         del loaded
         gc.collect()
-        second = LoadedModel("B", b, configs[1])
-        outcome.forward = _compare_second(second, runs, absent)
+        loaded = LoadedModel("B", b, configs[1])
+        found = ForwardDifference(not_compared=lacks(loaded) | absent)
+        _compare_second(found, loaded, runs)
+        outcome.forward = found
     except UserError as error:
         if shapes_agree:
             raise
@@ -126,16 +131,13 @@ def _both_hparams(
     # An encoder without heads is run as what the other one's encoder is.
     headless = [weights.contents.is_headless for weights in (a, b)]
     for i, other in ((0, 1), (1, 0)):
-        if headless[i] and not headless[other] and _is_masked_lm(found[other]):
+        is_masked_lm = not (
+            found[other].get("electra_objective", True)
+            or found[other].get("electric_objective", False)
+        )
+        if headless[i] and not headless[other] and is_masked_lm:
             found[i] |= {"electra_objective": False, "uniform_generator": False}
     return found
-
-
-def _is_masked_lm(hparams: Mapping[str, Any]) -> bool:
-    return not (
-        hparams.get("electra_objective", True)
-        or hparams.get("electric_objective", False)
-    )
 
 
 def _unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
@@ -265,20 +267,18 @@ def features_from_lines(
     examples = (examples + builder.flush())[:count]
     if not examples:
         raise UserError("The text to compare on holds no words.")
-    cls_id, sep_id = tokenizer.vocab[CLS], tokenizer.vocab[SEP]
-    features = {
-        name: np.zeros([len(examples), length], np.int32)
+    vocab = tokenizer.vocab
+    encoder = ExampleEncoder(
+        length, vocab[CLS], vocab[SEP], max(vocab.values()) + 1
+    )
+    return _stacked([decode_example(encoder.encode(*e)) for e in examples])
+
+
+def _stacked(rows: Sequence[Mapping[str, list[int]]]) -> Features:
+    return {
+        name: np.array([row[name] for row in rows], np.int32)
         for name in FEATURE_NAMES
     }
-    for row, (first, second) in enumerate(examples):
-        ids = [cls_id, *first, sep_id]
-        start = len(ids)
-        if second:
-            ids += [*second, sep_id]
-        features["input_ids"][row, : len(ids)] = ids
-        features["input_mask"][row, : len(ids)] = 1
-        features["segment_ids"][row, start : len(ids)] = 1
-    return features
 
 
 def features_from_records(
@@ -293,10 +293,7 @@ def features_from_records(
     ]
     if not paths:
         raise UserError(f"No record file matches {where}.")
-    rows: list[dict[str, list[int]]] = []
-    for path in paths:
-        if len(rows) < count:
-            rows += _records_of(path, count - len(rows))
+    rows = list(itertools.islice(_records(paths), count))
     if not rows:
         raise UserError(f"The files of {where} are empty.")
     lengths = {len(row[name]) for row in rows for name in FEATURE_NAMES}
@@ -305,10 +302,7 @@ def features_from_records(
             f"{where}: records of different lengths {sorted(lengths)}; choose"
             " files of one."
         )
-    features = {
-        name: np.array([row[name] for row in rows], np.int32)
-        for name in FEATURE_NAMES
-    }
+    features = _stacked(rows)
     ids = features["input_ids"]
     if ids.min() < 0 or ids.max() >= vocab_size:
         raise UserError(
@@ -324,38 +318,121 @@ def features_from_records(
     return features
 
 
-def _records_of(path: str, count: int) -> list[dict[str, list[int]]]:
-    rows = []
-    try:
-        for payload in read_records(path):
-            row = decode_example(payload)
-            absent = [name for name in FEATURE_NAMES if name not in row]
-            if absent:
-                raise UserError(
-                    f"{path}: no int64 feature {absent[0]!r}; are these"
-                    " pre-training records?"
-                )
-            rows.append(row)
-            if len(rows) == count:
-                break
-    except BrokenRecordError as error:
-        raise UserError(f"{error}: {path} is damaged.") from error
-    return rows
+def _records(paths: Iterable[str]) -> Iterator[dict[str, list[int]]]:
+    for path in paths:
+        try:
+            for row in map(decode_example, read_records(path)):
+                absent = [name for name in FEATURE_NAMES if name not in row]
+                if absent:
+                    raise UserError(
+                        f"{path}: no int64 feature {absent[0]!r}; are these"
+                        " pre-training records?"
+                    )
+                yield row
+        except BrokenRecordError as error:
+            raise UserError(f"{error}: {path} is damaged.") from error
 
 
-# The two models.
+# The forward passes.
+
+
+def lacks(loaded: LoadedModel) -> dict[str, str]:
+    """Names the layers and logits that a model cannot give, and why."""
+    reasons = {
+        "generator layers": loaded.lack_of_generator(False),
+        "generator logits": loaded.lack_of_generator(True),
+        "discriminator layers": loaded.lack_of_discriminator(False),
+        "discriminator logits": loaded.lack_of_discriminator(True),
+    }
+    return {name: why for name, why in reasons.items() if why}
+
+
+def run_model(
+    loaded: LoadedModel,
+    features: Features,
+    masked_inputs: Features | None = None,
+    sampled_token_ids: np.ndarray | None = None,
+    seed: tf.Tensor | None = None,
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Runs a model without dropout; what it is not given, it draws.
+
+    Returns:
+      Its outputs by name, and the layers of its complete networks, float32
+      [layers, tokens, H] without padding.
+    """
+    outputs = loaded.model.compute(
+        {name: tf.constant(features[name]) for name in FEATURE_NAMES},
+        masked_inputs,
+        sampled_token_ids,
+        training=False,
+        seed=seed,
+    )
+    absent, found = lacks(loaded), {}
+    if "generator layers" not in absent:
+        stacks = outputs["generator_layers"]
+        stacks = stacks if isinstance(stacks, list) else [stacks]
+        found = dict(zip(loaded.generator_networks, stacks, strict=True))
+    if "discriminator layers" not in absent:
+        found["discriminator"] = outputs["discriminator_layers"]
+    real = features["input_mask"] > 0
+    return (
+        {n: x.numpy() for n, x in outputs.items() if tf.is_tensor(x)},
+        {name: layers.numpy()[:, real] for name, layers in found.items()},
+    )
+
+
+def add_logits(
+    found: ForwardDifference, name: str, a: np.ndarray, b: np.ndarray
+) -> None:
+    """Adds logits, [predictions, V] or [tokens], and what they decide."""
+    found.add_output(LOGITS[name], a, b)
+    if name == "mlm_logits":
+        found.add_agreement("most likely word", a.argmax(-1), b.argmax(-1))
+    else:
+        found.add_agreement("replaced or not", a > 0, b > 0)
 
 
 @dataclasses.dataclass
 class _BatchRun:
-    """What a model made of a batch."""
+    """What a model made of a batch, and of what."""
 
     features: Features  # not masked
     masked_inputs: Features  # what was shown, and what was to predict
     sampled_token_ids: np.ndarray | None  # int32 [B, N]
     layers: dict[str, np.ndarray]  # float32 [layers, tokens, H] by network
-    logits: dict[str, np.ndarray]  # float32 [predictions, V] and [tokens]
-    losses: dict[str, tuple[float, float]]  # (sum, weight)
+    # float32 [predictions, V] and [tokens], by the model's name for them.
+    logits: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    losses: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+
+    def add_loss(self, name: str, losses: Any, weights: np.ndarray) -> None:
+        """Keeps the sum of the weighted losses, and that of the weights."""
+        weights = np.asarray(weights, np.float64)
+        total = (np.asarray(losses, np.float64) * weights).sum()
+        self.losses[name] = np.array([total, weights.sum() + 1e-6])
+
+
+def _run(loaded: LoadedModel, features: Features, *given: Any) -> _BatchRun:
+    outputs, layers = run_model(loaded, features, *given)
+    real, weights = features["input_mask"] > 0, outputs["masked_lm_weights"]
+    masked = {name: outputs[name] for name in MASKED}
+    masked["input_ids"] = outputs["masked_input_ids"]
+    run = _BatchRun(features, masked, outputs.get("sampled_tokids"), layers)
+    absent = lacks(loaded)
+    if "generator logits" not in absent:
+        run.logits["mlm_logits"] = outputs["mlm_logits"][weights > 0]
+        losses = outputs["mlm_per_token_loss"]
+        run.add_loss("masked LM loss", losses, weights)
+        if "cloze_per_token_loss" in outputs:
+            losses = outputs["cloze_per_token_loss"]
+            run.add_loss("cloze loss", losses, outputs["cloze_weights"])
+    if "discriminator logits" not in absent:
+        logits = outputs["disc_logits"]
+        run.logits["disc_logits"] = logits[real]
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(
+            outputs["fake_is_fake_tokens"].astype(np.float32), logits
+        )
+        run.add_loss("discriminator loss", losses, real)
+    return run
 
 
 def _run_first(
@@ -365,21 +442,29 @@ def _run_first(
     starts = range(0, len(features["input_ids"]), _BATCH_SIZE)
     for i, start in enumerate(starts):
         batch = {n: v[start : start + _BATCH_SIZE] for n, v in features.items()}
-        yield _run(loaded, batch, seed=tf.constant([seed, i], tf.int32))
+        yield _run(loaded, batch, None, None, tf.constant([seed, i], tf.int32))
 
 
 def _compare_second(
-    loaded: LoadedModel, runs: list[_BatchRun], absent: Mapping[str, str]
-) -> ForwardDifference:
+    found: ForwardDifference, loaded: LoadedModel, runs: list[_BatchRun]
+) -> None:
     """Runs the other model on the same inputs and compares as it goes."""
-    collector = ForwardCollector()
-    collector.not_compared |= _absent_parts(loaded) | dict(absent)
     sums: dict[str, np.ndarray] = {}
     counts = dict.fromkeys(("examples", "length", "tokens", "predictions"), 0)
     while runs:
         a = runs.pop(0)
         b = _run(loaded, a.features, a.masked_inputs, a.sampled_token_ids)
-        _compare(collector, a, b)
+        for network in dict.fromkeys([*a.layers, *b.layers]):
+            if network in a.layers and network in b.layers:
+                found.add_layers(network, a.layers[network], b.layers[network])
+                continue
+            # Towers on one side only; what is absent is named already.
+            has, other = ("A", "B") if network in a.layers else ("B", "A")
+            found.not_compared.setdefault(
+                f"{network} layers", f"{has} has this network, {other} not"
+            )
+        for name in sorted(a.logits.keys() & b.logits.keys(), reverse=True):
+            add_logits(found, name, a.logits[name], b.logits[name])
         for name in a.losses.keys() & b.losses.keys():
             pair = np.array([a.losses[name], b.losses[name]])
             sums[name] = sums.get(name, 0) + pair
@@ -387,107 +472,8 @@ def _compare_second(
         counts["length"] = a.features["input_ids"].shape[1]
         counts["tokens"] += int(a.features["input_mask"].sum())
         counts["predictions"] += int(a.masked_inputs["masked_lm_weights"].sum())
-    losses = {
+    found.inputs = counts
+    found.losses = {
         name: tuple(float(x) for x in total[:, 0] / total[:, 1])
         for name, total in sorted(sums.items(), reverse=True)
     }
-    return collector.result(counts, losses)
-
-
-def _absent_parts(loaded: LoadedModel) -> dict[str, str]:
-    """Names the outputs that a model cannot give, and why."""
-    reasons = {
-        "generator layers": loaded.lack_of_generator(False),
-        MASKED_LM_LOGITS: loaded.lack_of_generator(True),
-        "discriminator layers": loaded.lack_of_discriminator(False),
-        DISCRIMINATOR_LOGITS: loaded.lack_of_discriminator(True),
-    }
-    return {name: why for name, why in reasons.items() if why}
-
-
-def network_layers(
-    loaded: LoadedModel, outputs: Mapping[str, tf.Tensor], real: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Layers of a model's complete networks: float32 [layers, tokens, H].
-
-    Args:
-      real: bool [B, L], the positions that are no padding.
-    """
-    found = {}
-    if loaded.lack_of_generator(False) is None:
-        stacks = outputs["generator_layers"]
-        stacks = stacks if isinstance(stacks, list) else [stacks]
-        found = dict(zip(loaded.generator_networks, stacks, strict=True))
-    if loaded.lack_of_discriminator(False) is None:
-        found["discriminator"] = outputs["discriminator_layers"]
-    return {name: layers.numpy()[:, real] for name, layers in found.items()}
-
-
-def _run(
-    loaded: LoadedModel,
-    features: Features,
-    masked_inputs: Features | None = None,
-    sampled_token_ids: np.ndarray | None = None,
-    seed: tf.Tensor | None = None,
-) -> _BatchRun:
-    tensors = {name: tf.constant(value) for name, value in features.items()}
-    outputs = loaded.model.compute(
-        tensors, masked_inputs, sampled_token_ids, training=False, seed=seed
-    )
-    real = features["input_mask"].astype(bool)
-    weights = outputs["masked_lm_weights"].numpy()
-    masked = {"input_ids": outputs["masked_input_ids"].numpy()}
-    masked |= {name: outputs[name].numpy() for name in _MASKED}
-    layers = network_layers(loaded, outputs, real)
-    run = _BatchRun(features, masked, None, layers, {}, {})
-    if "sampled_tokids" in outputs:
-        run.sampled_token_ids = outputs["sampled_tokids"].numpy()
-    if loaded.lack_of_generator(True) is None:
-        logits = outputs["mlm_logits"].numpy()
-        run.logits[MASKED_LM_LOGITS] = logits[weights > 0]
-        losses = outputs["mlm_per_token_loss"]
-        run.losses["masked LM loss"] = _sums(losses, weights)
-        if "cloze_per_token_loss" in outputs:
-            run.losses["cloze loss"] = _sums(
-                outputs["cloze_per_token_loss"], outputs["cloze_weights"]
-            )
-    if loaded.lack_of_discriminator(True) is None:
-        logits = outputs["disc_logits"].numpy()
-        run.logits[DISCRIMINATOR_LOGITS] = logits[real]
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(
-            tf.cast(outputs["fake_is_fake_tokens"], tf.float32), logits
-        )
-        run.losses["discriminator loss"] = _sums(losses, real)
-    return run
-
-
-def _sums(losses: tf.Tensor, weights: np.ndarray) -> tuple[float, float]:
-    """Sum of the weighted losses, and of the weights."""
-    weights = np.asarray(weights, np.float64)
-    total = float((np.asarray(losses, np.float64) * weights).sum())
-    return total, float(weights.sum()) + 1e-6
-
-
-def _compare(collector: ForwardCollector, a: _BatchRun, b: _BatchRun) -> None:
-    for network in dict.fromkeys([*a.layers, *b.layers]):
-        if network in a.layers and network in b.layers:
-            collector.add_layers(network, a.layers[network], b.layers[network])
-        else:
-            # Towers on one side only; what is absent is named already.
-            has, lacks = ("A", "B") if network in a.layers else ("B", "A")
-            collector.not_compared.setdefault(
-                f"{network} layers", f"{has} has this network, {lacks} not"
-            )
-    for name in sorted(a.logits.keys() & b.logits.keys(), reverse=True):
-        add_logits(collector, name, a.logits[name], b.logits[name])
-
-
-def add_logits(
-    collector: ForwardCollector, name: str, a: np.ndarray, b: np.ndarray
-) -> None:
-    """Adds logits, [predictions, V] or [tokens], and what they decide."""
-    collector.add_output(name, a, b)
-    if name == MASKED_LM_LOGITS:
-        collector.add_agreement("most likely word", a.argmax(-1), b.argmax(-1))
-    else:
-        collector.add_agreement("replaced or not", a > 0, b > 0)

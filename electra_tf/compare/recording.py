@@ -23,16 +23,17 @@ from configure.hparams import read_hparams
 from configure.pretraining import GeneratorKind
 from electra_tf.checkpoints.contents import merged
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.compare.differences import ForwardCollector, ForwardDifference
+from electra_tf.compare.differences import ForwardDifference
 from electra_tf.compare.outputs import (
-    DISCRIMINATOR_LOGITS,
-    MASKED_LM_LOGITS,
+    LOGITS,
+    MASKED,
     Outcome,
     Request,
     add_logits,
     assumptions,
     find_vocab_file,
-    network_layers,
+    lacks,
+    run_model,
 )
 from electra_tf.data.records import FEATURE_NAMES
 from electra_tf.pretraining.loading import (
@@ -56,11 +57,9 @@ _DISCRIMINATOR_OUTPUTS = (
     "disc_loss",
 )
 OUTPUTS = (*_GENERATOR_OUTPUTS, *_DISCRIMINATOR_OUTPUTS)
-_MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 _SAMPLED = "sampled_tokids"
 _PER_TOKEN = (*FEATURE_NAMES, "masked_input_ids")
 _LAYERS = re.compile(r"t(\d+)_(\w+)/all_encoder_layers")
-_LOGITS = {"mlm_logits": MASKED_LM_LOGITS, "disc_logits": DISCRIMINATOR_LOGITS}
 _INTEGERS = ("fake_input_ids", "fake_is_fake_tokens")
 _LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "total_loss")
 
@@ -123,7 +122,7 @@ def _hparams_beside(path: str) -> dict[str, Any]:
 
 def _check(recording: Recording) -> None:
     arrays = recording.arrays
-    inputs = (*_PER_TOKEN, *_MASKED)
+    inputs = (*_PER_TOKEN, *MASKED)
     if absent := [name for name in inputs if name not in arrays]:
         raise UserError(
             f"{recording.path}: lacks {', '.join(absent)}; expected a recorded"
@@ -134,7 +133,7 @@ def _check(recording: Recording) -> None:
             f"{recording.path}: no outputs to compare with; expected some of"
             f" {', '.join(OUTPUTS)}, t0_<scope>/all_encoder_layers."
         )
-    slots = _MASKED + ((_SAMPLED,) if _SAMPLED in arrays else ())
+    slots = MASKED + ((_SAMPLED,) if _SAMPLED in arrays else ())
     for names in (_PER_TOKEN, slots):
         shapes = [arrays[name].shape for name in names]
         if len(set(shapes)) > 1 or len(shapes[0]) != 2:
@@ -169,14 +168,39 @@ def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
 
 
 def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
-    outputs = _compute(loaded, recording)
-    real = recording.arrays["input_mask"].astype(bool)
-    collector = ForwardCollector()
-    _compare_layers(collector, loaded, recording, outputs, real)
-    reasons = _reasons(loaded, recording)
-    losses = {}
+    _check_inputs(loaded, recording)
+    arrays = recording.arrays
+    ids = {n: arrays[n].astype(np.int32) for n in (*_PER_TOKEN, *MASKED[:2])}
+    weights = arrays["masked_lm_weights"].astype(np.float32)
+    masked = {name: ids[name] for name in MASKED[:2]}
+    masked |= {"masked_lm_weights": weights, "input_ids": ids[_PER_TOKEN[-1]]}
+    sampled = arrays.get(_SAMPLED)
+    if sampled is not None:
+        sampled = tf.constant(sampled.astype(np.int32))
+    masked = {name: tf.constant(values) for name, values in masked.items()}
+    outputs, layers = run_model(loaded, ids, masked, sampled)
+    used = (ids["input_mask"] > 0, weights > 0)
+    found = ForwardDifference(
+        {
+            "examples": len(used[0]),
+            "length": used[0].shape[1],
+            "tokens": int(used[0].sum()),
+            "predictions": int(weights.sum()),
+        }
+    )
+    absent = lacks(loaded)
+    for network, name in recording.networks.items():
+        if network in layers:
+            expected = arrays[name][:, used[0]]
+            found.add_layers(network, layers[network], expected)
+        else:
+            found.not_compared[f"{network} layers"] = absent.get(
+                f"{network.split('_')[0]} layers",
+                "the model of these hparams has no such network",
+            )
+    reasons = _reasons(loaded, recording, absent)
     for name in (*OUTPUTS, *_INTEGERS, "total_loss"):
-        if name not in recording.arrays:
+        if name not in arrays:
             continue
         if name in _INTEGERS and name not in outputs:
             continue  # a masked LM was recorded with them, too
@@ -184,133 +208,74 @@ def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
         if why is None and name not in outputs:
             why = "the model of these hparams has no such output"
         if why is not None:
-            collector.not_compared[_LOGITS.get(name, name)] = why
+            found.not_compared[LOGITS.get(name, name)] = why
             continue
-        a, b = np.asarray(outputs[name]), recording.arrays[name]
+        a, b = outputs[name], arrays[name]
         if a.shape != b.shape:
             raise UserError(
                 f"{recording.path}: {name} has shape {list(b.shape)}, the model"
                 f" gives {list(a.shape)}; it was recorded from another model."
             )
         if name in _LOSSES:
-            losses[name] = (float(a), float(b))
+            found.losses[name] = (float(a), float(b))
+            continue
+        # Of tokens, or of predictions in use, where the axes are those.
+        for mask in used:
+            if b.shape[:2] == mask.shape:
+                a, b = a[mask], b[mask]
+                break
+        if name in LOGITS:
+            add_logits(found, name, a, b)
+        elif name in _INTEGERS:
+            found.add_integers(name, a, b)
         else:
-            _add(collector, recording, name, a, b)
-    counts = {
-        "examples": real.shape[0],
-        "length": real.shape[1],
-        "tokens": int(real.sum()),
-        "predictions": int(recording.arrays["masked_lm_weights"].sum()),
-    }
-    return collector.result(counts, losses)
-
-
-def _compute(loaded: LoadedModel, recording: Recording) -> dict[str, Any]:
-    _check_inputs(loaded, recording)
-
-    def tensor(name: str) -> tf.Tensor:
-        is_weight = name == "masked_lm_weights"
-        kind = np.float32 if is_weight else np.int32
-        return tf.constant(recording.arrays[name].astype(kind))
-
-    sampled = tensor(_SAMPLED) if _SAMPLED in recording.arrays else None
-    return loaded.model.compute(
-        {name: tensor(name) for name in FEATURE_NAMES},
-        {name: tensor(name) for name in _MASKED}
-        | {"input_ids": tensor("masked_input_ids")},
-        sampled,
-        training=False,
-    )
+            found.add_output(name, a, b)
+    return found
 
 
 def _check_inputs(loaded: LoadedModel, recording: Recording) -> None:
     """Refuses recorded inputs that the model has no tables for."""
     arrays, path = recording.arrays, recording.path
     length = arrays["input_ids"].shape[1]
-    rows = loaded.model.encoder_config.max_position_embeddings
-    if length > rows:
+    sizes = loaded.model.encoder_config
+    if length > sizes.max_position_embeddings:
         raise UserError(
-            f"{path}: examples of {length} wordpieces, but the model has {rows}"
-            " positions; it was recorded from another model."
+            f"{path}: examples of {length} wordpieces, but the model has"
+            f" {sizes.max_position_embeddings} positions; it was recorded from"
+            " another model."
         )
     if loaded.model.discriminates and _SAMPLED not in arrays:
         raise UserError(
             f"{path}: lacks {_SAMPLED}, the replacements that the discriminator"
             " saw."
         )
-    vocab_size = loaded.model.encoder_config.vocab_size
     tokens = ("input_ids", "masked_input_ids", "masked_lm_ids", _SAMPLED)
-    bounds = dict.fromkeys(tokens, vocab_size) | {"masked_lm_positions": length}
-    for name, bound in bounds.items():
+    bounds = dict.fromkeys(tokens, sizes.vocab_size)
+    for name, bound in (bounds | {"masked_lm_positions": length}).items():
         values = arrays.get(name, np.zeros([1], np.int32))
         if values.size and not 0 <= values.min() <= values.max() < bound:
             raise UserError(
                 f"{path}: {name} has values from {values.min()} to"
                 f" {values.max()}; expected 0 to {bound - 1} (the model's"
-                f" vocab_size is {vocab_size}). It was recorded from another"
-                " model."
+                f" vocab_size is {sizes.vocab_size}). It was recorded from"
+                " another model."
             )
 
 
 def _reasons(
-    loaded: LoadedModel, recording: Recording
+    loaded: LoadedModel, recording: Recording, absent: Mapping[str, str]
 ) -> dict[str, str | None]:
     """Says of each output why the model cannot give it, None where it can."""
-    generator = loaded.lack_of_generator(True)
+    generator = absent.get("generator logits")
     if loaded.model.kind is GeneratorKind.UNIFORM and not any(
         network.startswith("generator") for network in recording.networks
     ):
         generator = None  # it has no weights, and its logits are zeros
     discriminator = None
     if loaded.model.discriminates:
-        discriminator = loaded.lack_of_discriminator(True)
+        discriminator = absent.get("discriminator logits")
     return {
         **dict.fromkeys(_GENERATOR_OUTPUTS, generator),
         **dict.fromkeys(_DISCRIMINATOR_OUTPUTS, discriminator),
         "total_loss": generator or discriminator,
     }
-
-
-def _compare_layers(
-    collector: ForwardCollector,
-    loaded: LoadedModel,
-    recording: Recording,
-    outputs: Mapping[str, tf.Tensor],
-    real: np.ndarray,
-) -> None:
-    found = network_layers(loaded, outputs, real)
-    for network, name in recording.networks.items():
-        if network in found:
-            expected = recording.arrays[name][:, real]
-            collector.add_layers(network, found[network], expected)
-            continue
-        is_discriminator = network == "discriminator"
-        lack = (
-            loaded.lack_of_discriminator
-            if is_discriminator
-            else loaded.lack_of_generator
-        )
-        collector.not_compared[f"{network} layers"] = (
-            lack(False) or "the model of these hparams has no such network"
-        )
-
-
-def _add(
-    collector: ForwardCollector,
-    recording: Recording,
-    name: str,
-    a: np.ndarray,
-    b: np.ndarray,
-) -> None:
-    """Adds tokens, or predictions in use, where the axes are those."""
-    for mask in ("input_mask", "masked_lm_weights"):
-        used = recording.arrays[mask] > 0
-        if b.shape[:2] == used.shape:
-            a, b = a[used], b[used]
-            break
-    if name in _LOGITS:
-        add_logits(collector, _LOGITS[name], a, b)
-    elif name in _INTEGERS:
-        collector.add_integers(name, a, b)
-    else:
-        collector.add_output(name, a, b)

@@ -13,10 +13,11 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
 from electra_tf.inspection.sentences import (
+    check_length,
     encode_with_masks,
     framed,
     padded,
-    room_for_tokens,
+    shortened,
 )
 from electra_tf.modeling.layers import inference
 from electra_tf.modeling.sequence_ops import gather_positions
@@ -27,13 +28,7 @@ from electra_tf.text.vocab import MASK
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A token for a mask.
-
-    Attributes:
-      token: the wordpiece.
-      token_id: its id.
-      probability: given by the generator's softmax, temperature 1.
-    """
+    """A wordpiece for a mask, with the generator's probability (softmax)."""
 
     token: str
     token_id: int
@@ -42,32 +37,19 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class FilledMask:
-    """What fits one mask.
+    """What fits one mask, the others unknown."""
 
-    Attributes:
-      position: index of the mask among the text's tokens, from 1 ([CLS] is
-        0).
-      candidates: the likeliest first.
-    """
-
-    position: int
-    candidates: tuple[Candidate, ...]
+    position: int  # among the text's tokens, from 1 ([CLS] is 0)
+    candidates: tuple[Candidate, ...]  # the likeliest first
 
 
 @dataclasses.dataclass(frozen=True)
 class FilledText:
-    """What fits the masks of one text.
+    """What fits the masks of one text."""
 
-    Attributes:
-      text: as given.
-      tokens: its wordpieces, without [CLS] and [SEP].
-      masks: an answer for each mask, in order. Each is for that mask alone,
-        the others unknown.
-    """
-
-    text: str
-    tokens: tuple[str, ...]
-    masks: tuple[FilledMask, ...]
+    text: str  # as given
+    tokens: tuple[str, ...]  # its wordpieces, without [CLS] and [SEP]
+    masks: tuple[FilledMask, ...]  # in order
 
     def best(self) -> str:
         """The text's wordpieces joined, each mask at its likeliest."""
@@ -103,30 +85,30 @@ class MaskFiller:
         self._compute = _top_candidates(pretrained.model, self.top_k)
 
     def __call__(self, texts: Iterable[str]) -> Iterator[FilledText]:
-        """Fills the masks of texts.
-
-        Args:
-          texts: strings with one "[MASK]" or several, each one wordpiece.
-        """
+        """Fills the masks of texts with one "[MASK]" (a wordpiece) or more."""
         texts = iter(texts)
         while batch := list(itertools.islice(texts, self.batch_size)):
             yield from self._fill(batch)
 
-    def _fill(self, texts: Sequence[str]) -> list[FilledText]:
+    def _fill(self, texts: Sequence[str]) -> Iterator[FilledText]:
         rows = [self._encode(text) for text in texts]
         mask_id = self.pretrained.model.special.mask_id
         places = [[i for i, x in enumerate(r) if x == mask_id] for r in rows]
         positions = np.zeros([len(rows), max(map(len, places))], np.int32)
         for slots, found in zip(positions, places, strict=True):
             slots[: len(found)] = found
-        outputs = self._compute(**padded(rows), positions=positions)
-        probabilities, ids = (output.numpy() for output in outputs)
-        return [
-            self._filled(text, row, found, probabilities[i], ids[i])
-            for i, (text, row, found) in enumerate(
-                zip(texts, rows, places, strict=True)
+        values, ids = self._compute(**padded(rows), positions=positions)
+        values, ids = values.numpy(), ids.numpy().tolist()
+        to_tokens = self.pretrained.tokenizer.convert_ids_to_tokens
+        for i, (text, row) in enumerate(zip(texts, rows, strict=True)):
+            masks = tuple(
+                FilledMask(
+                    place,
+                    candidates(self.pretrained, ids[i][slot], values[i][slot]),
+                )
+                for slot, place in enumerate(places[i])
             )
-        ]
+            yield FilledText(text, tuple(to_tokens(row[1:-1])), masks)
 
     def _encode(self, text: str) -> list[int]:
         ids = encode_with_masks(self.pretrained.tokenizer, text)
@@ -138,27 +120,15 @@ class MaskFiller:
         check_length(self.pretrained, ids, text)
         return framed(self.pretrained, ids)
 
-    def _filled(
-        self,
-        text: str,
-        row: Sequence[int],
-        places: Sequence[int],
-        probabilities: np.ndarray,
-        ids: np.ndarray,
-    ) -> FilledText:
-        tokenizer = self.pretrained.tokenizer
-        masks = tuple(
-            FilledMask(
-                place,
-                tuple(
-                    Candidate(token_name(self.pretrained, i), int(i), float(p))
-                    for i, p in zip(ids[slot], probabilities[slot], strict=True)
-                ),
-            )
-            for slot, place in enumerate(places)
-        )
-        tokens = tokenizer.convert_ids_to_tokens(row[1:-1])
-        return FilledText(text, tuple(tokens), masks)
+
+def candidates(
+    pretrained: PretrainedModel, ids: Sequence[int], values: Sequence[float]
+) -> tuple[Candidate, ...]:
+    """Names token ids and their probabilities."""
+    return tuple(
+        Candidate(token_name(pretrained, i), i, float(p))
+        for i, p in zip(ids, values, strict=True)
+    )
 
 
 def token_name(pretrained: PretrainedModel, token_id: int) -> str:
@@ -167,31 +137,10 @@ def token_name(pretrained: PretrainedModel, token_id: int) -> str:
     return pretrained.tokenizer.inv_vocab.get(token_id, f"[id {token_id}]")
 
 
-def check_length(
-    pretrained: PretrainedModel, ids: Sequence[int], text: str
-) -> None:
-    """Raises a UserError where a text does not fit the position table."""
-    if len(ids) > room_for_tokens(pretrained):
-        raise UserError(
-            f"{shortened(text)!r} has {len(ids)} tokens, and the model takes"
-            f" {room_for_tokens(pretrained)} at once; give a part of it."
-        )
-
-
-def shortened(text: str, length: int = 60) -> str:
-    """The beginning of a long text, for messages."""
-    return text if len(text) <= length else text[: length - 3] + "..."
-
-
 def generator_logits(model: Any, features: Any, positions: Any) -> tf.Tensor:
-    """Asks a generator (or masked LM) of any kind about some positions.
+    """A generator's (or masked LM's) logits at some positions.
 
-    Args:
-      features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
-      positions: int32 [B, N].
-
-    Returns:
-      float32 [B, N, V] logits.
+    Takes int32 [B, L] features and int32 [B, N]; returns float32 [B, N, V].
     """
     inputs = [features[n] for n in ("input_ids", "input_mask", "segment_ids")]
     if model.kind is GeneratorKind.TWO_TOWER:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from configure.errors import UserError
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocab import MASK
-
-SPECIALS_PER_TEXT = 2  # [CLS] before, [SEP] after
 
 
 def encode_with_masks(tokenizer: FullTokenizer, text: str) -> list[int]:
@@ -19,9 +18,6 @@ def encode_with_masks(tokenizer: FullTokenizer, text: str) -> list[int]:
 
     The tokenizer itself knows no special tokens: like the original's it splits
     "[MASK]" at its brackets, so that text cannot smuggle them in.
-
-    Returns:
-      The ids, without [CLS] and [SEP].
     """
     mask_id = tokenizer.vocab[MASK]
     ids: list[int] = []
@@ -32,27 +28,16 @@ def encode_with_masks(tokenizer: FullTokenizer, text: str) -> list[int]:
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """A stretch of a text's tokens, and which of them it answers for.
+    """A stretch of a text's tokens, and which of them it answers for."""
 
-    Attributes:
-      begin: index in the text of its first token.
-      end: index after its last token.
-      first: index of the first token that it answers for.
-      last: index after the last one.
-    """
-
-    begin: int
-    end: int
-    first: int
-    last: int
+    begin: int  # index in the text of its first token
+    end: int  # after its last token
+    first: int  # of the first token that it answers for
+    last: int  # after the last one
 
 
 def windows(count: int, room: int) -> list[Window]:
-    """Divides a text that may be longer than the model's position table.
-
-    Args:
-      room: tokens that fit beside [CLS] and [SEP].
-    """
+    """Divides a text of more tokens than fit beside [CLS] and [SEP]."""
     if count <= room:
         return [Window(0, count, 0, count)] if count else []
     stride = max(1, room // 2)
@@ -69,7 +54,23 @@ def windows(count: int, room: int) -> list[Window]:
 
 def room_for_tokens(pretrained: PretrainedModel) -> int:
     """How many tokens of a text the model takes at once."""
-    return pretrained.max_length - SPECIALS_PER_TEXT
+    return pretrained.max_length - 2  # [CLS] before, [SEP] after
+
+
+def check_length(
+    pretrained: PretrainedModel, ids: Sequence[int], text: str
+) -> None:
+    """Raises a UserError where a text does not fit the position table."""
+    if len(ids) > room_for_tokens(pretrained):
+        raise UserError(
+            f"{shortened(text)!r} has {len(ids)} tokens, and the model takes"
+            f" {room_for_tokens(pretrained)} at once; give a part of it."
+        )
+
+
+def shortened(text: str, length: int = 60) -> str:
+    """The beginning of a long text, for messages."""
+    return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def framed(pretrained: PretrainedModel, ids: Sequence[int]) -> list[int]:
@@ -79,15 +80,7 @@ def framed(pretrained: PretrainedModel, ids: Sequence[int]) -> list[int]:
 
 
 def padded(rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
-    """Makes a batch of single-segment inputs.
-
-    Args:
-      rows: ids with [CLS] and [SEP], of any lengths.
-
-    Returns:
-      int32 [B, L] `input_ids`, `input_mask`, `segment_ids`; L is the longest
-      row's length, the padding 0.
-    """
+    """Pads rows of ids to one segment: int32 [B, L], L the longest row's."""
     ids = np.zeros([len(rows), max(map(len, rows))], np.int32)
     mask = np.zeros_like(ids)
     for place, row in enumerate(rows):

@@ -6,6 +6,7 @@ Electric and the cloze model score all tokens of a text in one pass; a masked
 LM takes one for each token, which is masked in it.
 """
 
+import collections
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
+from electra_tf.inspection.fill_mask import generator_logits
 from electra_tf.inspection.sentences import (
     Window,
     framed,
@@ -23,7 +25,6 @@ from electra_tf.inspection.sentences import (
     windows,
 )
 from electra_tf.modeling.layers import inference
-from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.losses import softmax_cross_entropy
@@ -36,28 +37,20 @@ _BATCHES_AT_ONCE = 16
 
 @dataclasses.dataclass(frozen=True)
 class TextScore:
-    """How likely a text is.
-
-    Attributes:
-      score: sum of `token_scores`, in nats.
-      tokens: its wordpieces.
-      token_scores: of each, its log-probability in its context.
-      unknown: how many of them are [UNK]; the model cannot tell those apart.
-      windows: how many stretches a long text was scored in.
-      cloze_token_scores: those of the two-tower cloze model, where asked for.
-    """
+    """How likely a text is; all scores are in nats."""
 
     text: str
-    score: float
-    tokens: tuple[str, ...]
-    token_scores: tuple[float, ...]
-    unknown: int
-    windows: int
+    score: float  # sum of `token_scores`
+    tokens: tuple[str, ...]  # wordpieces
+    token_scores: tuple[float, ...]  # log-probability of each in its context
+    unknown: int  # [UNK]s, which the model cannot tell apart
+    windows: int  # stretches that a long text was scored in
+    # Of the two-tower cloze model, where asked for.
     cloze_token_scores: tuple[float, ...] | None = None
 
     @property
     def cloze_score(self) -> float | None:
-        """The two-tower cloze model's score, in nats, where asked for."""
+        """The sum of the cloze model's, where asked for."""
         if self.cloze_token_scores is None:
             return None
         return math.fsum(self.cloze_token_scores)
@@ -65,19 +58,12 @@ class TextScore:
 
 @dataclasses.dataclass(frozen=True)
 class _Row:
-    """One input of the model.
+    """One input of the model."""
 
-    Attributes:
-      text: number of the text.
-      ids: of all its tokens.
-      window: the stretch of them that the model sees.
-      token: index in the text of the token asked for; None: the window's all.
-    """
-
-    text: int
-    ids: Sequence[int]
-    window: Window
-    token: int | None = None
+    text: int  # its number
+    ids: Sequence[int]  # of all its tokens
+    window: Window  # the stretch of them that the model sees
+    token: int | None = None  # asked for, in the text; None: the window's all
 
     @property
     def answered(self) -> slice:
@@ -89,10 +75,6 @@ class _Row:
 
 class TextScorer:
     """Scores texts with a pre-trained model, loaded once.
-
-    Args:
-      method: one of `METHODS`; "auto" is the first that the model offers.
-      with_cloze: give the cloze model's score beside Electric's.
 
     Source: Electric: `electra_tf.pretraining.scoring`; masked_lm: Salazar et
     al. 2020, "Masked Language Model Scoring", section 2.
@@ -108,17 +90,11 @@ class TextScorer:
         self.pretrained = pretrained
         self.method = _settled(pretrained, method, with_cloze)
         self.batch_size = batch_size
-        # Of each method that is computed: its output's name.
-        self._outputs = {self.method: f"{self.method}_scores"}
-        if with_cloze:
-            self._outputs["cloze"] = "cloze_scores"
+        self._computed = {self.method} | ({"cloze"} if with_cloze else set())
         self._compute = _graph(pretrained.model, self.method, with_cloze)
 
     def score(self, texts: Iterable[str]) -> Iterator[TextScore]:
-        """Scores texts in their order, however many there are.
-
-        A text without tokens has score 0.
-        """
+        """Scores texts in order, as they come; without tokens, 0."""
         held: list[tuple[str, list[int]]] = []
         rows: list[_Row] = []
         for text in texts:
@@ -142,7 +118,7 @@ class TextScorer:
         self, held: list[tuple[str, list[int]]], rows: list[_Row]
     ) -> Iterator[TextScore]:
         scores = [
-            {method: np.zeros([len(ids)]) for method in self._outputs}
+            {method: np.zeros([len(ids)]) for method in self._computed}
             for _, ids in held
         ]
         # Like lengths together: less padding.
@@ -153,21 +129,19 @@ class TextScorer:
                 for row, found in zip(batch, values, strict=True):
                     scores[row.text][method][row.answered] = found
         begins = {(row.text, row.window.begin) for row in rows}
+        windows_of = collections.Counter(text for text, _ in begins)
         tokenizer = self.pretrained.tokenizer
-        for number, ((text, ids), found) in enumerate(
-            zip(held, scores, strict=True)
-        ):
-            own, cloze = found[self.method], None
-            if len(self._outputs) > 1:
-                cloze = tuple(found["cloze"].tolist())
+        for i, (text, ids) in enumerate(held):
+            found = {name: tuple(x.tolist()) for name, x in scores[i].items()}
+            own = found.pop(self.method)
             yield TextScore(
                 text=text,
                 score=math.fsum(own),
                 tokens=tuple(tokenizer.convert_ids_to_tokens(ids)),
-                token_scores=tuple(own.tolist()),
+                token_scores=own,
                 unknown=ids.count(tokenizer.vocab[UNK]),
-                windows=sum(place == number for place, _ in begins),
-                cloze_token_scores=cloze,
+                windows=windows_of[i],
+                cloze_token_scores=found.get("cloze"),
             )
 
     def _run(self, rows: Sequence[_Row]) -> dict[str, list[np.ndarray]]:
@@ -187,18 +161,17 @@ class TextScorer:
             columns = np.array(targets, np.int32).T[:, :, None]
             features |= {"positions": columns[0], "targets": columns[1]}
         outputs = self._compute(features)
-        found: dict[str, list[np.ndarray]] = {}
-        for method, name in self._outputs.items():
-            values = outputs[name].numpy()
-            if targets:
-                found[method] = list(values)
-                continue
-            places = [row.window for row in rows]
-            found[method] = [
+        if targets:
+            return {self.method: list(outputs[self.method].numpy())}
+        return {
+            method: [
                 per_token[w.first - w.begin + 1 : w.last - w.begin + 1]
-                for w, per_token in zip(places, values, strict=True)
+                for w, per_token in zip(
+                    (row.window for row in rows), values.numpy(), strict=True
+                )
             ]
-        return found
+            for method, values in outputs.items()
+        }
 
 
 def _settled(pretrained: PretrainedModel, method: str, with_cloze: bool) -> str:
@@ -254,16 +227,14 @@ def _graph(
     def compute(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         with inference():
             if method == "masked_lm":
-                return {"masked_lm_scores": _masked_scores(model, features)}
+                return {method: _masked_scores(model, features)}
             if method == "cloze":
                 outputs = scoring.cloze_scores(model, features)
-            else:
-                outputs = scoring.electric_scores(model, features, with_cloze)
-        found = {}
-        if "token_scores" in outputs:
-            found["electric_scores"] = outputs["token_scores"]
-        if "cloze_token_scores" in outputs:
-            found["cloze_scores"] = outputs["cloze_token_scores"]
+                return {method: outputs["cloze_token_scores"]}
+            outputs = scoring.electric_scores(model, features, with_cloze)
+        found = {method: outputs["token_scores"]}
+        if with_cloze:
+            found["cloze"] = outputs["cloze_token_scores"]
         return found
 
     return compute
@@ -273,11 +244,5 @@ def _masked_scores(
     model: tf.Module, features: dict[str, tf.Tensor]
 ) -> tf.Tensor:
     """Log-probabilities [B, 1] of `targets` at the masked `positions`."""
-    encoded = model.generator(
-        features["input_ids"], features["input_mask"], features["segment_ids"]
-    )
-    logits = model.masked_lm_head(
-        gather_positions(encoded.sequence_output, features["positions"]),
-        model.generator.embeddings.word_embeddings,
-    )
+    logits = generator_logits(model, features, features["positions"])
     return -softmax_cross_entropy(logits, features["targets"])

@@ -18,8 +18,13 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
-from electra_tf.inspection.fill_mask import Candidate, check_length, token_name
-from electra_tf.inspection.sentences import encode_with_masks, framed, padded
+from electra_tf.inspection.fill_mask import Candidate, candidates, token_name
+from electra_tf.inspection.sentences import (
+    check_length,
+    encode_with_masks,
+    framed,
+    padded,
+)
 from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
@@ -34,22 +39,30 @@ DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
 # What a two-tower generator sees in a token's place when it predicts it.
 LEFT_OUT = "(left out)"
 
+# Outputs that are looked at, one for each masked position or each token.
+_PER_SLOT = ("mlm_logits", "sampling_logits", "sampled_tokids")
+_PER_TOKEN = (
+    "fake_input_ids",
+    "fake_is_fake_tokens",
+    "disc_probs",
+    "energies",
+)
+_GENERATORS = {
+    GeneratorKind.SMALL: "small generator",
+    GeneratorKind.FULL: "one network for both parts",
+    GeneratorKind.TWO_TOWER: "two-tower generator",
+}
+
 Features = dict[str, tf.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What is to be masked, if it is not drawn.
+    """What is to be masked, if it is not drawn."""
 
-    Attributes:
-      words: every occurrence of these words; or
-      positions: these tokens, counted from 1 ([CLS] is 0).
-      nothing: mask nothing; the text is looked at as it is.
-    """
-
-    words: tuple[str, ...] = ()
-    positions: tuple[int, ...] = ()
-    nothing: bool = False
+    words: tuple[str, ...] = ()  # every occurrence of these words; or
+    positions: tuple[int, ...] = ()  # these tokens, from 1 ([CLS] is 0)
+    nothing: bool = False  # the text is looked at as it is
 
     @property
     def is_made(self) -> bool:
@@ -59,41 +72,29 @@ class Choice:
 
 @dataclasses.dataclass(frozen=True)
 class Proposal:
-    """What happened at a masked position.
+    """What happened at a masked position."""
 
-    Attributes:
-      shown: what the generator saw there: "[MASK]", the token itself
-        (training leaves some in sight), or `LEFT_OUT`.
-      candidates: the generator's likeliest tokens.
-      true_probability: what it gave the original token; None where the text
-        itself said [MASK].
-      true_rank: place of the original token among all, from 1; None likewise.
-      sampled: what was drawn; None without a discriminator.
-      sampled_probability: what the generator gave it, after temperature.
-    """
-
+    # What the generator saw there: "[MASK]", the token itself (training leaves
+    # some in sight), or `LEFT_OUT`.
     shown: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]  # the generator's likeliest
+    # What it gave the original token, and that token's place among all, from
+    # 1; None where the text itself said [MASK].
     true_probability: float | None
     true_rank: int | None
-    sampled: str | None = None
-    sampled_probability: float | None = None
+    sampled: str | None = None  # None without a discriminator
+    sampled_probability: float | None = None  # after temperature
 
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What the discriminator says of a token.
+    """What the discriminator says of a token."""
 
-    Attributes:
-      replaced_probability: sigmoid of its logit; None for Electric without
-        its generator.
-      is_replaced: the label in training; None where the text said [MASK] or
-        nothing was masked.
-      log_probability: Electric only: log P(token | context), in nats.
-    """
-
+    # Sigmoid of its logit; None for Electric without its generator.
     replaced_probability: float | None
+    # Training's label; None where the text said [MASK], or nothing was masked.
     is_replaced: bool | None
+    # Electric only: log P(token | context), in nats.
     log_probability: float | None = None
 
     @property
@@ -115,45 +116,28 @@ class Prediction:
 
 @dataclasses.dataclass(frozen=True)
 class InspectedToken:
-    """One token.
+    """One token."""
 
-    Attributes:
-      position: in the input; [CLS] is 0.
-      token: the original wordpiece.
-      input_token: the wordpiece that the discriminator saw.
-      special: whether it is [CLS] or [SEP].
-      proposal: None where nothing was masked.
-      prediction: the discriminator's; None without one.
-    """
-
-    position: int
-    token: str
-    input_token: str
-    special: bool
-    proposal: Proposal | None
-    prediction: Prediction | None
+    position: int  # in the input; [CLS] is 0
+    token: str  # the original wordpiece
+    input_token: str  # the wordpiece that the discriminator saw
+    special: bool  # [CLS] or [SEP]
+    proposal: Proposal | None  # None where nothing was masked
+    prediction: Prediction | None  # None without a discriminator
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenInspection:
-    """One sentence.
-
-    Attributes:
-      kind: of model, in words.
-      global_step: updates done, or None where not known.
-      masking: "drawn", "chosen" or "none".
-      tokens: all of them, [CLS] and [SEP] included.
-      notes: what does not apply to this model, and what to know besides.
-    """
+    """One sentence."""
 
     text: str
     model: str
-    kind: str
-    global_step: int | None
-    masking: str
+    kind: str  # of model, in words
+    global_step: int | None  # updates done, where known
+    masking: str  # "drawn", "chosen" or "none"
     seed: int
-    tokens: tuple[InspectedToken, ...]
-    notes: tuple[str, ...]
+    tokens: tuple[InspectedToken, ...]  # with [CLS] and [SEP]
+    notes: tuple[str, ...]  # what does not apply, and what to know besides
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it; verdicts included."""
@@ -172,11 +156,7 @@ class TokenInspection:
 
 
 class TokenInspector:
-    """Shows what a model does with sentences; loaded once.
-
-    Args:
-      mask_prob: share of the tokens that is masked; None for the model's.
-    """
+    """Shows what a model does with sentences; loaded once."""
 
     def __init__(
         self,
@@ -208,12 +188,9 @@ class TokenInspector:
     def inspect(
         self, text: str, choice: Choice | None = None, number: int = 0
     ) -> TokenInspection:
-        """Follows one sentence.
+        """Follows sentence `number`; each has draws of its own.
 
-        Args:
-          text: "[MASK]" in it stands for a token that nobody knows.
-          choice: what to mask; None, or an empty one, draws.
-          number: of the sentence; each has draws of its own.
+        "[MASK]" in the text stands for a token that nobody knows.
         """
         choice = choice or Choice()
         tokenizer, model = self.pretrained.tokenizer, self.pretrained.model
@@ -278,19 +255,8 @@ class TokenInspector:
                 config.temperature,
                 masked["masked_lm_ids"] if config.disallow_correct else None,
             )
-        return {
-            name: outputs[name].numpy()[0]
-            for name in (
-                "mlm_logits",
-                "sampling_logits",
-                "sampled_tokids",
-                "fake_input_ids",
-                "fake_is_fake_tokens",
-                "disc_probs",
-                "energies",
-            )
-            if name in outputs
-        }
+        wanted = {*_PER_SLOT, *_PER_TOKEN} & outputs.keys()
+        return {name: outputs[name].numpy()[0] for name in wanted}
 
     def _tokens(
         self,
@@ -300,67 +266,60 @@ class TokenInspector:
         masking: str,
     ) -> tuple[InspectedToken, ...]:
         special = self.pretrained.model.special
-        ids = features["input_ids"].numpy()[0]
+        ids = features["input_ids"].numpy()[0].tolist()
         # A discriminator without weights of its own says nothing.
-        inputs = outputs.get("fake_input_ids", ids)
-        inputs = inputs if self._discriminates else ids
-        positions = masked["masked_lm_positions"].numpy()[0].tolist()
-        weights = masked["masked_lm_weights"].numpy()[0]
-        slots = {
-            position: slot
-            for slot, position in enumerate(positions)
-            if weights[slot] > 0
-        }
+        inputs = outputs["fake_input_ids"] if self._discriminates else ids
         shown = masked["input_ids"].numpy()[0]
-        return tuple(
-            InspectedToken(
-                position=position,
-                token=self._name(token_id),
-                input_token=self._name(inputs[position]),
-                special=token_id in (special.cls_id, special.sep_id),
-                proposal=self._proposal(
-                    int(token_id), shown[position], slots[position], outputs
+        positions = masked["masked_lm_positions"].numpy()[0].tolist()
+        used = masked["masked_lm_weights"].numpy()[0] > 0
+        slots = {p: slot for slot, p in enumerate(positions) if used[slot]}
+        found = []
+        for position, token_id in enumerate(ids):
+            is_special = token_id in (special.cls_id, special.sep_id)
+            proposal = prediction = None
+            if position in slots:
+                there = _at(slots[position], _PER_SLOT, outputs)
+                proposal = self._proposal(token_id, shown[position], there)
+            if self._discriminates:
+                there = _at(position, _PER_TOKEN, outputs)
+                labelled = masking != NONE and token_id != special.mask_id
+                prediction = self._prediction(is_special, labelled, there)
+            found.append(
+                InspectedToken(
+                    position,
+                    self._name(token_id),
+                    self._name(inputs[position]),
+                    is_special,
+                    proposal,
+                    prediction,
                 )
-                if position in slots
-                else None,
-                prediction=self._prediction(
-                    int(token_id), position, outputs, masking
-                ),
             )
-            for position, token_id in enumerate(ids)
-        )
+        return tuple(found)
 
     def _name(self, token_id: int) -> str:
         return token_name(self.pretrained, token_id)
 
     def _proposal(
-        self,
-        token_id: int,
-        shown_id: int,
-        slot: int,
-        outputs: dict[str, np.ndarray],
+        self, token_id: int, shown_id: int, there: dict[str, np.ndarray]
     ) -> Proposal:
-        probabilities = _softmax(outputs["mlm_logits"][slot])
-        candidates: tuple[Candidate, ...] = ()
+        model = self.pretrained.model
+        probabilities = _softmax(there["mlm_logits"])
+        best = []
         if self._proposes:
-            best = np.argsort(-probabilities, kind="stable")[: self.top_k]
-            candidates = tuple(
-                Candidate(self._name(i), int(i), float(probabilities[i]))
-                for i in best
-            )
-        known = token_id != self.pretrained.model.special.mask_id
+            order = np.argsort(-probabilities, kind="stable")
+            best = order[: self.top_k].tolist()
         sampled = sampled_probability = None
         if self._discriminates:
-            sampled_id = int(outputs["sampled_tokids"][slot])
+            sampled_id = int(there["sampled_tokids"])
             sampled = self._name(sampled_id)
-            sampled_probability = float(
-                _softmax(outputs["sampling_logits"][slot])[sampled_id]
-            )
+            shares = _softmax(there["sampling_logits"])
+            sampled_probability = float(shares[sampled_id])
+        known = token_id != model.special.mask_id
         above = int((probabilities > probabilities[token_id]).sum())
-        sees_masks = self.pretrained.model.kind is not GeneratorKind.TWO_TOWER
+        sees_masks = model.kind is not GeneratorKind.TWO_TOWER
         return Proposal(
             shown=self._name(shown_id) if sees_masks else LEFT_OUT,
-            candidates=candidates,
+            candidates=candidates(self.pretrained, best, probabilities[best]),
             true_probability=float(probabilities[token_id]) if known else None,
             true_rank=above + 1 if known and self._proposes else None,
             sampled=sampled,
@@ -368,29 +327,24 @@ class TokenInspector:
         )
 
     def _prediction(
-        self,
-        token_id: int,
-        position: int,
-        outputs: dict[str, np.ndarray],
-        masking: str,
-    ) -> Prediction | None:
-        if not self._discriminates:
-            return None
-        special = self.pretrained.model.special
+        self, is_special: bool, labelled: bool, there: dict[str, np.ndarray]
+    ) -> Prediction:
         log_probability = None
-        framing = token_id in (special.cls_id, special.sep_id)
-        if "energies" in outputs and not framing:
-            log_probability = -float(outputs["energies"][position])
+        if "energies" in there and not is_special:
+            log_probability = -float(there["energies"])
         # Electric's offset takes the generator, which may not be there.
         probable = self._proposes or not self.pretrained.is_electric
-        labelled = masking != NONE and token_id != special.mask_id
         return Prediction(
-            float(outputs["disc_probs"][position]) if probable else None,
-            bool(outputs["fake_is_fake_tokens"][position])
-            if labelled
-            else None,
+            float(there["disc_probs"]) if probable else None,
+            bool(there["fake_is_fake_tokens"]) if labelled else None,
             log_probability,
         )
+
+
+def _at(
+    place: int, names: Sequence[str], outputs: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    return {name: outputs[name][place] for name in names if name in outputs}
 
 
 def samples_uniformly(pretrained: PretrainedModel) -> bool:
@@ -418,12 +372,7 @@ def kind_name(pretrained: PretrainedModel) -> str:
         return f"{name}, uniform generator"
     if pretrained.lacks_generator():
         return f"{name}'s discriminator alone"
-    generators = {
-        GeneratorKind.SMALL: "small generator",
-        GeneratorKind.FULL: "one network for both parts",
-        GeneratorKind.TWO_TOWER: "two-tower generator",
-    }
-    return f"{name}, {generators[model.kind]}"
+    return f"{name}, {_GENERATORS[model.kind]}"
 
 
 def notes_on(pretrained: PretrainedModel) -> list[str]:

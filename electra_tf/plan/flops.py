@@ -65,20 +65,13 @@ PUBLISHED_FLOPS = {
 
 @dataclasses.dataclass
 class PartFlops:
-    """Operations of one part of a model, for one batch.
-
-    Attributes:
-      matmul_forward: in the matrix products of the forward pass.
-      matmul: the same with the backward pass.
-      other_forward: everything else, estimated.
-      other: the same with the backward pass.
-    """
+    """Operations of one part of a model, for one batch."""
 
     name: str
-    matmul_forward: int = 0
-    matmul: int = 0
-    other_forward: int = 0
-    other: int = 0
+    matmul_forward: int = 0  # in the matrix products of the forward pass
+    matmul: int = 0  # the same with the backward pass
+    other_forward: int = 0  # everything else, estimated
+    other: int = 0  # the same with the backward pass
 
     @property
     def total(self) -> int:
@@ -111,15 +104,11 @@ class PartFlops:
 
 @dataclasses.dataclass(frozen=True)
 class StepFlops:
-    """Operations of one training step, by part; the optimizer is the last.
-
-    Attributes:
-      tokens: B L, padding included.
-    """
+    """Operations of one training step, by part; the optimizer is the last."""
 
     parts: tuple[PartFlops, ...]
     examples: int
-    tokens: int
+    tokens: int  # B L, padding included
 
     @property
     def matmul(self) -> int:
@@ -154,11 +143,7 @@ class StepFlops:
 def pretraining_step_flops(
     config: Any, batch_size: int | None = None, parameters: int = 0
 ) -> StepFlops:
-    """Counts one step of pre-training.
-
-    Args:
-      parameters: numbers that the optimizer updates; 0 leaves it out.
-    """
+    """Counts one step of pre-training; without parameters, no optimizer."""
     batch, length = batch_size or config.train_batch_size, config.max_seq_length
     sizes = encoder_sizes(config)
     width = config.embedding_size or sizes.hidden_size

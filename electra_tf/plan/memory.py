@@ -45,23 +45,14 @@ _LOGITS_KEPT = 2.5  # logits, their gradient, the running sum for sampling
 
 @dataclasses.dataclass(frozen=True)
 class MemoryEstimate:
-    """Bytes that a training process holds at its peak, on one device.
-
-    Attributes:
-      weights: the variables.
-      slots: the optimizer's two moments of each.
-      gradients: one of each; with accumulation also their sum.
-      activations: what the forward pass keeps for the backward pass.
-      update: what the optimizer computes on the way.
-      program: interpreter, libraries and graph.
-    """
+    """Bytes that a training process holds at its peak, on one device."""
 
     weights: int
-    slots: int
-    gradients: int
-    activations: int
-    update: int
-    program: int
+    slots: int  # the optimizer's two moments of each weight
+    gradients: int  # with accumulation also their sum
+    activations: int  # kept by the forward pass for the backward pass
+    update: int  # computed by the optimizer on the way
+    program: int  # interpreter, libraries and graph
 
     @property
     def total(self) -> int:
@@ -99,11 +90,7 @@ def finetuning_memory(
 
 
 def keeps_too_much(estimate: MemoryEstimate, machine: int | None) -> bool:
-    """Says whether activations should be computed again, not kept.
-
-    Args:
-      machine: bytes of the machine; None, if unknown, is enough.
-    """
+    """Whether to compute activations again; an unknown machine is enough."""
     return machine is not None and estimate.total > _SHARE_TO_KEEP * machine
 
 
@@ -155,28 +142,20 @@ def _kept_by_encoders(
 ) -> float:
     """Numbers that the blocks keep of a batch for the backward pass."""
     rows, length = batch * config.max_seq_length, config.max_seq_length
-    blocks = [rows * _kept_by_block(sizes, length) for sizes in encoders]
-    layers = [sizes.num_hidden_layers for sizes in encoders]
+    numbers = largest = 0.0
+    for sizes in encoders:
+        block = rows * (
+            _HIDDEN_KEPT * sizes.hidden_size
+            + _INNER_KEPT * sizes.intermediate_size
+            + _PAIRS_KEPT * sizes.num_attention_heads * length
+        )
+        largest = max(largest, block)
+        if config.recompute_grad:
+            block = rows * sizes.hidden_size  # Its input.
+        numbers += sizes.num_hidden_layers * block
     if config.recompute_grad:
-        # Every block's input; and one block at a time is computed again.
-        inputs = [rows * sizes.hidden_size for sizes in encoders]
-        numbers = _dot(layers, inputs) + max(blocks, default=0)
-    else:
-        numbers = _dot(layers, blocks)
+        numbers += largest  # One block at a time is computed again.
     return numbers * _HALF if config.mixed_precision else numbers
-
-
-def _dot(counts: list[int], numbers: list[float]) -> float:
-    return sum(c * n for c, n in zip(counts, numbers, strict=True))
-
-
-def _kept_by_block(sizes: EncoderConfig, length: int) -> float:
-    """Numbers that a block keeps for each token."""
-    return (
-        _HIDDEN_KEPT * sizes.hidden_size
-        + _INNER_KEPT * sizes.intermediate_size
-        + _PAIRS_KEPT * sizes.num_attention_heads * length
-    )
 
 
 # How much memory the machine has for a process, and has free.
@@ -186,15 +165,19 @@ _OWN_CGROUPS = "/proc/self/cgroup"
 
 
 def machine_memory() -> int | None:
-    """Returns the bytes of this machine, or of the container that it is.
-
-    None where the system does not say.
-    """
+    """Bytes of this machine, or of the container that it is, where known."""
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return None
-    return min([whole, *_container_limits()])
+    limits = []
+    for path in _limit_files():
+        try:
+            with open(path) as file:
+                limits.append(int(file.read()))
+        except (OSError, ValueError):  # Not there, or "max".
+            continue
+    return min([whole, *limits])
 
 
 def free_memory() -> int | None:
@@ -215,20 +198,8 @@ def free_memory() -> int | None:
     return whole
 
 
-def _container_limits() -> list[int]:
-    """What Linux lets this process take: in cgroups v1 and v2, if limited."""
-    found = []
-    for path in _limit_files():
-        try:
-            with open(path) as file:
-                found.append(int(file.read()))
-        except (OSError, ValueError):  # Not there, or "max".
-            continue
-    return found
-
-
 def _limit_files() -> list[str]:
-    """Files that hold a limit, of the process's groups and those above."""
+    """Files of limits, cgroups v1 and v2: of the own groups and those above."""
     v2, v1 = ("", "memory.max"), ("memory", "memory.limit_in_bytes")
     groups = dict.fromkeys((v2, v1), pathlib.PurePosixPath("/"))
     try:

@@ -11,17 +11,11 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 
 @dataclasses.dataclass(frozen=True)
 class ParameterCount:
-    """Parameters by whose they are.
+    """Parameters by whose they are."""
 
-    Attributes:
-      generator: only in the generator, its head with it.
-      discriminator: only in the discriminator, its head with it.
-      shared: in both: the embeddings, or all but the heads.
-    """
-
-    generator: int
-    discriminator: int
-    shared: int
+    generator: int  # only in the generator, its head with it
+    discriminator: int  # only in the discriminator, its head with it
+    shared: int  # in both: the embeddings, or all but the heads
 
     @property
     def total(self) -> int:

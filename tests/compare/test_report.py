@@ -10,27 +10,26 @@ import pytest
 
 from electra_tf.compare import report
 from electra_tf.compare.differences import (
-    ForwardCollector,
+    Difference,
+    ForwardDifference,
     TensorDifference,
-    difference,
 )
 
 COUNTS = {"examples": 1, "length": 4, "tokens": 4, "predictions": 2}
 
 
 def collected(error=0.0, losses=((2.0, 2.0),)):
-    collector = ForwardCollector()
+    found = ForwardDifference(COUNTS)
     layers = np.linspace(-1, 1, 24).reshape(2, 4, 3)
     for _ in range(2):  # two batches
         shifted = layers + np.array([0, error])[:, None, None]
-        collector.add_layers("generator", layers, layers)
-        collector.add_layers("discriminator", shifted, layers)
-    collector.add_output("discriminator logits", layers[0], layers[0] - error)
-    collector.add_agreement("sign", [1, 0], [1, 1])
-    collector.add_integers("ids", [1, 2], [1, 2])
-    return collector.result(
-        COUNTS, {f"loss {i}": pair for i, pair in enumerate(losses)}
-    )
+        found.add_layers("generator", layers, layers)
+        found.add_layers("discriminator", shifted, layers)
+    found.add_output("discriminator logits", layers[0], layers[0] - error)
+    found.add_agreement("sign", [1, 0], [1, 1])
+    found.add_integers("ids", [1, 2], [1, 2])
+    found.losses = {f"loss {i}": pair for i, pair in enumerate(losses)}
+    return found
 
 
 def test_equal_outputs_have_no_problems():
@@ -55,16 +54,14 @@ def test_losses_decide(loss):
 
 
 def test_integers_must_be_the_same():
-    collector = ForwardCollector()
-    collector.add_integers("ids", [1, 2, 3], [1, 0, 0])
-    found = collector.result(COUNTS, {})
+    found = ForwardDifference(COUNTS)
+    found.add_integers("ids", [1, 2, 3], [1, 0, 0])
     assert found.problems(9.0) == ["ids: 2 of 3 differ"]
 
 
 def test_layers_of_other_sizes_are_not_compared():
-    collector = ForwardCollector()
-    collector.add_layers("generator", np.ones([2, 4, 3]), np.ones([1, 4, 3]))
-    found = collector.result(COUNTS, {})
+    found = ForwardDifference(COUNTS)
+    found.add_layers("generator", np.ones([2, 4, 3]), np.ones([1, 4, 3]))
     assert not found.layers
     assert found.not_compared == {
         "generator layers": "2 of width 3 in A, 1 of width 3 in B"
@@ -96,7 +93,7 @@ def row(name, a, b):
         shape_b=None if b is None else np.shape(b),
         dtype_a="float32",
         dtype_b="float32",
-        difference=difference(a, b) if is_same else None,
+        difference=Difference().add(a, b) if is_same else None,
     )
 
 
