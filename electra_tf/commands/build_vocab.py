@@ -67,7 +67,16 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 def main(args: argparse.Namespace) -> None:
     """Counts words, learns the vocabulary, writes it and says how it fits."""
     started = time.monotonic()
-    _refuse_existing(args.output, args.overwrite)
+    if files.is_directory(args.output):
+        raise UserError(
+            f"Output {args.output!r} is a directory; name a file, such as"
+            f" {os.path.join(args.output, 'vocab.txt')}."
+        )
+    if files.exists(args.output) and not args.overwrite:
+        raise UserError(
+            f"Output {args.output!r} exists. Records made with it would no"
+            " longer fit; choose another name, or add --overwrite."
+        )
     report = ReadingReport()
     lines = _corpus_lines(build.corpus_from(args), report)
     counts = vocab_builder.count_words(
@@ -85,8 +94,21 @@ def main(args: argparse.Namespace) -> None:
         args.output, "".join(f"{token}\n" for token in tokens)
     )
     coverage = vocab_builder.measure_coverage(tokens, counts)
-    print(_summary(args, tokens, counts, coverage))
-    print(f"  took           {time.monotonic() - started:,.1f} s")
+    size = f"{len(tokens):,} tokens, as wanted"
+    if len(tokens) < args.vocab_size:
+        size = (
+            f"{len(tokens):,} tokens; {args.vocab_size:,} were wanted, but no"
+            f" other pair of pieces occurs {args.min_count} times. Use more"
+            f" text, or set the model's vocab_size to {len(tokens)}"
+        )
+    print(
+        f"Vocabulary written to {args.output}\n"
+        f"  size           {size}\n"
+        f"  words counted  {coverage.words:,} ({len(counts):,} different)\n"
+        f"  unknown words  {coverage.unknown:,} ({coverage.unknown_rate:.4%})\n"
+        f"  pieces a word  {coverage.pieces_per_word:.3f}\n"
+        f"  took           {time.monotonic() - started:,.1f} s"
+    )
     for name, (offset, left_out) in report.invalid.items():
         print(
             f"warning: {name}: {left_out} byte(s) not in UTF-8 were left out,"
@@ -104,43 +126,3 @@ def _corpus_lines(corpus: Corpus, report: ReadingReport) -> Iterator[str]:
     for source in listing.sources:
         for piece in read_documents(source, corpus, report):
             yield from piece.lines
-
-
-def _refuse_existing(path: str, overwrite: bool) -> None:
-    if files.is_directory(path):
-        raise UserError(
-            f"Output {path!r} is a directory; name a file, such as"
-            f" {os.path.join(path, 'vocab.txt')}."
-        )
-    if files.exists(path) and not overwrite:
-        raise UserError(
-            f"Output {path!r} exists. Records made with it would no longer"
-            " fit; choose another name, or add --overwrite."
-        )
-
-
-def _summary(
-    args: argparse.Namespace,
-    tokens: list[str],
-    counts: dict[str, int],
-    coverage: vocab_builder.Coverage,
-) -> str:
-    size = f"{len(tokens):,} tokens"
-    if len(tokens) < args.vocab_size:
-        size += (
-            f"; {args.vocab_size:,} were wanted, but no other pair of pieces"
-            f" occurs {args.min_count} times. Use more text, or set the model's"
-            f" vocab_size to {len(tokens)}"
-        )
-    else:
-        size += ", as wanted"
-    return "\n".join(
-        [
-            f"Vocabulary written to {args.output}",
-            f"  size           {size}",
-            f"  words counted  {coverage.words:,} ({len(counts):,} different)",
-            f"  unknown words  {coverage.unknown:,}"
-            f" ({coverage.unknown_rate:.4%})",
-            f"  pieces a word  {coverage.pieces_per_word:.3f}",
-        ]
-    )

@@ -110,7 +110,7 @@ def _check_flags(
 
 
 def main(args: argparse.Namespace) -> int:
-    """Compares, prints, writes; see the module's text for the exit status."""
+    """Compares, prints, writes; the status is in the module's docstring."""
     try:
         return _compare(args)
     except UserError as error:
@@ -146,7 +146,11 @@ def _compare(args: argparse.Namespace) -> int:
         b = open_weights(args.b)
         say(f"B  {_description(b)}")
         result["b"] = args.b
-        variables, optimizer = _compare_variables(a, b)
+        names = dict.fromkeys([*a.shapes, *b.shapes])
+        extra = dict.fromkeys([*a.specs, *b.specs])  # slots and step
+        extra = [name for name in extra if name not in names]
+        variables = report.worst_first(compare_tensors(a, b, names))
+        optimizer = report.worst_first(compare_tensors(a, b, extra))
         say(*report.variables_table(variables, args.tolerance))
         if optimizer:
             say(report.optimizer_line(optimizer, args.include_optimizer))
@@ -170,10 +174,8 @@ def _compare(args: argparse.Namespace) -> int:
         "problems": problems,
         "agree": not problems,
     }
-    path, text = (
-        os.path.join(args.output_dir, RESULT_FILE),
-        json.dumps(result, indent=1),
-    )
+    path = os.path.join(args.output_dir, RESULT_FILE)
+    text = json.dumps(result, indent=1)
     write_atomically(path, text + "\n")
     say(
         f"Written: {path}",
@@ -185,7 +187,11 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace) -> Any:
+    from electra_tf.commands.demo import corpus_lines
     from electra_tf.compare.outputs import Request
+
+    def lines() -> Iterable[str]:
+        return LineReader(args.text).texts() if args.text else corpus_lines()
 
     given = {}
     if args.hparams is not None:
@@ -193,7 +199,7 @@ def _request(args: argparse.Namespace) -> Any:
         # The file beside a recording will do, and so will a run's.
         given = PretrainingConfig.explicit_hparams(given.get("hparams", given))
     return Request(
-        lines=lambda: _lines(args.text),
+        lines=lines,
         records=args.records,
         vocab_file=args.vocab_file,
         hparams=given,
@@ -203,14 +209,6 @@ def _request(args: argparse.Namespace) -> Any:
     )
 
 
-def _lines(path: str | None) -> Iterable[str]:
-    if path:
-        return LineReader(path).texts()
-    from electra_tf.commands.demo import corpus_lines
-
-    return corpus_lines()
-
-
 def _description(weights: Any) -> str:
     counts = weights.counts()
     step = counts["global_step"]
@@ -218,18 +216,6 @@ def _description(weights: Any) -> str:
         f"{weights.path} ({weights.kind}): {counts['variables']} variables,"
         f" {counts['parameters']:,} numbers, {counts['slots']} Adam slots,"
         f" {'no step' if step is None else f'step {step}'}"
-    )
-
-
-def _compare_variables(
-    a: Any, b: Any
-) -> tuple[list[TensorDifference], list[TensorDifference]]:
-    """Differences of the weights, and of slots and step, worst first."""
-    names = dict.fromkeys([*a.shapes, *b.shapes])
-    extra = dict.fromkeys(n for n in [*a.specs, *b.specs] if n not in names)
-    return (
-        report.worst_first(compare_tensors(a, b, names)),
-        report.worst_first(compare_tensors(a, b, extra)),
     )
 
 

@@ -136,9 +136,21 @@ def main(args: argparse.Namespace) -> None:
     reasons: dict[str, list[str]] = {}
     for name, reason in dropped.items():
         reasons.setdefault(reason, []).append(name)
+    if place.is_folder:  # What was written is looked at again.
+        from electra_tf.checkpoints.huggingface_reader import open_huggingface
+
+        weights = open_huggingface(place.path)
     report = {
-        "from": _described(source, source.path, source.kind),
-        "to": _described(_written(weights, place), place.path, place.format),
+        "from": {
+            "path": source.path,
+            "kind": source.kind,
+            **source.counts(),
+        },
+        "to": {
+            "path": place.path,
+            "kind": place.format,
+            **weights.counts(),
+        },
         "part": args.part,
         "files": _file_sizes(place),
         "changes": changes,
@@ -322,8 +334,7 @@ def _write(
     """Writes the tensors; returns what the format left out, and remarks."""
     from electra_tf.checkpoints import tf1, tf2
 
-    dropped: dict[str, str] = {}
-    notes: list[str] = []
+    dropped, notes = {}, []
     if place.is_folder:
         from electra_tf.checkpoints.huggingface_writer import write_huggingface
 
@@ -356,19 +367,6 @@ def _write(
 
 
 # What a conversion did: one screen, and the whole of it as JSON.
-
-
-def _described(weights: Weights, path: str, kind: str) -> dict[str, Any]:
-    return {"path": path, "kind": kind, **weights.counts()}
-
-
-def _written(weights: Weights, place: _Place) -> Weights:
-    """What was written; a Hugging Face folder is looked at again."""
-    if not place.is_folder:
-        return weights
-    from electra_tf.checkpoints.huggingface_reader import open_huggingface
-
-    return open_huggingface(place.path)
 
 
 def _file_sizes(place: _Place) -> dict[str, int]:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from configure import flags
 from configure.pretraining import PretrainingConfig
+from electra_tf import files
 from electra_tf.data.build import build_records
 from electra_tf.data.corpora import Corpus
 from electra_tf.data.example_writer import BuildOptions
@@ -50,12 +51,27 @@ MODEL = {
 }
 
 
-def corpus_lines() -> list[str]:
-    """Returns the Python language reference, a sentence a line.
+# Title and metric; the baseline's title and metric.
+_RESULTS = (
+    (
+        "generator: right word where [MASK] shows",
+        "masked_lm_accuracy_at_mask",
+        "always the most frequent word",
+        "masked_lm_most_frequent_accuracy",
+    ),
+    (
+        "discriminator: AUC, replaced against real",
+        "disc_auc_real_tokens",
+        "ranking words by rarity",
+        "disc_auc_frequency_rank",
+    ),
+)
 
-    Returns:
-      Lines of the topics of `pydoc_data`, an empty one between documents;
-      paragraphs that several topics repeat occur once.
+
+def corpus_lines() -> list[str]:
+    """The Python language reference, a sentence a line, without repetitions.
+
+    From the topics of `pydoc_data`; an empty line between documents.
     """
     from pydoc_data import topics
 
@@ -76,15 +92,16 @@ def corpus_lines() -> list[str]:
 
 
 def prepare(output_dir: str) -> int:
-    """Writes corpus, vocabulary and records, unless they are there."""
+    """Writes corpus, vocabulary and records; returns the vocabulary's size."""
     corpus_dir = os.path.join(output_dir, "corpus")
-    corpus_file = os.path.join(corpus_dir, "python_reference.txt")
     vocab_file = os.path.join(output_dir, "vocab.txt")
-    os.makedirs(corpus_dir, exist_ok=True)
     lines = corpus_lines()
-    _write(corpus_file, "\n".join(lines) + "\n")
     tokens = build_vocab(lines, vocab_size=VOCAB_SIZE, num_unused=0)
-    _write(vocab_file, "\n".join(tokens) + "\n")
+    for path, texts in (
+        (os.path.join(corpus_dir, "python_reference.txt"), lines),
+        (vocab_file, tokens),
+    ):
+        files.write_atomically(path, "\n".join(texts) + "\n")
     print(f"Corpus: {len(lines):,} lines; vocabulary: {len(tokens):,} tokens")
     build_records(
         BuildOptions(
@@ -102,37 +119,17 @@ def prepare(output_dir: str) -> int:
     return len(tokens)
 
 
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-
-
 def results_screen(result: dict[str, float], seconds: float) -> str:
     """Returns one screen of results beside what chance gives."""
-    rows = (
-        (
-            "generator: right word where [MASK] shows",
-            result["masked_lm_accuracy_at_mask"],
-            "always the most frequent word",
-            result["masked_lm_most_frequent_accuracy"],
-        ),
-        (
-            "discriminator: AUC, replaced against real",
-            result["disc_auc_real_tokens"],
-            "ranking words by rarity",
-            result["disc_auc_frequency_rank"],
-        ),
-    )
     lines = [f"{'On held-out documents':44}{'model':>8}   baseline"]
-    for name, value, baseline, chance in rows:
-        verdict = "beaten" if value > chance else "NOT beaten"
+    for name, value, baseline, chance in _RESULTS:
+        verdict = "beaten" if result[value] > result[chance] else "NOT beaten"
         lines.append(
-            f"  {name:42}{value:8.3f}   {chance:.3f} {baseline}: {verdict}"
+            f"  {name:42}{result[value]:8.3f}   {result[chance]:.3f}"
+            f" {baseline}: {verdict}"
         )
-    lines.append(
-        f"  {'tokens that the generator replaced':42}"
-        f"{result['replaced_share']:8.1%}"
-    )
+    name, share = "tokens that the generator replaced", result["replaced_share"]
+    lines.append(f"  {name:42}{share:8.1%}")
     lines.append(f"Took {seconds:.0f} s.")
     return "\n".join(lines)
 

@@ -7,11 +7,13 @@ pass) or a masked LM (a pass a token).
 """
 
 import argparse
+import collections
+import itertools
 import json
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from configure import flags
@@ -70,22 +72,19 @@ def main(args: argparse.Namespace) -> int:
         args.batch_size,
         args.with_cloze,
     )
-    ids: list[str] = []
-
-    def noted() -> Iterator[str]:
-        for name, text in texts:
-            ids.append(name)
-            yield text
-
-    totals = {"texts": 0, "tokens": 0, "score": 0.0, "unknown": 0, "divided": 0}
+    texts, given = itertools.tee(texts)  # at most some batches apart
+    totals: collections.Counter[str] = collections.Counter()
     begin = time.monotonic()
     with model_flags.opened(args.output) as file:
         shown = None if sys.stderr.isatty() else True
         scores = tqdm.tqdm(
-            scorer.score(noted()), unit=" texts", leave=False, disable=shown
+            scorer.score(text for _, text in texts),
+            unit=" texts",
+            leave=False,
+            disable=shown,
         )
-        for result in scores:
-            file.write(_line(ids[totals["texts"]], result, args) + "\n")
+        for result, (name, _) in zip(scores, given, strict=False):
+            file.write(_line(name, result, args) + "\n")
             totals["texts"] += 1
             totals["tokens"] += len(result.tokens)
             totals["score"] += result.score
