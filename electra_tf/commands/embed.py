@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from configure import flags, hparams
 from configure.errors import UserError
-from electra_tf.commands import file_flags, model_flags
+from electra_tf.commands import shared_flags
 from electra_tf.files import shortened, write_atomically
 from electra_tf.prediction import writer
 
@@ -39,8 +39,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         usage="%(prog)s --model PATH [FILE ...] --output FILE.npy ...",
         description=_DESCRIPTION,
     )
-    model_flags.add_model_flags(parser)
-    file_flags.add_input_flags(parser)
+    shared_flags.add_model_flags(parser)
+    shared_flags.add_input_flags(parser)
     flags.add_flags(
         parser,
         "the vectors",
@@ -62,7 +62,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             *("combine", "mean", ("mean", "concat")),
             "what becomes of several layers",
         ),
-        model_flags.BATCH_SIZE,
+        shared_flags.BATCH_SIZE,
         (
             "max_length",
             int,
@@ -96,7 +96,7 @@ def main(args: argparse.Namespace) -> int:
         ) from None
     for path in (args.output, f"{stem}.json", f"{stem}.rows.jsonl"):
         writer.check_free(path, args.overwrite)
-    file_flags.check_inputs(args)
+    shared_flags.check_inputs(args)
     from electra_tf.prediction.embedding import Embedder
 
     given = hparams.read_hparams(args.hparams) if args.hparams else {}
@@ -113,7 +113,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _embed(args: argparse.Namespace, embedder: "Embedder", stem: str) -> None:
-    run = file_flags.Run(args, _COLUMNS)
+    run = shared_flags.Run(args, _COLUMNS)
     width = embedder.width(args.layers, args.combine)
     how = (args.layers, args.pooling, args.combine)
     rows = writer.answer_file(f"{stem}.rows.jsonl", "jsonl", args.overwrite)
@@ -149,14 +149,14 @@ def _embed(args: argparse.Namespace, embedder: "Embedder", stem: str) -> None:
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     write_atomically(f"{stem}.json", f"{text}\n")
     if n_cut:
-        file_flags.say(
+        shared_flags.say(
             f"{n_cut:,} texts cut to {embedder.max_length} wordpieces"
         )
     run.say_summary("texts")
-    file_flags.say(f"{vectors.rows:,} vectors of {width} in {args.output}")
+    shared_flags.say(f"{vectors.rows:,} vectors of {width} in {args.output}")
 
 
-def _texts(run: file_flags.Run) -> Iterator[tuple["Read", str]]:
+def _texts(run: shared_flags.Run) -> Iterator[tuple["Read", str]]:
     for read in run.lines():
         text = read.values["text"]
         if isinstance(text, str):

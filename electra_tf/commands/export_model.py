@@ -102,14 +102,20 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> None:
     """Exports, or checks a card."""
-    if args.check is not None:
-        _check(args.check)
-        return
     # TensorFlow only from here on.
     from electra_tf.export import conversions
-    from electra_tf.export.model_card import write_card
+    from electra_tf.export.model_card import check_card, write_card
     from electra_tf.export.saved_model import choose, export
 
+    if args.check is not None:
+        if problems := check_card(args.check):
+            lines = "".join(f"\n  {text}" for text in problems)
+            raise UserError(
+                f"{args.check}: {len(problems)} statement(s) of MODEL_CARD.md"
+                f" are not so:{lines}"
+            )
+        print(f"{args.check}: MODEL_CARD.md says what is measured on the files")
+        return
     choose(args.output_dir, args.version, args.overwrite)
     kinds = conversions.check_kinds(
         k for k in (args.tflite or "").split(",") if k
@@ -158,9 +164,9 @@ def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
             " head; expected task or encoder. Give the pre-trained model's"
             " folder for that head."
         )
-    for name in ("task_config", "vocab_file", "max_seq_length"):
-        if getattr(args, name) is not None:
-            given[name] = getattr(args, name)
+    names = ("task_config", "vocab_file", "max_seq_length")
+    stated = {name: getattr(args, name) for name in names}
+    given |= {name: x for name, x in stated.items() if x is not None}
     loaded = loading.load_finetuned(args.model, **given)
     if args.head == "encoder":
         return loaded, EncoderModule(loaded)
@@ -220,16 +226,3 @@ def _report(folder: str, measured: dict[str, Any]) -> None:
     for facts in measured["conversions"]:
         print(f"  {describe_conversion(facts)}")
     print(f"  {os.path.join(folder, 'MODEL_CARD.md')}")
-
-
-def _check(folder: str) -> None:
-    from electra_tf.export.model_card import check_card
-
-    problems = check_card(folder)
-    if problems:
-        lines = "".join(f"\n  {text}" for text in problems)
-        raise UserError(
-            f"{folder}: {len(problems)} statement(s) of MODEL_CARD.md are not"
-            f" so:{lines}"
-        )
-    print(f"{folder}: MODEL_CARD.md says what is measured on the files")

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 
 from configure import flags
-from electra_tf.commands import model_flags
+from electra_tf.commands import shared_flags
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -25,8 +25,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         " which probability. Each [MASK] is one wordpiece; several in a text"
         " are answered each by itself.",
     )
-    model_flags.add_model_flags(parser)
-    model_flags.add_text_flags(parser)
+    shared_flags.add_model_flags(parser)
+    shared_flags.add_text_flags(parser)
     flags.add_flags(
         parser,
         "the answers",
@@ -35,24 +35,24 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             *("output_format", "table", ("table", "json")),
             "json: one object a line",
         ),
-        model_flags.OUTPUT,
-        model_flags.BATCH_SIZE,
+        shared_flags.OUTPUT,
+        shared_flags.BATCH_SIZE,
     )
     return parser.parse_args(list(argv[1:]))
 
 
 def main(args: argparse.Namespace) -> int:
     """Fills the masks of every text."""
-    texts = model_flags.read_texts(args)
+    texts = shared_flags.read_texts(args)
     import rich.console
 
     from electra_tf.inspection.fill_mask import MaskFiller
     from electra_tf.inspection.tables import filled_view
 
     filler = MaskFiller(
-        model_flags.load_model(args), args.top_k, args.batch_size
+        shared_flags.load_model(args), args.top_k, args.batch_size
     )
-    with model_flags.opened(args.output) as file:
+    with shared_flags.opened(args.output) as file:
         console = rich.console.Console(file=file)
         for filled in filler(text for _, text in texts if text.strip()):
             if args.output_format == "json":

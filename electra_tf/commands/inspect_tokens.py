@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from configure import flags
 from configure.errors import UserError
-from electra_tf.commands import model_flags
+from electra_tf.commands import shared_flags
 from electra_tf.files import write_atomically
 
 
@@ -30,8 +30,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         " predicts of every token. For ELECTRA, Electric and masked LMs;"
         " what does not apply to a model is said.",
     )
-    model_flags.add_model_flags(parser)
-    model_flags.add_text_flags(parser)
+    shared_flags.add_model_flags(parser)
+    shared_flags.add_text_flags(parser)
     flags.add_flags(
         parser,
         "what is masked (default: drawn)",
@@ -68,14 +68,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 def main(args: argparse.Namespace) -> int:
     """Looks at every sentence."""
     choice = _choice(args)
-    texts = [text for _, text in model_flags.read_texts(args) if text.strip()]
+    texts = [text for _, text in shared_flags.read_texts(args) if text.strip()]
     import rich.console
 
     from electra_tf.inspection.tables import inspection_view
     from electra_tf.inspection.token_inspection import TokenInspector
 
     inspector = TokenInspector(
-        model_flags.load_model(args), args.top_k, args.seed, args.mask_prob
+        shared_flags.load_model(args), args.top_k, args.seed, args.mask_prob
     )
     forced = {"always": True, "never": False}.get(args.color)
     console = rich.console.Console(
@@ -86,7 +86,7 @@ def main(args: argparse.Namespace) -> int:
     page = rich.console.Console(
         record=True, file=io.StringIO(), width=100, no_color=False
     )
-    with model_flags.opened(args.json) as records:
+    with shared_flags.opened(args.json) as records:
         for number, text in enumerate(texts):
             seen = inspector.inspect(text, choice, number)
             if args.json != "-":

@@ -47,17 +47,7 @@ _WARM_UP = 2  # The first step makes the graph; the second fills memory.
 _MEMORY_SHARE = 0.6
 _MOST_FLOPS = 1e12
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_SHOWN = (
-    "ELECTRA-Small",
-    "BERT-Small (the paper's)",
-    "GPT",
-    "ELECTRA-Base",
-    "BERT-Base",
-    "BERT-Large",
-    "ELECTRA-400K",
-    "ELECTRA-Large (1.75M)",
-    "RoBERTa",
-)
+_NOT_SHOWN = {"ELMo", "XLNet", "ALBERT", "T5-11B"}
 
 Numbers = dict[str, Any]
 Parsed = tuple[PretrainingConfig, argparse.Namespace]
@@ -130,7 +120,10 @@ def main(parsed: Parsed) -> None:
     if args.json:
         print(json.dumps(numbers, indent=1))
         return
-    print("\n".join(_screen(config, numbers)))
+    print(_screen(config, numbers))
+    if args.measure:
+        examples = numbers["examples_per_step"]
+        print(_measured_screen(numbers["measured"], examples))
     for text in numbers["warnings"]:
         print(f"warning: {text}")
 
@@ -395,28 +388,112 @@ def _random_batches(
 # The screen.
 
 
-def _screen(config: PretrainingConfig, numbers: Numbers) -> Iterator[str]:
-    """The lines of the screen, without warnings."""
-    yield f"{config.model_name}: {_objective(config)}"
-    yield (
-        f"{config.num_train_steps:,} steps of {numbers['examples_per_step']}"
-        f" examples of {config.max_seq_length} wordpieces\n"
-    )
-    for label, text in _rows(config, numbers):
-        yield f"{label:<22}{text}"
-    yield ""
+_SCREEN = """\
+{model_name}: {objective}
+{num_train_steps:,} steps of {examples_per_step} examples of {length} wordpieces
+
+Parameters            {params[total]}: {params[generator]} only in the\
+ generator,
+                      {params[discriminator]} only in the discriminator,\
+ {params[shared]} shared{alone}
+Operations a step     {flops_per_step[total]:.3e};\
+ {flops_per_step[per_token]:.3g} a wordpiece{parts}
+  in all              {flops:.3e} = {petaflop_days:.3g} petaflop/s-days
+Wordpieces a step     {tokens_per_step:,}; {tokens:.3e} in all
+Epochs                {seen}
+Memory at the peak    about {memory[total]}{machine}
+                      weights {memory[weights]}, slots {memory[slots]},\
+ gradients {memory[gradients]},
+                      activations {memory[activations]}, update\
+ {memory[update]}, program {memory[program]}{again}
+Checkpoint            {checkpoint}, {checkpoints[kept]:,} of\
+ {checkpoints[saves]:,} kept: {disk} on disk
+Time to finish        {finish}
+
+Counted the paper's way *     operations   PF/s-days     to this
+{published}
+* a backward pass like a forward pass, lookups as products"""
+_NEXT = "\n" + 22 * " "  # A row that goes on with the one before.
+_AGAIN = (
+    f"{_NEXT}without an accelerator: about {{}}, as activations"
+    f"{_NEXT}are computed again, in about 1.4 times the time (recompute_grad)"
+)
+_MEASURED = """
+Measured on {cores} core(s): {steps} steps of {batch_size} examples, {batches}:
+  {shortest} to {longest} each, first step {first},
+  {rate:,.0f} GFLOP/s in matrix products{peak}.
+  The time is scaled to {examples} examples a step{bound}."""
+
+
+def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
+    """The numbers, without warnings."""
+    count, flops = numbers["parameters"], numbers["flops_per_step"]
+    params = {name: f"{n / 1e6:,.2f} M" for name, n in count.items()}
+    alone = f"{_NEXT}{params['discriminator_alone']} are the discriminator's,"
+    shares = {
+        name: 100 * (part["matmul"] + part["other"]) / flops["total"]
+        for name, part in flops["parts"].items()
+    }
+    seen = f"no records at {config.pretrain_tfrecords}"
+    if records := numbers["records"]:
+        about = "" if records["exact"] else "about "
+        seen = (
+            f"{numbers['epochs'] or 0:,.3g} over {about}"
+            f"{records['examples']:,} examples ({records['files']} files)"
+        )
+    memory = {n: _bytes(size) for n, size in numbers["memory_bytes"].items()}
+    again = numbers["memory_bytes_recomputed"]
+    have = numbers["machine_memory_bytes"]
+    finish = "not reckoned; --measure times some steps here"
+    if seconds := numbers.get("seconds_per_step"):
+        whole = duration(numbers["seconds_to_finish"])
+        finish = f"{whole} ({1 / seconds:.3g} steps a second)"
     # The run among the paper's models, cheapest first.
     own = numbers["flops_the_papers_way"]
-    rows = {name: PUBLISHED_FLOPS[name] for name in _SHOWN}
-    rows["> this run"] = own
-    title = "Counted the paper's way *"
-    yield f"{title:<28}{'operations':>12}{'PF/s-days':>12}{'to this':>12}"
-    for name, flops in sorted(rows.items(), key=lambda row: row[1]):
-        days, times = flops / PETAFLOP_DAY, flops / own
-        yield f"{name:<28}{flops:>12.2e}{_short(days):>12}{_short(times):>12}"
-    yield "* a backward pass like a forward pass, lookups as products"
-    if "measured" in numbers:
-        yield from _measured_lines(numbers)
+    models = {**PUBLISHED_FLOPS, "> this run": own}
+    shown = sorted(models.keys() - _NOT_SHOWN, key=models.get)
+    disk = numbers["checkpoints"]
+    return _SCREEN.format(
+        **numbers,
+        objective=_objective(config),
+        length=config.max_seq_length,
+        params=params,
+        alone=f"{alone} as the paper counts" * bool(count["discriminator"]),
+        parts="".join(f"{_NEXT}{x:>5.1f}% {n}" for n, x in shares.items()),
+        seen=seen,
+        memory=memory,
+        machine=f"; this machine has {_bytes(have)}" if have else "",
+        again=_AGAIN.format(_bytes(again["total"])) if again else "",
+        checkpoint=_bytes(disk["checkpoint"]),
+        disk=_bytes(_disk_needed(disk)),
+        finish=finish,
+        published="\n".join(
+            f"{name:<28}{models[name]:>12.2e}"
+            f"{_short(models[name] / PETAFLOP_DAY):>12}"
+            f"{_short(models[name] / own):>12}"
+            for name in shown
+        ),
+    )
+
+
+def _measured_screen(measured: Numbers, examples: int) -> str:
+    peak = measured["peak_memory_bytes"]
+    batches = "of the records" if measured["real_batches"] else "random"
+    # What an update takes does not grow with the batch.
+    bound = ", which is an upper bound" * (measured["batch_size"] < examples)
+    return _MEASURED.format(
+        **measured,
+        steps=len(measured["seconds"]),
+        batches=batches
+        + " (made-up vocabulary)" * measured["made_up_vocabulary"],
+        shortest=duration(min(measured["seconds"])),
+        longest=duration(max(measured["seconds"])),
+        first=duration(measured["first_step_seconds"]),
+        rate=measured["matmul_flops_per_second"] / 1e9,
+        peak=f"; peak memory {peak / 2**30:.1f} GiB" if peak else "",
+        examples=examples,
+        bound=bound,
+    )
 
 
 def _objective(config: PretrainingConfig) -> str:
@@ -428,101 +505,10 @@ def _objective(config: PretrainingConfig) -> str:
     return f"{name}, {size}, {kind} generator"
 
 
-def _rows(
-    config: PretrainingConfig, numbers: Numbers
-) -> Iterator[tuple[str, str]]:
-    """Labels and texts; a row without a label goes on with the one before."""
-    count = numbers["parameters"]
-    m = {name: f"{value / 1e6:,.2f} M" for name, value in count.items()}
-    yield (
-        "Parameters",
-        f"{m['total']}: {m['generator']} only in the generator,",
-    )
-    yield (
-        "",
-        f"{m['discriminator']} only in the discriminator, {m['shared']} shared",
-    )
-    if count["discriminator_alone"]:
-        alone = m["discriminator_alone"]
-        yield "", f"{alone} are the discriminator's, as the paper counts"
-    flops = numbers["flops_per_step"]
-    per_token = f"{flops['per_token']:.3g} a wordpiece"
-    yield "Operations a step", f"{flops['total']:.3e}; {per_token}"
-    for name, part in flops["parts"].items():
-        share = (part["matmul"] + part["other"]) / flops["total"]
-        yield "", f"{100 * share:>5.1f}% {name}"
-    days = f"{numbers['petaflop_days']:.3g} petaflop/s-days"
-    yield "  in all", f"{numbers['flops']:.3e} = {days}"
-    yield (
-        "Wordpieces a step",
-        f"{numbers['tokens_per_step']:,}; {numbers['tokens']:.3e} in all",
-    )
-    epochs = f"no records at {config.pretrain_tfrecords}"
-    if records := numbers["records"]:
-        about = "" if records["exact"] else "about "
-        epochs = (
-            f"{numbers['epochs'] or 0:,.3g} over {about}"
-            f"{records['examples']:,} examples ({records['files']} files)"
-        )
-    yield "Epochs", epochs
-    memory = {n: _bytes(size) for n, size in numbers["memory_bytes"].items()}
-    have = numbers["machine_memory_bytes"]
-    machine = f"; this machine has {_bytes(have)}" if have else ""
-    yield "Memory at the peak", f"about {memory.pop('total')}{machine}"
-    shares = [f"{name} {size}" for name, size in memory.items()]
-    yield "", ", ".join(shares[:3]) + ","
-    yield "", ", ".join(shares[3:])
-    if again := numbers["memory_bytes_recomputed"]:
-        total = _bytes(again["total"])
-        yield "", f"without an accelerator: about {total}, as activations"
-        yield (
-            "",
-            "are computed again, in about 1.4 times the time (recompute_grad)",
-        )
-    disk = numbers["checkpoints"]
-    yield (
-        "Checkpoint",
-        f"{_bytes(disk['checkpoint'])}, {disk['kept']:,} of {disk['saves']:,}"
-        f" kept: {_bytes(_disk_needed(disk))} on disk",
-    )
-    seconds = numbers.get("seconds_per_step")
-    finish = "not reckoned; --measure times some steps here"
-    if seconds is not None:
-        whole = duration(numbers["seconds_to_finish"])
-        finish = f"{whole} ({1 / seconds:.3g} steps a second)"
-    yield "Time to finish", finish
-
-
-def _measured_lines(numbers: Numbers) -> Iterator[str]:
-    measured, examples = numbers["measured"], numbers["examples_per_step"]
-    seconds = measured["seconds"]
-    batches = "of the records" if measured["real_batches"] else "random"
-    vocabulary = " (made-up vocabulary)" * measured["made_up_vocabulary"]
-    peak = measured["peak_memory_bytes"]
-    memory = f"; peak memory {peak / 2**30:.1f} GiB" if peak else ""
-    rate = measured["matmul_flops_per_second"] / 1e9
-    # What an update takes does not grow with the batch.
-    bound = ", which is an upper bound" * (measured["batch_size"] < examples)
-    yield (
-        f"\nMeasured on {measured['cores']} core(s): {len(seconds)} steps of"
-        f" {measured['batch_size']} examples, {batches}{vocabulary}:"
-    )
-    yield (
-        f"  {duration(min(seconds))} to {duration(max(seconds))} each, first"
-        f" step {duration(measured['first_step_seconds'])},"
-    )
-    yield f"  {rate:,.0f} GFLOP/s in matrix products{memory}."
-    yield f"  The time is scaled to {examples} examples a step{bound}."
-
-
 def duration(seconds: float) -> str:
     """A time in the unit that suits it."""
-    for unit, size in (
-        ("years", 365 * 86400),
-        ("days", 86400),
-        ("hours", 3600),
-        ("minutes", 60),
-    ):
+    units = {"years": 365 * 86400, "days": 86400, "hours": 3600, "minutes": 60}
+    for unit, size in units.items():
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
     return f"{seconds:{'.1f' if seconds >= 1 else '.3g'}} seconds"

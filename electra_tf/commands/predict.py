@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from configure import flags
 from configure.errors import UserError
-from electra_tf.commands import file_flags, model_flags
+from electra_tf.commands import shared_flags
 from electra_tf.prediction import writer
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "the files look as those of this split of the task: its columns"
             " and header",
         ),
-        model_flags.BATCH_SIZE,
+        shared_flags.BATCH_SIZE,
     )
-    file_flags.add_input_flags(parser)
+    shared_flags.add_input_flags(parser)
     flags.add_flags(
         parser,
         "what is written",
-        model_flags.OUTPUT,
+        shared_flags.OUTPUT,
         (
             *("output_format", None, writer.FORMATS),
             "default: by the end of the file's name, else jsonl",
@@ -77,7 +77,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 def main(args: argparse.Namespace) -> int:
     """Predicts; 0 unless nothing could be answered."""
     # Before TensorFlow, which takes seconds.
-    file_flags.check_inputs(args)
+    shared_flags.check_inputs(args)
     writer.check_free(args.output, args.overwrite)
     from electra_tf.prediction.predictor import Predictor
 
@@ -93,7 +93,7 @@ def main(args: argparse.Namespace) -> int:
     columns, header = _columns(predictor, args.like)
     if args.header is None:
         args.header = header
-    return _predict(args, predictor, file_flags.Run(args, columns))
+    return _predict(args, predictor, shared_flags.Run(args, columns))
 
 
 def _columns(
@@ -124,7 +124,7 @@ def _columns(
 
 
 def _predict(
-    args: argparse.Namespace, predictor: "Predictor", run: file_flags.Run
+    args: argparse.Namespace, predictor: "Predictor", run: shared_flags.Run
 ) -> int:
     waiting: collections.deque[tuple[int, Read]] = collections.deque()
 
@@ -152,7 +152,7 @@ def _predict(
     finally:
         run.progress.close()
     for what, count in predictor.task.row_report.losses.items():
-        file_flags.say(f"{count:,} {what}")
+        shared_flags.say(f"{count:,} {what}")
     run.say_summary("answers")
     if not run.progress.rows:
         raise UserError("no line could be answered")

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from configure import flags
-from electra_tf.commands import model_flags
+from electra_tf.commands import shared_flags
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -29,8 +29,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         description="Scores texts: the higher, the likelier. Scores are sums of"
         " log-probabilities over a text's wordpieces, in nats.",
     )
-    model_flags.add_model_flags(parser)
-    model_flags.add_text_flags(parser)
+    shared_flags.add_model_flags(parser)
+    shared_flags.add_text_flags(parser)
     flags.add_flags(
         parser,
         "the scores",
@@ -48,8 +48,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             *("output_format", "tsv", ("tsv", "jsonl")),
             "tsv: id, score (and the cloze score), text",
         ),
-        model_flags.OUTPUT,
-        model_flags.BATCH_SIZE,
+        shared_flags.OUTPUT,
+        shared_flags.BATCH_SIZE,
     )
     args = parser.parse_args(list(argv[1:]))
     if args.batch_size < 1:
@@ -61,13 +61,13 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> int:
     """Scores every text."""
-    texts = model_flags.read_texts(args)
+    texts = shared_flags.read_texts(args)
     import tqdm
 
     from electra_tf.inspection.text_scores import TextScorer
 
     scorer = TextScorer(
-        model_flags.load_model(args),
+        shared_flags.load_model(args),
         args.method,
         args.batch_size,
         args.with_cloze,
@@ -75,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
     texts, given = itertools.tee(texts)  # at most some batches apart
     totals: collections.Counter[str] = collections.Counter()
     begin = time.monotonic()
-    with model_flags.opened(args.output) as file:
+    with shared_flags.opened(args.output) as file:
         shown = None if sys.stderr.isatty() else True
         scores = tqdm.tqdm(
             scorer.score(text for _, text in texts),

@@ -20,7 +20,7 @@ _NAME_WIDTH = 46
 
 
 def worst_first(found: Iterable[TensorDifference]) -> list[TensorDifference]:
-    """Sorts tensors: what one side lacks, then by difference."""
+    """Sorts tensors: what was not compared, then by difference."""
 
     def key(row: TensorDifference) -> float:
         return -math.inf if row.problem else -row.difference.scaled
@@ -66,14 +66,12 @@ def absences(found: Iterable[TensorDifference]) -> list[str]:
             is_missing = row.shape_a is None or row.shape_b is None
             key = (row.problem, scope if is_missing else row.name)
             groups.setdefault(key, []).append(row.name)
-    texts = []
-    for (problem, _), names in groups.items():
-        if len(names) == 1:
-            texts.append(f"{names[0]}: {problem}")
-        else:
-            shared = posixpath.commonpath(names)
-            texts.append(f"{shared}/... ({len(names)}): {problem}")
-    return texts
+    return [
+        f"{names[0]}: {problem}"
+        if len(names) == 1
+        else f"{posixpath.commonpath(names)}/... ({len(names)}): {problem}"
+        for (problem, _), names in groups.items()
+    ]
 
 
 def _problem_counts(found: Sequence[TensorDifference]) -> list[str]:
