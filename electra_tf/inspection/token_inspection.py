@@ -216,15 +216,16 @@ class TokenInspector:
         else:
             masking, masked = DRAWN, self._drawn_inputs(features, seed)
         outputs = self._compute(features, masked, seed)
+        kind, notes = kind_and_notes(self.pretrained)
         return TokenInspection(
             text=text,
             model=self.pretrained.path,
-            kind=kind_name(self.pretrained),
+            kind=kind,
             global_step=self.pretrained.global_step,
             masking=masking,
             seed=self.seed,
             tokens=self._tokens(features, masked, outputs, masking),
-            notes=tuple(notes_on(self.pretrained)),
+            notes=tuple(notes),
         )
 
     def _drawn_inputs(self, features: Features, seed: tf.Tensor) -> Features:
@@ -360,53 +361,52 @@ def samples_uniformly(pretrained: PretrainedModel) -> bool:
     )
 
 
-def kind_name(pretrained: PretrainedModel) -> str:
-    """Names the kind, such as "ELECTRA, small generator"."""
-    model = pretrained.model
+def kind_and_notes(pretrained: PretrainedModel) -> tuple[str, list[str]]:
+    """The kind, as "ELECTRA, small generator", and what is special to it."""
+    model, is_electric = pretrained.model, pretrained.is_electric
+    name = "Electric" if is_electric else "ELECTRA"
+    notes = [f"Not stated anywhere: {t}." for t in pretrained.assumptions]
     if not model.discriminates:
-        return "masked LM"
-    name = "Electric" if pretrained.is_electric else "ELECTRA"
-    if pretrained.lacks_discriminator():
-        return f"{name}'s generator alone"
-    if samples_uniformly(pretrained):
-        return f"{name}, uniform generator"
-    if pretrained.lacks_generator():
-        return f"{name}'s discriminator alone"
-    return f"{name}, {_GENERATORS[model.kind]}"
-
-
-def notes_on(pretrained: PretrainedModel) -> list[str]:
-    """Says what does not apply to a model, and what is different."""
-    model = pretrained.model
-    lacks_generator = bool(pretrained.lacks_generator())
-    lacks_discriminator = bool(pretrained.lacks_discriminator())
-    uniform = samples_uniformly(pretrained)
-    notes = {
-        "A masked LM proposes and nothing more: no token is sampled and there"
-        " is no discriminator.": not model.discriminates,
-        "The checkpoint holds no discriminator: nothing is sampled for"
-        " it.": model.discriminates and lacks_discriminator,
-        "A uniform generator proposes nothing in particular: every word of the"
-        " vocabulary has the same probability.": uniform,
-        "The checkpoint holds no generator: nothing is masked, and the text is"
-        " looked at as it is.": (
-            model.discriminates and lacks_generator and not uniform
-        ),
-        "The two-tower generator sees no [MASK]: it predicts each token from"
-        " all the others, which it reads as they are.": (
-            model.kind is GeneratorKind.TWO_TOWER
-        ),
-        "Electric counts every sampled token as replaced, even one equal to"
-        " the original; log P is minus the discriminator's raw logit.": (
-            pretrained.is_electric
-        ),
-        "Electric's probability of a replacement takes the generator's;"
-        " without it only log P is shown.": (
-            pretrained.is_electric and lacks_generator
-        ),
-    }
-    stated = [f"Not stated anywhere: {t}." for t in pretrained.assumptions]
-    return stated + [note for note, applies in notes.items() if applies]
+        kind = "masked LM"
+        notes.append(
+            "A masked LM proposes and nothing more: no token is sampled and"
+            " there is no discriminator."
+        )
+    elif pretrained.lacks_discriminator():
+        kind = f"{name}'s generator alone"
+        notes.append(
+            "The checkpoint holds no discriminator: nothing is sampled for it."
+        )
+    elif samples_uniformly(pretrained):
+        kind = f"{name}, uniform generator"
+        notes.append(
+            "A uniform generator proposes nothing in particular: every word of"
+            " the vocabulary has the same probability."
+        )
+    elif pretrained.lacks_generator():
+        kind = f"{name}'s discriminator alone"
+        notes.append(
+            "The checkpoint holds no generator: nothing is masked, and the text"
+            " is looked at as it is."
+        )
+    else:
+        kind = f"{name}, {_GENERATORS[model.kind]}"
+    if model.kind is GeneratorKind.TWO_TOWER:
+        notes.append(
+            "The two-tower generator sees no [MASK]: it predicts each token"
+            " from all the others, which it reads as they are."
+        )
+    if is_electric:
+        notes.append(
+            "Electric counts every sampled token as replaced, even one equal to"
+            " the original; log P is minus the discriminator's raw logit."
+        )
+    if is_electric and pretrained.lacks_generator():
+        notes.append(
+            "Electric's probability of a replacement takes the generator's;"
+            " without it only log P is shown."
+        )
+    return kind, notes
 
 
 def _chosen_inputs(

@@ -21,9 +21,12 @@ Differs, so that the result is what is computed here:
 import dataclasses
 from typing import Any
 
-from configure.pretraining import GeneratorKind, generator_kind
-from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.plan.parameters import encoder_sizes, generator_sizes
+from electra_tf.plan.parameters import (
+    Network,
+    encoder_sizes,
+    generator_networks,
+    networks,
+)
 
 # Operations an element, forward and backward. Rough, and of no weight: all of
 # them together are a few percent of the products.
@@ -145,15 +148,24 @@ def pretraining_step_flops(
 ) -> StepFlops:
     """Counts one step of pre-training; without parameters, no optimizer."""
     batch, length = batch_size or config.train_batch_size, config.max_seq_length
-    sizes = encoder_sizes(config)
-    width = config.embedding_size or sizes.hidden_size
-    parts = _generator(config, sizes, width, batch)
-    if config.electra_objective or config.electric_objective:
-        head, hidden = PartFlops("discriminator head"), sizes.hidden_size
+    parts = [_encoder(network, batch, length) for network in networks(config)]
+    discriminates = config.electra_objective or config.electric_objective
+    if towers := generator_networks(config):
+        _, sizes, width = towers[0]
+        scored = length if len(towers) > 1 else config.max_predictions_per_seq
+        head, rows = PartFlops("generator head"), batch * scored
+        in_width = len(towers) * sizes.hidden_size
+        head.dense(rows, in_width, width, _ACTIVATION, _LAYER_NORM)
+        head.dense(rows, width, sizes.vocab_size, _SOFTMAX)
+        if discriminates:
+            head.elementwise(rows * sizes.vocab_size, _SAMPLING)
+        parts.insert(len(towers), head)
+    if discriminates:
+        hidden = encoder_sizes(config).hidden_size
+        head = PartFlops("discriminator head")
         head.dense(batch * length, hidden, hidden, _ACTIVATION)
         head.dense(batch * length, hidden, 1, _SOFTMAX)
-        body = _encoder("discriminator", sizes, width, batch, length)
-        parts += [body, head]
+        parts.append(head)
     if parameters:
         parts.append(PartFlops("optimizer", other=parameters * _UPDATE))
     return StepFlops(tuple(parts), batch, batch * length)
@@ -165,50 +177,18 @@ def paper_train_flops(config: Any) -> float:
     Source: google-research/electra, flops_computation.py,
     get_electra_train_flops.
     """
-    sizes, kind = encoder_sizes(config), generator_kind(config)
     length = config.max_seq_length
-    width = config.embedding_size or sizes.hidden_size
-    widths = []
-    if config.electra_objective or config.electric_objective:
-        widths.append(width)
-    if kind is not GeneratorKind.UNIFORM:
-        own = width
-        if config.untied_generator_embeddings:
-            own = generator_sizes(config, sizes).hidden_size
-        widths += [own] * (2 if kind is GeneratorKind.TWO_TOWER else 1)
     rows = config.train_batch_size * length
-    lookups = 2 * rows * sum(widths) * (sizes.vocab_size + length + 2)
+    widths = sum(network.width for network in networks(config))
+    vocab_size = encoder_sizes(config).vocab_size
+    lookups = 2 * rows * widths * (vocab_size + length + 2)
     forward = pretraining_step_flops(config).forward
     return float(2 * (forward + lookups) * config.num_train_steps)
 
 
-def _generator(
-    config: Any, sizes: EncoderConfig, width: int, batch: int
-) -> list[PartFlops]:
-    kind, length = generator_kind(config), config.max_seq_length
-    if kind is GeneratorKind.UNIFORM:
-        return []
-    if kind is not GeneratorKind.FULL:
-        sizes = generator_sizes(config, sizes)
-        if config.untied_generator_embeddings:
-            width = sizes.hidden_size
-    names, scored, in_width = ["generator"], config.max_predictions_per_seq, 1
-    if kind is GeneratorKind.TWO_TOWER:
-        names, scored, in_width = ["left tower", "right tower"], length, 2
-    head, rows = PartFlops("generator head"), batch * scored
-    in_width *= sizes.hidden_size
-    head.dense(rows, in_width, width, _ACTIVATION, _LAYER_NORM)
-    head.dense(rows, width, sizes.vocab_size, _SOFTMAX)
-    if config.electra_objective or config.electric_objective:
-        head.elementwise(rows * sizes.vocab_size, _SAMPLING)
-    towers = [_encoder(name, sizes, width, batch, length) for name in names]
-    return [*towers, head]
-
-
-def _encoder(
-    name: str, sizes: EncoderConfig, width: int, batch: int, length: int
-) -> PartFlops:
-    """Counts an encoder: embeddings of a width, projection and blocks."""
+def _encoder(network: Network, batch: int, length: int) -> PartFlops:
+    """Counts an encoder: embeddings, projection and blocks."""
+    name, sizes, width = network
     part, rows = PartFlops(name), batch * length
     hidden, inner = sizes.hidden_size, sizes.intermediate_size
     blocks = sizes.num_hidden_layers

@@ -17,7 +17,7 @@ from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.parameters import (
     encoder_sizes,
-    generator_sizes,
+    networks,
     pretraining_parameters,
 )
 
@@ -65,7 +65,7 @@ def pretraining_memory(
 ) -> MemoryEstimate:
     """Estimates the peak of a training run."""
     batch = _batch_at_once(config, batch_size)
-    encoders = _encoders(config)
+    encoders = [network.sizes for network in networks(config)]
     numbers = _kept_by_encoders(config, encoders, batch)
     kind, scored = generator_kind(config), config.max_predictions_per_seq
     if kind is GeneratorKind.TWO_TOWER:
@@ -100,19 +100,6 @@ def checkpoint_bytes(config: Any) -> int:
     # The position holds the examples that are being shuffled.
     example = 3 * 8 * config.max_seq_length
     return _FLOAT * numbers + example * config.shuffle_buffer_size
-
-
-def _encoders(config: Any) -> list[EncoderConfig]:
-    """The encoders that a step runs through, with repetitions."""
-    sizes = encoder_sizes(config)
-    found = []
-    if config.electra_objective or config.electric_objective:
-        found.append(sizes)
-    kind = generator_kind(config)
-    if kind is not GeneratorKind.UNIFORM:
-        towers = 2 if kind is GeneratorKind.TWO_TOWER else 1
-        found += [generator_sizes(config, sizes)] * towers
-    return found
 
 
 def _batch_at_once(config: Any, batch_size: int | None) -> int:

@@ -3,7 +3,7 @@
 """How many numbers a pre-training model learns, counted from its config."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -28,6 +28,41 @@ class ParameterCount:
         return self.discriminator + self.shared if self.discriminator else 0
 
 
+class Network(NamedTuple):
+    """An encoder that a step runs through."""
+
+    name: str
+    sizes: EncoderConfig
+    width: int  # of its embeddings
+
+
+def generator_networks(config: Any) -> list[Network]:
+    """The generator, its two towers, or a masked LM's encoder."""
+    kind, sizes = generator_kind(config), encoder_sizes(config)
+    width, names = config.embedding_size or sizes.hidden_size, ["generator"]
+    if kind is GeneratorKind.UNIFORM:
+        return []
+    if kind is not GeneratorKind.FULL:
+        sizes = sizes.scaled(
+            config.generator_hidden_size, config.generator_layers
+        )
+        if config.untied_generator_embeddings:
+            width = sizes.hidden_size
+    if kind is GeneratorKind.TWO_TOWER:
+        names = ["left tower", "right tower"]
+    return [Network(name, sizes, width) for name in names]
+
+
+def networks(config: Any) -> list[Network]:
+    """All encoders that a step runs through."""
+    found = generator_networks(config)
+    if config.electra_objective or config.electric_objective:
+        sizes = encoder_sizes(config)
+        width = config.embedding_size or sizes.hidden_size
+        found.append(Network("discriminator", sizes, width))
+    return found
+
+
 def pretraining_parameters(config: Any) -> ParameterCount:
     """Counts the trained numbers of a model."""
     sizes = encoder_sizes(config)
@@ -35,24 +70,23 @@ def pretraining_parameters(config: Any) -> ParameterCount:
     discriminates = config.electra_objective or config.electric_objective
     tables = embedding_parameters(sizes, width)
     body = encoder_parameters(sizes, width)
-    disc_head = _discriminator_head(sizes.hidden_size) if discriminates else 0
-    kind = generator_kind(config)
-    if kind is GeneratorKind.UNIFORM:
+    disc_head = 0
+    if discriminates:
+        hidden = sizes.hidden_size
+        disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
+    towers = generator_networks(config)
+    if not towers:
         return ParameterCount(0, tables + body + disc_head, 0)
-    if kind is GeneratorKind.FULL:
-        head = _masked_lm_head(sizes, sizes.hidden_size, width)
+    _, small, own_width = towers[0]
+    generator = _dense(len(towers) * small.hidden_size, own_width)
+    generator += 2 * own_width + small.vocab_size  # the head
+    if generator_kind(config) is GeneratorKind.FULL:
         if discriminates:
-            return ParameterCount(head, disc_head, tables + body)
-        return ParameterCount(tables + body + head, 0, 0)
-    small = generator_sizes(config, sizes)
-    towers = 2 if kind is GeneratorKind.TWO_TOWER else 1
-    own_tables, own_width = 0, width
+            return ParameterCount(generator, disc_head, tables + body)
+        return ParameterCount(tables + body + generator, 0, 0)
+    generator += len(towers) * encoder_parameters(small, own_width)
     if config.untied_generator_embeddings:
-        own_width = small.hidden_size
-        own_tables = embedding_parameters(small, own_width)
-    generator = towers * (own_tables + encoder_parameters(small, own_width))
-    generator += _masked_lm_head(small, towers * small.hidden_size, own_width)
-    if config.untied_generator_embeddings:
+        generator += len(towers) * embedding_parameters(small, own_width)
         return ParameterCount(generator, tables + body + disc_head, 0)
     return ParameterCount(generator, body + disc_head, tables)
 
@@ -65,13 +99,6 @@ def encoder_sizes(config: Any) -> EncoderConfig:
         config.model_hparam_overrides,
         config.debug,
     )
-
-
-def generator_sizes(config: Any, sizes: EncoderConfig) -> EncoderConfig:
-    """Returns the sizes of the generator, or of one of its towers."""
-    if generator_kind(config) is GeneratorKind.FULL:
-        return sizes
-    return sizes.scaled(config.generator_hidden_size, config.generator_layers)
 
 
 def embedding_parameters(sizes: EncoderConfig, width: int) -> int:
@@ -88,14 +115,6 @@ def encoder_parameters(sizes: EncoderConfig, embedding_width: int) -> int:
     projected = embedding_width != hidden
     projection = _dense(embedding_width, hidden) if projected else 0
     return projection + sizes.num_hidden_layers * block
-
-
-def _masked_lm_head(sizes: EncoderConfig, in_width: int, width: int) -> int:
-    return _dense(in_width, width) + 2 * width + sizes.vocab_size
-
-
-def _discriminator_head(hidden: int) -> int:
-    return _dense(hidden, hidden) + _dense(hidden, 1)
 
 
 def _dense(in_width: int, units: int) -> int:
