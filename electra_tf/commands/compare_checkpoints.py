@@ -79,13 +79,6 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         ("json", False, "", f"print what {RESULT_FILE} holds, not a screen"),
     )
     args = parser.parse_args(list(argv[1:]))
-    _check_flags(parser, args)
-    return args
-
-
-def _check_flags(
-    parser: argparse.ArgumentParser, args: argparse.Namespace
-) -> None:
     if bool(args.b) == bool(args.expect):
         parser.error("give two checkpoints, or one and --expect=FILE.npz")
     if args.text and args.records:
@@ -107,6 +100,7 @@ def _check_flags(
         re.compile(args.allow_missing or "")
     except re.error as error:
         parser.error(f"--allow_missing is no regular expression: {error}")
+    return args
 
 
 def main(args: argparse.Namespace) -> int:

@@ -116,7 +116,15 @@ def main(args: argparse.Namespace) -> None:
 
     source = open_weights(args.source)
     hparams, assumed = _hparams(source, args)
-    weights, changes = _changed(source, args)
+    weights, changes, rows = source, [], args.extend_positions
+    if rows is not None:
+        weights = extend_positions(weights, rows)
+        changes.append(describe_extension(source, rows))
+    weights = select_part(weights, args.part)
+    if args.strip_optimizer:
+        slots = len(weights.slots)
+        weights = without_optimizer(weights)
+        changes.append(f"{slots} Adam slots left out (--strip_optimizer)")
     place = _choose_place(args, source.global_step)
     vocab_file = args.vocab_file or source.vocab_file
     notes = _check_vocab(vocab_file, weights, args.source)
@@ -204,22 +212,6 @@ def _hparams(
 def _names(assumption: str) -> list[str]:
     """The hparams that a line of `Contents.assumptions` is about."""
     return assumption.split(":")[0].split(", ")
-
-
-def _changed(
-    source: Weights, args: argparse.Namespace
-) -> tuple[Weights, list[str]]:
-    """The tensors to write, and what was done to them."""
-    weights, changes, rows = source, [], args.extend_positions
-    if rows is not None:
-        weights = extend_positions(weights, rows)
-        changes.append(describe_extension(source, rows))
-    weights = select_part(weights, args.part)
-    if args.strip_optimizer:
-        slots = len(weights.slots)
-        weights = without_optimizer(weights)
-        changes.append(f"{slots} Adam slots left out (--strip_optimizer)")
-    return weights, changes
 
 
 def _check_vocab(

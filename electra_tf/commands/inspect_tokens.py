@@ -10,6 +10,7 @@ import argparse
 import io
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from configure import flags
 from configure.errors import UserError
@@ -102,22 +103,21 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _choice(args: argparse.Namespace):
+def _choice(args: argparse.Namespace) -> Any:
     from electra_tf.inspection.token_inspection import Choice
 
+    words, positions = (
+        tuple(filter(None, map(str.strip, (given or "").split(","))))
+        for given in (args.mask_words, args.mask_positions)
+    )
     try:
-        positions = tuple(map(int, _split(args.mask_positions)))
+        positions = tuple(map(int, positions))
     except ValueError as error:
         raise UserError(
             f"--mask_positions={args.mask_positions}: expected whole numbers"
             " separated by commas, such as 3,4."
         ) from error
-    choice = Choice(tuple(_split(args.mask_words)), positions, args.mask_none)
+    choice = Choice(words, positions, args.mask_none)
     if choice.is_made and choice.nothing:
         raise UserError("--mask_none: and yet something is to be masked.")
     return choice
-
-
-def _split(words: str | None) -> list[str]:
-    parts = [word.strip() for word in (words or "").split(",")]
-    return [word for word in parts if word]

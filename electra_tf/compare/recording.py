@@ -42,26 +42,23 @@ from electra_tf.pretraining.loading import (
     model_hparams,
 )
 
-_GENERATOR_OUTPUTS = (
-    "mlm_logits",
-    "mlm_per_token_loss",
-    "cloze_logits",
-    "cloze_per_token_loss",
-    "mlm_loss",
-    "cloze_loss",
-)
-_DISCRIMINATOR_OUTPUTS = (
-    "disc_logits",
-    "disc_probs",
-    "disc_per_example_loss",
-    "disc_loss",
-)
-OUTPUTS = (*_GENERATOR_OUTPUTS, *_DISCRIMINATOR_OUTPUTS)
+# What a recording may hold, and which network gives it.
+OUTPUTS = {
+    "mlm_logits": "generator",
+    "mlm_per_token_loss": "generator",
+    "cloze_logits": "generator",
+    "cloze_per_token_loss": "generator",
+    "mlm_loss": "generator",
+    "cloze_loss": "generator",
+    "disc_logits": "discriminator",
+    "disc_probs": "discriminator",
+    "disc_per_example_loss": "discriminator",
+    "disc_loss": "discriminator",
+}
 _SAMPLED = "sampled_tokids"
 _PER_TOKEN = (*FEATURE_NAMES, "masked_input_ids")
 _LAYERS = re.compile(r"t(\d+)_(\w+)/all_encoder_layers")
 _INTEGERS = ("fake_input_ids", "fake_is_fake_tokens")
-_LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "total_loss")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,13 +195,21 @@ def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
                 f"{network.split('_')[0]} layers",
                 "the model of these hparams has no such network",
             )
-    reasons = _reasons(loaded, recording, absent)
+    lack = {part: absent.get(f"{part} logits") for part in OUTPUTS.values()}
+    if loaded.model.kind is GeneratorKind.UNIFORM and not any(
+        network.startswith("generator") for network in recording.networks
+    ):
+        del lack["generator"]  # it has no weights, and its logits are zeros
+    if not loaded.model.discriminates:
+        del lack["discriminator"]
     for name in (*OUTPUTS, *_INTEGERS, "total_loss"):
         if name not in arrays:
             continue
         if name in _INTEGERS and name not in outputs:
             continue  # a masked LM was recorded with them, too
-        why = reasons.get(name)
+        why = lack.get(OUTPUTS.get(name))
+        if name == "total_loss":
+            why = lack.get("generator") or lack.get("discriminator")
         if why is None and name not in outputs:
             why = "the model of these hparams has no such output"
         if why is not None:
@@ -216,7 +221,7 @@ def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
                 f"{recording.path}: {name} has shape {list(b.shape)}, the model"
                 f" gives {list(a.shape)}; it was recorded from another model."
             )
-        if name in _LOSSES:
+        if not a.ndim:
             found.losses[name] = (float(a), float(b))
             continue
         # Of tokens, or of predictions in use, where the axes are those.
@@ -260,22 +265,3 @@ def _check_inputs(loaded: LoadedModel, recording: Recording) -> None:
                 f" vocab_size is {sizes.vocab_size}). It was recorded from"
                 " another model."
             )
-
-
-def _reasons(
-    loaded: LoadedModel, recording: Recording, absent: Mapping[str, str]
-) -> dict[str, str | None]:
-    """Says of each output why the model cannot give it, None where it can."""
-    generator = absent.get("generator logits")
-    if loaded.model.kind is GeneratorKind.UNIFORM and not any(
-        network.startswith("generator") for network in recording.networks
-    ):
-        generator = None  # it has no weights, and its logits are zeros
-    discriminator = None
-    if loaded.model.discriminates:
-        discriminator = absent.get("discriminator logits")
-    return {
-        **dict.fromkeys(_GENERATOR_OUTPUTS, generator),
-        **dict.fromkeys(_DISCRIMINATOR_OUTPUTS, discriminator),
-        "total_loss": generator or discriminator,
-    }
