@@ -6,10 +6,10 @@ Electric and the cloze model score all tokens of a text in one pass; a masked
 LM takes one for each token, which is masked in it.
 """
 
-import collections
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -18,7 +18,6 @@ from configure.errors import UserError
 from configure.pretraining import GeneratorKind
 from electra_tf.inspection.fill_mask import generator_logits
 from electra_tf.inspection.sentences import (
-    Window,
     framed,
     padded,
     room_for_tokens,
@@ -33,6 +32,8 @@ from electra_tf.text.vocab import UNK
 METHODS = ("auto", "electric", "cloze", "masked_lm")
 # Texts are gathered until there are so many batches, and sorted by length.
 _BATCHES_AT_ONCE = 16
+
+_Held = tuple[str, list[int], int]  # text, tokens, number of stretches
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,21 +57,14 @@ class TextScore:
         return math.fsum(self.cloze_token_scores)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """One input of the model."""
 
     text: int  # its number
-    ids: Sequence[int]  # of all its tokens
-    window: Window  # the stretch of them that the model sees
-    token: int | None = None  # asked for, in the text; None: the window's all
-
-    @property
-    def answered(self) -> slice:
-        """The text's tokens that this input scores."""
-        if self.token is not None:
-            return slice(self.token, self.token + 1)
-        return slice(self.window.first, self.window.last)
+    shown: list[int]  # a stretch of its tokens, [CLS] before, [SEP] after
+    offset: int  # place of a token in the text, less its place in `shown`
+    first: int  # of the text's tokens that are asked for
+    last: int  # after the last one
 
 
 class TextScorer:
@@ -95,44 +89,43 @@ class TextScorer:
 
     def score(self, texts: Iterable[str]) -> Iterator[TextScore]:
         """Scores texts in order, as they come; without tokens, 0."""
-        held: list[tuple[str, list[int]]] = []
+        held: list[_Held] = []
         rows: list[_Row] = []
         for text in texts:
             ids = self.pretrained.tokenizer.encode(text)
-            rows += self._rows(len(held), ids)
-            held.append((text, ids))
+            stretches = windows(len(ids), room_for_tokens(self.pretrained))
+            for w in stretches:
+                shown = framed(self.pretrained, ids[w.begin : w.end])
+                asked = [(w.first, w.last)]
+                if self.method == "masked_lm":
+                    asked = [(i, i + 1) for i in range(w.first, w.last)]
+                rows += [_Row(len(held), shown, w.begin - 1, *a) for a in asked]
+            held.append((text, ids, len(stretches)))
             if len(rows) >= self.batch_size * _BATCHES_AT_ONCE:
                 yield from self._score_held(held, rows)
                 held, rows = [], []
         yield from self._score_held(held, rows)
 
-    def _rows(self, text: int, ids: Sequence[int]) -> Iterator[_Row]:
-        for window in windows(len(ids), room_for_tokens(self.pretrained)):
-            if self.method != "masked_lm":
-                yield _Row(text, ids, window)
-                continue
-            for token in range(window.first, window.last):
-                yield _Row(text, ids, window, token)
-
     def _score_held(
-        self, held: list[tuple[str, list[int]]], rows: list[_Row]
+        self, held: list[_Held], rows: list[_Row]
     ) -> Iterator[TextScore]:
         scores = [
             {method: np.zeros([len(ids)]) for method in self._computed}
-            for _, ids in held
+            for _, ids, _ in held
         ]
         # Like lengths together: less padding.
-        rows = sorted(rows, key=lambda row: row.window.end - row.window.begin)
+        rows = sorted(rows, key=lambda row: len(row.shown))
         for start in range(0, len(rows), self.batch_size):
             batch = rows[start : start + self.batch_size]
             for method, values in self._run(batch).items():
                 for row, found in zip(batch, values, strict=True):
-                    scores[row.text][method][row.answered] = found
-        begins = {(row.text, row.window.begin) for row in rows}
-        windows_of = collections.Counter(text for text, _ in begins)
+                    if self.method != "masked_lm":
+                        first, last = row.first, row.last
+                        found = found[first - row.offset : last - row.offset]
+                    scores[row.text][method][row.first : row.last] = found
         tokenizer = self.pretrained.tokenizer
-        for i, (text, ids) in enumerate(held):
-            found = {name: tuple(x.tolist()) for name, x in scores[i].items()}
+        for (text, ids, n_windows), by_method in zip(held, scores, strict=True):
+            found = {name: tuple(x.tolist()) for name, x in by_method.items()}
             own = found.pop(self.method)
             yield TextScore(
                 text=text,
@@ -140,38 +133,23 @@ class TextScorer:
                 tokens=tuple(tokenizer.convert_ids_to_tokens(ids)),
                 token_scores=own,
                 unknown=ids.count(tokenizer.vocab[UNK]),
-                windows=windows_of[i],
+                windows=n_windows,
                 cloze_token_scores=found.get("cloze"),
             )
 
-    def _run(self, rows: Sequence[_Row]) -> dict[str, list[np.ndarray]]:
-        """Each row's scores of the tokens that it answers for, by method."""
-        inputs, targets = [], []
-        for row in rows:
-            shown = row.ids[row.window.begin : row.window.end]
-            ids = framed(self.pretrained, shown)
-            if row.token is not None:
-                # One further on: [CLS] comes first.
-                place = row.token - row.window.begin + 1
-                targets.append((place, ids[place]))
-                ids[place] = self.pretrained.model.special.mask_id
-            inputs.append(ids)
-        features = padded(inputs)
-        if targets:
-            columns = np.array(targets, np.int32).T[:, :, None]
-            features |= {"positions": columns[0], "targets": columns[1]}
+    def _run(self, rows: Sequence[_Row]) -> dict[str, np.ndarray]:
+        """Scores of all tokens, or of the one that is masked, by method."""
+        features = padded([row.shown for row in rows])
+        if self.method == "masked_lm":
+            places = np.array([[row.first - row.offset] for row in rows])
+            ids = features["input_ids"]
+            targets = np.take_along_axis(ids, places, 1)
+            mask_id = self.pretrained.model.special.mask_id
+            np.put_along_axis(ids, places, mask_id, 1)
+            features["positions"] = places.astype(np.int32)
+            features["targets"] = targets
         outputs = self._compute(features)
-        if targets:
-            return {self.method: list(outputs[self.method].numpy())}
-        return {
-            method: [
-                per_token[w.first - w.begin + 1 : w.last - w.begin + 1]
-                for w, per_token in zip(
-                    (row.window for row in rows), values.numpy(), strict=True
-                )
-            ]
-            for method, values in outputs.items()
-        }
+        return {method: values.numpy() for method, values in outputs.items()}
 
 
 def _settled(pretrained: PretrainedModel, method: str, with_cloze: bool) -> str:
