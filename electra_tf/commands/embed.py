@@ -16,7 +16,6 @@ from electra_tf.files import shortened, write_atomically
 from electra_tf.prediction import writer
 
 if TYPE_CHECKING:
-    from electra_tf.prediction.embedding import Embedder
     from electra_tf.prediction.reader import Read
 
 _DESCRIPTION = """
@@ -108,11 +107,6 @@ def main(args: argparse.Namespace) -> int:
         args.vocab_file,
         **given,
     )
-    _embed(args, embedder, stem)
-    return 0
-
-
-def _embed(args: argparse.Namespace, embedder: "Embedder", stem: str) -> None:
     run = shared_flags.Run(args, _COLUMNS)
     width = embedder.width(args.layers, args.combine)
     how = (args.layers, args.pooling, args.combine)
@@ -134,12 +128,9 @@ def _embed(args: argparse.Namespace, embedder: "Embedder", stem: str) -> None:
                     run.progress.update()
     finally:
         run.progress.close()
+    stated = ("model", "part", "layers", "pooling", "combine")
     facts = {
-        "model": args.model,
-        "part": args.part,
-        "layers": list(args.layers),
-        "pooling": args.pooling,
-        "combine": args.combine,
+        **{name: getattr(args, name) for name in stated},
         "max_length": embedder.max_length,
         "texts": run.progress.rows,
         "vectors": vectors.rows,
@@ -154,6 +145,7 @@ def _embed(args: argparse.Namespace, embedder: "Embedder", stem: str) -> None:
         )
     run.say_summary("texts")
     shared_flags.say(f"{vectors.rows:,} vectors of {width} in {args.output}")
+    return 0
 
 
 def _texts(run: shared_flags.Run) -> Iterator[tuple["Read", str]]:
