@@ -12,8 +12,31 @@ import pytest
 VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
 
 
-def variable_after(code, **environment):
-    """The variable's value in a fresh process after some imports."""
+ANSWERING = "import electra_tf.prediction, electra_tf.inspection"
+ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
+
+
+@pytest.mark.parametrize(
+    ("code", "wish", "wanted"),
+    [
+        ("import electra_tf.training", None, "1" if ON_X86 else None),
+        # Packages that answer leave the choice to TensorFlow.
+        (f"{ANSWERING}, electra_tf.serving", None, None),
+        # What the user says stands.
+        (f"import electra_tf.training\n{ANSWERING}", "0", "0"),
+        (f"import electra_tf.training\n{ANSWERING}", "1", "1"),
+        # Nothing is taken back once TensorFlow has read it.
+        (
+            "import electra_tf, sys\n"
+            f"sys.modules['tensorflow'] = sys\n{ANSWERING}",
+            None,
+            "1" if ON_X86 else None,
+        ),
+    ],
+)
+def test_what_is_imported_decides_on_onednn_unless_the_user_does(
+    code, wish, wanted
+):
     given = {k: v for k, v in os.environ.items() if k != VARIABLE}
     shown = subprocess.run(
         [
@@ -21,34 +44,9 @@ def variable_after(code, **environment):
             "-c",
             f"{code}\nimport os\nprint(os.getenv('{VARIABLE}'))",
         ],
-        env={**given, **environment},
+        env=given | ({VARIABLE: wish} if wish else {}),
         capture_output=True,
         text=True,
         check=True,
     )
-    return shown.stdout.strip()
-
-
-@pytest.mark.skipif(
-    platform.machine().lower() not in ("x86_64", "amd64"),
-    reason="oneDNN is asked for on x86 only",
-)
-def test_training_asks_for_onednn():
-    assert variable_after("import electra_tf.training") == "1"
-
-
-@pytest.mark.parametrize("name", ["prediction", "inspection", "serving"])
-def test_packages_that_answer_leave_the_choice_to_tensorflow(name):
-    assert variable_after(f"import electra_tf.{name}") == "None"
-
-
-@pytest.mark.parametrize("wish", ["0", "1"])
-def test_what_the_user_says_stands(wish):
-    code = "import electra_tf.training, electra_tf.prediction"
-    assert variable_after(code, **{VARIABLE: wish}) == wish
-
-
-def test_nothing_is_taken_back_after_tensorflow_has_read_it():
-    code = "import sys, electra_tf\nsys.modules['tensorflow'] = sys\n"
-    before = variable_after("import electra_tf")
-    assert variable_after(f"{code}import electra_tf.prediction") == before
+    assert shown.stdout.strip() == str(wanted)

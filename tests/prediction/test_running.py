@@ -37,10 +37,6 @@ def test_no_other_cut_costs_less(call_cost, seed):
     assert cost(lengths, sizes, call_cost) == least
 
 
-def test_rows_of_one_length_stay_together():
-    assert batch_sizes([12] * 40, 32, 64.0) in ([32, 8], [8, 32])
-
-
 def test_where_only_calls_cost_there_are_as_few_as_can_be():
     assert batch_sizes([90, 5, 4, 3, 2], 2, math.inf) == [2, 2, 1]
     assert batch_sizes([], 2, math.inf) == batch_sizes([], 2, 1.0) == []

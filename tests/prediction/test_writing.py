@@ -18,14 +18,6 @@ ANSWER = {
 }
 
 
-def test_json_lines_hold_what_was_answered(tmp_path):
-    path = tmp_path / "out.jsonl"
-    with answer_file(str(path), "jsonl") as write:
-        write(ANSWER)
-        assert not path.exists()
-    assert json.loads(path.read_text()) == ANSWER
-
-
 def test_tsv_has_a_column_for_each_value(tmp_path):
     path = tmp_path / "out.tsv"
     with answer_file(str(path), format_of(str(path), None)) as write:
@@ -41,17 +33,22 @@ def test_tsv_has_a_column_for_each_value(tmp_path):
     ]
 
 
-def test_a_file_is_replaced_only_if_asked_and_only_by_a_whole_one(tmp_path):
+def test_json_lines_are_replaced_only_if_asked_and_only_by_a_whole_file(
+    tmp_path,
+):
     path = tmp_path / "out.jsonl"
-    path.write_text("precious")
+    with answer_file(str(path), "jsonl") as write:
+        write(ANSWER)
+        assert not path.exists()
+    assert json.loads(path.read_text()) == ANSWER
     with pytest.raises(UserError, match="--overwrite"):
         with answer_file(str(path), "jsonl"):
             pass
     with pytest.raises(RuntimeError):
         with answer_file(str(path), "jsonl", overwrite=True) as write:
-            write(ANSWER)
+            write({"line": 4})
             raise RuntimeError
-    assert path.read_text() == "precious"
+    assert json.loads(path.read_text()) == ANSWER
     assert (tmp_path / "out.jsonl.part").exists()
     with pytest.raises(UserError, match="no such folder"):
         with answer_file(str(tmp_path / "no" / "out"), "jsonl"):

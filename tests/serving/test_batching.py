@@ -73,20 +73,7 @@ def test_only_what_fits_is_put_together(toy_model):
     assert counts.batches == 4
 
 
-def test_one_bad_request_does_not_spoil_its_neighbours(toy_model):
-    async def use(batcher):
-        asked = [_ids(toy_model, *[1] * size) for size in (9, 9, 8)]
-        return await asyncio.gather(
-            *map(batcher.ask, asked), return_exceptions=True
-        )
-
-    (first, second, third), _ = _run(Limits(max_wait=0.05), use)
-    assert isinstance(first, RequestError) and first.status == 400
-    assert isinstance(second, RequestError)
-    assert third["sum"].tolist() == [8]
-
-
-def test_a_batch_that_fails_is_tried_one_by_one(toy_model, monkeypatch):
+def test_a_batch_that_fails_is_tried_one_by_one():
     tried = []
 
     class Fussy:
@@ -99,18 +86,11 @@ def test_a_batch_that_fails_is_tried_one_by_one(toy_model, monkeypatch):
             return {"y": arrays["x"]}
 
     fussy = Fussy()
-
-    def ask(value):
-        arrays = {"x": np.array([value])}
-        return PredictRequest(fussy, arrays, 1, ("fussy",), True)
-
-    async def use(batcher):
-        asked = [ask(1), ask(7), ask(2)]
-        return await asyncio.gather(
-            *map(batcher.ask, asked), return_exceptions=True
-        )
-
-    found, _ = _run(Limits(max_wait=0.05), use)
+    asked = [
+        PredictRequest(fussy, {"x": np.array([x])}, 1, ("fussy",), True)
+        for x in (1, 7, 2)
+    ]
+    found = batching.compute(asked)
     assert tried == [3, 1, 1, 1]
     assert found[0]["y"] == [1] and found[2]["y"] == [2]
     assert isinstance(found[1], ValueError)
@@ -142,8 +122,7 @@ def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
         assert refused.value.status == 503
         others[1].cancel()  # a client that goes
         release.set()
-        found = await asyncio.gather(first, *others, return_exceptions=True)
-        return found
+        return await asyncio.gather(first, *others, return_exceptions=True)
 
     limits = Limits(max_batch=16, max_wait=0.0, max_waiting=5)
     found, _ = _run(limits, use)

@@ -4,8 +4,6 @@
 
 import base64
 import gzip
-import http.client
-import json
 import math
 
 import pytest
@@ -16,7 +14,7 @@ from electra_tf.serving.served_model import open_model
 TEXT = "serve_text"
 
 
-def test_rows_get_predictions_in_their_order(toy):
+def test_rows_get_predictions_and_columns_get_outputs(toy):
     rows = [{"text": "tiny"}, {"text": "rather a long text"}]
     status, said = toy.predict({"signature_name": TEXT, "instances": rows})
     assert status == 200
@@ -24,24 +22,23 @@ def test_rows_get_predictions_in_their_order(toy):
     short = said["predictions"][0]["probabilities"]
     share = 1 / (1 + math.exp(6))
     assert short == pytest.approx([1 - share, share], abs=1e-6)
-
-
-def test_columns_get_outputs(toy):
     body = {"signature_name": TEXT, "inputs": {"text": ["tiny"]}}
     status, said = toy.predict(body)
     assert (status, said["outputs"]["label"]) == (200, ["short"])
 
 
-def test_single_inputs_and_outputs_need_no_names(toy):
-    for asked in (
-        {"instances": ["a", "b"]},
-        {"instances": [{"text": "a"}, {"text": "b"}]},
-    ):
-        said = toy.predict({"signature_name": "echo", **asked})
-        assert said == (200, {"predictions": ["a", "b"]})
-    for asked in ({"inputs": ["a", "b"]}, {"inputs": {"text": ["a", "b"]}}):
-        said = toy.predict({"signature_name": "echo", **asked})
-        assert said == (200, {"outputs": ["a", "b"]})
+@pytest.mark.parametrize(
+    ("asked", "key"),
+    [
+        ({"instances": ["a", "b"]}, "predictions"),
+        ({"instances": [{"text": "a"}, {"text": "b"}]}, "predictions"),
+        ({"inputs": ["a", "b"]}, "outputs"),
+        ({"inputs": {"text": ["a", "b"]}}, "outputs"),
+    ],
+)
+def test_single_inputs_and_outputs_need_no_names(toy, asked, key):
+    said = toy.predict({"signature_name": "echo", **asked})
+    assert said == (200, {key: ["a", "b"]})
 
 
 def test_bytes_come_and_go_as_base64(toy):
@@ -73,16 +70,11 @@ def test_the_default_signature_and_its_default_inputs(toy):
     assert said["predictions"] == [{"masked": 3, "nan": None, "sum": 6}]
 
 
-def test_scalars_have_columns_only(toy):
+def test_scalars_have_columns_only_and_floats_are_as_short_as_float32(toy):
     body = {"signature_name": "scalar", "inputs": 4}
     assert toy.predict(body) == (200, {"outputs": 5})
     status, said = toy.predict({"signature_name": "scalar", "instances": [4]})
     assert status == 400 and "shape" in said["error"]
-    status, said = toy.predict({"signature_name": "describe", "inputs": {}})
-    assert said["outputs"]["kind"] == "classification"
-
-
-def test_floats_are_as_short_as_float32(toy):
     body = {"signature_name": "half", "instances": [0.2, 3, -1e30]}
     assert toy.predict(body) == (200, {"predictions": [0.1, 1.5, -5e29]})
 
@@ -110,14 +102,11 @@ def test_status_metadata_health_and_versions(toy):
     [
         ("GET", "/v1/models/other", 404),
         ("GET", "/v1/models/toy/versions/2", 404),
-        ("GET", "/v1/models/toy/versions/x", 404),
-        ("POST", "/v1/models/toy/versions/3:predict", 404),
         ("POST", "/v1/models/other:predict", 404),
         ("POST", "/v1/models/toy:classify", 404),
         ("GET", "/v1/models/toy:predict", 404),
         ("PUT", "/v1/models/toy", 405),
         ("GET", "/../etc/passwd", 404),
-        ("GET", "/page/index.html", 404),
     ],
 )
 def test_other_places_have_errors_in_json(toy, method, path, status):
@@ -129,7 +118,6 @@ def test_other_places_have_errors_in_json(toy, method, path, status):
 
 TEXTS = {"signature_name": "echo"}
 MALFORMED = {
-    "nothing": (b"", "not JSON"),
     "cut": (b'{"instances": ["a"', "not JSON"),
     "bad UTF-8": (b'{"instances": ["\xff"]}', "not UTF-8: byte 16"),
     "NaN": (b'{"signature_name": "half", "instances": [NaN]}', "NaN"),
@@ -137,25 +125,19 @@ MALFORMED = {
         b'{"signature_name": "half", "instances": [1e999]}',
         "finite number",
     ),
-    "digits": (b'{"instances": [' + b"9" * 5000 + b"]}", "read"),
     "deep": (b"[" * 100_000, "read"),
-    "a list": (b"[]", "JSON object"),
     "twice": (b'{"inputs": 1, "inputs": 2}', "more than once"),
     "no input": (TEXTS, "either instances"),
-    "both": ({**TEXTS, "instances": ["a"], "inputs": ["a"]}, "either"),
     "unknown key": ({**TEXTS, "instances": ["a"], "x": 1}, 'key "x"'),
     "unknown signature": (
         {"signature_name": "none", "instances": ["a"]},
         'no signature "none"; there are: describe',
     ),
     "no rows": ({**TEXTS, "instances": []}, "at least one row"),
-    "no list": ({**TEXTS, "instances": "a"}, "must be a list"),
     "number for text": ({**TEXTS, "instances": [7]}, "expected a text"),
-    "null": ({**TEXTS, "instances": [None]}, "expected a text"),
     "mixed": ({**TEXTS, "instances": ["a", {"text": "b"}]}, "kinds"),
     "unknown input": ({**TEXTS, "instances": [{"x": "a"}]}, 'input "x"'),
     "no base64": ({**TEXTS, "instances": [{"b64": "?"}]}, "not base64"),
-    "b64 of 7": ({**TEXTS, "instances": [{"b64": 7}]}, "base64"),
     "missing": (
         {"signature_name": "two", "instances": [{"text": "a"}]},
         "text_pair is missing",
@@ -193,51 +175,29 @@ def test_what_is_malformed_is_refused_and_said(toy, name):
     assert toy.ask("GET", "/healthz")[0] == 200
 
 
-def test_large_bodies_are_refused_before_they_are_read(toy):
-    status, said = toy.predict(b"x" * 50 * 2**20)
-    assert status == 413 and "at most" in said["error"]
-    packed = gzip.compress(b'{"instances": ["' + b"a" * 2**23 + b'"]}')
-    status, _ = toy.ask(
-        "POST",
-        "/v1/models/toy:predict",
-        packed,
-        {"Content-Encoding": "gzip"},
-    )
-    assert status == 413
+PACKED = gzip.compress(b'{"instances": ["' + b"a" * 2**23 + b'"]}')
+ROWS = b'{"signature_name": "echo", "instances": ["a"' + b', "a"' * 1024
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "wanted", "part"),
+    [
+        (b"x" * 50 * 2**20, {}, 413, "at most"),
+        (PACKED, {"Content-Encoding": "gzip"}, 413, "too large"),
+        (iter([b" " * 2**20] * 8), {}, 413, "too large"),
+        (b"not packed", {"Content-Encoding": "gzip"}, 400, "cannot be read"),
+        (b"not packed", {"Content-Encoding": "deflate"}, 400, ""),
+        (ROWS + b"]}", {}, 413, "1025 rows"),
+    ],
+    ids=["long", "packed", "chunks", "gzip", "deflate", "rows"],
+)
+def test_what_is_too_large_or_cannot_be_unpacked_is_refused(
+    toy, body, headers, wanted, part
+):
+    path = "/v1/models/toy:predict"
+    status, said = toy.ask("POST", path, body, headers)
+    assert status == wanted and part in said["error"]
     assert toy.ask("GET", "/healthz")[0] == 200
-
-
-def test_chunks_without_a_length_are_counted_too(toy):
-    connection = http.client.HTTPConnection("127.0.0.1", toy.port, 60)
-    connection.request(
-        "POST",
-        "/v1/models/toy:predict",
-        iter([b" " * 2**20] * 8),
-        encode_chunked=True,
-        headers={"Transfer-Encoding": "chunked"},
-    )
-    response = connection.getresponse()
-    assert response.status == 413
-    assert "error" in json.loads(response.read())
-    connection.close()
-
-
-def test_a_broken_encoding_is_a_bad_request(toy):
-    for encoding in ("gzip", "deflate"):
-        status, _ = toy.ask(
-            "POST",
-            "/v1/models/toy:predict",
-            b"this is not packed",
-            {"Content-Encoding": encoding},
-        )
-        assert status == 400
-    assert toy.ask("GET", "/healthz")[0] == 200
-
-
-def test_too_many_rows_are_refused(toy):
-    body = {"signature_name": "echo", "instances": ["a"] * 1025}
-    status, said = toy.predict(body)
-    assert status == 413 and "1025 rows" in said["error"]
 
 
 def test_folders_are_opened_by_their_newest_whole_version(toy_folder):
