@@ -248,24 +248,17 @@ class _Place(NamedTuple):
         return self.format == "huggingface"
 
     @property
-    def folder(self) -> str:
-        """Where config and vocabulary go."""
-        return (
-            self.path if self.is_folder else os.path.dirname(self.path) or "."
-        )
-
-    @property
     def folders(self) -> list[str]:
-        """That, and those of the two networks in a Hugging Face folder."""
-        inner = [os.path.join(self.folder, name) for name in _NETWORKS]
-        there = filter(os.path.isdir, inner) if self.is_folder else ()
-        return [self.folder, *there]
+        """Where configs go: first the folder of the vocabulary, too."""
+        if not self.is_folder:
+            return [os.path.dirname(self.path) or "."]
+        inner = [os.path.join(self.path, name) for name in _NETWORKS]
+        return [self.path, *filter(os.path.isdir, inner)]
 
     @property
     def report(self) -> str:
-        if self.is_folder:
-            return os.path.join(self.path, _REPORT)
-        return f"{self.path}.{_REPORT}"
+        separator = os.sep if self.is_folder else "."
+        return f"{self.path}{separator}{_REPORT}"
 
 
 def _choose_place(args: argparse.Namespace, step: int | None) -> _Place:
@@ -304,7 +297,7 @@ def _check_place(
     differing = [
         path
         for name, content in beside.items()
-        if files.exists(path := os.path.join(place.folder, name))
+        if files.exists(path := os.path.join(place.folders[0], name))
         and files.read_bytes(path) != content
     ]
     if not place.is_folder:
@@ -374,9 +367,9 @@ def _file_sizes(place: _Place) -> dict[str, int]:
     else:
         paths = files_of(place.path)
         for name in (FILE_NAME, VOCAB_FILE):
-            paths.append(os.path.join(place.folder, name))
+            paths.append(os.path.join(place.folders[0], name))
     return {
-        os.path.relpath(path, place.folder): files.file_size(path)
+        os.path.relpath(path, place.folders[0]): files.file_size(path)
         for path in paths
         if files.exists(path) and not files.is_directory(path)
     }

@@ -18,7 +18,6 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.contents import TWO_TOWERS, merged
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference
@@ -101,9 +100,19 @@ def compare_on_text(
     length, cut = _length(request, rows)
     outcome.notes += cut
     configs = [model_config(h, vocab_file, length) for h in hparams]
-    features = _features(request, configs[0], rows)
+    config = configs[0]
+    if request.records:
+        features = features_from_records(
+            request.records, request.count, config.vocab_size, rows
+        )
+    else:
+        case = (config.do_lower_case, config.strip_accents)
+        tokenizer = FullTokenizer(vocab_file, *case)
+        features = features_from_lines(
+            request.lines(), tokenizer, length, request.count, request.seed
+        )
     try:
-        loaded = LoadedModel("A", a, configs[0])
+        loaded = LoadedModel("A", a, config)
         absent = lacks(loaded)
         runs = list(_run_first(loaded, features, request.seed))
         # One model at a time: let A go before B comes.
@@ -228,25 +237,6 @@ def _one_line(error: UserError) -> str:
 
 
 # The inputs: int32 [B, L] `input_ids`, `input_mask` and `segment_ids`.
-
-
-def _features(
-    request: Request, config: PretrainingConfig, rows: int
-) -> Features:
-    if request.records:
-        return features_from_records(
-            request.records, request.count, config.vocab_size, rows
-        )
-    tokenizer = FullTokenizer(
-        config.vocab_file, config.do_lower_case, config.strip_accents
-    )
-    return features_from_lines(
-        request.lines(),
-        tokenizer,
-        config.max_seq_length,
-        request.count,
-        request.seed,
-    )
 
 
 def features_from_lines(

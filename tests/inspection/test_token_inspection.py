@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The looking inspector shows what the model really does."""
+"""Token inspection shows what the model really does."""
 
 import dataclasses
 import json
