@@ -3,6 +3,7 @@
 """Fixtures every package's tests share."""
 
 import collections
+import copy
 import json
 import os
 import pathlib
@@ -16,48 +17,39 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
 # Tasks from data alone: one of each kind, and the options that matter.
+ONE_TEXT = {"text_a": "text", "label": "label"}
+WORDS = {
+    "type": "tagging",
+    "format": "conll",
+    "columns": {"word": 0, "tag": -1},
+}
 TASKS = {
-    "reviews": {
-        "columns": {"text_a": "text", "label": "label"},
-        "labels": ["bad", "good", "so-so"],
-    },
+    "reviews": {"columns": ONE_TEXT, "labels": ["bad", "good", "so-so"]},
     "pairs": {
         "columns": {"text_a": "one", "text_b": "two", "label": "label"},
         "labels": ["no", "yes"],
     },
-    "grade": {
-        "type": "regression",
-        "columns": {"text_a": "text", "label": "label"},
-        "range": [1, 7],
-    },
+    "grade": {"type": "regression", "columns": ONE_TEXT, "range": [1, 7]},
     "topics": {
         "type": "multilabel",
-        "columns": {"text_a": "text", "label": "label"},
+        "columns": ONE_TEXT,
         "labels": ["art", "law", "war"],
     },
-    "names": {
-        "type": "tagging",
-        "format": "conll",
-        "columns": {"word": 0, "tag": -1},
-        "labels": ["PER", "LOC"],
-    },
-    "kinds": {
-        "type": "tagging",
-        "tags": "words",
-        "format": "conll",
-        "columns": {"word": 0, "tag": -1},
-        "labels": ["noun", "verb", "other"],
-    },
+    "names": {**WORDS, "labels": ["PER", "LOC"]},
+    "kinds": {**WORDS, "tags": "words", "labels": ["noun", "verb", "other"]},
     "manuals": {"type": "question_answering", "version": "squad2"},
     "facts": {"type": "question_answering", "version": "squad1"},
 }
 
 # Before TensorFlow is imported anywhere: tests need no accelerator, keep its
 # start-up chatter out of the output, and leave cores to their neighbours.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "2")
-os.environ.setdefault("TF_NUM_INTEROP_THREADS", "2")
+for name, value in {
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "CUDA_VISIBLE_DEVICES": "-1",
+    "TF_NUM_INTRAOP_THREADS": "2",
+    "TF_NUM_INTEROP_THREADS": "2",
+}.items():
+    os.environ.setdefault(name, value)
 # The kernels users train with; see electra_tf/__init__.py.
 import electra_tf  # noqa: E402
 
@@ -126,15 +118,11 @@ def with_pictures(without_pictures, monkeypatch):
         monkeypatch.setattr(*original)
 
 
-def _reference() -> pathlib.Path:
-    default = ROOT.parent / "shared"
-    return pathlib.Path(os.environ.get("ELECTRA_TF_REFERENCE", default))
-
-
 @pytest.fixture(scope="session")
 def reference_dir() -> pathlib.Path:
     """The reference data's directory; skips where it is absent."""
-    path = _reference()
+    default = ROOT.parent / "shared"
+    path = pathlib.Path(os.environ.get("ELECTRA_TF_REFERENCE", default))
     if not (path / "golden").is_dir():
         pytest.skip(
             f"no reference data at {path} (set ELECTRA_TF_REFERENCE to the"
@@ -196,6 +184,19 @@ def tiny_vocab() -> str:
     return str(FIXTURES / "vocab_200.txt")
 
 
+TINY = {
+    "vocab_size": 200,
+    "embedding_size": 8,
+    "model_hparam_overrides": {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 32,
+    },
+}
+
+
 @pytest.fixture
 def tiny_config(tmp_path, tiny_vocab):
     """A factory of tiny `PretrainingConfig`s: `tiny_config(mask_prob=0.3)`."""
@@ -204,24 +205,16 @@ def tiny_config(tmp_path, tiny_vocab):
         from configure.pretraining import PretrainingConfig
 
         settings = {
+            **copy.deepcopy(TINY),
             "vocab_file": tiny_vocab,
-            "vocab_size": 200,
-            "embedding_size": 8,
             "max_seq_length": 16,
             "train_batch_size": 4,
             "eval_batch_size": 4,
             "num_train_steps": 20,
             "num_warmup_steps": 4,
             "num_eval_steps": 2,
-            "model_hparam_overrides": {
-                "hidden_size": 16,
-                "num_hidden_layers": 2,
-                "num_attention_heads": 2,
-                "intermediate_size": 32,
-                "max_position_embeddings": 32,
-            },
+            **hparams,
         }
-        settings.update(hparams)
         return PretrainingConfig.create(
             model_name, str(data_dir or tmp_path), **settings
         )
@@ -232,18 +225,15 @@ def tiny_config(tmp_path, tiny_vocab):
 @pytest.fixture(scope="session")
 def tiny_finetuning(tiny_vocab):
     """Hparams of a tiny model that is fine-tuned from fresh weights."""
+    overrides = {
+        **TINY["model_hparam_overrides"],
+        "max_position_embeddings": 64,
+    }
     return {
+        **TINY,
         "vocab_file": tiny_vocab,
-        "vocab_size": 200,
-        "embedding_size": 8,
         "init_checkpoint": None,
-        "model_hparam_overrides": {
-            "hidden_size": 16,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "intermediate_size": 32,
-            "max_position_embeddings": 64,
-        },
+        "model_hparam_overrides": overrides,
     }
 
 

@@ -142,7 +142,9 @@ class HuggingFaceFolder(type(pathlib.Path())):
     """A path whose model can be written, read and spoilt."""
 
     def write(self, values, **options):
-        write_huggingface(MemoryWeights(values), str(self), **options)
+        if isinstance(values, dict):
+            values = MemoryWeights(values)
+        return write_huggingface(values, str(self), **options)
 
     def write_refused(self, values, **options):
         """What is said instead of writing; nothing is left behind."""
@@ -221,3 +223,9 @@ def both(tmp_path, whole):
     folder = HuggingFaceFolder(tmp_path / "both")
     folder.write(whole)
     return folder
+
+
+@pytest.fixture
+def out(tmp_path):
+    """A Hugging Face folder to be written."""
+    return HuggingFaceFolder(tmp_path / "out")

@@ -24,15 +24,18 @@ def model_shapes(tiny_vocab, **hparams):
 
 def test_sizes_equal_those_of_the_hparams(config_name, all_configs):
     config = all_configs[config_name]
-    stored = Contents(config["shapes"]).sizes
-    inferred = resolve(Contents(config["shapes"]).hparams())
-    assert inferred.encoder == stored.encoder
-    assert inferred.embedding_size == stored.embedding_size
+    contents = Contents(config["shapes"])
+    hparams = contents.hparams()
+    inferred = resolve(hparams)
+    assert inferred.encoder == contents.sizes.encoder
+    assert inferred.embedding_size == contents.sizes.embedding_size
+    contents.check_hparams(hparams)
+    contents.check_hparams({"learning_rate": 1e-4})
     if config_name.startswith("pretrain/"):
         given = dict(config["hparams"])
         # Two towers are taken for Electric's; the variables are the same.
-        assert inferred == stored == resolve(given)
-        Contents(config["shapes"]).check_hparams(given, "test")
+        assert inferred == contents.sizes == resolve(given)
+        contents.check_hparams(given, "test")
 
 
 @pytest.mark.parametrize(
@@ -70,34 +73,25 @@ def test_models_built_from_inferred_hparams_are_the_same(
 
 @pytest.mark.parametrize("hidden, heads", [(64, 1), (200, 2), (130, 2)])
 def test_any_hidden_size_makes_a_model(hidden, heads, tiny_vocab):
-    shapes = model_shapes(
-        tiny_vocab,
-        vocab_size=200,
-        embedding_size=8,
-        uniform_generator=True,
-        model_hparam_overrides={
-            "hidden_size": hidden,
-            "num_hidden_layers": 1,
-            "num_attention_heads": heads,
-            "intermediate_size": 50,
-            "max_position_embeddings": 40,
-            "type_vocab_size": 3,
-        },
-    )
-    hparams = Contents(shapes).hparams()
-    assert model_shapes(tiny_vocab, **hparams) == shapes
-    assert any(
-        f": {heads} assumed" in note for note in Contents(shapes).assumptions()
-    )
+    overrides = {
+        "hidden_size": hidden,
+        "num_hidden_layers": 1,
+        "num_attention_heads": heads,
+        "intermediate_size": 50,
+        "max_position_embeddings": 40,
+        "type_vocab_size": 3,
+    }
+    sizes = {"vocab_size": 200, "embedding_size": 8, OVERRIDES: overrides}
+    shapes = model_shapes(tiny_vocab, uniform_generator=True, **sizes)
+    contents = Contents(shapes)
+    assert model_shapes(tiny_vocab, **contents.hparams()) == shapes
+    assert f": {heads} assumed" in "\n".join(contents.assumptions())
 
 
 def test_a_fine_tuned_model_says_nothing_about_a_generator(all_configs):
     hparams = Contents(all_configs["finetune/base_squad"]["shapes"]).hparams()
-    assert hparams == {
-        "model_size": "base",
-        "embedding_size": 768,
-        "vocab_size": 30522,
-    }
+    sizes = {"embedding_size": 768, "vocab_size": 30522}
+    assert hparams == {"model_size": "base", **sizes}
 
 
 def test_a_generator_alone_is_described_by_its_own_sizes(
@@ -106,14 +100,13 @@ def test_a_generator_alone_is_described_by_its_own_sizes(
     shapes = all_configs["pretrain/small"]["shapes"]
     kept = ("generator", "electra/embeddings/")
     part = {n: s for n, s in shapes.items() if n.startswith(kept)}
-    hparams = Contents(part).hparams()
-    assert hparams["model_hparam_overrides"]["hidden_size"] == 64
+    contents = Contents(part)
+    hparams = contents.hparams()
+    assert hparams[OVERRIDES]["hidden_size"] == 64
     assert hparams["generator_hidden_size"] == 1.0
     built = model_shapes(tiny_vocab, **hparams)
     assert {n: built[n] for n in part} == part
-    assert any(
-        "unknown without" in note for note in Contents(part).assumptions()
-    )
+    assert "unknown without" in "\n".join(contents.assumptions())
 
 
 def test_what_cannot_be_seen_is_listed(all_configs):
@@ -181,12 +174,6 @@ def test_the_released_small_models_generator_is_named(all_configs):
     shapes = all_configs["pretrain/base_paper_settings"]["shapes"]
     with pytest.raises(UserError, match="generator_hidden_size to 0.333"):
         Contents(shapes).check_hparams({"generator_hidden_size": 0.25}, "test")
-
-
-def test_inferred_hparams_agree_with_themselves(config_name, all_configs):
-    contents = Contents(all_configs[config_name]["shapes"])
-    contents.check_hparams(contents.hparams())
-    contents.check_hparams({"learning_rate": 1e-4})
 
 
 def test_a_discriminator_alone_fits_the_hparams_of_its_run(all_configs):

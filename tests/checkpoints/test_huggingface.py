@@ -4,6 +4,7 @@
 
 import json
 import os
+import pathlib
 
 import hypothesis
 import hypothesis.strategies as st
@@ -13,18 +14,10 @@ import pytest
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.huggingface_names import Network
-from electra_tf.checkpoints.huggingface_reader import (
-    is_huggingface,
-    open_huggingface,
-)
+from electra_tf.checkpoints.huggingface_reader import open_huggingface
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
-from electra_tf.checkpoints.tf1 import open_tf1
-from electra_tf.checkpoints.weights import (
-    MemoryWeights,
-    is_variable,
-    selected,
-    without_optimizer,
-)
+from electra_tf.checkpoints.weights import MemoryWeights, selected
+from electra_tf.pretraining.model import PretrainingModel
 
 TOWERS = ("generator_ltr/", "generator_rtl/", "cloze_predictions/")
 
@@ -44,170 +37,117 @@ def scaled(all_configs, noise, smaller):
 
 
 def test_every_pretraining_configuration_comes_back(
-    pretrain_name, scaled, same_tensors, tmp_path
+    pretrain_name, scaled, same_tensors, out
 ):
     weights = scaled(pretrain_name)
     towers = {n for n in weights.specs if n.startswith(TOWERS)}
-    report = write_huggingface(
-        weights, str(tmp_path), drop_unrepresentable=bool(towers)
-    )
+    report = out.write(weights, drop_unrepresentable=bool(towers))
     assert set(report.left_out) == towers
+    folders = sorted(path.name for path in out.iterdir())
+    assert folders == [
+        part
+        for part in ("discriminator", "generator")
+        if weights.contents.holds(part) and not (towers and part == "generator")
+    ]
     rest = selected(weights, lambda name: name not in towers)
-    same_tensors(open_huggingface(str(tmp_path)), rest)
+    same_tensors(out.weights(), rest)
 
 
 def test_every_fine_tuned_configuration_comes_back(
-    finetune_name, scaled, same_tensors, tmp_path
+    finetune_name, scaled, same_tensors, out
 ):
     weights, name = scaled(finetune_name), finetune_name
     head = {n for n in weights.specs if n.startswith("task_specific/")}
-    if name.endswith("_chunk"):
-        kept = head
-    elif name.endswith("_nojoint"):
+    kept = head if name.endswith("_chunk") else set()
+    if name.endswith("_nojoint"):
         kept = {n for n in head if "/dense/" in n or "/dense_1/" in n}
         assert len(kept) == 4 and len(head) == 8
-    else:
-        kept = set()
     if kept != head:
         with pytest.raises(UserError, match="--drop_unrepresentable"):
-            write_huggingface(weights, str(tmp_path))
-        assert not list(tmp_path.iterdir())
-    report = write_huggingface(
-        weights, str(tmp_path), drop_unrepresentable=True
-    )
+            out.write(weights)
+        assert not out.exists()
+    report = out.write(weights, drop_unrepresentable=True)
     assert set(report.left_out) == head - kept
     rest = selected(weights, lambda name: name not in head - kept)
-    same_tensors(open_huggingface(str(tmp_path)), rest)
-
-
-@pytest.mark.parametrize(
-    ("name", "folders"),
-    [
-        ("small", ["discriminator", "generator"]),
-        ("small_untied_generator_False", ["discriminator", "generator"]),
-        ("small_mlm_electra_objective_False", ["generator"]),
-        ("small_uniform_generator", ["discriminator"]),
-    ],
-)
-def test_each_network_gets_its_folder(scaled, name, folders, tmp_path):
-    write_huggingface(scaled(f"pretrain/{name}"), str(tmp_path))
-    assert sorted(p.name for p in tmp_path.iterdir()) == folders
+    same_tensors(out.weights(), rest)
 
 
 @pytest.mark.parametrize("part", ["discriminator", "generator"])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "small",
-        "small_untied_generator_False",
-        "small_untied_generator_embeddings",
-    ],
-)
-def test_a_part_goes_directly_into_the_folder(scaled, part, name, tmp_path):
-    weights = scaled(f"pretrain/{name}")
-    write_huggingface(weights, str(tmp_path), part=part)
-    assert (tmp_path / "model.safetensors").is_file()
-    read = open_huggingface(str(tmp_path))
+@pytest.mark.parametrize("generator", ["", "_False", "_embeddings"])
+def test_a_part_goes_directly_into_the_folder(scaled, part, generator, out):
+    name = f"untied_generator{generator}" if generator else ""
+    weights = scaled(f"pretrain/small_{name}".rstrip("_"))
+    out.write(weights, part=part)
+    assert (out / "model.safetensors").is_file()
+    read = out.weights()
     found = read.contents.description
     assert part in found or "masked LM" in found
-    head = f"{part}_predictions/"
-    assert any(n.startswith(head) for n in read.specs)
-    assert not any("_predictions/" in n and head not in n for n in read.specs)
+    heads = {n.split("/")[0] for n in read.specs if "_predictions/" in n}
+    assert heads == {f"{part}_predictions"}
     for name in read.specs:
         np.testing.assert_array_equal(read.read(name), weights.read(name))
 
 
-def test_slots_are_refused_dropped_or_stripped_before(
-    scaled, tmp_path, same_tensors
-):
-    plain = scaled("pretrain/small_uniform_generator")
-    values = dict(plain)
-    for name in plain.specs:
-        values[f"{name}/adam_m"] = values[f"{name}/adam_v"] = plain.read(name)
-    values["global_step"] = np.array(7, np.int64)
-    weights = MemoryWeights(values)
-    with pytest.raises(UserError, match="Adam slots.*--strip_optimizer"):
-        write_huggingface(weights, str(tmp_path / "a"))
-    assert not (tmp_path / "a").exists()
-    report = write_huggingface(
-        weights, str(tmp_path / "b"), drop_unrepresentable=True
-    )
-    assert list(report.left_out) == ["Adam slots"]
-    stripped = without_optimizer(weights)
-    report = write_huggingface(stripped, str(tmp_path / "c"))
-    assert not report.left_out
-    assert report.notes["global_step"].startswith("7;")
-    same_tensors(open_huggingface(str(tmp_path / "c")), plain)
-
-
+HALF = {"generator_hidden_size": 0.5}
 MODELS = {
-    "electra": {"generator_hidden_size": 0.5},
-    "half the layers": {"generator_hidden_size": 0.5, "generator_layers": 0.5},
+    "electra": HALF,
+    "half the layers": {**HALF, "generator_layers": 0.5},
     "tied": {"untied_generator": False},
-    "own embeddings": {
-        "generator_hidden_size": 0.5,
-        "untied_generator_embeddings": True,
-    },
+    "own embeddings": {**HALF, "untied_generator_embeddings": True},
     "masked LM": {"electra_objective": False},
     "uniform": {"uniform_generator": True},
-    "cased": {"generator_hidden_size": 0.5, "do_lower_case": False},
-    "accents": {"generator_hidden_size": 0.5, "strip_accents": False},
+    "cased": {**HALF, "do_lower_case": False},
+    "accents": {**HALF, "strip_accents": False},
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_what_the_config_states_builds_the_same_model(
-    noise, name, tiny_config, tiny_vocab, tmp_path
+    noise, name, tiny_config, tiny_vocab, out
 ):
-    from electra_tf.pretraining.model import PretrainingModel
+    def shapes_of(config):
+        variables = PretrainingModel(config).variables
+        return {v.name[:-2]: tuple(v.shape) for v in variables}
 
     config = tiny_config(**MODELS[name])
-    shapes = {
-        v.name[:-2]: tuple(v.shape) for v in PretrainingModel(config).variables
-    }
-    folder = str(tmp_path / "out")
-    write_huggingface(
-        noise(shapes), folder, vocab_file=tiny_vocab, hparams=config.as_dict()
-    )
-    read = open_huggingface(folder)
+    shapes = shapes_of(config)
+    out.write(noise(shapes), vocab_file=tiny_vocab, hparams=config.as_dict())
+    read = out.weights()
     # What a folder cannot say: the length of examples; that a discriminator
     # alone had no other generator.
     stated = {**read.hparams, "max_seq_length": 16}
     stated["uniform_generator"] = name == "uniform"
     again = PretrainingConfig.create(
-        "again", str(tmp_path), vocab_file=read.vocab_file, **stated
+        "again", "data", vocab_file=read.vocab_file, **stated
     )
-    model = PretrainingModel(again)
-    assert {v.name[:-2]: tuple(v.shape) for v in model.variables} == shapes
+    assert shapes_of(again) == shapes
     assert not read.dropped
     for key in ("do_lower_case", "strip_accents", "embedding_size"):
         assert getattr(again, key) == getattr(config, key)
-    overrides = again.model_hparam_overrides
-    assert overrides["num_attention_heads"] == 2
-    with open(read.vocab_file, "rb") as one, open(tiny_vocab, "rb") as other:
-        assert one.read() == other.read()
+    assert again.model_hparam_overrides["num_attention_heads"] == 2
+    vocab = pathlib.Path(read.vocab_file).read_bytes()
+    assert vocab == pathlib.Path(tiny_vocab).read_bytes()
 
 
-def test_a_generator_alone_is_that_of_a_discriminator_of_its_size(
-    scaled, tmp_path
-):
+def test_a_generator_alone_is_that_of_a_discriminator_of_its_size(scaled, out):
     weights = scaled("pretrain/small")
-    write_huggingface(weights, str(tmp_path), part="generator")
-    assert open_huggingface(str(tmp_path)).hparams == {
+    out.write(weights, part="generator")
+    hparams = out.weights().hparams
+    assert hparams.pop("model_hparam_overrides") == {
+        "hidden_size": 4,
+        "num_hidden_layers": 12,
+        "max_position_embeddings": 32,
+    }
+    assert hparams == {
         "model_size": "small",
         "vocab_size": 1907,
         "embedding_size": 8,
         "generator_hidden_size": 1.0,
         "generator_layers": 1.0,
-        "model_hparam_overrides": {
-            "hidden_size": 4,
-            "num_hidden_layers": 12,
-            "max_position_embeddings": 32,
-        },
     }
 
 
-def test_settings_that_shapes_do_not_show_come_back(scaled, tmp_path):
+def test_settings_that_shapes_do_not_show_come_back(scaled, out):
     weights = scaled("pretrain/small_uniform_generator")
     overrides = {
         "num_attention_heads": 2,
@@ -216,49 +156,26 @@ def test_settings_that_shapes_do_not_show_come_back(scaled, tmp_path):
         "attention_probs_dropout_prob": 0.0,
         "initializer_range": 0.01,
     }
-    write_huggingface(
-        weights, str(tmp_path), hparams={"model_hparam_overrides": overrides}
-    )
-    stated = open_huggingface(str(tmp_path)).hparams
+    out.write(weights, hparams={"model_hparam_overrides": overrides})
+    stated = out.weights().hparams
     for name, value in overrides.items():
         assert stated["model_hparam_overrides"][name] == value
-    config = json.loads((tmp_path / "discriminator/config.json").read_text())
+    config = json.loads((out / "discriminator/config.json").read_text())
     assert config["hidden_act"] == "relu"
     assert config["layer_norm_eps"] == 1e-12
     assert config["architectures"] == ["ElectraForPreTraining"]
 
 
-def test_a_generators_heads_follow_the_originals_rule(
-    hf_folder, arrays, tmp_path
-):
+def test_a_generators_heads_follow_the_originals_rule(arrays, out):
     network = Network("ElectraForMaskedLM", "generator", "electra")
     values = arrays(network, hidden_size=128, intermediate_size=512)
-    folder = hf_folder(tmp_path)
     overrides = {"model_hparam_overrides": {"num_attention_heads": 12}}
-    folder.write(values, part="generator", hparams=overrides)
-    config = json.loads((folder / "config.json").read_text())
+    out.write(values, part="generator", hparams=overrides)
+    config = json.loads((out / "config.json").read_text())
     assert config["num_attention_heads"] == 2
-    folder.set_config(num_attention_heads=4)
-    dropped = folder.weights().dropped
+    out.set_config(num_attention_heads=4)
+    dropped = out.weights().dropped
     assert "4 there" in dropped["generator's config.json: num_attention_heads"]
-
-
-def test_a_real_checkpoint_comes_back(golden_dir, tmp_path, same_tensors):
-    weights = open_tf1(str(golden_dir / "ckpt_pretrain_tiny"))
-    write_huggingface(
-        without_optimizer(weights),
-        str(tmp_path),
-        vocab_file=str(golden_dir / "vocab.txt"),
-        hparams={"model_hparam_overrides": {"num_attention_heads": 4}},
-    )
-    read = open_huggingface(str(tmp_path))
-    same_tensors(read, selected(weights, is_variable))
-    assert read.hparams["generator_hidden_size"] == 0.5
-    assert read.hparams["model_hparam_overrides"] == {
-        "hidden_size": 64,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-    }
 
 
 @st.composite
@@ -306,19 +223,6 @@ def test_any_model_comes_back(tmp_path_factory, noise, same_tensors, shapes):
     same_tensors(open_huggingface(folder), weights)
 
 
-def test_a_folder_is_told_from_others(scaled, tmp_path):
-    assert not is_huggingface(str(tmp_path))
-    assert not is_huggingface(str(tmp_path / "nothing"))
-    weights = scaled("pretrain/small")
-    write_huggingface(weights, str(tmp_path))
-    assert is_huggingface(str(tmp_path))
-    assert is_huggingface(str(tmp_path / "generator"))
-    file = str(tmp_path / "generator" / "model.safetensors")
-    assert open_huggingface(file).contents.description == (
-        "a generator (no discriminator)"
-    )
-
-
 class Interrupted(MemoryWeights):
     """Other values, until the generator's last tensor."""
 
@@ -345,29 +249,24 @@ def test_an_interrupted_write_leaves_what_was_there(
 
 
 def test_existing_files_are_replaced_only_when_asked(
-    scaled, tmp_path, tiny_vocab, same_tensors
+    scaled, out, tiny_vocab, same_tensors
 ):
     weights = scaled("pretrain/small")
-    write_huggingface(weights, str(tmp_path), vocab_file=tiny_vocab)
+    out.write(weights, vocab_file=tiny_vocab)
     with pytest.raises(UserError, match="exists.*--overwrite"):
-        write_huggingface(weights, str(tmp_path))
+        out.write(weights)
     other = MemoryWeights({name: value + 1 for name, value in weights})
-    write_huggingface(other, str(tmp_path), overwrite=True)
-    read = open_huggingface(str(tmp_path))
+    out.write(other, overwrite=True)
+    read = out.weights()
     same_tensors(read, other)
     assert read.vocab_file is None  # the earlier model's went with it
 
 
-def test_the_report_names_folders_and_remarks(scaled, tmp_path):
+def test_the_report_names_folders_and_remarks(scaled, out):
     weights = scaled("pretrain/small_electric")
-    report = write_huggingface(
-        weights,
-        str(tmp_path),
-        drop_unrepresentable=True,
-        hparams={"electric_objective": True},
-    )
-    text = str(report)
-    assert f"{tmp_path}/discriminator: ElectraForPreTraining, 203 tenso" in text
+    hparams = {"electric_objective": True}
+    text = str(out.write(weights, drop_unrepresentable=True, hparams=hparams))
+    assert f"{out}/discriminator: ElectraForPreTraining, 203 tenso" in text
     assert "electric_objective: " in text
     assert "left out: generator_ltr/" in text
     assert "... and 381 more" in text

@@ -5,6 +5,7 @@
 import json
 import math
 import pathlib
+import re
 
 import hypothesis
 import hypothesis.strategies as st
@@ -34,19 +35,28 @@ SIZE = 4 * sum(math.prod(shape) for shape in SHAPES.values())
 class Weights(tf.Module):
     """Variables of given names and shapes, all zero."""
 
-    def __init__(self, shapes=None):
+    def __init__(self, shapes=SHAPES):
         super().__init__()
-        self.all = [
-            tf.Variable(tf.zeros(shape), name=name)
-            for name, shape in (shapes or SHAPES).items()
-        ]
+        self.all = variables(shapes)
 
     @property
     def values(self):
         return {v.name[:-2]: v.numpy() for v in self.all}
 
-    def untouched(self):
-        return not any(value.any() for value in self.values.values())
+
+def variables(shapes):
+    return [
+        tf.Variable(tf.zeros(shape), name=name)
+        for name, shape in shapes.items()
+    ]
+
+
+def refused(model, prefix):
+    """What is said instead of restoring; nothing changes."""
+    with pytest.raises(UserError) as caught:
+        tf1.restore(model, prefix)
+    assert not any(value.any() for value in model.values.values())
+    return str(caught.value)
 
 
 def noise(shapes):
@@ -96,24 +106,6 @@ def test_every_value_is_restored_bit_for_bit(prefix, stored):
     assert report.slots == 2 * len(SHAPES)
 
 
-def test_a_savers_checkpoint_is_read(tmp_path):
-    values = noise(SHAPES)
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        for name, value in values.items():
-            tf.compat.v1.get_variable(
-                name, initializer=value, use_resource=False
-            )
-        session.run(tf.compat.v1.global_variables_initializer())
-        path = tf.compat.v1.train.Saver().save(
-            session, str(tmp_path / "model.ckpt"), write_meta_graph=False
-        )
-    model = Weights()
-    report = tf1.restore(model, path)
-    assert (report.slots, report.global_step) == (0, None)
-    for name, value in model.values.items():
-        np.testing.assert_array_equal(value, values[name])
-
-
 @pytest.fixture
 def partial_prefix(tmp_path, stored):
     """Without one weight, with one and a half that no model has."""
@@ -123,17 +115,11 @@ def partial_prefix(tmp_path, stored):
     return write(tmp_path / "model.ckpt-1", stored)
 
 
-def test_a_missing_variable_is_named_and_nothing_changes(partial_prefix):
-    model = Weights()
-    with pytest.raises(UserError) as caught:
-        tf1.restore(model, partial_prefix)
-    assert "lacks 1 of the model's 5 variables" in str(caught.value)
-    assert "generator_predictions/output_bias" in str(caught.value)
-    assert partial_prefix in str(caught.value)
-    assert model.untouched()
-
-
-def test_what_either_lacks_is_reported(partial_prefix):
+def test_what_either_lacks_is_named(partial_prefix):
+    message = refused(Weights(), partial_prefix)
+    assert "lacks 1 of the model's 5 variables" in message
+    assert "generator_predictions/output_bias" in message
+    assert partial_prefix in message
     report = tf1.restore(Weights(), partial_prefix, allow_missing=True)
     assert report.missing == ("generator_predictions/output_bias",)
     assert report.unexpected == ("another/step", "bert/pooler/dense/kernel")
@@ -161,31 +147,41 @@ def test_loaded_and_missing_partition_the_models_names(tmp_path_factory, saved):
         np.testing.assert_array_equal(value, expected)
 
 
-def test_every_differing_shape_is_shown_and_nothing_changes(prefix):
-    shapes = dict(SHAPES)
-    shapes["electra/embeddings/word_embeddings"] = [250, 4]
-    shapes["generator_predictions/output_bias"] = [250]
-    model = Weights(shapes)
-    with pytest.raises(UserError) as caught:
-        tf1.restore(model, prefix)
-    message = str(caught.value)
-    assert "word_embeddings: checkpoint [300, 4], model [250, 4]" in message
-    assert "output_bias: checkpoint [300], model [250]" in message
-    assert model.untouched()
+@pytest.mark.parametrize(
+    ("table", "bias", "words"),
+    [
+        (
+            [250, 4],
+            [250],
+            "word_embeddings: checkpoint [300, 4], model [250, 4]; .*vocab_size"
+            ".*output_bias: checkpoint [300], model [250]",
+        ),
+        ([250, 5], [300], "vocab_size and embedding_size"),
+        ([300], [300], "[300, 4], model [300]"),
+    ],
+)
+def test_every_differing_shape_is_shown(table, bias, words, prefix):
+    shapes = {
+        **SHAPES,
+        "electra/embeddings/word_embeddings": table,
+        "generator_predictions/output_bias": bias,
+    }
+    message = refused(Weights(shapes), prefix)
+    words = words.replace("[", r"\[")
+    assert re.search(words, message, re.DOTALL), message
 
 
 def test_a_long_list_of_differing_shapes_is_counted(tmp_path):
     path = write(tmp_path / "c", {f"v{i}": np.zeros(2) for i in range(11)})
-    with pytest.raises(UserError, match=r"\.\.\. and 3 more"):
-        tf1.restore(Weights({f"v{i}": [3] for i in range(11)}), path)
+    shapes = {f"v{i}": [3] for i in range(11)}
+    assert "... and 3 more" in refused(Weights(shapes), path)
 
 
 def test_another_type_of_number_is_refused(tmp_path):
     values = {"a": np.zeros(2), "b": np.ones(2, np.float32)}
-    model = Weights({"b": [2], "a": [2]})
-    with pytest.raises(UserError, match="a: checkpoint float64, model float32"):
-        tf1.restore(model, write(tmp_path / "c", values))
-    assert model.untouched()
+    path = write(tmp_path / "c", values)
+    message = refused(Weights({"b": [2], "a": [2]}), path)
+    assert "a: checkpoint float64, model float32" in message
 
 
 @pytest.fixture
@@ -229,19 +225,6 @@ def test_a_differing_shape_names_the_hparam(
         assert name in remedy and " and " not in remedy
 
 
-@pytest.mark.parametrize(
-    ("shape", "words"),
-    [
-        ([250, 5], "vocab_size and embedding_size"),
-        ([300], r"\[300, 4\], model \[300\]"),
-    ],
-)
-def test_two_other_axes_and_another_rank(shape, words, prefix):
-    shapes = {**SHAPES, "electra/embeddings/word_embeddings": shape}
-    with pytest.raises(UserError, match=words):
-        tf1.restore(Weights(shapes), prefix)
-
-
 # Nothing; within the first weight; the last weight; the slots; the step.
 @pytest.mark.parametrize("kept", [0, 10, SIZE - 1, SIZE + 1, 3 * SIZE])
 def test_a_cut_data_file_is_an_error_and_nothing_changes(kept, prefix):
@@ -249,12 +232,9 @@ def test_a_cut_data_file_is_an_error_and_nothing_changes(kept, prefix):
     content = data.read_bytes()
     assert kept < len(content)
     data.write_bytes(content[:kept])
-    model = Weights()
-    with pytest.raises(UserError) as caught:
-        tf1.restore(model, prefix)
-    assert f"{prefix}: cannot read " in str(caught.value)
-    assert "cut short" in str(caught.value)
-    assert model.untouched()
+    message = refused(Weights(), prefix)
+    assert f"{prefix}: cannot read " in message
+    assert "cut short" in message
 
 
 def test_a_flipped_bit_is_an_error_and_nothing_changes(prefix):
@@ -262,10 +242,8 @@ def test_a_flipped_bit_is_an_error_and_nothing_changes(prefix):
     content = bytearray(data.read_bytes())
     content[SIZE - 1] ^= 1  # in the model's last weight
     data.write_bytes(content)
-    model = Weights()
-    with pytest.raises(UserError, match="cannot read .*dense_1/bias.*damaged"):
-        tf1.restore(model, prefix)
-    assert model.untouched()
+    message = refused(Weights(), prefix)
+    assert re.search("cannot read .*dense_1/bias.*damaged", message)
 
 
 def test_a_checkpoint_of_the_original_fits_its_model(golden_dir, tmp_path):
@@ -288,6 +266,10 @@ def test_a_checkpoint_of_the_original_fits_its_model(golden_dir, tmp_path):
 # Any weights, any variables.
 
 
+def weights(values):
+    return MemoryWeights({n: np.asarray(v, "f4") for n, v in values.items()})
+
+
 class Slots:
     def __init__(self, variables):
         self.m, self.v = (
@@ -296,59 +278,33 @@ class Slots:
         )
 
 
-def variables(**shapes):
-    """Variables by name; "__" stands for the slash."""
-    return [
-        tf.Variable(tf.zeros(shape), name=name.replace("__", "/"))
-        for name, shape in shapes.items()
-    ]
-
-
-def weights(**values):
-    return MemoryWeights(
-        {
-            name.replace("__", "/"): np.asarray(value, "f4")
-            for name, value in values.items()
-        }
-    )
-
-
 def test_slots_go_to_the_optimizer_or_are_counted_as_left():
-    targets = variables(a=[2])
+    targets = variables({"a": [2]})
     optimizer = Slots(targets)
-    source = weights(a=[1, 2], a__adam_m=[3, 4], a__adam_v=[5, 6])
-    report = assign(source, targets, optimizer=optimizer)
-    assert targets[0].numpy().tolist() == [1, 2]
-    assert optimizer.m["a"].numpy().tolist() == [3, 4]
-    assert optimizer.v["a"].numpy().tolist() == [5, 6]
+    values = {"a": [1, 2], "a/adam_m": [3, 4], "a/adam_v": [5, 6]}
+    report = assign(weights(values), targets, optimizer=optimizer)
+    found = targets[0], optimizer.m["a"], optimizer.v["a"]
+    np.testing.assert_array_equal(found, list(values.values()))
     assert (report.slots_loaded, report.slots_left, report.slots) == (2, 0, 2)
-    report = assign(source, targets)
+    report = assign(weights(values), targets)
     assert (report.slots_loaded, report.slots_left) == (0, 2)
-
-
-def test_a_missing_slot_names_the_way_out_and_changes_nothing():
-    targets = variables(a=[1])
+    del values["a/adam_v"]
     with pytest.raises(UserError, match="--init_checkpoint"):
-        assign(weights(a=[1], a__adam_m=[3]), targets, optimizer=Slots(targets))
-    assert targets[0].numpy().tolist() == [0]
+        assign(weights(values), targets, optimizer=optimizer)
 
 
 def test_another_shape_is_allowed_only_by_name():
-    targets = variables(head__kernel=[2], body=[1])
-    source = weights(head__kernel=[1, 2, 3], body=[7])
+    targets = variables({"head/kernel": [2], "body": [1]})
+    source = weights({"head/kernel": [1, 2, 3], "body": [7]})
     with pytest.raises(UserError, match=r"checkpoint \[3\], model \[2\]"):
         assign(source, targets, allow_missing="body")
+    with pytest.raises(UserError, match="not a regular expression"):
+        assign(source, targets, allow_missing="(")
     report = assign(source, targets, allow_missing="^head")
     assert report.other_shape == ("head/kernel",)
     assert report.loaded == ("body",)
     assert "of another shape, keeps its fresh value: head/kernel" in str(report)
     assert targets[0].numpy().tolist() == [0, 0]
-
-
-def test_a_position_table_of_other_length_offers_to_extend_it():
-    name = "electra__embeddings__position_embeddings"
-    with pytest.raises(UserError, match=r"--extend_positions=4"):
-        assign(weights(**{name: np.zeros([2, 3])}), variables(**{name: [4, 3]}))
 
 
 @pytest.mark.parametrize(
@@ -359,12 +315,18 @@ def test_a_position_table_of_other_length_offers_to_extend_it():
     ],
 )
 def test_one_network_given_for_the_other_is_called_one(held, wanted, words):
-    source = weights(**{f"{held}/dense/kernel": [1]})
-    targets = variables(**{f"{wanted}predictions/kernel": [1]})
+    source = weights({f"{held}/dense/kernel": [1]})
     with pytest.raises(UserError, match=words):
-        assign(source, targets)
+        assign(source, variables({f"{wanted}predictions/kernel": [1]}))
 
 
-def test_a_spoiled_pattern_is_a_user_error():
-    with pytest.raises(UserError, match="not a regular expression"):
-        assign(weights(a=[1]), variables(a=[1]), allow_missing="(")
+def test_a_position_table_of_other_length_offers_to_extend_it():
+    name = "electra/embeddings/position_embeddings"
+    with pytest.raises(UserError, match=r"--extend_positions=4"):
+        assign(weights({name: np.zeros([2, 3])}), variables({name: [4, 3]}))
+
+
+def test_two_variables_of_one_name_are_refused():
+    twins = variables({"x": [1]}) + variables({"x": [1]})
+    with pytest.raises(ValueError, match="Two variables are named x"):
+        assign(weights({"x": [1]}), twins)

@@ -15,10 +15,7 @@ from hypothesis import strategies as st
 from configure.errors import UserError
 from electra_tf.checkpoints import tf1, tf2
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.weights import (
-    MemoryWeights,
-    variables_by_name,
-)
+from electra_tf.checkpoints.weights import MemoryWeights
 
 SHAPES = {"electra/a": [3, 2], "electra/b": [], "generator/c": [5]}
 
@@ -43,18 +40,11 @@ def there_and_back(source, folder):
     return tf1.open_tf1(str(third))
 
 
-GOLDEN = [
-    "ckpt_pretrain_tiny/model.ckpt-50",
-    "train_pretrain_electra/model.ckpt-5",
-    "train_pretrain_electra/model.ckpt-10",
-]
-
-
 def golden_prefixes(golden_dir):
     found = glob.glob(str(golden_dir / "ckpt_*" / "*.index"))
     found += glob.glob(str(golden_dir / "train_finetune_*" / "*-5.index"))
-    prefixes = [path.removesuffix(".index") for path in sorted(found)]
-    return [*prefixes, *(str(golden_dir / name) for name in GOLDEN[1:])]
+    found += glob.glob(str(golden_dir / "train_pretrain_electra" / "*.index"))
+    return [path.removesuffix(".index") for path in sorted(found)]
 
 
 def test_recorded_checkpoints_come_back_bit_for_bit(
@@ -71,18 +61,6 @@ def test_recorded_checkpoints_come_back_bit_for_bit(
         same_tensors(found, source)
 
 
-def test_slots_and_step_are_among_them(golden_dir):
-    counts = {}
-    for name in GOLDEN:
-        weights = tf1.open_tf1(str(golden_dir / name))
-        assert len(weights.slots) == 2 * len(weights.shapes)
-        assert weights.specs["global_step"].dtype == np.int64
-        counts[name] = (len(weights.shapes), weights.global_step)
-    assert [step for _, step in counts.values()] == [50, 5, 10]
-    assert counts[GOLDEN[0]][0] == 114
-
-
-@pytest.mark.slow  # Half a minute for all of them.
 def test_every_configuration_comes_back_bit_for_bit(
     config_name, all_configs, tmp_path, random_weights, smaller, same_tensors
 ):
@@ -91,7 +69,8 @@ def test_every_configuration_comes_back_bit_for_bit(
     size = config_name.split("/")[1].split("_")[0]
     shapes = {n: smaller(shape, factor[size]) for n, shape in shapes.items()}
     # Slots map as their variables do; thousands of tensors take seconds.
-    source = random_weights(shapes, slots=size in ("small", "debug"))
+    slots = config_name in ("pretrain/small", "finetune/small_squad")
+    source = random_weights(shapes, slots)
     found = there_and_back(source, tmp_path)
     same_tensors(found, source)
     assert list(found.specs) == sorted(found.specs)
@@ -106,16 +85,6 @@ def test_configurations_of_real_size_come_back_bit_for_bit(
     source = random_weights(all_configs[config_name]["shapes"])
     same_tensors(there_and_back(source, tmp_path), source)
     shutil.rmtree(tmp_path)  # Up to 4 GB.
-
-
-@pytest.mark.slow
-def test_small_of_real_size_comes_back_bit_for_bit(
-    all_configs, tmp_path, random_weights, same_tensors
-):
-    shapes = all_configs["pretrain/small"]["shapes"]
-    source = random_weights(shapes)
-    assert len(source.specs) == 3 * len(shapes) + 1 == 1207
-    same_tensors(there_and_back(source, tmp_path), source)
 
 
 @pytest.mark.parametrize("name", ["pretrain/small", "finetune/small_cola"])
@@ -207,25 +176,19 @@ def test_one_file_and_no_trace_of_the_writing(tmp_path, random_weights, write):
     ]
 
 
-def test_nothing_is_replaced_unless_asked(tmp_path, random_weights, write):
-    prefix = str(tmp_path / "m")
-    write(random_weights(SHAPES, step=1), prefix)
-    with pytest.raises(UserError, match="there is a checkpoint already"):
-        write(random_weights(SHAPES, step=2), prefix)
-    assert open_weights(prefix).global_step == 1
-    write(random_weights(SHAPES, step=2), prefix, overwrite=True)
-    assert open_weights(prefix).global_step == 2
-
-
-def test_a_smaller_set_of_files_replaces_a_larger_one(
+def test_files_are_replaced_only_when_asked(
     tmp_path, random_weights, same_tensors, write
 ):
-    prefix, source = str(tmp_path / "m"), random_weights(SHAPES)
-    tf1.write_tf1(source, prefix, bytes_per_file=16)
+    prefix = str(tmp_path / "m")
+    old, new = random_weights(SHAPES, step=1), random_weights(SHAPES, step=2)
+    tf1.write_tf1(old, prefix, bytes_per_file=16)
     assert len(tf1.files_of(prefix)) > 2
-    write(source, prefix, overwrite=True)
+    with pytest.raises(UserError, match="there is a checkpoint already"):
+        write(new, prefix)
+    same_tensors(open_weights(prefix), old)
+    write(new, prefix, overwrite=True)
     assert len(tf1.files_of(prefix)) == 2
-    same_tensors(open_weights(prefix), source)
+    same_tensors(open_weights(prefix), new)
 
 
 class Failing(MemoryWeights):
@@ -249,11 +212,9 @@ def test_a_source_that_breaks_off_leaves_the_old_files_alone(
     prefix, old = str(tmp_path / "m"), random_weights(SHAPES)
     tf1.write_tf1(old, prefix)
     before = sorted(os.listdir(tmp_path))
-    values = {f"v{i}": np.zeros(9, np.float32) for i in range(4)}
+    new = Failing({f"v{i}": np.zeros(9, "f4") for i in range(4)}, reads)
     with pytest.raises(UserError, match="cut short"):
-        tf1.write_tf1(
-            Failing(values, reads), prefix, overwrite=True, bytes_per_file=40
-        )
+        tf1.write_tf1(new, prefix, overwrite=True, bytes_per_file=40)
     same_tensors(tf1.open_tf1(prefix), old)
     assert sorted(os.listdir(tmp_path)) == before
 
@@ -279,15 +240,10 @@ def test_the_newest_is_the_one_written_last(tmp_path, random_weights):
     assert names == ["model.ckpt-9", "model.ckpt-3"]
 
 
-def test_a_place_that_cannot_be_written_is_a_users_mistake(
-    tmp_path, random_weights, write
-):
+def test_what_cannot_be_written_is_said(tmp_path, random_weights, write):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot be written"):
         write(random_weights(SHAPES), str(tmp_path / "file" / "m"))
-
-
-def test_nothing_to_write_is_said(tmp_path):
     with pytest.raises(UserError, match="no tensors"):
         tf1.write_tf1(MemoryWeights({}), str(tmp_path / "m"))
 
@@ -312,18 +268,8 @@ def test_state_that_is_not_weights_is_named_not_lost(tmp_path):
     assert [key.split("/")[0] for key in opened.dropped] == ["interval"]
 
 
-def test_other_checkpoints_are_refused_in_words(tmp_path):
-    tf.raw_ops.SaveV2(
-        prefix=str(tmp_path / "model.ckpt"),
-        tensor_names=["electra/a"],
-        shape_and_slices=[""],
-        tensors=[tf.zeros([2])],
-    )
+def test_other_checkpoints_are_refused_in_words(tmp_path, random_weights):
+    prefix = str(tmp_path / "model.ckpt")
+    tf1.write_tf1(random_weights(SHAPES), prefix)
     with pytest.raises(UserError, match="not a checkpoint of this project"):
-        tf2.open_native(str(tmp_path / "model.ckpt"))
-
-
-def test_two_variables_of_one_name_are_refused():
-    twins = [tf.Variable(1.0, name="x"), tf.Variable(2.0, name="x")]
-    with pytest.raises(ValueError, match="Two variables are named x"):
-        variables_by_name(twins)
+        tf2.open_native(prefix)

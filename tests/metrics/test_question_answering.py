@@ -22,7 +22,6 @@ from electra_tf.metrics.question_answering import (
     SpanScorer,
     Window,
     find_answers,
-    join_wordpieces,
     project_to_passage,
 )
 from electra_tf.text.tokenization import BasicTokenizer
@@ -64,19 +63,16 @@ def scored(recorded, golden_dir, tmp_path):
     return make
 
 
-def test_every_recorded_case_is_here(recorded):
-    assert set(recorded["qa"]) == set(CASES)
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_answers_and_figures_equal_the_originals(case, scored):
+def test_answers_and_figures_equal_the_originals(case, scored, recorded):
+    assert set(recorded["qa"]) == set(CASES)
     info, _, scorer = scored(case)
-    results = scorer.get_results()
-    assert [name for name, _ in results] == [n for n, _ in info["get_results"]]
-    for (name, value), (_, wanted) in zip(
-        results, info["get_results"], strict=True
+    for (name, value), (expected_name, expected) in zip(
+        scorer.get_results(), info["get_results"], strict=True
     ):
-        assert value == pytest.approx(wanted, rel=1e-15), name
+        assert name == expected_name
+        assert value == pytest.approx(expected, rel=1e-15), name
+    assert scorer.single_prediction() is None
     assert scorer.results_str() == info["results_str"]
     assert scorer.get_loss() == pytest.approx(info["loss"], rel=1e-14)
     assert scorer.predictions == info["predictions"]
@@ -110,18 +106,10 @@ def test_projection_to_the_passage_equals_the_originals(recorded):
     cases = recorded["final_text_cases"]
     assert len(cases) == 40
     for case in cases:
-        found = project_to_passage(
-            case["pred_text"],
-            case["orig_text"],
-            BasicTokenizer(case["do_lower_case"]),
-        )
+        texts = case["pred_text"], case["orig_text"]
+        tokenizer = BasicTokenizer(case["do_lower_case"])
+        found = project_to_passage(*texts, tokenizer)
         assert found == case["final_text"], case
-
-
-def test_wordpieces_are_joined():
-    tokens = ["un", "##aff", "##able", "(", "x"]
-    assert join_wordpieces(tokens) == "unaffable ( x"
-    assert join_wordpieces(["##s", "a"]) == "s a"
 
 
 def test_string_scores_equal_the_originals(recorded):
@@ -142,33 +130,21 @@ def test_string_scores_equal_the_originals(recorded):
 
 def test_the_best_of_several_expected_answers_counts():
     questions = [Question("q", ("a red car", "bus"))]
-    for evaluate in (
-        evaluate_mrqa,
-        evaluate_squad1,
-    ):
+    for evaluate in (evaluate_mrqa, evaluate_squad1):
         found = evaluate(questions, {"q": "the car"})
         assert found["exact_match"] == 0.0
         assert found["f1"] == pytest.approx(100 * 2 / 3)
+        with pytest.raises(UserError, match="nothing to score"):
+            evaluate([Question("q", ())], {"q": "car"})
+    with pytest.raises(UserError, match="nothing to score"):
+        evaluate_squad2([Question("q", ())], {}, {}, 0.0)
 
 
 def test_mrqa_leaves_out_and_squad_counts_unanswered_questions():
     questions = [Question("q", ("car",)), Question("r", ("bus",))]
-    right = {"exact_match": 100.0, "f1": 100.0}
-    half = {"exact_match": 50.0, "f1": 50.0}
-    assert evaluate_mrqa(questions, {"q": "car"}) == right
-    assert evaluate_squad1(questions, {"q": "car"}) == half
-
-
-def test_nothing_to_score_is_an_error():
-    unanswered = [Question("q", ())]
-    for evaluate in (
-        evaluate_mrqa,
-        evaluate_squad1,
-    ):
-        with pytest.raises(UserError, match="nothing to score"):
-            evaluate(unanswered, {"q": "car"})
-    with pytest.raises(UserError, match="nothing to score"):
-        evaluate_squad2(unanswered, {}, {}, 0.0)
+    for evaluate, share in ((evaluate_mrqa, 100.0), (evaluate_squad1, 50.0)):
+        found = evaluate(questions, {"q": "car"})
+        assert found == {"exact_match": share, "f1": share}
 
 
 def test_null_odds_above_the_threshold_mean_no_answer():
@@ -207,23 +183,16 @@ def answers_to(config, start, end):
     )
 
 
-@pytest.fixture
-def config():
-    def make(**hparams):
-        settings = {"max_seq_length": 128, "joint_prediction": False}
-        settings.update(hparams)
-        return FinetuningConfig.create(
-            "m", "d", task_names=["squad"], **settings
-        )
-
-    return make
+def make_config(**hparams):
+    settings = {"max_seq_length": 128, "joint_prediction": False, **hparams}
+    return FinetuningConfig.create("m", "d", task_names=["squad"], **settings)
 
 
-def test_only_spans_of_the_passage_are_answers(config):
+def test_only_spans_of_the_passage_are_answers():
     # Outside of the passage, of the tokens, less context, end before start.
     start = logits(_0=9, _1=8, _15=7, _6=6, _4=3, _3=2)
     end = logits(_0=9, _7=8, _15=7, _3=6, _4=5)
-    found = answers_to(config(), start, end)
+    found = answers_to(make_config(), start, end)
     assert [a.text for a in found[:2]] == ["Smith", "Steve"]
     assert [a.score for a in found[:2]] == [8.0, 8.0]
     assert {a.text for a in found} <= {
@@ -232,14 +201,15 @@ def test_only_spans_of_the_passage_are_answers(config):
     }
 
 
-def test_answers_are_no_longer_than_allowed(config):
-    short = answers_to(config(max_answer_length=1), logits(), logits())
+def test_answers_are_no_longer_than_allowed():
+    config = make_config(max_answer_length=1)
+    short = answers_to(config, logits(), logits())
     assert {a.text for a in short} == {"Steve", "Smith", "'"}
 
 
-def test_without_any_span_the_answer_is_a_word(config):
-    nothing = config(n_best_size=1)
-    found = answers_to(nothing, logits(_0=9), logits(_0=9))
+def test_without_any_span_the_answer_is_a_word():
+    config = make_config(n_best_size=1)
+    found = answers_to(config, logits(_0=9), logits(_0=9))
     assert [a.text for a in found] == ["empty"]
     assert found[0].score == 0.0
 
@@ -252,30 +222,24 @@ class Example:
         self.doc_tokens = ["Steve", "Smith's"]
 
 
-def test_predictions_of_another_split_are_noticed(config, tmp_path):
-    scorer = SpanScorer(
-        config(), "squad", "squad2", [Example("q", ())], lambda _: [WINDOW]
-    )
+def make_scorer(*examples, windows):
+    config = make_config(joint_prediction=True)
+    return SpanScorer(config, "squad", "squad2", examples, lambda _: windows)
+
+
+def test_predictions_of_another_split_are_noticed():
+    scorer = make_scorer(Example("q", ()), windows=[WINDOW])
     with pytest.raises(ValueError, match="not those of the split"):
         scorer.answer()
 
 
-def test_a_question_without_windows_has_no_answer(tmp_path):
-    config = FinetuningConfig.create(
-        "m", str(tmp_path), task_names=["squad"], max_seq_length=128
-    )
-    examples = [Example("q", ()), Example("r", ("Steve",))]
-    scorer = SpanScorer(config, "squad", "squad2", examples, lambda _: [])
+def test_a_question_without_windows_has_no_answer():
+    scorer = make_scorer(Example("q", ()), Example("r", ("Steve",)), windows=[])
     scorer.answer()
     assert scorer.final_answers() == {"q": "", "r": ""}
     assert scorer.null_odds == {"q": 1e6, "r": 1e6}
 
 
-def test_a_model_that_never_answers_is_noticed(scored):
+def test_only_a_model_that_never_answers_is_called_collapsed(scored):
     _, _, scorer = scored("squad_joint_answerable", qa_na_threshold=-1e9)
     assert scorer.single_prediction() == ""
-
-
-def test_a_model_that_answers_is_not_called_collapsed(scored):
-    _, _, scorer = scored("squad_joint_answerable")
-    assert scorer.single_prediction() is None

@@ -23,29 +23,20 @@ def test_mean_median_spread_and_best_of_each_figure():
     assert mcc.values == (10.0, 20.0, 60.0)
 
 
-def test_the_best_loss_is_the_lowest():
+def test_the_best_loss_is_the_lowest_and_main_figures_choose_the_trial():
     assert trials.summarize(RESULTS)["cola"]["loss"].best == 0.4
-
-
-def test_the_best_trial_has_the_best_mean_of_main_figures():
     assert trials.best_trial(RESULTS) == 2
+    assert trials.main_figure(["precision", "recall", "f1", "loss"]) == "f1"
+    assert trials.main_figure(["mcc", "loss"]) == "mcc"
 
 
 def test_undefined_values_are_counted_and_left_out():
     found = trials.describe([math.nan, 1.0, 3.0])
     assert (found.mean, found.undefined, found.best_index) == (2.0, 1, 2)
     assert json.dumps(found.as_dict(), allow_nan=False)
+    assert trials.describe([5.0]).std == 0.0
     nothing = trials.describe([math.nan])
     assert nothing.best_index is None and math.isnan(nothing.mean)
-
-
-def test_one_trial_has_no_spread():
-    assert trials.describe([5.0]).std == 0.0
-
-
-def test_trials_are_compared_by_f1_where_there_is_one():
-    assert trials.main_figure(["precision", "recall", "f1", "loss"]) == "f1"
-    assert trials.main_figure(["mcc", "loss"]) == "mcc"
 
 
 def test_the_table_names_every_figure_and_value():

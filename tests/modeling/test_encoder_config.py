@@ -11,24 +11,6 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 
 
 @pytest.mark.parametrize(
-    ("size", "hidden", "layers", "heads", "inner"),
-    [
-        ("small", 256, 12, 4, 1024),
-        ("base", 768, 12, 12, 3072),
-        ("large", 1024, 24, 16, 4096),
-    ],
-)
-def test_named_sizes(size, hidden, layers, heads, inner):
-    config = EncoderConfig.for_size(size, 30522)
-    assert config.vocab_size == 30522
-    assert config.hidden_size == hidden
-    assert config.num_hidden_layers == layers
-    assert config.num_attention_heads == heads
-    assert config.intermediate_size == inner
-    assert config.size_per_head == 64
-
-
-@pytest.mark.parametrize(
     ("hidden", "heads"), [(32, 1), (64, 1), (100, 1), (128, 2), (192, 3)]
 )
 def test_heads_and_inner_width_follow_an_overridden_hidden_size(hidden, heads):
@@ -49,7 +31,7 @@ def test_overrides_win_over_derived_values():
     actual = dataclasses.asdict(config)
     assert {name: actual[name] for name in overrides} == overrides
     assert config.size_per_head == 8
-    assert overrides["hidden_size"] == 48 and len(overrides) == 5
+    assert len(overrides) == 5
 
 
 def test_debug_wins_over_overrides():
@@ -64,36 +46,24 @@ def test_debug_wins_over_overrides():
     )
 
 
-def test_an_unknown_override_names_the_nearest():
-    with pytest.raises(ValueError, match="'hiden_size'.*nearest: hidden_size"):
-        EncoderConfig.for_size("small", 100, {"hiden_size": 64})
+RATE = "attention_probs_dropout_prob"
 
 
-def test_an_unknown_size_is_refused():
-    with pytest.raises(ValueError, match="'tiny'.*small, base, large"):
-        EncoderConfig.for_size("tiny", 100)
-
-
-def test_heads_must_divide_the_hidden_size():
-    with pytest.raises(
-        ValueError, match=r"\(200\).*\(3\).*num_attention_heads"
-    ):
-        EncoderConfig.for_size("small", 100, {"hidden_size": 200})
-
-
-@pytest.mark.parametrize("heads", [0, -1])
-def test_there_must_be_a_head(heads):
-    with pytest.raises(ValueError, match="num_attention_heads"):
-        EncoderConfig.for_size("small", 100, {"num_attention_heads": heads})
-
-
-@pytest.mark.parametrize("rate", [1.0, -0.1])
 @pytest.mark.parametrize(
-    "name", ["hidden_dropout_prob", "attention_probs_dropout_prob"]
+    ("size", "overrides", "words"),
+    [
+        ("tiny", {}, "'tiny'.*small, base, large"),
+        ("small", {"hiden_size": 64}, "'hiden_size'.*nearest: hidden_size"),
+        ("small", {"hidden_size": 200}, r"\(200\).*\(3\).*num_attention_heads"),
+        ("small", {"num_attention_heads": 0}, "num_attention_heads"),
+        ("small", {"num_attention_heads": -1}, "num_attention_heads"),
+        ("small", {"hidden_dropout_prob": 1.0}, "hidden_dropout_prob is 1.0"),
+        ("small", {RATE: -0.1}, f"{RATE} is -0.1"),
+    ],
 )
-def test_a_dropout_rate_lies_below_one(name, rate):
-    with pytest.raises(ValueError, match=f"{name} is {rate}"):
-        EncoderConfig.for_size("small", 100, {name: rate})
+def test_what_makes_no_model_is_refused(size, overrides, words):
+    with pytest.raises(ValueError, match=words):
+        EncoderConfig.for_size(size, 100, overrides)
 
 
 @pytest.mark.parametrize(
@@ -126,11 +96,8 @@ def test_scaling_keeps_everything_else():
 
 def test_resolved_sizes_equal_the_recorded_ones(golden_dir):
     text = (golden_dir / "variables_all_configs.json").read_text()
-    recorded = {
-        name: entry
-        for name, entry in json.loads(text).items()
-        if name.startswith("pretrain/")
-    }
+    recorded = json.loads(text)
+    recorded = {n: recorded[n] for n in recorded if n.startswith("pretrain/")}
     assert len(recorded) == 15
     for name, entry in recorded.items():
         hparams = entry["hparams"]

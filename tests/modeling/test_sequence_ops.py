@@ -46,13 +46,6 @@ def test_updates_equal_the_plain_loop(batch):
     np.testing.assert_array_equal(replaced, expected_mask)
 
 
-@hypothesis.given(batches())
-def test_position_zero_is_never_replaced(batch):
-    updated, replaced = scatter_update(*map(tf.constant, batch))
-    np.testing.assert_array_equal(updated[:, 0], batch[0][:, 0])
-    assert not np.any(replaced[:, 0])
-
-
 def test_the_updates_of_a_repeated_position_become_their_floored_mean():
     updated, replaced = scatter_update(
         tf.constant([[9, 9, 9, 9]]),

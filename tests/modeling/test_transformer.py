@@ -38,12 +38,9 @@ def test_vectors_are_the_normalized_sum_of_three_tables(embeddings):
     np.testing.assert_allclose(embeddings(IDS, SEGMENTS), expected, atol=2e-6)
 
 
-def test_a_sequence_as_long_as_the_position_table_is_accepted(embeddings):
+def test_a_sequence_is_at_most_as_long_as_the_position_table(embeddings):
     ids = tf.zeros([1, 12], tf.int32)
     assert embeddings(ids, ids).shape == [1, 12, 6]
-
-
-def test_a_longer_sequence_is_refused(embeddings):
     ids = tf.zeros([1, 13], tf.int32)
     with pytest.raises(ValueError, match="13 wordpieces .* 12 rows.*max_seq"):
         embeddings(ids, ids)
@@ -52,10 +49,7 @@ def test_a_longer_sequence_is_refused(embeddings):
 def test_only_the_token_table_has_a_sparse_gradient(embeddings):
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(embeddings(IDS, SEGMENTS) ** 3)
-    tables = (
-        embeddings.word_embeddings,
-        embeddings.token_type_embeddings,
-    )
+    tables = embeddings.word_embeddings, embeddings.token_type_embeddings
     words, segments = tape.gradient(loss, tables)
     assert isinstance(words, tf.IndexedSlices) and words.values.shape[0] == 8
     assert tf.is_tensor(segments)
@@ -69,24 +63,16 @@ def test_dropout_needs_a_source(embeddings):
 
 
 MASK = tf.constant([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
-NAMES = [f"{part}/{kind}" for part in ("query", "key", "value")
-         for kind in ("kernel", "bias")]  # fmt: skip
 
 
-def test_padding_is_hidden_from_every_query():
-    bias = attention_bias(MASK)
-    assert bias.shape == [2, 1, 1, 5] and bias.dtype == tf.float32
-    np.testing.assert_array_equal(bias[0, 0, 0], [0] * 5)
-    np.testing.assert_array_equal(bias[1, 0, 0], [0, 0, 0, -10000, -10000])
-
-
-@pytest.mark.parametrize("direction", ["ltr", "rtl"])
-def test_a_direction_hides_what_lies_ahead(direction):
+@pytest.mark.parametrize("direction", [None, "ltr", "rtl"])
+def test_padding_and_what_lies_ahead_are_hidden(direction):
     bias = attention_bias(MASK, direction)
-    assert bias.shape == [2, 1, 5, 5]
-    for row, query, key in np.ndindex(2, 5, 5):
-        ahead = key > query if direction == "ltr" else key < query
-        hidden = ahead or MASK[row, key] == 0
+    assert bias.shape == [2, 1, 5 if direction else 1, 5]
+    assert bias.dtype == tf.float32
+    for row, _, query, key in np.ndindex(*bias.shape):
+        ahead = {None: False, "ltr": key > query, "rtl": key < query}
+        hidden = ahead[direction] or MASK[row, key] == 0
         assert bias[row, 0, query, key] == (-10000 if hidden else 0)
 
 
@@ -97,8 +83,9 @@ def test_another_direction_is_refused():
 
 def weights_of(layer):
     return {
-        name: getattr(getattr(layer, name.split("/")[0]), name.split("/")[1])
-        for name in NAMES
+        f"{part}/{kind}": getattr(getattr(layer, part), kind)
+        for part in ("query", "key", "value")
+        for kind in ("kernel", "bias")
     }
 
 
@@ -131,23 +118,21 @@ def hidden():
     return np.random.RandomState(5).randn(2, 5, 16).astype(np.float32)
 
 
+def exactly(tensors):
+    return tf.nest.map_structure(lambda t: tf.cast(t, tf.float64), tensors)
+
+
 @pytest.mark.parametrize("direction", [None, "ltr", "rtl"])
 def test_values_equal_the_plain_reference(attention, hidden, direction):
     bias = attention_bias(MASK, direction)
-    mixed, probs = attention(hidden, bias)
-    weights = {
-        n: tf.cast(w, tf.float64) for n, w in weights_of(attention).items()
-    }
+    actual = attention(hidden, bias)
     # A row of rtl whose keys are all hidden rounds its scores at 10,000.
     tolerance = 3e-3 if direction == "rtl" else 2e-6
-    expected = plain_attention(
-        tf.constant(hidden, tf.float64),
-        tf.cast(bias, tf.float64),
-        weights,
-        attention.config.num_attention_heads,
-    )
-    np.testing.assert_allclose(mixed, expected[0], atol=tolerance)
-    np.testing.assert_allclose(probs, expected[1], atol=tolerance)
+    arguments = exactly((tf.constant(hidden), bias, weights_of(attention)))
+    heads = attention.config.num_attention_heads
+    expected = plain_attention(*arguments, heads)
+    for found, wanted in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(found, wanted, atol=tolerance)
 
 
 def test_gradients_equal_autodiff_and_the_key_bias_has_exactly_none(
@@ -163,17 +148,10 @@ def test_gradients_equal_autodiff_and_the_key_bias_has_exactly_none(
     sources = {"inputs": inputs, **weights}
     actual = tape.gradient(mixed, sources, tf.constant(upstream, tf.float32))
 
-    exact = {
-        name: tf.cast(value, tf.float64) for name, value in sources.items()
-    }
+    exact, heads = exactly(sources), attention.config.num_attention_heads
     with tf.GradientTape() as tape:
         tape.watch(exact)
-        mixed, _ = plain_attention(
-            exact["inputs"],
-            tf.cast(bias, tf.float64),
-            exact,
-            attention.config.num_attention_heads,
-        )
+        mixed, _ = plain_attention(exact["inputs"], exactly(bias), exact, heads)
     expected = tape.gradient(mixed, exact, tf.constant(upstream))
     for name in sources:
         np.testing.assert_allclose(
@@ -186,16 +164,12 @@ def test_gradients_equal_autodiff_and_the_key_bias_has_exactly_none(
 def test_a_query_without_visible_keys_falls_back_to_the_raw_scores(
     attention, hidden
 ):
-    everything_hidden = attention_bias(tf.zeros([2, 5], tf.int32))
-    mixed, probs = attention(hidden, everything_hidden)
-    raw = attention(hidden, attention_bias(tf.ones([2, 5], tf.int32)))
-    assert np.isfinite(mixed).all()
+    mixed, probs = attention(hidden, attention_bias(tf.zeros_like(MASK)))
+    raw = attention(hidden, attention_bias(tf.ones_like(MASK)))
     # float32 resolves 0.001 at 10,000.
     np.testing.assert_allclose(probs, raw[1], atol=2e-3)
     np.testing.assert_allclose(mixed, raw[0], atol=5e-3)
-    np.testing.assert_allclose(
-        tf.reduce_sum(probs, -1), np.ones_like(probs[..., 0]), atol=1e-5
-    )
+    np.testing.assert_allclose(tf.reduce_sum(probs, -1), 1, atol=1e-5)
 
 
 def test_dropout_of_probabilities_needs_a_source_and_a_rate(
@@ -275,15 +249,14 @@ def dependence(vectors):
 
 
 def test_a_projection_exists_only_where_widths_differ(make_encoder):
-    def projections(encoder):
-        return {v.name for v in encoder.variables if "project" in v.name}
+    def projections(width):
+        names = [v.name for v in make_encoder(width).variables]
+        return {name for name in names if "project" in name}
 
     assert make_encoder(16).embeddings_project is None
-    assert projections(make_encoder(16)) == set()
-    assert projections(make_encoder(8)) == {
-        "electra/embeddings_project/kernel:0",
-        "electra/embeddings_project/bias:0",
-    }
+    scope = "electra/embeddings_project"
+    assert projections(16) == set()
+    assert projections(8) == {f"{scope}/kernel:0", f"{scope}/bias:0"}
 
 
 @pytest.mark.parametrize("width", [8, 16])
@@ -292,13 +265,8 @@ def test_outputs_have_the_documented_shapes(make_encoder, width):
     batch = LENGTH + 1
     assert out.embedding_output.shape == [batch, LENGTH, 16]
     assert out.all_layers.shape == [2, batch, LENGTH, 16]
-    assert [p.shape for p in out.attention_probs] == [
-        [batch, 2, LENGTH, LENGTH]
-    ] * 2
-
-
-def test_the_pooled_output_is_the_first_tokens_vector(make_encoder):
-    out = make_encoder()(*one_token_changed_at_a_time())
+    shapes = [p.shape for p in out.attention_probs]
+    assert shapes == [[batch, 2, LENGTH, LENGTH]] * 2
     np.testing.assert_array_equal(out.pooled_output, out.all_layers[-1, :, 0])
     np.testing.assert_array_equal(out.sequence_output, out.all_layers[-1])
 
@@ -323,18 +291,14 @@ def test_padding_does_not_influence_real_positions(make_encoder):
 
 
 @pytest.mark.parametrize(
-    ("direction", "expected"),
-    [
-        (None, np.ones([LENGTH, LENGTH])),
-        ("ltr", np.tril(np.ones([LENGTH, LENGTH]))),
-        ("rtl", np.triu(np.ones([LENGTH, LENGTH]))),
-    ],
+    ("direction", "visible"),
+    [(None, np.ones_like), ("ltr", np.tril), ("rtl", np.triu)],
 )
 def test_a_position_sees_exactly_its_directions_tokens(
-    make_encoder, direction, expected
+    make_encoder, direction, visible
 ):
-    encoder = make_encoder(8, direction)
-    out = encoder(*one_token_changed_at_a_time())
+    out = make_encoder(8, direction)(*one_token_changed_at_a_time())
+    expected = visible(np.ones([LENGTH, LENGTH]))
     np.testing.assert_array_equal(dependence(out.sequence_output), expected)
 
 
@@ -363,12 +327,6 @@ def test_towers_are_named_by_direction_and_share_the_table(small_config):
     assert len(names) == len(set(names)) == 5 + 2 * 16
     scopes = {name.split("/")[0] for name in names}
     assert scopes == {"electra", "generator_ltr", "generator_rtl"}
-
-
-def test_a_sequence_longer_than_the_position_table_is_refused(make_encoder):
-    ids = tf.zeros([1, 13], tf.int32)
-    with pytest.raises(ValueError, match="13 wordpieces .* 12 rows"):
-        make_encoder()(ids, ids, ids)
 
 
 def test_dropout_differs_by_step_and_scope_and_repeats_with_the_seed(
