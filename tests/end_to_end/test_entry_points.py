@@ -43,7 +43,7 @@ def command(program, data_dir, hparams, *flags):
 
 def call(*args):
     return subprocess.run(
-        command(*args), cwd=ROOT, capture_output=True, text=True, timeout=300
+        command(*args), cwd=ROOT, capture_output=True, text=True, timeout=600
     )
 
 
@@ -56,7 +56,7 @@ def stop(log, signal_number, *args):
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.time() + 200
+    deadline = time.time() + 500
     while not (log.exists() and log.read_text().count("\n") >= 3):
         assert time.time() < deadline and child.poll() is None
         time.sleep(0.05)

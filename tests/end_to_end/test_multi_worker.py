@@ -24,7 +24,7 @@ from electra_tf.training.summaries import Console
 
 PROGRAM = pathlib.Path(__file__).resolve().with_name("multi_worker.py")
 ROOT = PROGRAM.parents[2]
-SECONDS = 240
+SECONDS = 600
 
 
 def free_ports(count):

@@ -96,7 +96,7 @@ def test_killed_and_continued_equals_uninterrupted(
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert child.returncode == -signal.SIGKILL, child.stderr
     assert tf.train.latest_checkpoint(tmp_path / "killed").endswith("-10")

@@ -21,7 +21,7 @@ def results_of(hparams, *data_dir):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert child.returncode == 0, child.stderr[-3000:]
     one, two, divided = json.loads(child.stdout.partition("RESULT")[2])
