@@ -17,9 +17,9 @@ from electra_tf.training.summaries import Console
 class Line(tf.Module):
     """Fits a line, with noise that depends on the seed."""
 
-    def __init__(self, width=2, nan_at=None):
+    def __init__(self, nan_at):
         super().__init__(name="line")
-        self.weights = tf.Variable(tf.zeros([width]), name="line/kernel")
+        self.weights = tf.Variable(tf.zeros([2]), name="line/kernel")
         self.nan_at = nan_at
 
     def compute(self, features, seed, training):
@@ -37,10 +37,7 @@ class Descent(tf.Module):
         super().__init__(name="descent")
         self.targets = list(variables)
         self.m, self.v = (
-            {
-                v.name.split(":")[0]: tf.Variable(tf.zeros_like(v))
-                for v in variables
-            }
+            {v.name[:-2]: tf.Variable(tf.zeros_like(v)) for v in variables}
             for _ in range(2)
         )
 
@@ -110,12 +107,9 @@ class LineRun(Run):
         pass
 
     def _should_stop(self, place):
-        def asked():
-            if self._stops(self, place):
-                self.preemption.signal_number = 15
-            return self.preemption.requested()
-
-        return asked
+        if self._stops(self, place):
+            self.preemption.signal_number = 15
+        return self.preemption.requested()
 
     def build_loop(self):
         return TrainLoop(
@@ -127,8 +121,7 @@ class LineRun(Run):
             seed=7,
             strategy=self.strategy,
             step_values=lambda features, outputs: {"tokens": tf.constant(4.0)},
-            should_stop=self._should_stop("training"),
-            loss_scale=None,
+            should_stop=lambda: self._should_stop("training"),
         )
 
     def losses(self, taken):
@@ -145,7 +138,7 @@ class LineRun(Run):
             strategy=self.strategy,
             outputs=lambda features, outputs: {"x": features["x"]},
             create_metrics=MeanLoss,
-            should_stop=self._should_stop("evaluation"),
+            should_stop=lambda: self._should_stop("evaluation"),
         ).evaluate(tf.constant(3))
 
     def evaluated(self, step, result):

@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import pytest
@@ -27,9 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 class Tables(tf.Module):
     def __init__(self, rows, extra=False):
         super().__init__()
-        self.table = tf.Variable(
-            tf.ones([rows, 4]), name="electra/embeddings/word_embeddings"
-        )
+        self.table = tf.Variable(tf.ones([rows, 4]), name=TABLE)
         if extra:
             self.extra = tf.Variable(
                 tf.ones([2]), name="generator/encoder/layer_1/bias"
@@ -40,13 +39,10 @@ class Slots(tf.Module):
     def __init__(self, model):
         super().__init__()
         self.targets = [model.table]
+        zeros = tf.zeros_like(model.table)
         self.m, self.v = (
-            {
-                TABLE: tf.Variable(
-                    tf.zeros_like(model.table), name=f"{TABLE}/{s}"
-                )
-            }
-            for s in ("adam_m", "adam_v")
+            {TABLE: tf.Variable(zeros, name=f"{TABLE}/{slot}")}
+            for slot in ("adam_m", "adam_v")
         )
 
 
@@ -68,50 +64,45 @@ def saved_steps(directory):
     )
 
 
-def test_a_checkpoint_is_named_by_its_step(tmp_path):
-    path = checkpoints(tmp_path, Tables(6)).save()
-    assert path == str(tmp_path / "model.ckpt-3")
-    assert checkpoints(tmp_path, Tables(6)).latest == path
-
-
-def test_other_shapes_name_the_variable_and_the_hparam(tmp_path):
-    path = checkpoints(tmp_path, Tables(6)).save()
-    with pytest.raises(UserError) as raised:
-        checkpoints(tmp_path, Tables(7)).restore(path)
-    message = str(raised.value)
-    assert "electra/embeddings/word_embeddings" in message
-    assert "checkpoint [6, 4], this model [7, 4]" in message
-    assert "vocab_size" in message
-
-
-def test_missing_and_unexpected_variables_are_named(tmp_path):
-    path = checkpoints(tmp_path, Tables(6)).save()
-    with pytest.raises(UserError, match="generator/encoder/layer_1/bias"):
-        checkpoints(tmp_path, Tables(6, extra=True)).restore(path)
-    path = checkpoints(tmp_path / "b", Tables(6, extra=True)).save()
-    with pytest.raises(UserError, match="generator_layers"):
-        checkpoints(tmp_path / "b", Tables(6)).restore(path)
-
-
-def test_weights_alone_can_be_read_back(tmp_path):
+def test_a_checkpoint_is_named_by_its_step_and_gives_weights_back(tmp_path):
     model = Tables(6)
     model.table.assign(tf.random.stateless_normal([6, 4], [1, 2]))
     path = checkpoints(tmp_path, model).save()
+    assert path == str(tmp_path / "model.ckpt-3")
     other, step = Tables(6), tf.Variable(0, dtype=tf.int64)
     checkpointing.restore_model(path, other, step)
     assert (other.table.numpy() == model.table.numpy()).all()
     assert int(step.numpy()) == 3
 
 
-def test_the_newest_are_kept_and_the_milestones(tmp_path):
+@pytest.mark.parametrize(
+    ("saved", "wanted", "message"),
+    [
+        ((6,), (7,), rf"{TABLE}: checkpoint \[6, 4\], this .*vocab_size"),
+        ((6,), (6, True), "generator/encoder/layer_1/bias"),
+        ((6, True), (6,), "generator_layers"),
+    ],
+)
+def test_variables_that_differ_are_named(tmp_path, saved, wanted, message):
+    path = checkpoints(tmp_path, Tables(*saved)).save()
+    with pytest.raises(UserError, match=message):
+        checkpoints(tmp_path, Tables(*wanted)).restore(path)
+
+
+@pytest.mark.parametrize(
+    ("keep", "keep_every", "kept"),
+    [(2, 4, [4, 8, 9, 10]), (0, 0, [*range(1, 11)])],
+)
+def test_the_newest_are_kept_and_the_milestones(
+    tmp_path, keep, keep_every, kept
+):
+    settings = {"keep": keep, "keep_every": keep_every}
     for step in range(1, 11):
-        checkpoints(tmp_path, Tables(2), step, keep=2, keep_every=4).save()
-    assert saved_steps(tmp_path) == [4, 8, 9, 10]
+        checkpoints(tmp_path, Tables(2), step, **settings).save()
+    assert saved_steps(tmp_path) == kept
     state = tf.train.get_checkpoint_state(str(tmp_path))
-    named = [
-        path.rpartition("-")[2] for path in state.all_model_checkpoint_paths
-    ]
-    assert named == ["4", "8", "9", "10"]
+    named = [p.rpartition("-")[2] for p in state.all_model_checkpoint_paths]
+    assert [int(number) for number in named] == kept
     assert not list(tmp_path.glob("*.tmp"))
 
 
@@ -131,12 +122,6 @@ def test_a_newest_checkpoint_that_is_gone_is_not_passed_over(tmp_path):
         _ = checkpoints(tmp_path, Tables(2)).latest
 
 
-def test_keep_zero_keeps_all(tmp_path):
-    for step in range(4):
-        checkpoints(tmp_path, Tables(2), step, keep=0).save()
-    assert saved_steps(tmp_path) == [0, 1, 2, 3]
-
-
 def test_a_moved_directory_still_has_its_newest(tmp_path):
     checkpoints(tmp_path / "a", Tables(2), 1, keep=1).save()
     (tmp_path / "a").rename(tmp_path / "b")
@@ -144,27 +129,26 @@ def test_a_moved_directory_still_has_its_newest(tmp_path):
     assert saved_steps(tmp_path / "b") == [2]
 
 
-def test_only_the_best_stays_in_its_directory(tmp_path):
+def test_only_the_best_stays_and_says_that_it_has_no_position(tmp_path):
     for step in (1, 2):
-        checkpoints(tmp_path, Tables(2), step).save_best(str(tmp_path / "best"))
-    assert saved_steps(tmp_path / "best") == [2]
-
-
-def test_a_checkpoint_without_position_says_so(tmp_path):
-    writer = checkpoints(tmp_path, Tables(2))
-    writer.save_best(str(tmp_path))
+        checkpoints(tmp_path, Tables(2), step).save_best(str(tmp_path))
+    assert saved_steps(tmp_path) == [2]
     reader = checkpoints(
         tmp_path, Tables(2), 0, position={"iterator": tf.Variable(1.0)}
     )
     assert reader.restore(reader.latest) is False
-    assert int(reader._step.numpy()) == 3
+    assert int(reader._step.numpy()) == 2
 
 
-def test_weights_without_slots_cannot_be_continued(tmp_path):
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [(tf2.write_native, "no Adam slots"), (write_tf1, "0 Adam.slots")],
+)
+def test_weights_without_slots_cannot_be_continued(tmp_path, write, message):
     weights = MemoryWeights({TABLE: np.zeros([2, 4], "f4")})
-    tf2.write_native(weights, str(tmp_path / "model.ckpt-3"))
+    write(weights, str(tmp_path / "model.ckpt-3"))
     reader = checkpoints(tmp_path, Tables(2))
-    with pytest.raises(UserError, match="no Adam slots.*--init_checkpoint"):
+    with pytest.raises(UserError, match=rf"{message}(.|\n)*--init_checkpoint"):
         reader.restore(reader.latest)
 
 
@@ -183,14 +167,6 @@ def test_an_original_checkpoint_continues_with_slots_and_step(tmp_path):
     assert reader._optimizer.m[TABLE].numpy()[0, 0] == 3
     assert reader._optimizer.v[TABLE].numpy()[0, 0] == 4
     assert int(reader._step.numpy()) == 41
-
-
-def test_an_original_without_slots_names_the_way_out(tmp_path):
-    values = {TABLE: np.zeros([2, 4], "f4")}
-    write_tf1(MemoryWeights(values), str(tmp_path / "model.ckpt-1"))
-    reader = checkpoints(tmp_path, Tables(2))
-    with pytest.raises(UserError, match="0 Adam.slots(.|\n)*--init_checkpoint"):
-        reader.restore(reader.latest)
 
 
 # Saves as fast as it can; all values of a checkpoint equal its step.
@@ -247,12 +223,6 @@ def test_changes_are_told_as_they_read_back_from_json():
     assert checkpointing.changed(before, now, names) == ["b: 1.0 -> 2.0"]
 
 
-def test_a_spoiled_config_is_a_user_error(tmp_path):
-    (tmp_path / "config.json").write_text("{")
-    with pytest.raises(UserError, match=r"config\.json is not JSON"):
-        checkpointing.read_config(str(tmp_path))
-
-
 @pytest.mark.parametrize("keep", [0, 40])
 def test_a_cut_newest_checkpoint_names_the_one_before(tmp_path, keep):
     checkpoints(tmp_path, Tables(6), 1).save()
@@ -263,60 +233,42 @@ def test_a_cut_newest_checkpoint_names_the_one_before(tmp_path, keep):
         checkpoints(tmp_path, Tables(6)).restore(path)
 
 
-class Recorder:
-    def __init__(self):
-        self.saved = 0
-
-    def save_best(self, directory):
-        self.saved += 1
-        return f"{directory}/model.ckpt"
-
-
-def keeper(path, metric):
+def best_checkpoint(path, metric):
+    writer = types.SimpleNamespace(save_best=lambda path: f"{path}/model.ckpt")
     (path / "best").mkdir(exist_ok=True)
-    recorder = Recorder()
-    return BestCheckpoint(str(path), metric, recorder), recorder
+    return BestCheckpoint(str(path), metric, writer)
 
 
-def test_losses_are_better_when_lower(tmp_path):
-    best, recorder = keeper(tmp_path, "disc_loss")
-    told = [
-        bool(best.update(i, {"disc_loss": value}))
-        for i, value in enumerate([0.5, 0.6, 0.4, 0.4])
-    ]
-    assert told == [True, False, True, False]
-    assert recorder.saved == 2
+@pytest.mark.parametrize(
+    ("metric", "values", "kept"),
+    [
+        ("disc_loss", [0.5, 0.6, 0.4, 0.4], [0, 2]),
+        ("disc_auc_real_tokens", [0.5, 0.4, 0.6, 0.6], [0, 2]),
+        ("loss", [float("nan"), 1.0, float("nan"), 0.5], [1, 3]),
+    ],
+)
+@pytest.mark.parametrize("continued", [False, True])
+def test_the_best_is_kept(tmp_path, metric, values, kept, continued):
+    best = best_checkpoint(tmp_path, metric)
+    told = []
+    for step, value in enumerate(values):
+        if best.update(step, {metric: value}):
+            told.append(step)
+        if continued:
+            best = best_checkpoint(tmp_path, metric)
+    assert told == kept
+    state = json.loads((tmp_path / "best" / "best.json").read_text())
+    step = kept[-1]
+    assert state == {"metric": metric, "step": step, "value": values[step]}
+    # What another metric chose means nothing.
+    assert best_checkpoint(tmp_path, "mlm_loss").update(9, {"mlm_loss": 9.0})
 
 
-def test_other_metrics_are_better_when_higher(tmp_path):
-    best, _ = keeper(tmp_path, "disc_auc_real_tokens")
-    assert best.update(1, {"disc_auc_real_tokens": 0.5})
-    assert not best.update(2, {"disc_auc_real_tokens": 0.4})
-    assert best.update(3, {"disc_auc_real_tokens": 0.6})
-    kept = json.loads((tmp_path / "best" / "best.json").read_text())
-    assert kept == {"metric": "disc_auc_real_tokens", "step": 3, "value": 0.6}
-
-
-def test_a_continued_run_remembers_what_was_best(tmp_path):
-    keeper(tmp_path, "loss")[0].update(1, {"loss": 1.0})
-    assert not keeper(tmp_path, "loss")[0].update(2, {"loss": 1.5})
-    assert keeper(tmp_path, "loss")[0].update(2, {"loss": 0.5})
-
-
-def test_another_metric_starts_anew(tmp_path):
-    keeper(tmp_path, "loss")[0].update(1, {"loss": 0.1})
-    assert keeper(tmp_path, "disc_loss")[0].update(2, {"disc_loss": 9.0})
-
-
-def test_a_nan_is_never_the_best(tmp_path):
-    best, _ = keeper(tmp_path, "loss")
-    assert not best.update(1, {"loss": float("nan")})
-    assert best.update(2, {"loss": 1.0})
-    assert not best.update(3, {"loss": float("nan")})
-
-
-def test_a_damaged_file_is_a_user_error(tmp_path):
+def test_spoiled_files_are_user_errors(tmp_path):
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(UserError, match=r"config\.json is not JSON"):
+        checkpointing.read_config(str(tmp_path))
     (tmp_path / "best").mkdir()
     (tmp_path / "best" / "best.json").write_text("{")
     with pytest.raises(UserError, match=r"best\.json is damaged"):
-        keeper(tmp_path, "loss")
+        best_checkpoint(tmp_path, "loss")

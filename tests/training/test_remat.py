@@ -45,17 +45,25 @@ def decided(**hparams):
     return remat.uses_remat(config, pretraining_memory(config))
 
 
-def test_what_fits_is_kept_without_a_word(machine):
-    warnings = machine(16 * GIB)
-    assert not decided() and not warnings
-
-
-def test_what_does_not_fit_is_computed_again_and_said(machine):
-    warnings = machine(2 * GIB)
-    assert decided()
-    assert (
-        "are computed again" in warnings[0] and "recompute_grad" in warnings[0]
-    )
+@pytest.mark.parametrize(
+    ("memory", "devices", "hparams", "expected"),
+    [
+        (16 * GIB, ("CPU",), {}, False),
+        (2 * GIB, ("CPU",), {}, True),
+        (None, ("CPU",), {}, False),
+        (GIB, ("CPU", "GPU"), {}, False),
+        (GIB, ("CPU",), {"recompute_grad": False}, False),
+        (1 << 50, ("CPU",), {"recompute_grad": True}, True),
+        (GIB, ("CPU",), {"do_train": False, "do_eval": True}, False),
+    ],
+)
+def test_what_does_not_fit_is_computed_again_and_said(
+    machine, memory, devices, hparams, expected
+):
+    warnings = machine(memory, devices)
+    assert decided(**hparams) is expected
+    said = ["are computed again" in text for text in warnings]
+    assert said == [True] * (expected and not hparams)
 
 
 def test_a_quarter_of_the_machine_is_left_to_others(machine):
@@ -64,20 +72,6 @@ def test_a_quarter_of_the_machine_is_left_to_others(machine):
     assert not decided()
     machine(round(need / 0.76))
     assert decided()
-
-
-def test_a_choice_of_ones_own_stands(machine):
-    warnings = machine(GIB)
-    assert not decided(recompute_grad=False)
-    machine(1 << 50)
-    assert decided(recompute_grad=True) and not warnings
-
-
-def test_accelerators_and_unknown_machines_keep(machine):
-    machine(GIB, ("CPU", "GPU"))
-    assert not decided()
-    machine(None)
-    assert not decided()
 
 
 def test_the_hparam_can_be_left_to_the_machine_in_every_way():
@@ -92,11 +86,6 @@ def test_the_hparam_can_be_left_to_the_machine_in_every_way():
         argv = [*given, f"--recompute_grad={flag}"]
         parsed, _ = flags.parse_config(PretrainingConfig, argv)
         assert parsed.recompute_grad is expected
-
-
-def test_nothing_is_said_where_nothing_is_trained(machine):
-    warnings = machine(GIB)
-    assert not decided(do_train=False, do_eval=True) and not warnings
 
 
 def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):

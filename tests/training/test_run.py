@@ -41,17 +41,6 @@ def test_checkpoints_at_start_at_intervals_and_at_the_end(start_run, tmp_path):
     assert checkpoint_steps(tmp_path / "run") == [0, 10, 20, 25]
 
 
-def test_only_the_newest_checkpoints_are_kept(start_run, tmp_path):
-    start_run(total=25, save=5, keep=2).train()
-    assert checkpoint_steps(tmp_path / "run") == [20, 25]
-
-
-def test_keeping_is_remembered_across_a_restart(start_run, tmp_path):
-    start_run(total=10, save=5, keep=2).train()
-    start_run(total=20, save=5, keep=2).train()
-    assert checkpoint_steps(tmp_path / "run") == [15, 20]
-
-
 def test_evaluations_are_spaced_and_one_ends_the_run(start_run):
     run = start_run(total=25, evaluate=10)
     result = run.train()

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import types
 import unittest.mock
 
 import pytest
@@ -27,11 +28,6 @@ def test_one_device_without_gpus():
     assert isinstance(chosen, tf.distribute.OneDeviceStrategy)
     assert "1 replica; devices: CPU:0" in strategy.describe(chosen)
     assert strategy.is_chief(chosen)
-
-
-def test_require_gpu_says_so_when_there_is_none():
-    if tf.config.list_logical_devices("GPU"):
-        pytest.skip("this machine has a GPU")
     with pytest.raises(UserError, match="require_gpu is true but"):
         strategy.from_config(settings(require_gpu=True))
 
@@ -61,31 +57,22 @@ def test_the_chief_is_the_first_worker_unless_one_is_called_so():
     assert not is_chief("worker", 0, chief=["c:1"], worker=two)
 
 
-def test_batches_must_divide_among_replicas():
-    class Three:
-        num_replicas_in_sync = 3
-
-    strategy.check_batch_size(Three, "train_batch_size", 12)
-    with pytest.raises(UserError, match="for example 9 or 12"):
-        strategy.check_batch_size(Three, "train_batch_size", 10)
-
-
-def test_micro_batches_must_divide_among_replicas():
-    class Two:
-        num_replicas_in_sync = 2
-
-    strategy.check_micro_batches(Two, 12, 3)
-    with pytest.raises(UserError, match="gradient_accumulation_steps is 3"):
-        strategy.check_micro_batches(Two, 12, 4)
-
-
-def test_one_program_for_several_replicas_is_refused():
-    class Two:
-        num_replicas_in_sync = 2
-
-    strategy.check_jit_compile(Two, False)
-    with pytest.raises(UserError, match="jit_compile: 2 replicas"):
-        strategy.check_jit_compile(Two, True)
+@pytest.mark.parametrize(
+    ("replicas", "check", "good", "bad", "message"),
+    [
+        (3, "batch_size", ("b", 12), ("b", 10), "for example 9 or 12"),
+        (2, "micro_batches", (12, 3), (12, 4), "accumulation_steps is 3"),
+        (2, "jit_compile", (False,), (True,), "jit_compile: 2 replicas"),
+    ],
+)
+def test_what_replicas_cannot_share_is_refused(
+    replicas, check, good, bad, message
+):
+    several = types.SimpleNamespace(num_replicas_in_sync=replicas)
+    check = getattr(strategy, f"check_{check}")
+    check(several, *good)
+    with pytest.raises(UserError, match=message):
+        check(several, *bad)
 
 
 THREADS = """
