@@ -18,25 +18,13 @@ PUBLISHED = {
     "small": ("small", 5e-4, 128, 1000000, 0.25, 128, 128, 0.15),
     "base": ("base", 2e-4, 256, 766000, 0.33333, 768, 512, 0.15),
     "large": ("large", 2e-4, 2048, 400000, 0.25, 1024, 512, 0.25),
+    # The released model differs from the paper's.
+    "released_large": ("large", 2e-4, 2048, 1750000, 0.25, 1024, 512, 0.25),
 }
 
 
 def create(**hparams):
     return PretrainingConfig.create("NAME", "DATA", **hparams)
-
-
-def test_debug_settings_give_way_to_explicit_ones():
-    config = create(debug=True, train_batch_size=64)
-    assert (config.train_batch_size, config.num_train_steps) == (64, 20)
-    assert (config.eval_batch_size, config.num_eval_steps) == (4, 2)
-
-
-def test_max_predictions_follow_mask_prob_and_length_unless_given():
-    assert create().max_predictions_per_seq == 19
-    config = create(mask_prob=0.2, max_seq_length=64)
-    assert config.max_predictions_per_seq == 13
-    assert create(max_predictions_per_seq=7).max_predictions_per_seq == 7
-    assert create(max_predictions_per_seq=None).max_predictions_per_seq == 19
 
 
 @pytest.mark.parametrize(
@@ -108,6 +96,39 @@ def test_max_predictions_follow_mask_prob_and_length_unless_given():
 def test_impossible_values_are_refused(hparams, expected):
     with pytest.raises(UserError, match=expected):
         create(**hparams)
+
+
+@pytest.mark.parametrize(
+    ("hparams", "expected"),
+    [
+        (
+            {"debug": True, "train_batch_size": 64},
+            {"train_batch_size": 64, "num_train_steps": 20},
+        ),
+        ({}, {"max_predictions_per_seq": 19}),
+        ({"max_predictions_per_seq": None}, {"max_predictions_per_seq": 19}),
+        (
+            {"mask_prob": 0.2, "max_seq_length": 64},
+            {"max_predictions_per_seq": 13},
+        ),
+        ({"electric_objective": True}, {"two_tower_generator": True}),
+        (
+            {"preset": "electric_base"},
+            {"two_tower_generator": True, "electra_objective": False},
+        ),
+        (
+            {"preset": "released_small", "learning_rate": 1e-4},
+            {
+                "generator_hidden_size": 1.0,
+                "num_train_steps": 4000000,
+                "learning_rate": 1e-4,
+            },
+        ),
+    ],
+)
+def test_values_follow_from_others_unless_given(hparams, expected):
+    config = create(**hparams).as_dict()
+    assert {name: config[name] for name in expected} == expected
 
 
 def test_exactly_one_of_training_and_evaluation():
@@ -184,23 +205,6 @@ def test_every_preset_has_a_header_and_builds(name):
     config.check_mode()
     if name != "debug":
         assert config.warnings() == []
-
-
-def test_released_models_differ_from_the_papers():
-    large = presets.load_preset("large")["hparams"]
-    released = presets.load_preset("released_large")["hparams"]
-    assert released == {**large, "num_train_steps": 1750000}
-    released = create(preset="released_small", learning_rate=1e-4)
-    assert released.generator_hidden_size == 1.0
-    assert released.num_train_steps == 4000000
-    assert released.learning_rate == 1e-4  # Explicit values win.
-
-
-def test_electric_uses_the_two_tower_generator():
-    assert create(electric_objective=True).two_tower_generator
-    config = create(preset="electric_base")
-    assert config.two_tower_generator
-    assert not config.electra_objective
 
 
 @hypothesis.given(

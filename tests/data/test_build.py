@@ -4,7 +4,6 @@ import collections
 import dataclasses
 import json
 import os
-import pathlib
 
 import pytest
 
@@ -35,23 +34,25 @@ def _num_tokens(folder, prefix="pretrain_data"):
     )
 
 
+def _shard(folder, number, of):
+    path = folder / f"pretrain_data.tfrecord-{number}-of-{of}"
+    return list(records.read_records(str(path)))
+
+
 def test_examples_are_dealt_out_in_turn(build):
     build("one", num_shards=1)
     build("three", num_shards=3)
     single = _payloads(build.tmp_path / "one")
     for i in range(3):
-        path = build.tmp_path / f"three/pretrain_data.tfrecord-{i}-of-3"
-        assert list(records.read_records(str(path))) == single[i::3]
+        assert _shard(build.tmp_path / "three", i, 3) == single[i::3]
 
 
 def test_a_stream_worker_equals_a_build_of_its_own_files(build, corpus_dir):
     build("both", num_processes=2, num_shards=2, seed=7)
     second = sorted(corpus_dir.iterdir())[1]
     build("alone", {"path": str(second)}, num_shards=1, seed=8)
-    path = build.tmp_path / "both/pretrain_data.tfrecord-1-of-2"
-    assert list(records.read_records(str(path))) == _payloads(
-        build.tmp_path / "alone"
-    )
+    alone = _payloads(build.tmp_path / "alone")
+    assert _shard(build.tmp_path / "both", 1, 2) == alone
 
 
 @pytest.mark.parametrize("settings", [{}, {"num_processes": 2}])
@@ -121,12 +122,6 @@ def test_counts_add_up(build):
     assert manifest == json.loads((folder / "manifest.json").read_text())
 
 
-def test_split_long_lines_drops_no_token(build):
-    counts = build("out", split_long_lines=True)["counts"]
-    assert counts["tokens_dropped"] == 0
-    assert counts["tokens"] == _num_tokens(build.tmp_path / "out")
-
-
 def test_nothing_held_out_leaves_the_training_records_alone(build):
     build("with", draws="document", held_out_fraction=0.3)
     build("without", draws="document")
@@ -174,50 +169,6 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     assert [path.stat().st_mtime_ns for path in done] == stamps
 
 
-def test_a_killed_worker_is_reported(build, monkeypatch):
-    monkeypatch.setattr(building, "_start_method", lambda: "fork")
-    monkeypatch.setattr(building, "run_job", lambda *_: os._exit(9))
-    with pytest.raises(UserError, match="code 9.*run the same command"):
-        build("out", num_processes=2)
-
-
-def test_errors_of_workers_arrive_as_they_are(build, corpus_dir):
-    (corpus_dir / "z.jsonl").write_text("{oops\n")
-    (corpus_dir / "y.jsonl").write_text("{oops\n")
-    with pytest.raises(UserError, match="jsonl: the line at byte 0 is not"):
-        build("out", num_processes=2)
-
-
-def test_other_settings_are_refused_by_name(build, corpus_dir, tmp_path):
-    build("out", seed=1)
-    with pytest.raises(UserError) as error:
-        build("out", seed=2, max_seq_length=16, do_lower_case=False)
-    for line in (
-        "seed: built with 1, asked for 2",
-        "max_seq_length: built with 32, asked for 16",
-        "do_lower_case: built with True, asked for False",
-        "--overwrite",
-    ):
-        assert line in str(error.value)
-    other = tmp_path / "other.txt"
-    other.write_text((tmp_path / "vocab.txt").read_text() + "extra\n")
-    with pytest.raises(UserError, match="vocabulary of 305 tokens, now 306"):
-        build("out", seed=1, vocab_file=str(other))
-    (corpus_dir / "new.txt").write_text("wab wac\n")
-    with pytest.raises(UserError, match=r"another size: new\.txt"):
-        build("out", seed=1)
-
-
-def test_records_of_other_unicode_tables_are_not_continued(build, tmp_path):
-    build("out")
-    path = tmp_path / "out" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["tokenizer"]["unicode_version"] = "9.0.0"
-    path.write_text(json.dumps(manifest))
-    with pytest.raises(UserError, match=r"Unicode tables: built with 9\.0\.0"):
-        build("out")
-
-
 def test_a_foreign_directory_is_left_alone_even_with_overwrite(build):
     folder = build.tmp_path / "out"
     folder.mkdir()
@@ -233,12 +184,6 @@ def test_a_foreign_directory_is_left_alone_even_with_overwrite(build):
         "pretrain_data.tfrecord-1-of-2",
         "thesis.txt",
     ]
-
-
-def test_an_unwritable_output_is_a_clear_error(build):
-    (build.tmp_path / "file").write_text("x")
-    with pytest.raises(UserError, match="cannot be written to"):
-        build("file/out")
 
 
 @pytest.mark.parametrize(
@@ -258,13 +203,6 @@ def test_values_that_cannot_work_are_refused(build, settings, message):
     assert not (build.tmp_path / "out").exists()
 
 
-def test_no_example_at_all_is_an_error(build, corpus_dir):
-    for path in pathlib.Path(corpus_dir).iterdir():
-        path.write_text(" \n\n \n")
-    with pytest.raises(UserError, match="No training example came out"):
-        build("out")
-
-
 def test_the_report_says_what_was_lost(build, corpus_dir):
     (corpus_dir / "bad.txt").write_bytes(b"wab \xff wac\n")
     (corpus_dir / "inner").mkdir()
@@ -277,3 +215,54 @@ def test_the_report_says_what_was_lost(build, corpus_dir):
         "bad.txt: 1 bytes are not UTF-8 and were left out, the first at byte 4",
     ):
         assert part in said
+
+
+def test_what_workers_end_with_is_reported(build, corpus_dir, monkeypatch):
+    bad = corpus_dir / "z.jsonl"
+    bad.write_text("{oops\n")
+    with pytest.raises(UserError, match="jsonl: the line at byte 0 is not"):
+        build("out", num_processes=2)
+    monkeypatch.setattr(building, "_start_method", lambda: "fork")
+    monkeypatch.setattr(building, "run_job", lambda *_: os._exit(9))
+    with pytest.raises(UserError, match="code 9.*run the same command"):
+        build("killed", num_processes=2)
+
+
+def test_a_build_of_something_else_is_not_continued(
+    build, corpus_dir, tmp_path
+):
+    build("out", seed=1)
+    with pytest.raises(UserError) as error:
+        build("out", seed=2, max_seq_length=16, do_lower_case=False)
+    for line in (
+        "seed: built with 1, asked for 2",
+        "max_seq_length: built with 32, asked for 16",
+        "do_lower_case: built with True, asked for False",
+        "--overwrite",
+    ):
+        assert line in str(error.value)
+    other = tmp_path / "other.txt"
+    other.write_text((tmp_path / "vocab.txt").read_text() + "extra\n")
+    with pytest.raises(UserError, match="vocabulary of 305 tokens, now 306"):
+        build("out", seed=1, vocab_file=str(other))
+    path = tmp_path / "out" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["tokenizer"]["unicode_version"] = "9.0.0"
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match=r"Unicode tables: built with 9\.0\.0"):
+        build("out", seed=1)
+    (corpus_dir / "new.txt").write_text("wab wac\n")
+    with pytest.raises(UserError, match=r"another size: new\.txt"):
+        build("out", seed=1)
+
+
+def test_nowhere_to_write_and_nothing_to_read_are_clear_errors(
+    build, corpus_dir
+):
+    (build.tmp_path / "file").write_text("x")
+    with pytest.raises(UserError, match="cannot be written to"):
+        build("file/out")
+    for path in corpus_dir.iterdir():
+        path.write_text(" \n\n \n")
+    with pytest.raises(UserError, match="No training example came out"):
+        build("out")

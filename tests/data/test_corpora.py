@@ -1,5 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
 import gzip
 import io
 import json
@@ -59,28 +60,12 @@ def test_text_files_become_documents(tmp_path, name, blanks):
     assert _documents(corpus)[0] == (DOCUMENTS if blanks else JOINED)
 
 
-def test_jsonl_records_are_documents(tmp_path):
+def test_jsonl_records_and_archive_members_are_documents(tmp_path):
     lines = [json.dumps({"body": TEXT}), "", json.dumps({"body": "four"})]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     corpus = Corpus(str(tmp_path), text_field="body")
     assert _documents(corpus)[0] == [*DOCUMENTS, ["four"]]
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("{oops", "byte 8 is not JSON"),
-        ('{"x": 1}', "no field 'text'.*it has: x.*--text_field"),
-        ('{"text": 3}', "int, expected a string"),
-    ],
-)
-def test_bad_jsonl_lines_are_named(tmp_path, line, message):
-    (tmp_path / "a.jsonl").write_text(f"       \n{line}\n")
-    with pytest.raises(UserError, match=message):
-        _documents(Corpus(str(tmp_path)))
-
-
-def test_archive_members_are_documents(tmp_path):
+    (tmp_path / "a.jsonl").unlink()
     members = [("b.txt", TEXT.encode()), ("a.txt", b"first\n\nsecond\n")]
     _archive(tmp_path / "part_data.xz", members)
     corpus = Corpus(str(tmp_path), blanks_separate_docs=False)
@@ -118,14 +103,10 @@ def test_unsafe_archives_are_refused(tmp_path, name, content):
 
 
 def test_damaged_files_are_named(tmp_path):
-    whole = io.BytesIO()
     text = bytes(random.Random(0).choices(b"abcdefgh \n", k=60_000))
-    with tarfile.open(fileobj=whole, mode="w:xz") as archive:
-        info = tarfile.TarInfo("a.txt")
-        info.size = len(text)
-        archive.addfile(info, io.BytesIO(text))
+    _archive(tmp_path / "whole", [("a.txt", text)])
     for name, content in (
-        ("cut.tar.xz", whole.getvalue()[:-9000]),
+        ("cut.tar.xz", (tmp_path / "whole").read_bytes()[:-9000]),
         ("cut.gz", gzip.compress(text)[:-500]),
         ("not.gz", b"plain text"),
     ):
@@ -136,43 +117,54 @@ def test_damaged_files_are_named(tmp_path):
             _documents(Corpus(str(folder)))
 
 
-def test_undecodable_bytes_are_counted_and_placed(tmp_path):
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a.jsonl": "       \n{oops\n"}, "byte 8 is not JSON"),
+        (
+            {"a.jsonl": '{"x": 1}\n'},
+            "no field 'text'.*it has: x.*--text_field",
+        ),
+        ({"a.jsonl": '{"text": 3}\n'}, "int, expected a string"),
+        ({}, "holds no text: 0 files"),
+        ({"empty.txt": "", "inner/a": "a"}, "1 files, all empty.*inner"),
+    ],
+)
+def test_what_holds_no_text_is_named(tmp_path, files, message):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    with pytest.raises(UserError, match=message):
+        _documents(Corpus(str(tmp_path)))
+    with pytest.raises(UserError, match="does not exist"):
+        corpora.list_sources(Corpus(str(tmp_path / "nowhere")))
+
+
+def test_what_was_left_out_is_counted_and_placed(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ok \xc3\xa9\nbad \xff\xfe x\n\xe2\x82\n")
     documents, report = _documents(Corpus(str(tmp_path)))
     assert documents == [["ok é", "bad  x"]]
     assert report.invalid == {"a.txt": [10, 4]}
-
-
-def test_nested_directories_are_reported(tmp_path):
     (tmp_path / "inner").mkdir()
-    (tmp_path / "a.txt").write_text("text")
     listing = corpora.list_sources(Corpus(str(tmp_path)))
     assert [source.name for source in listing.sources] == ["a.txt"]
     assert listing.nested_directories == ["inner"]
-
-
-def test_missing_and_empty_corpora_are_refused(tmp_path):
-    with pytest.raises(UserError, match="does not exist"):
-        corpora.list_sources(Corpus(str(tmp_path / "nowhere")))
-    with pytest.raises(UserError, match="holds no text: 0 files"):
-        corpora.list_sources(Corpus(str(tmp_path)))
-    (tmp_path / "inner").mkdir()
-    (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(UserError, match="1 files, all empty.*inner"):
-        corpora.list_sources(Corpus(str(tmp_path)))
 
 
 @hypothesis.given(
     st.lists(st.sampled_from(["", " ", "a", "bc é", "\x85", "\r"])),
     st.integers(1, 9),
     st.booleans(),
+    st.sampled_from(["a.txt", "a.jsonl"]),
 )
 def test_splits_of_a_file_hold_the_same_documents(
-    tmp_path_factory, lines, count, ends
+    tmp_path_factory, lines, count, ends, name
 ):
     folder = tmp_path_factory.mktemp("corpus")
+    if name == "a.jsonl":
+        lines = [json.dumps({"text": line}) for line in [*lines, "x"]]
     text = "\n".join(lines) + "\n" * ends or "x"
-    (folder / "a.txt").write_bytes(text.encode())
+    (folder / name).write_bytes(text.encode())
     corpus = Corpus(str(folder))
     (source,) = corpora.list_sources(corpus).sources
     parts = corpora.split_source(source, corpus, count)
@@ -189,16 +181,6 @@ def test_splits_of_a_file_hold_the_same_documents(
     assert pieces[0] == pieces[1]
 
 
-def test_splits_of_jsonl_hold_the_same_documents(tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(f'{{"text": "d {i}"}}\n' for i in range(50)))
-    corpus = Corpus(str(tmp_path))
-    (source,) = corpora.list_sources(corpus).sources
-    parts = corpora.split_source(source, corpus, 7)
-    assert len(parts) == 7
-    assert _documents(corpus, parts)[0] == [[f"d {i}"] for i in range(50)]
-
-
 def test_long_documents_come_in_pieces(tmp_path):
     (tmp_path / "a.txt").write_text("line\n" * 10_000)
     corpus = Corpus(str(tmp_path))
@@ -207,18 +189,6 @@ def test_long_documents_come_in_pieces(tmp_path):
     assert [piece.is_last for piece in pieces] == [False, False, True]
     assert {piece.position for piece in pieces} == {"0"}
     assert sum(len(piece.lines) for piece in pieces) == 10_000
-
-
-def test_openwebtext_archives_are_read(reference_dir):
-    corpus = Corpus(
-        str(reference_dir / "data/openwebtext_like"),
-        corpus_format="openwebtext",
-        blanks_separate_docs=False,
-    )
-    sources = corpora.list_sources(corpus).sources
-    documents, report = _documents(corpus, sources[:1])
-    assert len(documents) == 200
-    assert not report.invalid
 
 
 def test_tfds_data_sets_are_read_by_name_and_range(tmp_path):
@@ -255,12 +225,6 @@ def test_tfds_data_sets_are_read_by_name_and_range(tmp_path):
     parts = corpora.split_source(source, corpus, 4)
     assert len(parts) == 4
     assert _documents(corpus, parts)[0] == documents
+    corpus = dataclasses.replace(corpus, text_field="text")
     with pytest.raises(UserError, match="no feature 'text'.*body"):
-        _documents(
-            Corpus(
-                corpus_format="tfds",
-                tfds_name="tiny_prose",
-                tfds_data_dir=str(tmp_path),
-            ),
-            [source],
-        )
+        _documents(corpus, [source])

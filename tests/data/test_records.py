@@ -39,18 +39,11 @@ def test_bytes_equal_the_deterministic_protocol_buffer(first, second):
     expected = _plain_example(first, second)
     payload = ENCODER.encode(first, second)
     assert payload == expected.SerializeToString(deterministic=True)
-    assert tf.train.Example.FromString(payload) == expected
-
-
-@hypothesis.given(IDS, st.one_of(st.just([]), IDS))
-def test_decoding_gives_the_features_back(first, second):
-    expected = _plain_example(first, second).features.feature
-    for payload in (
-        ENCODER.encode(first, second),
-        _plain_example(first, second).SerializeToString(),
-    ):
-        assert records.decode_example(payload) == {
-            name: list(expected[name].int64_list.value)
+    features = expected.features.feature
+    # Others write the features in any order.
+    for example in (payload, expected.SerializeToString()):
+        assert records.decode_example(example) == {
+            name: list(features[name].int64_list.value)
             for name in records.FEATURE_NAMES
         }
 
@@ -67,18 +60,12 @@ def test_framing_equals_the_tensorflow_writer(tmp_path_factory, payloads):
 
 
 @pytest.mark.parametrize("cut", [1, 5, 20, 60])
-def test_a_file_cut_short_is_named_with_record_and_byte(tmp_path, cut):
+def test_broken_files_are_named_with_record_and_byte(tmp_path, cut):
     path = tmp_path / "records"
-    framed = b"".join(map(records.frame_record, [b"a" * 50, b"b" * 50]))
+    framed = bytearray().join(map(records.frame_record, [b"a" * 50, b"b" * 50]))
     path.write_bytes(framed[:-cut])
     with pytest.raises(records.BrokenRecordError, match=r"record 1 at byte 66"):
-        if list(records.read_records(str(path))):
-            pytest.fail("read to the end")
-
-
-def test_a_changed_byte_is_noticed(tmp_path):
-    path = tmp_path / "records"
-    framed = bytearray(records.frame_record(b"a" * 50))
+        list(records.read_records(str(path)))
     framed[30] ^= 1
     path.write_bytes(framed)
     with pytest.raises(records.BrokenRecordError, match="damaged payload"):

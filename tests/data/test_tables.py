@@ -18,21 +18,26 @@ def rows(tmp_path):
     return read
 
 
-def test_tsv_is_split_at_tabs_and_nothing_else(rows):
-    found = rows(b'a\t"b\n\nc d\te\r\n', "tsv")
-    assert [(r.line, r.cells) for r in found] == [
-        (1, ["a", '"b']),
-        (2, []),
-        (3, ["c d", "e"]),
-    ]
-
-
-def test_csv_cells_may_be_quoted_and_span_lines(rows):
-    found = rows(b'a,"b, c\nd"\ne,f\n', "csv")
-    assert [(r.line, r.cells) for r in found] == [
-        (1, ["a", "b, c\nd"]),
-        (3, ["e", "f"]),
-    ]
+@pytest.mark.parametrize(
+    ("content", "kind", "expected"),
+    [
+        # Split at tabs and nothing else.
+        (
+            b'a\t"b\n\nc d\te\r\n',
+            "tsv",
+            [(1, ["a", '"b']), (2, []), (3, ["c d", "e"])],
+        ),
+        # Cells may be quoted and span lines.
+        (
+            b'a,"b, c\nd"\ne,f\n',
+            "csv",
+            [(1, ["a", "b, c\nd"]), (3, ["e", "f"])],
+        ),
+        (b"\xef\xbb\xbfa\tb\n", "tsv", [(1, ["a", "b"])]),
+    ],
+)
+def test_cells_of_lines(rows, content, kind, expected):
+    assert [(r.line, r.cells) for r in rows(content, kind)] == expected
 
 
 def test_json_lines_are_objects(rows):
@@ -48,10 +53,6 @@ def test_a_line_that_is_not_utf8_is_one_bad_row(rows, kind):
     assert len(found) == 3
     assert found[1].line == 2 and found[1].expected == "text in UTF-8"
     assert not found[0].expected and not found[2].expected
-
-
-def test_a_byte_order_mark_is_no_text(rows):
-    assert rows(b"\xef\xbb\xbfa\tb\n", "tsv")[0].cells == ["a", "b"]
 
 
 def test_reading_can_stop_early(rows):
@@ -72,14 +73,11 @@ def test_the_format_is_declared_or_told_by_the_name(path, declared, expected):
     assert tables.file_format(path, declared) == expected
 
 
-def test_formats_nobody_knows_are_refused():
+def test_unknown_formats_and_missing_files_are_refused(tmp_path):
     with pytest.raises(UserError, match="give format"):
         tables.file_format("x.dat")
     with pytest.raises(UserError, match="tsv, csv"):
         tables.file_format("x.tsv", "xml")
-
-
-def test_missing_files_and_directories_are_named(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         list(tables.read_rows(str(tmp_path / "x"), "tsv"))
     with pytest.raises(UserError, match="is a directory"):

@@ -93,3 +93,22 @@ def wordpieces(word, vocab):
         pieces.append(prefix + rest[:length])
         rest = rest[length:]
     return pieces
+
+
+def read_characters(raw):
+    """(character, first byte, byte after it) of what is UTF-8 in `raw`."""
+    place, found = 0, []
+    while place < len(raw):
+        for size in (1, 2, 3, 4):
+            try:
+                char = raw[place : place + size].decode()
+            except UnicodeDecodeError:
+                continue
+            if char:
+                found.append((char, place, place + size))
+                place += size
+                break
+        else:
+            place += 1
+    assert "".join(c for c, _, _ in found) == raw.decode("utf-8", "ignore")
+    return found

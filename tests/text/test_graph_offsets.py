@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: RUF001 (look-alike letters are the point here)
+
 """Where in a string the tokens of a graph come from."""
 
 import itertools
@@ -11,10 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from electra_tf.text import characters
-from electra_tf.text.graph_tokenization import GraphTokenizer
-from electra_tf.text.tokenization import FullTokenizer
 
-SETTINGS = [(True, True), (True, False), (False, True)]
 LETTERS = (
     "abAB.,! \t\xadéÉßİΣ中가각ﬁ½…\u0301\u0308\u0323\u1b44\u302e\u034f\u200b"
     "\ufffd\u226e\u1fef\U0001d160\U0001d165\U0001f600"
@@ -29,38 +26,8 @@ TEXTS = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def pairs(tmp_path_factory):
-    letters = sorted(
-        set("abcdefghijklmnopqrstuvwxyz.,!ΣσςABÉéß中\u1100\u1161\u11a8<`…½ﬁ")
-        | set("\u0301\u0308\u0323\u1b44\u302e\U0001d165\U0001d158\U0001d16e")
-    )
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ab", "##ab"]
-    tokens += [*letters, *(f"##{letter}" for letter in letters)]
-    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    path.write_bytes("".join(f"{token}\n" for token in tokens).encode())
-    return [
-        (GraphTokenizer(str(path), *s), FullTokenizer(str(path), *s))
-        for s in SETTINGS
-    ]
-
-
-def read_characters(raw):
-    """(character, first byte, byte after it) of what is UTF-8 in `raw`."""
-    place, found = 0, []
-    while place < len(raw):
-        for size in (1, 2, 3, 4):
-            try:
-                char = raw[place : place + size].decode()
-            except UnicodeDecodeError:
-                continue
-            if char:
-                found.append((char, place, place + size))
-                place += size
-                break
-        else:
-            place += 1
-    assert "".join(c for c, _, _ in found) == raw.decode("utf-8", "ignore")
-    return found
+def pairs(letter_pairs):
+    return letter_pairs("abcdefghijklmnopqrstuvwxyz\U0001d158" + LETTERS)
 
 
 def decompose(char, lower, strip):
@@ -131,10 +98,9 @@ def normalized(part, lower, strip):
     return [r for r in result if not characters.is_accent(r[0])]
 
 
-def reference(tokenizer, raw, lower, strip):
-    found = stretch(read_characters(raw), lower, strip)
+def reference(tokenizer, found, lower, strip):
     tokens = []
-    for part in parts_of(found):
+    for part in parts_of(stretch(found, lower, strip)):
         words, last = [], False
         for one in normalized(part, lower, strip):
             alone = characters.is_punctuation(one[0])
@@ -167,17 +133,24 @@ def found_in(graph, raws):
     return [list(zip(*row, strict=True)) for row in zip(*parts, strict=True)]
 
 
-def check(pairs, raws):
-    for (graph, plain), (lower, strip) in zip(pairs, SETTINGS, strict=True):
-        wanted = [reference(plain, raw, lower, strip) for raw in raws]
-        for raw, tokens in zip(raws, wanted, strict=True):
-            assert [number for number, _, _ in tokens] == plain.encode(raw)
-        assert found_in(graph, raws) == wanted
+@pytest.fixture(scope="module")
+def check(pairs, reference_tokenizer):
+    """Asserts that all settings give what the plain computation gives."""
+
+    def run(raws):
+        found = [reference_tokenizer.read_characters(raw) for raw in raws]
+        for setting, (graph, plain) in pairs.items():
+            wanted = [reference(plain, one, *setting) for one in found]
+            for raw, tokens in zip(raws, wanted, strict=True):
+                assert [token[0] for token in tokens] == plain.encode(raw)
+            assert found_in(graph, raws) == wanted
+
+    return run
 
 
 @hypothesis.given(raws=st.lists(TEXTS, min_size=1, max_size=6))
-def test_offsets_are_those_of_a_plain_computation(raws, pairs):
-    check(pairs, raws)
+def test_offsets_are_those_of_a_plain_computation(raws, check):
+    check(raws)
 
 
 @pytest.mark.parametrize(
@@ -203,11 +176,11 @@ def test_offsets_are_those_of_a_plain_computation(raws, pairs):
 )
 def test_what_a_reader_sees_of_each_token(text, spans, pairs):
     raw = text.encode()
-    [tokens] = found_in(pairs[0][0], [raw])
+    [tokens] = found_in(pairs[True, True][0], [raw])
     assert [raw[start:end].decode() for _, start, end in tokens] == spans
 
 
-def test_letters_whose_small_form_takes_other_bytes(pairs):
+def test_letters_whose_small_form_takes_other_bytes(check):
     letters = [
         char
         for char in map(chr, range(0x10000))
@@ -215,13 +188,13 @@ def test_letters_whose_small_form_takes_other_bytes(pairs):
         and len(char.encode()) != len(char.lower().encode())
     ]
     assert "\u023e" in letters
-    check(pairs, [f"{char} {char}b ab".encode() for char in letters])
+    check([f"{char} {char}b ab".encode() for char in letters])
 
 
-def test_strings_of_a_batch_keep_to_themselves(pairs):
+def test_strings_of_a_batch_keep_to_themselves(check, pairs):
     raws = [
         text.encode() for text in ("é", "\u0301a", "", "中…", "\u0301", "b")
     ]
-    check(pairs, raws)
-    alone = [found_in(pairs[0][0], [raw])[0] for raw in raws]
-    assert found_in(pairs[0][0], raws) == alone
+    check(raws)
+    alone = [found_in(pairs[True, True][0], [raw])[0] for raw in raws]
+    assert found_in(pairs[True, True][0], raws) == alone

@@ -5,8 +5,6 @@
 
 import json
 import pickle
-import subprocess
-import sys
 import unicodedata
 
 import pytest
@@ -16,7 +14,6 @@ from electra_tf.text import tokenization
 from electra_tf.text.tokenization import (
     BasicTokenizer,
     FullTokenizer,
-    WordpieceTokenizer,
 )
 
 SETTINGS = {
@@ -82,90 +79,45 @@ def test_every_recorded_string_gives_the_recorded_pieces(golden_dir):
     assert mismatches(examples, str(golden_dir / "vocab.txt")) == []
 
 
-def test_the_kept_sample_gives_the_recorded_pieces(golden_sample, write_vocab):
+def test_the_kept_sample_gives_the_recorded_pieces(
+    golden_sample, reference_tokenizer, write_vocab
+):
+    vocab = golden_sample["vocab"]
     lines = [f"[line{n}]" for n in range(golden_sample["vocab_size"])]
-    for token, number in golden_sample["vocab"].items():
+    for token, number in vocab.items():
         lines[number] = token
     examples = comparable(golden_sample["examples"])
     assert len(golden_sample["examples"]) == 197
     assert mismatches(examples, write_vocab(*lines)) == []
-
-
-def test_the_plain_tokenizer_gives_the_recorded_pieces(
-    golden_sample, reference_tokenizer
-):
-    for example in comparable(golden_sample["examples"]):
-        for name in ("lower_strip", "lower_nostrip", "cased"):
-            pieces = reference_tokenizer.tokenize(
-                example["text"], golden_sample["vocab"], *SETTINGS[name]
-            )
+    for name in ("lower_strip", "lower_nostrip", "cased"):
+        setting = SETTINGS[name]
+        for example in examples:
+            text = example["text"]
+            pieces = reference_tokenizer.tokenize(text, vocab, *setting)
             assert pieces == example[name]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Hello, World!", ["hello", ",", "world", "!"]),
         ("Çà ÉTÉ naïve", ["ca", "ete", "naive"]),
         ("ΟΔΟΣ ΟΔΟΣ. ΣΑΣ'Α Σ", ["οδος", "οδος", ".", "σασ", "'", "α", "σ"]),
         ("İstanbul Straße", ["istanbul", "straße"]),
-        ("AΣ中Σ", ["aς", "中", "σ"]),
         ("a\x0bb\x1cc\x85d\u200be", ["abcde"]),
         ("a\u2028b\u2029c\u00a0d\u3000e", ["a", "b", "c", "d", "e"]),
-        ("[MASK]", ["[", "mask", "]"]),
         ("\ufffd\0 \u0301", []),
-        ("\u1fef", ["`"]),
         ("日本語テスト", ["日", "本", "語", "テスト"]),
         ("\uac00", ["\u1100\u1161"]),
-        ("", []),
     ],
 )
 def test_basic_tokenizer_lower_and_strip(text, expected):
     assert BasicTokenizer().tokenize(text) == expected
 
 
-def test_cased_tokenizers_keep_accents_whatever_strip_accents_says():
-    for strip in (True, False):
-        tokenizer = BasicTokenizer(do_lower_case=False, strip_accents=strip)
-        assert tokenizer.tokenize("Été ΟΔΟΣ") == ["Été", "ΟΔΟΣ"]
-
-
-def test_bytes_are_utf8_with_errors_left_out(tiny_vocab):
-    text = b"caf\xc3\xa9 \xff\xfe na\xc3"
-    assert BasicTokenizer().tokenize(text) == ["cafe", "na"]
-    tokenizer = FullTokenizer(tiny_vocab)
-    assert tokenizer.encode(b"the \xff of") == tokenizer.encode("the  of")
-
-
-def test_lone_surrogates_are_removed():
-    assert BasicTokenizer().tokenize("a\ud800b \udfff") == ["ab"]
-
-
 @pytest.mark.parametrize("text", [None, 3, ["a"], bytearray(b"a")])
 def test_other_types_are_refused(text, tiny_vocab):
     with pytest.raises(ValueError, match="must be str or bytes"):
         FullTokenizer(tiny_vocab).tokenize(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("unaffable", ["un", "##aff", "##able"]),
-        ("unaffablex", ["[UNK]"]),
-        ("un x\u2028un", ["un", "[UNK]", "un"]),
-        ("##aff", ["##aff"]),
-        ("", []),
-    ],
-)
-def test_wordpiece_takes_the_longest_match(text, expected):
-    vocab = {"[UNK]": 0, "un": 1, "##aff": 2, "##able": 3, "##a": 4}
-    assert WordpieceTokenizer(vocab).tokenize(text) == expected
-
-
-def test_wordpiece_word_of_200_characters_is_split_and_of_201_unknown():
-    tokenizer = WordpieceTokenizer({"a": 0, "##a": 1})
-    assert tokenizer.tokenize("a" * 200) == ["a"] + ["##a"] * 199
-    assert tokenizer.tokenize("a" * 201) == ["[UNK]"]
 
 
 def test_wordpiece_length_is_counted_after_accents_are_dropped(write_vocab):
@@ -177,30 +129,16 @@ def test_wordpiece_length_is_counted_after_accents_are_dropped(write_vocab):
     assert FullTokenizer(path, True, False).tokenize(accented) == ["[UNK]"]
 
 
-def test_wordpiece_other_unknown_token_and_limit():
-    tokenizer = WordpieceTokenizer(["a", "##a"], "<unk>", 3)
-    assert tokenizer.tokenize("aaa aaaa b") == [
-        *["a", "##a", "##a"],
-        *["<unk>", "<unk>"],
-    ]
-
-
-def test_ids_and_tokens_are_inverse(tiny_vocab):
+def test_ids_and_tokens_are_inverse_and_others_are_named(tiny_vocab):
     tokenizer = FullTokenizer(tiny_vocab)
     ids = list(range(200))
     tokens = tokenizer.convert_ids_to_tokens(ids)
     assert tokens == list(tokenizer.vocab)
     assert tokenizer.convert_tokens_to_ids(tokens) == ids
-
-
-def test_unknown_token_is_named(tiny_vocab):
     with pytest.raises(UserError, match=r"'no such'.*200.*vocabulary"):
-        FullTokenizer(tiny_vocab).convert_tokens_to_ids(["the", "no such"])
-
-
-def test_unknown_id_is_named(tiny_vocab):
+        tokenizer.convert_tokens_to_ids(["the", "no such"])
     with pytest.raises(UserError, match=r"Id 200 .*from 0 to 199"):
-        FullTokenizer(tiny_vocab).convert_ids_to_tokens([3, 200])
+        tokenizer.convert_ids_to_tokens([3, 200])
 
 
 def test_vocabulary_without_unk_tokenizes_but_cannot_encode(write_vocab):
@@ -209,14 +147,6 @@ def test_vocabulary_without_unk_tokenizes_but_cannot_encode(write_vocab):
     assert tokenizer.encode("a b") == [0, 1]
     with pytest.raises(UserError, match=r"\[UNK\]"):
         tokenizer.encode("a c")
-
-
-def test_results_are_fresh_lists(tiny_vocab):
-    tokenizer = FullTokenizer(tiny_vocab)
-    first = tokenizer.encode("the end")
-    expected = list(first)
-    first.append(-1)
-    assert tokenizer.encode("the end") == expected
 
 
 def memos(tokenizer):
@@ -236,6 +166,8 @@ def test_memo_stays_within_its_bound(tiny_vocab, monkeypatch):
         text = f"w{number} the of,{number % 3}"
         ids = bounded.encode(text)
         assert ids == bounded.convert_tokens_to_ids(bounded.tokenize(text))
+        ids.append(-1)  # A result is the caller's, not the memo's.
+        assert bounded.encode(text) == ids[:-1]
         assert all(len(memo) <= 16 for memo in memos(bounded))
 
 
@@ -275,12 +207,3 @@ def test_pickled_copy_works_and_starts_with_an_empty_memo(tiny_vocab):
     assert all(not memo for memo in memos(copy))
     assert copy.encode("the naïve end.") == ids
     assert copy.vocab == tokenizer.vocab
-
-
-@pytest.mark.slow
-def test_importing_the_tokenizer_does_not_import_tensorflow():
-    code = (
-        "import sys; import electra_tf.text.tokenization;"
-        "assert 'tensorflow' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

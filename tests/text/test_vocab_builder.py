@@ -52,13 +52,17 @@ def test_overlapping_pairs_are_merged_from_the_left():
     assert set(pieces[1:]) <= {"##aaaa", "##aaa", "baa", "##aaaaa", "baaaa"}
 
 
-def test_rare_pairs_are_not_merged():
-    assert vocab_builder.learn_pieces({"ab": 1, "cd": 3}, "abcd", 9) == ["cd"]
-    assert vocab_builder.learn_pieces({"ab": 1}, "ab", 9, min_count=1) == ["ab"]
-
-
-def test_words_with_other_characters_teach_nothing():
-    assert vocab_builder.learn_pieces({"abé": 9, "cd": 3}, "abcd", 9) == ["cd"]
+@pytest.mark.parametrize(
+    ("counts", "min_count", "pieces"),
+    [
+        ({"ab": 1, "cd": 3}, 2, ["cd"]),  # too rare a pair
+        ({"ab": 1}, 1, ["ab"]),
+        ({"abé": 9, "cd": 3}, 2, ["cd"]),  # a character of no piece
+    ],
+)
+def test_other_pairs_are_not_merged(counts, min_count, pieces):
+    found = vocab_builder.learn_pieces(counts, "abcd", 9, min_count=min_count)
+    assert found == pieces
 
 
 def test_incremental_counts_equal_counting_anew():
@@ -96,48 +100,34 @@ def plain_merges(words, max_pieces):
     return list(learned)
 
 
-def test_specials_come_first_then_the_unused(word_counts):
+def test_order_and_contents_of_a_vocabulary(word_counts):
     tokens = vocab_builder.build_vocab(word_counts, 1000, num_unused=7)
     assert tokens[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     assert tokens[5:12] == [f"[unused{n}]" for n in range(7)]
     assert len(tokens) == len(set(tokens)) == 1000
-
-
-def test_order_of_the_words_does_not_matter(word_counts):
+    frequent = {c for word, n in word_counts.items() if n >= 2 for c in word}
+    assert {"e", "##e"} | frequent <= set(tokens)
+    assert "##," not in tokens
     items = list(word_counts.items())
     random.Random(3).shuffle(items)
-    shuffled = vocab_builder.build_vocab(dict(items), 800)
-    assert shuffled == vocab_builder.build_vocab(word_counts, 800)
+    assert vocab_builder.build_vocab(dict(items), 1000, num_unused=7) == tokens
 
 
-def test_every_frequent_character_is_included(word_counts):
-    tokens = set(vocab_builder.build_vocab(word_counts, 800))
-    for word, count in word_counts.items():
-        if count >= 2:
-            assert set(word) <= tokens
-    assert "," in tokens and "##," not in tokens
-    assert {"e", "##e"} <= tokens
-
-
-def test_only_words_with_rare_characters_are_unknown():
-    counts = {"abc": 5, "é": 1, "cab": 2}
-    tokens = vocab_builder.build_vocab(counts, 50, num_unused=0)
-    coverage = vocab_builder.measure_coverage(tokens, counts)
-    assert (coverage.words, coverage.unknown) == (8, 1)
-    assert coverage.unknown_rate == 1 / 8
-
-
-def test_max_characters_keeps_the_most_frequent():
-    counts = {"a": 5, "b": 4, "c": 4, "d": 9}
-    tokens = vocab_builder.build_vocab(
-        counts, 50, num_unused=0, max_characters=3
-    )
-    assert tokens[5:] == ["a", "b", "d", "##a", "##b", "##d"]
-
-
-def test_text_with_nothing_more_gives_fewer_tokens():
-    tokens = vocab_builder.build_vocab({"ab": 2}, 500, num_unused=0)
-    assert tokens[5:] == ["a", "b", "##a", "##b", "ab"]
+@pytest.mark.parametrize(
+    ("counts", "settings", "tokens"),
+    [
+        (
+            {"a": 5, "b": 4, "c": 4, "d": 9},
+            {"max_characters": 3},
+            ["a", "b", "d", "##a", "##b", "##d"],
+        ),
+        # All there is, which is less than was asked for.
+        ({"ab": 2}, {}, ["a", "b", "##a", "##b", "ab"]),
+    ],
+)
+def test_the_most_frequent_is_taken(counts, settings, tokens):
+    found = vocab_builder.build_vocab(counts, 50, num_unused=0, **settings)
+    assert found[5:] == tokens
 
 
 def test_learned_vocabulary_passes_the_checks(prose, write_vocab):
@@ -153,26 +143,18 @@ def test_learned_vocabulary_passes_the_checks(prose, write_vocab):
     assert unknown == coverage.unknown
 
 
-@pytest.mark.parametrize("words", [["", " \u200b"], {"a" * 201: 9}])
-def test_no_words_are_refused(words):
-    with pytest.raises(UserError, match="no words"):
-        vocab_builder.build_vocab(words, 100)
-
-
-def test_too_small_a_size_says_what_is_needed(word_counts):
-    with pytest.raises(UserError, match=r"vocab_size 120 .*num_unused"):
-        vocab_builder.build_vocab(word_counts, 120)
-
-
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("words", "settings", "message"),
     [
-        ("vocab_size", 0),
-        ("num_unused", -1),
-        ("min_count", 0),
-        ("max_characters", 0),
+        (["", " \u200b"], {}, "no words"),
+        ({"a" * 201: 9}, {}, "no words"),
+        ({"abc": 2}, {"vocab_size": 100}, "vocab_size 100 .*num_unused"),
+        ({"a": 1}, {"vocab_size": 0}, "vocab_size is 0"),
+        ({"a": 1}, {"num_unused": -1}, "num_unused is -1"),
+        ({"a": 1}, {"min_count": 0}, "min_count is 0"),
+        ({"a": 1}, {"max_characters": 0}, "max_characters is 0"),
     ],
 )
-def test_numbers_out_of_range_are_named(name, value):
-    with pytest.raises(UserError, match=f"{name} is {value}"):
-        vocab_builder.build_vocab({"a": 1}, **{name: value})
+def test_what_gives_no_vocabulary_is_refused(words, settings, message):
+    with pytest.raises(UserError, match=message):
+        vocab_builder.build_vocab(words, **settings)
