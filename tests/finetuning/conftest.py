@@ -3,6 +3,7 @@
 """Fixtures of the fine-tuning tests."""
 
 import io
+import json
 
 import numpy as np
 import pytest
@@ -41,10 +42,7 @@ def write_task(tmp_path):
     def write(task, name, text):
         path = tmp_path / "finetuning_data" / task / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(text, bytes):
-            path.write_bytes(text)
-        else:
-            path.write_text(text, encoding="utf-8")
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
 
     return write
@@ -58,6 +56,26 @@ def make_task(finetuning_config):
         from electra_tf.finetuning import registry
 
         config = finetuning_config(name, **hparams)
+        return registry.get_tasks(config)[0]
+
+    return make
+
+
+@pytest.fixture
+def describe(tmp_path, finetuning_config):
+    """Writes the JSON file of a task `mine` and its data; makes the task."""
+
+    def make(description, files, **hparams):
+        from electra_tf.finetuning import registry
+
+        for name, text in files.items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        splits = {name.split(".")[0]: name for name in files}
+        path = tmp_path / "task.json"
+        path.write_text(
+            json.dumps({"name": "mine", "files": splits, **description})
+        )
+        config = finetuning_config("mine", task_config=str(path), **hparams)
         return registry.get_tasks(config)[0]
 
     return make

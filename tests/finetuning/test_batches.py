@@ -17,6 +17,15 @@ from electra_tf.finetuning.preprocessing import Batches
 
 LENGTH = 64
 COUNT = 48
+LABELS = FeatureSpec(
+    "x_labels_mask", [LENGTH], is_int_feature=False, per_token=True
+)
+
+
+def write(path, specs, rows):
+    with tf.io.TFRecordWriter(path) as writer:
+        for row in rows:
+            writer.write(encode_example(specs, row).SerializeToString())
 
 
 @pytest.fixture(scope="module")
@@ -31,21 +40,20 @@ def batches(tmp_path_factory, lengths):
         *shared_feature_specs(LENGTH),
         FeatureSpec("x_eid", []),
         FeatureSpec("x_many", [LENGTH]),
-        FeatureSpec(
-            "x_labels_mask", [LENGTH], is_int_feature=False, per_token=True
-        ),
+        LABELS,
     ]
-    with tf.io.TFRecordWriter(path) as writer:
-        for number, length in enumerate(lengths):
-            real = [1] * length + [0] * (LENGTH - length)
-            values = {
-                "input_ids": [number + 1 if r else 0 for r in real],
-                "input_mask": real,
-                "x_eid": number,
-                "x_many": [number] * LENGTH,
-                "x_labels_mask": [float(r) for r in real],
-            }
-            writer.write(encode_example(specs, values).SerializeToString())
+
+    def row(number, length):
+        real = [1] * length + [0] * (LENGTH - length)
+        return {
+            "input_ids": [number + 1 if r else 0 for r in real],
+            "input_mask": real,
+            "x_eid": number,
+            "x_many": [number] * LENGTH,
+            "x_labels_mask": [float(r) for r in real],
+        }
+
+    write(path, specs, [row(*item) for item in enumerate(lengths)])
     return Batches(path, specs, COUNT, 8, LENGTH, training=True, seed=3)
 
 
@@ -78,11 +86,8 @@ def test_trimmed_batches_are_the_same_without_the_padding(batches, lengths):
     assert len(widths) > 1
 
 
-def test_the_length_of_a_batch_is_not_part_of_its_type(batches):
-    assert batches().element_spec["input_ids"].shape.as_list() == [8, None]
-
-
 def test_batches_are_never_shorter_than_asked(batches):
+    assert batches().element_spec["input_ids"].shape.as_list() == [8, None]
     few = dataclasses.replace(batches, shortest=50, batch_size=1)
     widths = {b["input_ids"].shape[1] for b in take(few(), 48)}
     assert widths == {LENGTH}
@@ -90,21 +95,15 @@ def test_batches_are_never_shorter_than_asked(batches):
 
 def test_labels_that_reach_further_than_tokens_are_kept(tmp_path):
     path = str(tmp_path / "y.tfrecord")
-    specs = [
-        *shared_feature_specs(LENGTH),
-        FeatureSpec(
-            "y_labels_mask", [LENGTH], is_int_feature=False, per_token=True
-        ),
-    ]
-    values = {
+    specs = [*shared_feature_specs(LENGTH), LABELS]
+    row = {
         "input_mask": [1] * 3 + [0] * (LENGTH - 3),
-        "y_labels_mask": [1.0] * 20 + [0.0] * (LENGTH - 20),
+        "x_labels_mask": [1.0] * 20 + [0.0] * (LENGTH - 20),
     }
-    with tf.io.TFRecordWriter(path) as writer:
-        writer.write(encode_example(specs, values).SerializeToString())
+    write(path, specs, [row])
     (batch,) = take(Batches(path, specs, 1, 1, LENGTH, training=False)(), 9)
-    assert batch["y_labels_mask"].shape == (1, 32)
-    assert batch["y_labels_mask"].sum() == 20
+    assert batch["x_labels_mask"].shape == (1, 32)
+    assert batch["x_labels_mask"].sum() == 20
 
 
 def test_the_same_seed_gives_the_same_batches_and_another_others(batches):

@@ -66,20 +66,19 @@ def test_an_empty_text_is_reported_and_kept_as_in_the_original(
     assert sum(features["segment_ids"]) == 0
 
 
-@pytest.mark.parametrize("text", ["", HEADER, HEADER + "\n\n"])
-def test_an_empty_file_is_an_error_that_names_it(make_task, write_task, text):
-    write_task("rte", "train.tsv", text)
-    with pytest.raises(UserError, match=r"no usable example.*train\.tsv"):
-        make_task("rte").get_examples("train")
-
-
-def test_a_missing_split_is_an_error_that_names_the_file(make_task):
+def test_a_missing_or_empty_split_is_an_error_that_names_the_file(
+    make_task, write_task
+):
     task = make_task("rte")
     assert not task.has_split("train")
     with pytest.raises(UserError, match=r"rte/train\.tsv: no such file"):
         task.get_examples("train")
     with pytest.raises(UserError, match=r"no holdout split .it has: train"):
         task.get_examples("holdout")
+    for text in ("", HEADER, HEADER + "\n\n"):
+        write_task("rte", "train.tsv", text)
+        with pytest.raises(UserError, match=r"no usable example.*train\.tsv"):
+            make_task("rte").get_examples("train")
 
 
 def test_quotation_marks_are_text_in_tsv(make_task, write_task):
@@ -100,45 +99,37 @@ def test_both_orders_are_trained_on_where_order_means_nothing(
     make_task, write_task
 ):
     rows = "1\t1\t2\tfirst\tsecond\n0\t3\t4\tthird\tfourth\n"
-    write_task("mrpc", "train.tsv", "Quality\t1\t2\tA\tB\n" + rows)
-    write_task("mrpc", "dev.tsv", "Quality\t1\t2\tA\tB\n" + rows)
+    for split in ("train", "dev"):
+        write_task("mrpc", f"{split}.tsv", "Quality\t1\t2\tA\tB\n" + rows)
     task = make_task("mrpc")
     pairs = [(e.eid, e.text_a, e.text_b) for e in task.get_examples("train")]
     assert pairs[2:] == [(2, "second", "first"), (3, "fourth", "third")]
     assert len(task.get_examples("dev")) == 2
-    assert (
-        len(make_task("mrpc", double_unordered=False).get_examples("train"))
-        == 2
-    )
+    single = make_task("mrpc", double_unordered=False)
+    assert len(single.get_examples("train")) == 2
+    doubled = {n for n, spec in GLUE_TASKS.items() if spec.both_orders}
+    assert doubled == {"mrpc", "sts"}
 
 
 def test_wnli_has_two_sentences_and_labels_zero_and_one(make_task, write_task):
     write_task("wnli", "dev.tsv", HEADER + "0\ta b\tc\t1\n1\td\te\t0\n")
     task = make_task("wnli")
-    examples = task.get_examples("dev")
-    assert [(e.text_a, e.text_b, e.label) for e in examples] == [
-        ("a b", "c", "1"),
-        ("d", "e", "0"),
-    ]
-    features = task.featurize(examples[0], True)
-    assert features["wnli_label_ids"] == 1
+    first, second = task.get_examples("dev")
+    assert (first.text_a, first.text_b, first.label) == ("a b", "c", "1")
+    assert (second.text_a, second.text_b, second.label) == ("d", "e", "0")
+    assert task.featurize(first, True)["wnli_label_ids"] == 1
 
 
 def test_mnli_has_two_dev_sets_and_a_diagnostic_one(make_task, write_task):
-    columns = "\t".join(f"c{i}" for i in range(8))
+    before = "\t" * 8
     for split in ("matched", "mismatched"):
-        text = (
-            f"{columns}\ts1\ts2\tgold\n" + "\t" * 8 + f"{split}\tb\tneutral\n"
-        )
+        text = f"{before}s1\ts2\tgold\n{before}{split}\tb\tneutral\n"
         write_task("mnli", f"dev_{split}.tsv", text)
     write_task("mnli", "diagnostic.tsv", "index\ts1\ts2\n0\ta\tb\n")
     task = make_task("mnli")
     assert task.get_dev_splits() == ["dev", "dev_mismatched"]
-    assert task.get_test_splits() == [
-        "test_matched",
-        "test_mismatched",
-        "diagnostic",
-    ]
+    tests = ["test_matched", "test_mismatched", "diagnostic"]
+    assert task.get_test_splits() == tests
     assert task.get_examples("dev")[0].text_a == "matched"
     assert task.get_examples("dev_mismatched")[0].text_a == "mismatched"
     (example,) = task.get_examples("diagnostic")
@@ -147,21 +138,15 @@ def test_mnli_has_two_dev_sets_and_a_diagnostic_one(make_task, write_task):
     assert task.has_split("dev") and not task.has_split("test_matched")
 
 
-def test_every_glue_task_is_there_and_written_in_the_schema():
-    assert set(GLUE_TASKS) == {
-        *("cola", "sst", "mrpc", "sts", "qqp"),
-        *("mnli", "qnli", "rte", "wnli"),
-    }
-    doubled = {n for n, spec in GLUE_TASKS.items() if spec.both_orders}
-    assert doubled == {"mrpc", "sts"}
-
-
-def test_cut_examples_are_counted(make_task, write_task):
+def test_cut_examples_are_counted_and_printed(make_task, write_task, capsys):
     write_task("rte", "dev.tsv", HEADER + f"0\t{'a ' * 90}\tb\tentailment\n")
     task = make_task("rte")
-    features = task.featurize(task.get_examples("dev")[0], False)
+    (example,) = task.get_examples("dev")
+    features = task.featurize(example, False, log=True)
     assert sum(features["input_mask"]) == 32
     assert task.row_report.losses == {"examples cut to max_seq_length": 1}
+    shown = capsys.readouterr().out
+    assert "rte example 0" in shown and "[CLS]" in shown
 
 
 def test_a_summary_shows_the_first_rows_and_counts_the_rest(
@@ -178,27 +163,14 @@ def test_a_summary_shows_the_first_rows_and_counts_the_rest(
     assert lines[-1] == "rte:   ... and 4 more"
 
 
-def test_an_example_can_be_printed(make_task, write_task, capsys):
-    write_task("rte", "dev.tsv", HEADER + "0\ta\tb\tentailment\n")
-    task = make_task("rte")
-    task.featurize(task.get_examples("dev")[0], False, log=True)
-    shown = capsys.readouterr().out
-    assert "rte example 0" in shown and "[CLS]" in shown
-
-
-def original_truncation(first, second, room):
-    """The original's loop, one wordpiece at a time."""
-    first, second = list(first), list(second)
-    while len(first) + len(second) > room:
-        (first if len(first) > len(second) else second).pop()
-    return first, second
-
-
 @hypothesis.given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 60))
 def test_pairs_are_cut_as_in_the_original(a, b, room):
     first, second = list(range(a)), list(range(100, 100 + b))
-    wanted = original_truncation(first, second, room)
-    assert classification._cut(first, second, room) == wanted
+    found = classification._cut(first, second, room)
+    # The original's loop, one wordpiece at a time.
+    while len(first) + len(second) > room:
+        (first if len(first) > len(second) else second).pop()
+    assert found == (first, second)
 
 
 @hypothesis.settings(
@@ -206,8 +178,7 @@ def test_pairs_are_cut_as_in_the_original(a, b, room):
 )
 @hypothesis.given(st.binary(max_size=200))
 def test_any_bytes_are_rows_or_bad_rows(make_task, write_task, noise):
-    good = b"0\ta\tb\tentailment\n"
-    write_task("rte", "dev.tsv", HEADER.encode() + good + noise)
+    write_task("rte", "dev.tsv", HEADER.encode() + GOOD + noise)
     task = make_task("rte")
     examples = task.get_examples("dev")
     lines = noise.count(b"\n") + (not noise.endswith(b"\n")) * bool(noise)

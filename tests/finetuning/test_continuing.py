@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The same command again continues, to the bit, and spoils nothing."""
+"""A run continued, a model evaluated alone, or the start of another."""
 
 import dataclasses
 import json
@@ -10,9 +10,18 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
 from electra_tf.training.loop import TrainLoop
 
 pytestmark = pytest.mark.slow  # Whole runs.
+MODEL = "models/tiny/finetuning_models/sst_model_1"
+
+
+@pytest.fixture
+def trained(config_of, run, tmp_path):
+    """The result and the folder of a trained model."""
+    result, _ = run(config_of())
+    return result, str(tmp_path / MODEL)
 
 
 @pytest.fixture
@@ -50,14 +59,10 @@ def test_the_same_command_again_trains_nothing_new(config_of, run):
     again, text = run(config)
     assert again["trials"] == first["trials"]
     assert "Trial 1: done by an earlier run" in text
-    more, _ = run(dataclasses.replace(config, num_trials=2))
-    assert more["trials"][0] == first["trials"][0] and len(more["trials"]) == 2
-
-
-def test_other_hparams_need_overwrite(config_of, run):
-    run(config_of())
     with pytest.raises(UserError, match=r"learning_rate: 0.001 -> 0.002"):
         run(config_of(learning_rate=2e-3))
+    more, _ = run(dataclasses.replace(config, num_trials=2))
+    assert more["trials"][0] == first["trials"][0] and len(more["trials"]) == 2
 
 
 @pytest.mark.parametrize("extra", [{}, {"shuffle_whole_set": True}])
@@ -100,9 +105,74 @@ def test_a_stopped_run_continues_to_the_bit(
 
 
 def test_nothing_of_others_is_deleted(config_of, run, tmp_path):
-    directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
+    directory = tmp_path / MODEL
     directory.mkdir(parents=True)
     (directory / "thesis.txt").write_text("mine")
     with pytest.raises(UserError, match="thesis.txt"):
         run(config_of(overwrite=True))
     assert (directory / "thesis.txt").exists()
+
+
+def test_evaluation_alone_gives_the_same_scores(
+    config_of, run, trained, tmp_path
+):
+    first, path = trained
+    again, text = run(config_of(do_train=False))
+    assert "Earlier results are kept as" in text
+    other = {"init_checkpoint": path, "model_dir": str(tmp_path / "nothing")}
+    moved, _ = run(config_of(do_train=False, **other))
+    for found in (again, moved):
+        assert found["trials"][0]["results"] == first["trials"][0]["results"]
+
+
+def test_a_start_that_does_not_fit_is_refused(
+    config_of, run, trained, finetuning_config, cola
+):
+    _, path = trained
+    sizes = config_of().model_hparam_overrides
+    config = finetuning_config(
+        "cola",
+        do_train=False,
+        init_checkpoint=path,
+        model_hparam_overrides=sizes,
+    )
+    with pytest.raises(UserError, match="task_specific/cola"):
+        run(config)
+    for change, message in (
+        ({"hidden_size": 32}, "hidden_size: checkpoint 16"),
+        # No shape shows this one.
+        ({"num_attention_heads": 4}, "num_attention_heads 2"),
+    ):
+        config = config_of(
+            init_checkpoint=path, model_hparam_overrides={**sizes, **change}
+        )
+        with pytest.raises(UserError, match=message):
+            run(config)
+
+
+def test_a_start_without_a_model_is_named(config_of, run, tmp_path):
+    with pytest.raises(UserError, match="no model in .*sst_model_1"):
+        run(config_of(do_train=False))
+    (tmp_path / "models/empty").mkdir(parents=True)
+    config = config_of(init_checkpoint=str(tmp_path / "models/empty"))
+    with pytest.raises(UserError, match="init_checkpoint.*random weights"):
+        run(config)
+
+
+def test_another_task_s_model_is_a_start_with_a_fresh_head(
+    run, trained, tiny_finetuning, cola, tmp_path
+):
+    _, path = trained
+    config = FinetuningConfig.create(
+        "tiny",
+        str(tmp_path),
+        task_names=["cola"],
+        # The sizes come with the weights.
+        vocab_file=tiny_finetuning["vocab_file"],
+        init_checkpoint=path,
+        max_seq_length=32,
+        train_batch_size=4,
+    )
+    result, text = run(config)
+    assert "missing, keeps its fresh value: task_specific/cola" in text
+    assert result["trials"][0]["results"]["cola"].keys() == {"mcc", "loss"}

@@ -3,8 +3,8 @@
 """The cache of records and its fingerprint; nothing lost at the end."""
 
 import os
-import random
 
+import numpy as np
 import pytest
 
 from configure.errors import UserError
@@ -61,43 +61,31 @@ def test_the_same_data_and_settings_are_prepared_once(prepare, capsys):
         {"strip_accents": False},
         {"double_unordered": False},
         {"seed": 3},
+        {"vocab_file": "another"},
+        {},  # other data
     ],
 )
-def test_other_settings_make_other_records(prepare, capsys, hparams):
+def test_other_settings_or_data_make_other_records(
+    hparams, prepare, write_task, tiny_vocab, tmp_path, capsys
+):
     first, *_ = prepare()
+    if "vocab_file" in hparams:
+        words = open(tiny_vocab, encoding="utf-8").read().splitlines()
+        words[150], words[151] = words[151], words[150]
+        path = tmp_path / "vocab.txt"
+        path.write_text("\n".join(words) + "\n", encoding="utf-8")
+        hparams = {"vocab_file": str(path)}
+    if not hparams:
+        write_task("rte", "train.tsv", rows(10, start=1))
     second, *_ = prepare(**hparams)
     assert not was_reused(capsys)
     assert first.path != second.path
 
 
-def test_other_data_make_other_records(prepare, write_task, capsys):
-    first, *_ = prepare()
-    write_task("rte", "train.tsv", rows(10, start=1))
-    second, *_ = prepare()
-    assert not was_reused(capsys)
-    assert first.path != second.path
-
-
-def test_another_vocabulary_makes_other_records(
-    prepare, tiny_vocab, tmp_path, capsys
-):
-    prepare()
-    words = open(tiny_vocab, encoding="utf-8").read().splitlines()
-    words[150], words[151] = words[151], words[150]
-    path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(words) + "\n", encoding="utf-8")
-    prepare(vocab_file=str(path))
-    assert not was_reused(capsys)
-
-
-def test_reuse_can_be_turned_off(prepare, capsys):
-    prepare()
+def test_truncated_or_unwanted_records_are_written_again(prepare, capsys):
+    batches, *_ = prepare()
     prepare(use_tfrecords_if_existing=False)
     assert not was_reused(capsys)
-
-
-def test_truncated_records_are_written_again(prepare, capsys):
-    batches, *_ = prepare()
     size = os.path.getsize(batches.path)
     with open(batches.path, "r+b") as file:
         file.truncate(size - 3)
@@ -120,40 +108,29 @@ def test_what_was_wrong_with_the_data_is_told_again(
         assert task.row_report.losses == {"examples cut to max_seq_length": 1}
     assert told[0] == told[1]
     assert "1 bad row, 1 skipped" in told[0][0]
-
-
-def test_strict_rows_looks_at_the_data_again(prepare, write_task):
-    write_task("rte", "train.tsv", rows(3) + "only\n")
-    prepare()
     with pytest.raises(UserError, match="strict_rows"):
         prepare(strict_rows=True)
 
 
 @pytest.mark.parametrize("size", [3, 4, 8, 32])
 def test_evaluation_loses_nothing_whatever_the_batch_size(prepare, size):
-    batches, steps, _ = prepare("dev", eval_batch_size=4, predict_batch_size=8)
+    batches, steps, _ = prepare(
+        "dev", predict_batch_size=8, group_eval_by_length=False
+    )
     assert steps == 3
-    ids = []
-    for batch in batches(batch_size=size).as_numpy_iterator():
-        ids += batch["rte_eid"][batch["task_id"] == 0].tolist()
-    assert sorted(ids) == list(range(10))
-
-
-def test_padding_rows_belong_to_no_task(prepare):
-    batches, *_ = prepare("dev", group_eval_by_length=False)
-    *_, last = batches().as_numpy_iterator()
-    assert last["task_id"].tolist() == [0, 0, 1, 1]
-    assert (last["input_mask"][2:] == 0).all()
-
-
-def test_the_order_comes_from_the_given_stream(finetuning_config, prepare):
-    config = finetuning_config("rte")
-    tasks = registry.get_tasks(config)
-    paths = {
-        Preprocessor(config, tasks).prepare_train(random.Random(s))[0].path
-        for s in (1, 2, 1)
-    }
-    assert len(paths) == 2
+    found = list(batches(batch_size=size).as_numpy_iterator())
+    ids, tasks, lengths = (
+        np.concatenate([value(batch) for batch in found]).tolist()
+        for value in (
+            lambda batch: batch["rte_eid"],
+            lambda batch: batch["task_id"],
+            lambda batch: batch["input_mask"].sum(1),
+        )
+    )
+    assert ids[:10] == list(range(10))
+    # Padding rows belong to no task.
+    assert tasks == [0] * 10 + [1] * (len(tasks) - 10)
+    assert all(lengths[:10]) and not any(lengths[10:])
 
 
 def test_two_tasks_share_records(finetuning_config, prepare, write_task):
@@ -168,10 +145,3 @@ def test_two_tasks_share_records(finetuning_config, prepare, write_task):
         seen += batch["task_id"].tolist()
         assert (batch["cola_eid"][batch["task_id"] == 0] == 0).all()
     assert sorted(seen) == [0] * 10 + [1] * 2
-
-
-def test_files_that_cannot_be_written_are_a_users_error(prepare, tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    with pytest.raises((UserError, OSError)):
-        prepare(preprocessed_data_dir=str(blocked / "records"))

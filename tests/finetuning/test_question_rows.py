@@ -8,8 +8,7 @@ import json
 import pytest
 
 from configure.errors import UserError
-from electra_tf.finetuning import question_answering, registry
-from electra_tf.finetuning.preprocessing import Preprocessor
+from electra_tf.finetuning import question_answering
 from electra_tf.finetuning.questions import Passage
 
 CONTEXT = "The cat sat.  On a\u00a0mat,\tthe red one."
@@ -106,7 +105,7 @@ def test_an_unusable_question_is_reported_counted_and_skipped(
 ):
     bad = {**question(1, GOOD), **fields}
     text = squad(question(0, GOOD), bad, question(2, GOOD))
-    task = qa_task("squadv1", text)
+    task = qa_task("squadv1", "\ufeff" + text)  # a byte order mark is no error
     examples = task.get_examples("train")
     assert [e.key for e in examples] == ["q0", "q2"]
     assert [e.eid for e in examples] == [0, 1]  # no gap, as in the original
@@ -120,12 +119,8 @@ def test_an_unusable_question_is_reported_counted_and_skipped(
     if fields.get("id", "q1"):
         line = next(i for i, t in enumerate(text.split("\n"), 1) if '"q1"' in t)
         assert row.line == line
-
-
-def test_strict_rows_stop_at_the_first_unusable_answer(qa_task):
-    bad = question(1, {"text": "dog", "answer_start": 4})
-    task = qa_task("squadv1", squad(bad), strict_rows=True)
-    with pytest.raises(UserError, match=r"train.json:\d+: found .*dog"):
+    task = qa_task("squadv1", text, strict_rows=True)
+    with pytest.raises(UserError, match=r"train.json:\d+: found "):
         task.get_examples("train")
 
 
@@ -141,6 +136,12 @@ def test_answers_of_other_splits_need_no_place(qa_task):
         "dev: questions about an empty passage": 0,
         "dev: questions without an answer, not scored": 1,
     }
+    # An empty passage gives no window.
+    task = qa_task("squad", squad(question(0), context=" "), "dev")
+    (example,) = task.get_examples("dev")
+    assert task.featurize(example, False) == []
+    counted = task.row_report.losses["dev: questions about an empty passage"]
+    assert counted == 1
 
 
 def test_an_id_used_twice_is_reported_and_kept(qa_task):
@@ -183,11 +184,6 @@ def test_a_malformed_file_is_an_error_that_says_where(text, message, qa_task):
         task.get_examples("train")
 
 
-def test_a_byte_order_mark_is_no_error(qa_task):
-    task = qa_task("squadv1", "\ufeff" + squad(question(0, GOOD)))
-    assert len(task.get_examples("train")) == 1
-
-
 def test_a_missing_split_is_named(qa_task):
     task = qa_task("squad", squad(question(0, GOOD)))
     assert task.has_split("train") and not task.has_split("dev")
@@ -212,6 +208,10 @@ def test_broken_paragraphs_are_reported(qa_task):
 
 
 def test_broken_lines_of_mrqa_are_reported_with_their_number(qa_task):
+    undetected = [
+        mrqa_question(number) | {"detected_answers": detected}
+        for number, detected in enumerate([[], [{"text": "red"}], [3], None], 3)
+    ]
     lines = [
         '{"header": {"dataset": "x"}}\n',
         "{broken\n",
@@ -220,22 +220,14 @@ def test_broken_lines_of_mrqa_are_reported_with_their_number(qa_task):
         '["no object"]\n',
         '{"context": "a"}\n',
         mrqa_line(mrqa_question(2)),
+        *map(mrqa_line, undetected),
     ]
     task = qa_task("triviaqa", "".join(lines))
     assert [e.key for e in task.get_examples("train")] == ["m0", "m2"]
     rows = task.row_report.rows
-    assert [row.line for row in rows] == [2, 4, 5, 6]
+    assert [row.line for row in rows] == [2, 4, 5, 6, 8, 9, 10, 11]
     assert "'dog'" in rows[1].found
-
-
-@pytest.mark.parametrize("detected", [[], [{"text": "red"}], [3], None])
-def test_mrqa_questions_without_a_detected_answer_are_skipped(
-    detected, qa_task
-):
-    bad = mrqa_question(1) | {"detected_answers": detected}
-    task = qa_task("newsqa", mrqa_line(mrqa_question(0), bad))
-    assert [e.key for e in task.get_examples("train")] == ["m0"]
-    assert task.row_report.rows[0].found.endswith("no answer")
+    assert all(row.found.endswith("no answer") for row in rows[4:])
 
 
 def test_compressed_mrqa_files_are_read(qa_task):
@@ -294,25 +286,13 @@ def test_every_wordpiece_is_in_a_window_and_in_one_with_most_context(qa_task):
     assert best == pieces
 
 
-def test_an_empty_passage_gives_no_window_and_is_counted(qa_task):
-    text = squad(question(0), context=" ")
-    task = qa_task("squad", text, "dev")
-    (example,) = task.get_examples("dev")
-    assert task.featurize(example, False) == []
-    counted = task.row_report.losses["dev: questions about an empty passage"]
-    assert counted == 1
-
-
 def test_debug_reads_the_debug_file_or_the_first_paragraphs(
     qa_task, write_task, monkeypatch
 ):
-    from electra_tf.finetuning import question_answering
-
     text = squad(question(0, GOOD), question(1, GOOD))
     task = qa_task("squadv1", text, debug=True)
     assert len(task.get_examples("train")) == 2
-    debug_text = squad(question(0, GOOD))
-    write_task("squadv1", "train-debug.json", debug_text)
+    write_task("squadv1", "train-debug.json", squad(question(0, GOOD)))
     task = qa_task("squadv1", text, debug=True)
     assert len(task.get_examples("train")) == 1
     monkeypatch.setattr(question_answering, "DEBUG_LINES", 1)
@@ -321,45 +301,29 @@ def test_debug_reads_the_debug_file_or_the_first_paragraphs(
     assert len(task.get_examples("train")) == 1
 
 
-def test_what_was_found_wrong_is_printed_with_the_records(qa_task, capsys):
-    bad = question(1, {"text": "dog", "answer_start": 4})
-    task = qa_task("squadv1", squad(question(0, GOOD), bad))
-    for reused in (False, True):
-        Preprocessor(task.config, [task]).prepare_train()
-        printed = capsys.readouterr().out
-        assert ("earlier run" in printed) == reused
-        assert "1 bad row, 1 skipped" in printed
-        assert "'dog' at character 4" in printed
-
-
-DESCRIPTION = {
-    "name": "manuals",
-    "type": "question_answering",
-    "files": {"train": "a.json", "dev": "b.json"},
-}
-
-
 @pytest.fixture
-def own_task(tmp_path, finetuning_config):
+def own_task(describe):
     """Makes a task of one's own from its description."""
 
     def make(text, hparams=None, **description):
-        for name in ("a", "b"):
-            (tmp_path / f"{name}.json").write_text(text)
-        path = tmp_path / "task.json"
-        path.write_text(json.dumps(DESCRIPTION | description))
-        settings = {"max_query_length": 8, "beam_size": 4, **(hparams or {})}
-        config = finetuning_config("manuals", task_config=str(path), **settings)
-        return registry.get_tasks(config)[0]
+        return describe(
+            {"type": "question_answering", **description},
+            {"train.json": text, "dev.json": text},
+            **{"max_query_length": 8, "beam_size": 4, **(hparams or {})},
+        )
 
     return make
 
 
 def test_a_task_of_ones_own_files_answers_by_id(own_task):
+    text = squad(question(0, GOOD))
     for version in ("squad1", "squad2"):
-        task = own_task(squad(question(0, GOOD)), version=version)
+        task = own_task(text, version=version)
         assert task.v2 == (version == "squad2")
         assert [e.key for e in task.get_examples("dev")] == ["q0"]
+        assert task.main_metric == "f1"
+        own = own_task(text, metric="exact_match", version=version)
+        assert own.main_metric == ("exact" if task.v2 else "exact_match")
     task = own_task(mrqa_line(mrqa_question(0)), version="mrqa")
     assert [e.key for e in task.get_examples("train")] == ["m0"]
     assert task.get_test_splits() == []
@@ -367,22 +331,11 @@ def test_a_task_of_ones_own_files_answers_by_id(own_task):
         task.get_examples("test")
 
 
-def test_the_metric_of_ones_own_task(own_task):
-    text = squad(question(0, GOOD))
-    assert own_task(text).main_metric == "f1"
-    assert own_task(text, metric="exact_match").main_metric == "exact_match"
-    own = own_task(text, metric="exact_match", version="squad2")
-    assert own.main_metric == "exact"
-
-
-def test_settings_without_room_are_refused(own_task):
+def test_settings_without_room_are_refused(own_task, qa_task):
     text = squad(question(0, GOOD))
     with pytest.raises(UserError, match="max_query_length 29 leaves no room"):
         own_task(text, {"max_query_length": 29})
     with pytest.raises(UserError, match="beam_size 33 is more than the 32"):
         own_task(text, {"beam_size": 33})
-
-
-def test_tfds_has_squad_only(qa_task):
     with pytest.raises(UserError, match="newsqa: not known to TensorFlow Data"):
         qa_task("newsqa", "", data_source="tfds")

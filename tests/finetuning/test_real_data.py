@@ -27,12 +27,18 @@ COUNTS = {
 
 
 @pytest.fixture
-def real_task(reference_dir, make_task, tmp_path):
+def real_task(reference_dir, golden_dir, make_task, tmp_path):
     source = reference_dir / "data" / "finetuning_data"
     if not source.is_dir():
         pytest.skip(f"no real data at {source}")
     (tmp_path / "finetuning_data").symlink_to(source)
-    return make_task
+    whole = {
+        "vocab_file": str(golden_dir / "vocab.txt"),
+        "vocab_size": 30522,
+        "max_seq_length": 128,
+        "model_hparam_overrides": {},
+    }
+    return lambda name, **hparams: make_task(name, **whole, **hparams)
 
 
 @pytest.mark.parametrize(("name", "split"), list(COUNTS))
@@ -47,26 +53,22 @@ def test_every_row_is_usable(name, split, real_task):
 QUESTION_COUNTS = {
     ("squad", "train"): 8420,
     ("squad", "dev"): 3453,
+    ("squadv1", "train"): 87599,
     ("squadv1", "dev"): 10570,
     ("triviaqa", "train"): 2374 - 9,
     ("triviaqa", "dev"): 1947,
 }
-
-
-@pytest.fixture
-def real_questions(real_task, golden_dir):
-    return lambda name: real_task(
-        name,
-        vocab_file=str(golden_dir / "vocab.txt"),
-        vocab_size=30522,
-        max_seq_length=128,
-        model_hparam_overrides={},
-    )
+SLOW = ("squadv1", "train")
 
 
 def check_features(task, split):
     """Some hundred questions make sound windows."""
     name = task.name
+    to_tokens = task.tokenizer.convert_ids_to_tokens
+
+    def text_of(ids):
+        return "".join(to_tokens(ids)).replace("##", "")
+
     for example in task.get_examples(split)[:300]:
         windows = task.featurize(example, split == "train")
         assert windows
@@ -76,27 +78,21 @@ def check_features(task, split):
             if split == "train" and window[f"{name}_start_positions"]:
                 start = window[f"{name}_start_positions"]
                 end = window[f"{name}_end_positions"]
-                ids = window["input_ids"][start : end + 1]
                 answer = task.tokenizer.encode(example.orig_answer_text)
-                text = "".join(task.tokenizer.convert_ids_to_tokens(ids))
-                wanted = task.tokenizer.convert_ids_to_tokens(answer)
-                assert "".join(wanted).replace("##", "") in text.replace(
-                    "##", ""
-                )
+                found = text_of(window["input_ids"][start : end + 1])
+                assert text_of(answer) in found
 
 
-@pytest.mark.parametrize(("name", "split"), list(QUESTION_COUNTS))
-def test_the_real_questions_are_usable(name, split, real_questions):
-    task = real_questions(name)
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] * (case == SLOW))
+        for case in QUESTION_COUNTS
+    ],
+)
+def test_the_real_questions_are_usable(name, split, real_task):
+    task = real_task(name)
     assert len(task.get_examples(split)) == QUESTION_COUNTS[name, split]
-    lost = QUESTION_COUNTS[name, split] == 2365
+    lost = (name, split) == ("triviaqa", "train")
     assert len(task.row_report.rows) == 9 * lost
     check_features(task, split)
-
-
-@pytest.mark.slow
-def test_all_of_squad_1_is_usable(real_questions):
-    task = real_questions("squadv1")
-    assert len(task.get_examples("train")) == 87599
-    assert task.row_report.rows == []
-    check_features(task, "train")

@@ -10,7 +10,8 @@ import pickle
 import pytest
 
 from configure.errors import UserError
-from electra_tf.finetuning.runner import ResultsFiles, TrialRecord, text_of
+from electra_tf.finetuning.runner import ResultsFiles, TrialRecord
+from electra_tf.finetuning.trial import Patience
 from electra_tf.training.summaries import Console
 
 
@@ -51,11 +52,6 @@ def test_undefined_figures_survive_reading_back(files):
     assert list(pickled[1]["sts"]) == ["pearson", "loss"]
 
 
-def test_the_text_has_a_line_for_each_trial_and_task():
-    results = [{"a": {"x": 1.0, "y": 2.345}, "b": {"z": 0.0}}] * 2
-    assert text_of(results) == "a: x: 1.00 - y: 2.35\nb: z: 0.00\n" * 2
-
-
 def test_results_of_other_hparams_are_not_mixed(files):
     files()[0].write([_record()])
     with pytest.raises(UserError, match="learning_rate: 0.0001 -> 0.5"):
@@ -79,3 +75,29 @@ def test_a_file_that_is_no_results_file_is_named(files):
         file.write("[]")
     with pytest.raises(UserError, match="no results file"):
         results.earlier_trials()
+
+
+@pytest.mark.parametrize(
+    ("values", "rising_is_over", "falling_is_over"),
+    [
+        ([1.0, 2.0, 3.0], False, True),
+        ([2.0, 3.0], False, False),
+        ([3.0, 3.0, 3.0], True, True),  # As good is not better.
+        ([], False, False),
+    ],
+)
+def test_two_evaluations_without_a_better_figure_are_the_end(
+    values, rising_is_over, falling_is_over
+):
+    def rows(values, name):
+        return [
+            {"step": step, name: value, "other": 0.0}
+            for step, value in enumerate(values)
+        ]
+
+    assert Patience(2).is_over(rows(values, "accuracy")) == rising_is_over
+    assert Patience(2).is_over(rows(values[::-1], "mcc")) == falling_is_over
+    # Lower losses are better.
+    losses = rows(values, "loss")
+    assert Patience(2, "loss").is_over(losses) == falling_is_over
+    assert not Patience(0).is_over(losses)

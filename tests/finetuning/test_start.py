@@ -47,10 +47,13 @@ def _create(tmp_path, **hparams):
 
 
 def test_what_nobody_stated_comes_from_the_model(pretrained, tmp_path):
-    start = resolve_start(_create(tmp_path))
+    given = {"hidden_dropout_prob": 0.0}
+    start = resolve_start(_create(tmp_path, model_hparam_overrides=given))
     found = start.config
     assert found.embedding_size == 16 and found.vocab_size == 200
-    assert found.model_hparam_overrides["num_attention_heads"] == 3
+    overrides = found.model_hparam_overrides
+    assert overrides["num_attention_heads"] == 3
+    assert overrides["hidden_dropout_prob"] == 0.0
     assert found.do_lower_case is False
     assert found.vocab_file == str(pretrained / "vocab.txt")
     assert any("do_lower_case = False" in note for note in start.notes)
@@ -64,22 +67,11 @@ def test_what_somebody_stated_stays_and_is_told(pretrained, tmp_path):
     assert any("pre-trained with False" in note for note in start.notes)
 
 
-def test_given_overrides_join_the_model_s(pretrained, tmp_path):
-    given = {"hidden_dropout_prob": 0.0}
-    found = resolve_start(_create(tmp_path, model_hparam_overrides=given))
-    overrides = found.config.model_hparam_overrides
-    assert overrides["hidden_dropout_prob"] == 0.0
-    assert overrides["hidden_size"] == 36
-
-
-def test_a_longer_sequence_than_the_model_s_is_refused(pretrained, tmp_path):
-    with pytest.raises(UserError, match="max_seq_length"):
-        resolve_start(_create(tmp_path, max_seq_length=64))
-
-
-def test_a_vocabulary_that_does_not_fit_is_refused(
+def test_what_does_not_fit_the_model_is_refused(
     pretrained, tmp_path, golden_dir
 ):
+    with pytest.raises(UserError, match="max_seq_length"):
+        resolve_start(_create(tmp_path, max_seq_length=64))
     config = _create(tmp_path, vocab_file=str(golden_dir / "vocab.txt"))
     with pytest.raises(UserError, match="30522 tokens but the model has 200"):
         resolve_start(config)

@@ -87,25 +87,21 @@ def test_xla_programs_train_and_predict(config_of, run):
 
 def test_frozen_layers_stay_as_they_are(config_of, run, weights_of, tmp_path):
     overrides = dict(config_of().model_hparam_overrides, num_hidden_layers=2)
-    trained = config_of(model_hparam_overrides=overrides)
-    run(trained)
-    path = tmp_path / MODEL
+    run(config_of(model_hparam_overrides=overrides))
     config = config_of(
         model_hparam_overrides=overrides,
-        init_checkpoint=str(path),
+        init_checkpoint=str(tmp_path / MODEL),
         freeze_layers=1,
         overwrite=True,
         model_dir=str(tmp_path / "frozen"),
     )
-    before = weights_of(path)
+    before = weights_of(tmp_path / MODEL)
     run(config)
     after = weights_of(tmp_path / "frozen_1")
     changed = {
         name
-        for name in before
-        if name in after
-        and "adam" not in name
-        and not np.array_equal(before[name], after[name])
+        for name in before.keys() & after.keys()
+        if "adam" not in name and not np.array_equal(before[name], after[name])
     }
     frozen = ("electra/embeddings", "electra/encoder/layer_0")
     assert not any(name.startswith(frozen) for name in changed)

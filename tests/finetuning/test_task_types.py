@@ -2,13 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every type of task goes from rows through a model to figures."""
 
-import json
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.finetuning import registry
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 
@@ -34,27 +31,22 @@ CASES = {
 
 
 @pytest.fixture(params=sorted(CASES))
-def case(request, tmp_path, finetuning_config):
+def case(request, describe):
+    """The task and its metric's name."""
     description, metric = CASES[request.param]
     kind = description.get("type", "classification")
     text = CONLL if kind == "tagging" else TSV[kind]
     end = "txt" if kind == "tagging" else "tsv"
-    for split in ("train", "dev"):
-        (tmp_path / f"{split}.{end}").write_text(text)
-    files = {split: f"{split}.{end}" for split in ("train", "dev")}
-    path = tmp_path / "task.json"
-    path.write_text(json.dumps({"name": "t", "files": files, **description}))
-    config = finetuning_config("t", task_config=str(path))
-    return config, metric
+    files = {f"{split}.{end}": text for split in ("train", "dev")}
+    return describe(description, files), metric
 
 
 def test_data_head_and_scorer_fit_together(case):
-    config, metric = case
-    (task,) = registry.get_tasks(config)
-    preprocessor = Preprocessor(config, [task])
+    task, metric = case
+    preprocessor = Preprocessor(task.config, [task])
     train, steps = preprocessor.prepare_train()
     assert steps >= 3
-    model = FinetuningModel(config, [task])
+    model = FinetuningModel(task.config, [task])
     batch = next(iter(train()))
     with tf.GradientTape() as tape:
         loss = model.compute(batch, training=True)["loss"]
@@ -63,7 +55,7 @@ def test_data_head_and_scorer_fit_together(case):
     dev, _ = preprocessor.prepare_predict([task], "dev")
     scorer = task.get_scorer("dev")
     for batch in dev():
-        outputs = model.compute(batch, training=False)["t"]
+        outputs = model.compute(batch, training=False)["mine"]
         for row in np.flatnonzero(batch["task_id"].numpy() == 0):
             scorer.update({k: v.numpy()[row] for k, v in outputs.items()})
     figures = dict(scorer.get_results())
@@ -73,13 +65,12 @@ def test_data_head_and_scorer_fit_together(case):
 
 
 def test_trimmed_batches_give_the_same_outputs(case):
-    config, _ = case
-    (task,) = registry.get_tasks(config)
-    dev, _ = Preprocessor(config, [task]).prepare_predict([task], "dev")
-    model = FinetuningModel(config, [task])
-    (trimmed,) = [b for b in list(dev())[:1]]
+    task, _ = case
+    dev, _ = Preprocessor(task.config, [task]).prepare_predict([task], "dev")
+    model = FinetuningModel(task.config, [task])
+    trimmed = next(iter(dev()))
     width = trimmed["input_ids"].shape[1]
-    assert width == 16 < config.max_seq_length
+    assert width == 16 < task.config.max_seq_length
     whole = {
         name: tf.pad(tensor, [[0, 0], [0, 16]])
         if tensor.shape[1:] == [width]
@@ -89,12 +80,10 @@ def test_trimmed_batches_give_the_same_outputs(case):
     got = model.compute(trimmed, training=False)
     wanted = model.compute(whole, training=False)
     np.testing.assert_allclose(got["loss"], wanted["loss"], rtol=1e-5)
-    for name in ("logits", "predictions"):
-        if name in got["t"]:
-            part = got["t"][name].numpy()
-            full = wanted["t"][name].numpy()
-            mask = trimmed.get("t_labels_mask")
-            if mask is not None:
-                keep = mask.numpy() > 0
-                part, full = part[keep], full[:, :width][keep]
-            np.testing.assert_allclose(part, full, atol=1e-5)
+    for name in got["mine"].keys() & {"logits", "predictions"}:
+        part = got["mine"][name].numpy()
+        full = wanted["mine"][name].numpy()
+        if "mine_labels_mask" in trimmed:
+            keep = trimmed["mine_labels_mask"].numpy() > 0
+            part, full = part[keep], full[:, :width][keep]
+        np.testing.assert_allclose(part, full, atol=1e-5)

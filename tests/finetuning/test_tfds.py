@@ -11,6 +11,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.data import tables
+from electra_tf.finetuning import classification, question_answering
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.schema import GLUE_TASKS
 
@@ -20,17 +21,13 @@ tfds = pytest.importorskip("tensorflow_datasets")
 def examples(split, name, features):
     """Some rows; in test sets every label is -1, as in the real data."""
     for number in range(12):
-        row = {"idx": number}
-        for feature in features:
-            if feature == "label":
-                label = -1 if "test" in split else number % 2
-                if split == "train" and number == 11:
-                    label = -1  # nobody promised that there is none
-                if name == "stsb":
-                    label = -1.0 if "test" in split else number / 4
-                row["label"] = label
-            elif feature != "idx":
-                row[feature] = f"{feature} {number} é"
+        row = {key: f"{key} {number} é" for key in features}
+        row["idx"] = number
+        # Nobody promised that no label is missing in training.
+        missing = "test" in split or (split == "train" and number == 11)
+        row["label"] = -1 if missing else number % 2
+        if name == "stsb":
+            row["label"] = -1.0 if "test" in split else number / 4
         yield number, row
 
 
@@ -70,28 +67,24 @@ def write_set(tmp_path):
 
 
 @pytest.fixture
-def prepared(write_set):
-    """Prepares `glue/<name>`; returns the folder."""
+def task_of(make_task, write_set):
+    """Prepares `glue/<name>`; returns the task that reads it."""
 
-    def prepare(name, splits):
-        return write_set(
+    def make(task, name, splits, **hparams):
+        directory = write_set(
             f"glue/{name}",
-            splits,
+            splits.split(),
             lambda split, features: examples(split, name, features),
         )
+        return make_task(
+            task, data_source="tfds", tfds_data_dir=directory, **hparams
+        )
 
-    return prepare
-
-
-def task_of(make_task, name, directory, **hparams):
-    return make_task(
-        name, data_source="tfds", tfds_data_dir=directory, **hparams
-    )
+    return make
 
 
-def test_pairs_with_numbers_for_labels(make_task, prepared):
-    directory = prepared("mrpc", ["train", "validation", "test"])
-    task = task_of(make_task, "mrpc", directory)
+def test_pairs_with_numbers_for_labels(task_of):
+    task = task_of("mrpc", "mrpc", "train validation test")
     assert task.has_split("dev")
     train = task.get_examples("train")
     assert len(train) == 22  # both orders
@@ -103,22 +96,35 @@ def test_pairs_with_numbers_for_labels(make_task, prepared):
     assert {e.label for e in task.get_examples("test")} == {None}
 
 
-def test_labels_by_name_keep_our_order(make_task, prepared):
-    directory = prepared("qnli", ["train", "validation"])
-    task = task_of(make_task, "qnli", directory)
-    names = {e.text_a: e.label for e in task.get_examples("dev")}
-    assert names["question 0 é"] == "entailment"
-    assert names["question 1 é"] == "not_entailment"
+@pytest.mark.parametrize(
+    ("task", "name", "labels"),
+    [
+        (
+            *("qnli", "qnli"),
+            {
+                "question 0 é": "entailment",
+                "question 1 é": "not_entailment",
+            },
+        ),
+        ("sts", "stsb", {"sentence1 11 é": 2.75}),
+    ],
+)
+def test_labels_by_name_keep_our_order_and_numbers_are_numbers(
+    task, name, labels, task_of
+):
+    task = task_of(task, name, "train validation")
+    found = {e.text_a: e.label for e in task.get_examples("dev")}
+    assert labels.items() <= found.items()
 
 
-def test_mnli_has_its_splits_and_the_diagnostic_set(make_task, prepared):
-    splits = [
-        *("train", "validation_matched", "validation_mismatched"),
-        *("test_matched", "test_mismatched"),
-    ]
-    prepared("mnli", splits)
-    directory = prepared("ax", ["test"])
-    task = task_of(make_task, "mnli", directory)
+def test_mnli_has_its_splits_and_the_diagnostic_set(task_of):
+    task_of("mnli", "ax", "test")
+    task = task_of(
+        "mnli",
+        "mnli",
+        "train validation_matched validation_mismatched"
+        " test_matched test_mismatched",
+    )
     for split in ("dev", "dev_mismatched", *task.get_test_splits()):
         assert len(task.get_examples(split)) == 12, split
     # TFDS counts entailment 0, neutral 1, contradiction 2.
@@ -129,15 +135,8 @@ def test_mnli_has_its_splits_and_the_diagnostic_set(make_task, prepared):
     assert features["mnli_label_ids"] in (1, 2)
 
 
-def test_numbers_are_numbers(make_task, prepared):
-    directory = prepared("stsb", ["train", "validation"])
-    task = task_of(make_task, "sts", directory)
-    labels = {e.text_a: e.label for e in task.get_examples("dev")}
-    assert labels["sentence1 11 é"] == 2.75
-
-
-def test_a_missing_label_in_training_data_is_reported(make_task, prepared):
-    task = task_of(make_task, "cola", prepared("cola", ["train"]))
+def test_a_missing_label_in_training_data_is_reported(task_of):
+    task = task_of("cola", "cola", "train")
     assert len(task.get_examples("train")) == 11
     (row,) = task.row_report.rows
     assert row.path == "tfds:glue/cola/train"
@@ -145,35 +144,22 @@ def test_a_missing_label_in_training_data_is_reported(make_task, prepared):
     assert row.expected == "one of: 0, 1"
 
 
-def test_records_are_cached_and_batched(make_task, prepared, capsys):
-    directory = prepared("sst2", ["train", "validation"])
-    for reused in (False, True):
-        task = task_of(make_task, "sst", directory)
-        preprocessor = Preprocessor(task.config, [task])
-        batches, steps = preprocessor.prepare_train()
-        assert (batches.n_examples, steps) == (12, 9)
-        found = next(batches().as_numpy_iterator())
-        assert set(found["sst_label_ids"].tolist()) <= {0, 1}
-        assert ("earlier run" in capsys.readouterr().out) == reused
-
-
-def test_debug_reads_few_rows(make_task, prepared, monkeypatch):
-    from electra_tf.finetuning import classification
-
+def test_debug_reads_few_rows(task_of, squad_task, monkeypatch):
     monkeypatch.setattr(classification, "DEBUG_ROWS", 5)
-    directory = prepared("rte", ["train", "validation"])
-    task = task_of(make_task, "rte", directory, debug=True)
+    task = task_of("rte", "rte", "train validation", debug=True)
+    assert len(task.get_examples("train")) == 5
+    monkeypatch.setattr(question_answering, "DEBUG_QUESTIONS", 5)
+    task = squad_task("squadv1", debug=True)
     assert len(task.get_examples("train")) == 5
 
 
-def test_what_is_not_there_is_named(make_task, prepared):
-    directory = prepared("wnli", ["train"])
-    task = task_of(make_task, "wnli", directory)
+def test_what_is_not_there_is_named(task_of, tmp_path):
+    task = task_of("wnli", "wnli", "train")
     assert task.get_examples("train")[1].label == "1"
     with pytest.raises(UserError, match=r"no split 'validation' .it has: tra"):
         task.get_examples("dev")
     with pytest.raises(UserError, match="TFDS data set 'no_such_set'"):
-        list(tables.read_tfds_rows("no_such_set", "train", directory))
+        list(tables.read_tfds_rows("no_such_set", "train", str(tmp_path)))
 
 
 @pytest.mark.parametrize("name", sorted(GLUE_TASKS))
@@ -222,7 +208,9 @@ def squad_task(make_task, write_set):
             lambda split, features: question_rows(name == "squad"),
         )
         settings = {"max_query_length": 8, "beam_size": 4, **hparams}
-        return task_of(make_task, name, directory, **settings)
+        return make_task(
+            name, data_source="tfds", tfds_data_dir=directory, **settings
+        )
 
     return make
 
@@ -240,10 +228,9 @@ def test_questions_are_read_with_their_answers(name, squad_task):
     assert train["q0"].passage is train["q1"].passage
     assert train["q3"].is_impossible == (name == "squad")
     dev = {e.key: e for e in task.get_examples("dev")}
-    assert dev["q1"].answers == ("café", "red café")
-    assert dev["q3"].answers == (
-        () if name == "squad" else ("café", "red café")
-    )
+    answers = ("café", "red café")
+    assert dev["q1"].answers == answers
+    assert dev["q3"].answers == (() if name == "squad" else answers)
     assert task.row_report.rows == []
 
 
@@ -257,11 +244,3 @@ def test_records_of_questions_are_cached_and_scored(squad_task, capsys):
     found = next(batches().as_numpy_iterator())
     assert set(found["squad_is_impossible"].tolist()) <= {0, 1}
     assert len(task.get_scorer()._examples) == 12
-
-
-def test_debug_reads_few_questions(squad_task, monkeypatch):
-    from electra_tf.finetuning import question_answering
-
-    monkeypatch.setattr(question_answering, "DEBUG_QUESTIONS", 5)
-    task = squad_task("squadv1", debug=True)
-    assert len(task.get_examples("train")) == 5
