@@ -173,9 +173,10 @@ def resolve_start(config: FinetuningConfig) -> Start:
     ]
     notes += _tokenizer_notes(config, weights)
     notes += _guesses(config, weights)
-    resolved = _with(config, adopted)
-    _check_vocabulary(resolved)
-    return Start(resolved, weights, tuple(notes))
+    if adopted:  # The joined overrides hold the given ones.
+        config = with_values(config, "checkpoint", adopted)
+    _check_vocabulary(config)
+    return Start(config, weights, tuple(notes))
 
 
 def _open(config: FinetuningConfig) -> Weights:
@@ -278,21 +279,18 @@ def _check_vocabulary(config: FinetuningConfig) -> None:
         )
 
 
-def _with(
-    config: FinetuningConfig, adopted: dict[str, Any]
+def with_values(
+    config: FinetuningConfig, origin: str, values: dict[str, Any]
 ) -> FinetuningConfig:
-    """The config as if the adopted values had been its defaults."""
-    if not adopted:
-        return config
-    layers: list[tuple[str, dict[str, Any]]] = []
-    for name, value in config.as_dict().items():
-        if is_stated(config, name) and name not in ("model_name", "data_dir"):
-            origin = config.origins.get(name, "argument")
-            layers.append((origin, {name: value}))
+    """The config made anew of what was stated, and of these values."""
+    layers = [
+        (config.origins.get(name, "argument"), {name: value})
+        for name, value in config.as_dict().items()
+        if is_stated(config, name) and name not in ("model_name", "data_dir")
+    ]
     return FinetuningConfig.from_layers(
         config.model_name,
         config.data_dir,
-        # The joined overrides hold the given ones.
-        [*layers, ("checkpoint", adopted)],
+        [*layers, (origin, values)],
         config.origins.get("model_name", "argument"),
     )

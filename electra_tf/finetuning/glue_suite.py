@@ -12,7 +12,7 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.finetuning import runner
-from electra_tf.finetuning.build import is_stated, resolve_start
+from electra_tf.finetuning.build import is_stated, resolve_start, with_values
 from electra_tf.finetuning.schema import GLUE_TASKS
 from electra_tf.metrics import glue
 from electra_tf.training.summaries import Console
@@ -53,31 +53,14 @@ def run(
     return _Suite(config, console or Console()).run()
 
 
-def config_for(
-    config: FinetuningConfig, task: str, **more: Any
-) -> FinetuningConfig:
-    """Returns the config for one of the tasks."""
-    layers = [
-        (config.origins.get(name, "argument"), {name: value})
-        for name, value in config.as_dict().items()
-        if is_stated(config, name)
-        and name not in ("task_names", "model_name", "data_dir")
-    ]
-    return FinetuningConfig.from_layers(
-        config.model_name,
-        config.data_dir,
-        [*layers, ("program", {"task_names": [task], **more})],
-        config.origins.get("model_name", "argument"),
-    )
-
-
 class _Suite:
     def __init__(self, config: FinetuningConfig, console: Console) -> None:
         _check(config)
         self._config = config
         self._console = console
         self._configs = {
-            task: config_for(config, task) for task in config.task_names
+            task: with_values(config, "program", {"task_names": [task]})
+            for task in config.task_names
         }
         self._outcomes = {
             task: Outcome("no data", why)
@@ -172,14 +155,13 @@ class _Suite:
                 " them were not kept (keep_all_models)"
             )
             return None
-        predicting = config_for(
-            config,
-            task,
-            do_train=False,
-            do_eval=False,
-            init_checkpoint=None,
-            num_trials=len(trials),
-        )
+        only = {
+            "do_train": False,
+            "do_eval": False,
+            "init_checkpoint": None,
+            "num_trials": len(trials),
+        }
+        predicting = with_values(config, "program", only)
         return runner.run(predicting, self._console).get("interrupted")
 
     def _scores(self) -> dict[str, glue.TaskScore]:

@@ -27,6 +27,8 @@ from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.modeling.transformer import Embeddings, Encoder, EncoderOutput
 
 Tensors = Mapping[str, tf.Tensor]
+# What dropout draws from, in training; else None.
+Dropout = SeedStream | None
 
 ENCODER_SCOPE = "electra"
 # On the sentence's vector in training; fixed in the original, too.
@@ -98,7 +100,7 @@ class FinetuningModel(tf_keras.Model):
         outputs: dict[str, Any] = {"task_id": features["task_id"]}
         losses = []
         for name, head in zip(self.task_names, self.heads, strict=True):
-            outputs[name] = head.compute(encoded, features, training, dropout)
+            outputs[name] = head.compute(encoded, features, dropout)
             losses.append(outputs[name]["loss"])
         chosen = tf.one_hot(features["task_id"], len(self.heads))
         outputs["loss"] = tf.reduce_sum(tf.stack(losses, -1) * chosen)
@@ -137,11 +139,7 @@ class Head(ScopedLayer, abc.ABC):
 
     @abc.abstractmethod
     def logits(
-        self,
-        encoded: EncoderOutput,
-        features: Tensors,
-        training: bool = False,
-        dropout: SeedStream | None = None,
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
         """Returns what the head says; needs labels only in training."""
 
@@ -152,16 +150,12 @@ class Head(ScopedLayer, abc.ABC):
         """Returns float32 [B], the losses of what `logits` gave."""
 
     def compute(
-        self,
-        encoded: EncoderOutput,
-        features: Tensors,
-        training: bool = False,
-        dropout: SeedStream | None = None,
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
         """Returns what scorers want: `loss`, outputs, labels, `eid`."""
-        outputs = self.logits(encoded, features, training, dropout)
+        outputs = self.logits(encoded, features, dropout)
         return {
-            "loss": self.loss(outputs, features, training),
+            "loss": self.loss(outputs, features, dropout is not None),
             **outputs,
             **{n: self.feature(features, n) for n in (*self.labels, "eid")},
         }
@@ -189,10 +183,7 @@ class SentenceHead(Head):
         self.dense = Dense(f"{self.scope}/dense", hidden_size, units, seed=seed)
 
     def sentence_output(
-        self,
-        encoded: EncoderOutput,
-        features: Tensors,
-        seeds: SeedStream | None = None,
+        self, encoded: EncoderOutput, features: Tensors, seeds: Dropout = None
     ) -> tf.Tensor:
         """Returns the dense layer's output, float32 [B, units]."""
         vectors = encoded.pooled_output  # [B, H]
@@ -206,11 +197,7 @@ class SentenceHead(Head):
         return self.dense(vectors)
 
     def logits(
-        self,
-        encoded: EncoderOutput,
-        features: Tensors,
-        training: bool = False,
-        dropout: SeedStream | None = None,
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
         """Returns the named outputs."""
         return self.named(self.sentence_output(encoded, features, dropout))
@@ -289,11 +276,7 @@ class TaggingHead(Head):
         )
 
     def logits(
-        self,
-        encoded: EncoderOutput,
-        features: Tensors,
-        training: bool = False,
-        dropout: SeedStream | None = None,
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
         """Returns `logits` [B, L, num_labels] and `predictions` [B, L].
 
@@ -372,11 +355,7 @@ class QuestionAnsweringHead(Head):
             self.answerable = self._dense(width)
 
     def logits(
-        self,
-        encoded: EncoderOutput,
-        features: Tensors,
-        training: bool = False,
-        dropout: SeedStream | None = None,
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
         """Returns scores of starts, ends and of there being no answer.
 
@@ -398,7 +377,7 @@ class QuestionAnsweringHead(Head):
                 tf.nn.log_softmax(start_logits), self.beam_size
             )
             beam |= {"start_top_log_probs": log_probs, "start_top_index": index}
-            if training:
+            if dropout is not None:  # training
                 starts = self.feature(features, "start_positions")
                 end_logits = self._end_logits(hidden, starts) + mask
             else:

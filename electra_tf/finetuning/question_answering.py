@@ -16,14 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from configure.errors import UserError
-from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.model import QuestionAnsweringHead
 from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
-from electra_tf.finetuning.schema import TaskSpec
 from electra_tf.finetuning.task import DescribedTask
 from electra_tf.metrics.question_answering import SpanScorer, Window
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -224,14 +222,9 @@ class QATask(DescribedTask):
       name is; the original looks for "squad" in it.
     """
 
-    def __init__(
-        self,
-        config: FinetuningConfig,
-        spec: TaskSpec,
-        tokenizer: FullTokenizer,
-        directory: str | None = None,
-    ) -> None:
-        super().__init__(config, spec, tokenizer, directory)
+    def __init__(self, *described: Any) -> None:
+        super().__init__(*described)
+        config, spec = self.config, self.spec
         self._check_lengths()
         if config.data_source == "tfds" and spec.tfds is None:
             raise UserError(
@@ -243,7 +236,7 @@ class QATask(DescribedTask):
         self._tfds = spec.tfds if config.data_source == "tfds" else None
         self._examples: dict[str, list[QAExample]] = {}
         self._cutter = WindowCutter(
-            tokenizer,
+            self.tokenizer,
             config.max_seq_length,
             config.max_query_length,
             config.doc_stride,

@@ -19,7 +19,6 @@ from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.scorers import Scorer
-from electra_tf.metrics.trials import main_figure
 from electra_tf.training.loop import EvalLoop, step_function
 from electra_tf.training.summaries import Console
 
@@ -226,16 +225,6 @@ def flat_figures(evaluations: Sequence[Evaluation]) -> dict[str, float]:
         for found in evaluations
         for name, value in (found.results | found.details).items()
     }
-
-
-def main_figures(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Names, as in `flat_figures`, of the figures tasks are compared by."""
-    several = len(evaluations) > 1
-    names = []
-    for found in evaluations:
-        name = main_figure(list(found.results))
-        names.append(f"{found.task}_{name}" if several else name)
-    return names
 
 
 def check_figure(name: str, result: dict[str, float], hparam: str) -> None:

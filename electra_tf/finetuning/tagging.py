@@ -11,16 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from configure.errors import UserError, listed
-from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import TaggingHead
-from electra_tf.finetuning.schema import SplitSpec, TaskSpec
+from electra_tf.finetuning.schema import SplitSpec
 from electra_tf.finetuning.task import DescribedTask, Example, RowReport
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.words import (
     WordAligner,
     place_words,
@@ -76,21 +74,18 @@ class TaggingTask(DescribedTask):
     """
 
     def __init__(
-        self,
-        config: FinetuningConfig,
-        spec: TaskSpec,
-        tokenizer: FullTokenizer,
-        directory: str | None = None,
-        type_change_starts_span: bool = True,
+        self, *described: Any, type_change_starts_span: bool = True
     ) -> None:
-        super().__init__(config, spec, tokenizer, directory)
-        if config.data_source == "tfds":
+        super().__init__(*described)
+        if self.config.data_source == "tfds":
             raise UserError(
-                f"task {spec.name}: tagging tasks are read from files; use"
+                f"task {self.name}: tagging tasks are read from files; use"
                 " data_source=files"
             )
         self._type_change_starts_span = type_change_starts_span
-        self._aligner = WordAligner(tokenizer, config.fix_tagging_casing)
+        self._aligner = WordAligner(
+            self.tokenizer, self.config.fix_tagging_casing
+        )
         self._label_mapping: dict[str, int] | None = None
 
     @property

@@ -19,7 +19,7 @@ from electra_tf.finetuning import build, scoring
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.task import Task
-from electra_tf.metrics.trials import lower_is_better
+from electra_tf.metrics.trials import lower_is_better, main_figure
 from electra_tf.training import checkpointing
 from electra_tf.training.loop import TOKENS, StepMetrics, TrainLoop
 from electra_tf.training.run import Run
@@ -98,7 +98,7 @@ class Patience:
             return self._figure
         names = [name for name in rows[0] if name != "step"]
         scores = [name for name in names if not lower_is_better(name)]
-        return "f1" if "f1" in scores else (scores or names)[0]
+        return main_figure(scores or names)
 
     def is_over(self, rows: Sequence[Mapping[str, float]]) -> bool:
         """Whether training should stop."""

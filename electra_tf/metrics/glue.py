@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.metrics.trials import Statistics, describe, finite
+from electra_tf.metrics.trials import (
+    Statistics,
+    aligned,
+    column_widths,
+    describe,
+    finite,
+)
 
 TASKS = ("cola", "sst", "mrpc", "sts", "qqp", "mnli", "qnli", "rte", "wnli")
 MISMATCHED = "accuracy, mismatched"
@@ -131,18 +137,16 @@ def table_lines(scores: Mapping[str, TaskScore]) -> list[str]:
             numbers = (figure.mean, figure.median, figure.std, figure.best)
             texts = [_text(number) for number in numbers]
             rows.append([task, name, str(len(figure.values)), *texts])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    widths = column_widths(rows)
     widths[1] = max(widths[1], 20 - widths[0])
-    lines = [_aligned(row, widths) for row in rows]
+    lines = [aligned(row, widths) for row in rows]
     for kind, average in average_scores(scores).items():
+        mean, median, best = (_text(average[name]) for name in _STATISTICS)
+        # The title is as wide as the first two columns.
         title = AVERAGES[kind].ljust(widths[0] + 2 + widths[1])
-        values = [_text(average[name]) for name in _STATISTICS]
-        cells = ["", *values[:2], "", values[2]]
-        cells = [
-            cell.rjust(width)
-            for cell, width in zip(cells, widths[2:], strict=True)
-        ]
-        lines.append("  ".join([title, *cells]) + _coverage(average))
+        cells = ["", "", "", mean, median, "", best]
+        line = aligned(cells, widths)[len(title) :]
+        lines.append(title + line + _coverage(average))
     return lines
 
 
@@ -162,14 +166,6 @@ def _text(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "undefined"
     return f"{value:.2f}"
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        cell.ljust(width) if i < 2 else cell.rjust(width)
-        for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
-    return "  ".join(cells)
 
 
 def _coverage(average: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,26 +112,29 @@ def table_lines(
     summary: Mapping[str, Mapping[str, Statistics]],
 ) -> list[str]:
     """The statistics as an aligned table."""
-    head = ["task", "figure", "mean", "median", "std", "best", "values"]
-    rows = [head]
+    rows = [["task", "figure", "mean", "median", "std", "best", "values"]]
     for task, figures in summary.items():
         for name, found in figures.items():
             numbers = (found.mean, found.median, found.std, found.best)
-            rows.append(
-                [
-                    task,
-                    name,
-                    *(f"{number:.2f}" for number in numbers),
-                    " ".join(f"{value:.2f}" for value in found.values),
-                ]
-            )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head) - 1)]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
-        cells += [row[i].rjust(widths[i]) for i in range(2, len(widths))]
-        lines.append("  ".join([*cells, row[-1]]))
-    return lines
+            texts = [f"{number:.2f}" for number in numbers]
+            values = " ".join(f"{value:.2f}" for value in found.values)
+            rows.append([task, name, *texts, values])
+    widths = column_widths(row[:-1] for row in rows)
+    return [f"{aligned(row[:-1], widths)}  {row[-1]}" for row in rows]
+
+
+def column_widths(rows: Iterable[Sequence[str]]) -> list[int]:
+    """The width of the longest cell of each column."""
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    """A line of a table: two columns to the left, the others to the right."""
+    cells = zip(row, widths, strict=True)
+    return "  ".join(
+        cell.ljust(width) if column < 2 else cell.rjust(width)
+        for column, (cell, width) in enumerate(cells)
+    )
 
 
 def finite(value: float) -> float | None:
