@@ -138,17 +138,13 @@ def _layerwise_arguments(
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """What a run starts from.
+    """What a run starts from."""
 
-    Attributes:
-      config: the hparams with what follows from the weights filled in.
-      weights: the starting weights, opened; None for random ones.
-      notes: what was filled in, for the console.
-    """
-
+    # The hparams with what follows from the weights filled in.
     config: FinetuningConfig
+    # The starting weights, opened; None for random ones.
     weights: Weights | None
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what was filled in, for the console
 
 
 def resolve_start(config: FinetuningConfig) -> Start:

@@ -37,16 +37,11 @@ _Row = tuple[int, int, dict[str, Any]]
 
 @dataclasses.dataclass(kw_only=True)
 class TextExample(Example):
-    """A text or a pair of texts.
-
-    Attributes:
-      text_a: the text.
-      text_b: the second text; None or "" for single texts.
-      label: a class, a number, or a tuple of labels, by the task's type.
-    """
+    """A text or a pair of texts."""
 
     text_a: str
-    text_b: str | None = None
+    text_b: str | None = None  # the second text; None or "" for single texts
+    # A class, a number, or a tuple of labels, by the task's type.
     label: Any = None
 
 

@@ -26,19 +26,12 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """One file of a submission.
-
-    Attributes:
-      file: its name.
-      task: whose predictions it holds.
-      split: of which split.
-      server_rows: the rows that the server has answers for.
-    """
+    """One file of a submission."""
 
     file: str
-    task: str
-    split: str
-    server_rows: int
+    task: str  # whose predictions it holds
+    split: str  # of which split
+    server_rows: int  # the rows that the server has answers for
 
 
 PARTS = (
@@ -108,19 +101,13 @@ _INDEX_COLUMNS = ("index", "id")
 
 @dataclasses.dataclass
 class Submission:
-    """What a submission holds, and what it lacks.
+    """What a submission holds, and what it lacks."""
 
-    Attributes:
-      rows: file -> (index, prediction) in the order of the data.
-      trials: task -> the trial whose predictions are taken.
-      missing: file -> why it is not among `rows`.
-      notes: what the user should know of the rest.
-    """
-
+    # File -> (index, prediction) in the order of the data.
     rows: dict[str, list[tuple[int, str]]]
-    trials: dict[str, int]
-    missing: dict[str, str]
-    notes: list[str]
+    trials: dict[str, int]  # task -> the trial whose predictions are taken
+    missing: dict[str, str]  # file -> why it is not among `rows`
+    notes: list[str]  # what the user should know of the rest
 
 
 class _MissingError(Exception):

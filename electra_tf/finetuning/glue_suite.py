@@ -30,19 +30,13 @@ _PATHS = (
 
 @dataclasses.dataclass
 class Outcome:
-    """How a task went.
+    """How a task went."""
 
-    Attributes:
-      state: "done", "interrupted", "failed", "no data", or "not reached".
-      why: what the state does not say.
-      score: over the trials there are; None without any.
-      collapsed: trials whose predictions are all the same.
-    """
-
-    state: str
-    why: str = ""
+    state: str  # "done", "interrupted", "failed", "no data", or "not reached"
+    why: str = ""  # what the state does not say
+    # Over the trials there are; None without any.
     score: glue.TaskScore | None = None
-    collapsed: tuple[int, ...] = ()
+    collapsed: tuple[int, ...] = ()  # trials whose predictions are all the same
 
 
 def run(

@@ -53,30 +53,19 @@ class Batches:
     """A split's records as a data set of batches.
 
     Call it for a fresh data set; the same arguments give the same batches.
-
-    Attributes:
-      path: the record file.
-      specs: every feature of a record.
-      n_examples: records in the file, padding rows included.
-      max_seq_length: L of the records.
-      training: repeat for ever, shuffled; else once, in order.
-      shuffle_whole_set: shuffle all examples, anew each epoch.
-      by_length: put examples of similar length together.
-      trim: pad batches to their longest row, not to L.
-      shortest: least length of a batch.
     """
 
-    path: str
-    specs: Sequence[FeatureSpec]
-    n_examples: int
+    path: str  # the record file
+    specs: Sequence[FeatureSpec]  # every feature of a record
+    n_examples: int  # records in the file, padding rows included
     batch_size: int
-    max_seq_length: int
-    training: bool
+    max_seq_length: int  # L of the records
+    training: bool  # repeat for ever, shuffled; else once, in order
     shuffle_buffer_size: int = 100
-    shuffle_whole_set: bool = False
-    by_length: bool = False
-    trim: bool = True
-    shortest: int = 1
+    shuffle_whole_set: bool = False  # shuffle all examples, anew each epoch
+    by_length: bool = False  # put examples of similar length together
+    trim: bool = True  # pad batches to their longest row, not to L
+    shortest: int = 1  # least length of a batch
     seed: int = 0
 
     def __call__(

@@ -40,37 +40,24 @@ DEBUG_QUESTIONS = 50
 
 
 class Pieces(NamedTuple):
-    """A passage in wordpieces.
-
-    Attributes:
-      tokens: the wordpieces.
-      words: for each, the word it belongs to.
-      starts: for each word, its first wordpiece; where a word has none, the
-        next one's.
-    """
+    """A passage in wordpieces."""
 
     tokens: list[str]
-    words: list[int]
+    words: list[int]  # for each, the word it belongs to
+    # For each word, its first wordpiece; where a word has none, the next one's.
     starts: list[int]
 
 
 @dataclasses.dataclass(frozen=True)
 class Cut:
-    """A question with the windows over its passage.
+    """A question with the windows over its passage."""
 
-    Attributes:
-      query: the question's wordpieces, cut to `max_query_length`.
-      n_query_lost: wordpieces cut off.
-      pieces: the passage's.
-      spans: start and length of each window, in wordpieces of the passage.
-      n_lost: wordpieces of the passage that no window holds.
-    """
-
-    query: list[str]
-    n_query_lost: int
+    query: list[str]  # the question's wordpieces, cut to `max_query_length`
+    n_query_lost: int  # wordpieces cut off
     pieces: Pieces
+    # Start and length of each window, in wordpieces of the passage.
     spans: list[tuple[int, int]]
-    n_lost: int
+    n_lost: int  # wordpieces of the passage that no window holds
 
     def tokens(self, number: int) -> list[str]:
         """Returns all wordpieces of a window."""

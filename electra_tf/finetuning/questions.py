@@ -45,31 +45,20 @@ class Passage:
 
 @dataclasses.dataclass(kw_only=True)
 class QAExample(Example):
-    """A question about a passage.
+    """A question about a passage."""
 
-    Attributes:
-      qas_id: the question's id in SQuAD's format, else an id or None.
-      qid: the question's id in MRQA's format, else None.
-      key: the id that predictions are filed under.
-      question_text: the question.
-      passage: where the answer is looked for; questions may share it.
-      orig_answer_text: training: the answer as given, "" for none.
-      start_position: training: its first word, -1 for none.
-      end_position: training: its last word, -1 for none.
-      is_impossible: training: whether there is no answer.
-      answers: the texts that count as right.
-    """
-
+    # The question's id in SQuAD's format, else an id or None.
     qas_id: str | None = None
-    qid: str | None = None
-    key: str
+    qid: str | None = None  # the question's id in MRQA's format, else None
+    key: str  # the id that predictions are filed under
     question_text: str
-    passage: Passage
+    passage: Passage  # where the answer is looked for; questions may share it
+    # Training: the answer as given, "" for none.
     orig_answer_text: str | None = None
-    start_position: int | None = None
-    end_position: int | None = None
-    is_impossible: bool = False
-    answers: tuple[str, ...] = ()
+    start_position: int | None = None  # training: its first word, -1 for none
+    end_position: int | None = None  # training: its last word, -1 for none
+    is_impossible: bool = False  # training: whether there is no answer
+    answers: tuple[str, ...] = ()  # the texts that count as right
 
     @property
     def doc_tokens(self) -> list[str]:
@@ -196,19 +185,13 @@ _PARAGRAPH_FORM = "a paragraph with a context and a list of qas"
 
 
 class RawQuestion(NamedTuple):
-    """A question as it stands in the data.
+    """A question as it stands in the data."""
 
-    Attributes:
-      path: the file, or the name of a TFDS split.
-      line: finds its line number in it, from 1 (0 where it cannot).
-      passage: its passage.
-      fields: everything else.
-    """
-
-    path: str
+    path: str  # the file, or the name of a TFDS split
+    # Finds its line number in it, from 1 (0 where it cannot).
     line: Callable[[], int]
     passage: Passage
-    fields: dict[str, Any]
+    fields: dict[str, Any]  # everything else
 
 
 def read_squad(

@@ -81,37 +81,24 @@ _KIND_WORDS = {
 
 @dataclasses.dataclass(frozen=True)
 class SplitSpec:
-    """How to read one split.
-
-    Attributes:
-      path: its file.
-      header: whether the first row names columns.
-      columns: what each is: name or position.
-      labelled: whether its labels are used.
-    """
+    """How to read one split."""
 
     path: str
-    header: bool
-    columns: Mapping[str, int | str]
-    labelled: bool
+    header: bool  # whether the first row names columns
+    columns: Mapping[str, int | str]  # what each is: name or position
+    labelled: bool  # whether its labels are used
 
 
 @dataclasses.dataclass(frozen=True)
 class TfdsSpec:
-    """Where TensorFlow Datasets has the same data.
+    """Where TensorFlow Datasets has the same data."""
 
-    Attributes:
-      name: the data set, such as "glue/mrpc".
-      splits: our split to theirs, where the names differ.
-      columns: our column to their feature.
-      label_names: whether our labels are their names; else their numbers.
-      splits_of: data sets that hold single splits instead.
-    """
-
-    name: str
-    splits: Mapping[str, str]
-    columns: Mapping[str, str]
+    name: str  # the data set, such as "glue/mrpc"
+    splits: Mapping[str, str]  # our split to theirs, where the names differ
+    columns: Mapping[str, str]  # our column to their feature
+    # Whether our labels are their names; else their numbers.
     label_names: bool = False
+    # Data sets that hold single splits instead.
     splits_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def place(self, split: str) -> tuple[str, str]:

@@ -115,24 +115,16 @@ class _Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """A model's scores on a split of a task.
-
-    Attributes:
-      task: the task's name.
-      split: the split.
-      results: the original's figures, in its order.
-      details: figures beyond them.
-      collapse: what the model says of every example, where it always says
-        the same; else None.
-      text: the results on one line.
-    """
+    """A model's scores on a split of a task."""
 
     task: str
     split: str
-    results: dict[str, float]
-    details: dict[str, float]
+    results: dict[str, float]  # the original's figures, in its order
+    details: dict[str, float]  # figures beyond them
+    # What the model says of every example, where it always says the same; else
+    # None.
     collapse: str | None
-    text: str
+    text: str  # the results on one line
 
 
 class Evaluator(orbit.AbstractEvaluator):

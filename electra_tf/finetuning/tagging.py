@@ -34,34 +34,23 @@ _DOCUMENT_START = "-DOCSTART-"
 
 @dataclasses.dataclass
 class Sentence:
-    """One sentence as read.
-
-    Attributes:
-      path: its file.
-      number: its number in the file, from 0, unusable ones counted.
-      words: its words.
-      tags: their tags; empty in a split without labels.
-      lines: the line each word stands on.
-    """
+    """One sentence as read."""
 
     path: str
-    number: int
-    words: list[str] = dataclasses.field(default_factory=list)
+    number: int  # its number in the file, from 0, unusable ones counted
+    words: list[str] = dataclasses.field(default_factory=list)  # its words
+    # Their tags; empty in a split without labels.
     tags: list[str] = dataclasses.field(default_factory=list)
+    # The line each word stands on.
     lines: list[int] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(kw_only=True)
 class TaggingExample(Example):
-    """One tagged sentence.
+    """One tagged sentence."""
 
-    Attributes:
-      words: its words.
-      labels: the id of each word's label; empty without labels.
-    """
-
-    words: list[str]
-    labels: list[int]
+    words: list[str]  # its words
+    labels: list[int]  # the id of each word's label; empty without labels
 
 
 class TaggingTask(DescribedTask):

@@ -33,20 +33,13 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class BadRow:
-    """One row of a file that is not what it should be.
+    """One row of a file that is not what it should be."""
 
-    Attributes:
-      path: the file.
-      line: its line number, from 1 (0: the file as a whole).
-      found: what stands there, shortened.
-      expected: what should stand there.
-      skipped: whether the row makes no example (else it is used as it is).
-    """
-
-    path: str
-    line: int
-    found: str
-    expected: str
+    path: str  # the file
+    line: int  # its line number, from 1 (0: the file as a whole)
+    found: str  # what stands there, shortened
+    expected: str  # what should stand there
+    # Whether the row makes no example (else it is used as it is).
     skipped: bool = True
 
     def __str__(self) -> str:
@@ -134,15 +127,10 @@ class RowReport:
 
 @dataclasses.dataclass(kw_only=True)
 class Example:
-    """One example of a task, as read.
+    """One example of a task, as read."""
 
-    Attributes:
-      eid: the example's number within its split; bad rows leave gaps.
-      task_name: the task it belongs to.
-    """
-
-    eid: int
-    task_name: str
+    eid: int  # the example's number within its split; bad rows leave gaps
+    task_name: str  # the task it belongs to
 
 
 class Task(abc.ABC):

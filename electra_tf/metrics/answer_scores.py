@@ -31,15 +31,10 @@ _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 class Question(NamedTuple):
-    """A question and the answers that count as right.
+    """A question and the answers that count as right."""
 
-    Attributes:
-      key: its id.
-      answers: texts; none for a question without an answer.
-    """
-
-    key: str
-    answers: tuple[str, ...]
+    key: str  # its id
+    answers: tuple[str, ...]  # texts; none for a question without an answer
 
 
 def evaluate_squad1(

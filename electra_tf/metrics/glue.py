@@ -47,19 +47,14 @@ _STATISTICS = ("mean", "median", "best")
 
 @dataclasses.dataclass(frozen=True)
 class TaskScore:
-    """What a task's trials say together.
+    """What a task's trials say together."""
 
-    Attributes:
-      figures: the figures that the score is made of.
-      score: the benchmark's: the mean of the figures, trial by trial.
-      paper: the one figure that the paper reports; None for WNLI.
-      lacking: figures of the score that there is no data for.
-    """
-
-    figures: Mapping[str, Statistics]
+    figures: Mapping[str, Statistics]  # the figures that the score is made of
+    # The benchmark's: the mean of the figures, trial by trial.
     score: Statistics
+    # The one figure that the paper reports; None for WNLI.
     paper: Statistics | None
-    lacking: tuple[str, ...]
+    lacking: tuple[str, ...]  # figures of the score that there is no data for
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values for JSON."""

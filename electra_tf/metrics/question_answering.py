@@ -43,36 +43,26 @@ class QuestionExample(Protocol):
 
 
 class Window(NamedTuple):
-    """Part of a passage behind its question, as the model sees it.
+    """Part of a passage behind its question, as the model sees it."""
 
-    Attributes:
-      eid: the number that the model's outputs for it carry.
-      tokens: its wordpieces, special ones among them, without padding.
-      words: int [len(tokens)], the passage's word each belongs to; -1 for
-        wordpieces that are not the passage's.
-      max_context: bool [len(tokens)], whether no other window shows more
-        around the wordpiece.
-    """
-
-    eid: int
+    eid: int  # the number that the model's outputs for it carry
+    # Its wordpieces, special ones among them, without padding.
     tokens: list[str]
+    # Int [len(tokens)], the passage's word each belongs to; -1 for wordpieces
+    # that are not the passage's.
     words: np.ndarray
+    # Bool [len(tokens)], whether no other window shows more around the
+    # wordpiece.
     max_context: np.ndarray
 
 
 class Answer(NamedTuple):
-    """A candidate answer.
+    """A candidate answer."""
 
-    Attributes:
-      text: as it stands in the passage.
-      start_score: of its first wordpiece: a logit or a log probability.
-      end_score: of its last wordpiece.
-      words: the passage's words it was found in, the first and the last.
-    """
-
-    text: str
-    start_score: float
-    end_score: float
+    text: str  # as it stands in the passage
+    start_score: float  # of its first wordpiece: a logit or a log probability
+    end_score: float  # of its last wordpiece
+    # The passage's words it was found in, the first and the last.
     words: tuple[int, int] | None = None
 
     @property

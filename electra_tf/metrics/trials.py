@@ -18,22 +18,15 @@ class Statistics:
     """One figure over all trials.
 
     Undefined values (NaN) stay among `values` but enter nothing else.
-
-    Attributes:
-      values: one a trial, in the order of the trials.
-      std: sample standard deviation (n - 1); 0 for a single value.
-      best: the highest; for losses and errors the lowest.
-      best_index: its place among `values`, from 0.
-      undefined: number of undefined values.
     """
 
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # one a trial, in the order of the trials
     mean: float
     median: float
-    std: float
-    best: float
-    best_index: int | None
-    undefined: int
+    std: float  # sample standard deviation (n - 1); 0 for a single value
+    best: float  # the highest; for losses and errors the lowest
+    best_index: int | None  # its place among `values`, from 0
+    undefined: int  # number of undefined values
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values for JSON, undefined ones as None."""
