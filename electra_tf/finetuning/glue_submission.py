@@ -119,9 +119,7 @@ def collect(
 ) -> Submission:
     """Collects a model's test predictions for all tasks.
 
-    Args:
-      trial: whose predictions to take; None takes, for each task, the trial
-        that is best on the dev set.
+    Of a `trial`, or (None) of each task's best one on the dev set.
     """
     found = Submission({}, {}, {}, [])
     for part in PARTS:

@@ -19,13 +19,7 @@ _WORD = re.compile("[^ \t\r\n\u202f]+")
 
 
 class Passage:
-    """A text split into words, and the way back from characters to words.
-
-    Attributes:
-      words: its words.
-      starts: for each, the place of its first character.
-      n_characters: its length.
-    """
+    """A text split into words, and the way back from characters to words."""
 
     def __init__(self, text: str) -> None:
         matches = list(_WORD.finditer(text))
@@ -34,11 +28,9 @@ class Passage:
         self.starts = [match.start() for match in matches]
 
     def word_at(self, offset: int) -> int:
-        """Returns the number of the word a character belongs to.
+        """Returns the number of the word at a character.
 
-        Args:
-          offset: the character's place. White space belongs to the word
-            before it; -1 is returned where there is none.
+        White space belongs to the word before it, or to none: -1.
         """
         return bisect.bisect_right(self.starts, offset) - 1
 
@@ -197,11 +189,7 @@ class RawQuestion(NamedTuple):
 def read_squad(
     path: str, report: RowReport, max_paragraphs: int | None = None
 ) -> Iterator[RawQuestion]:
-    """Reads a file of SQuAD 1.1 or 2.0.
-
-    Args:
-      max_paragraphs: stop after so many; None reads all.
-    """
+    """Reads a file of SQuAD 1.1 or 2.0."""
     text = files.read_text(path).removeprefix("\ufeff")
     try:
         document = json.loads(text)
@@ -231,11 +219,7 @@ def read_squad(
 def read_mrqa(
     path: str, report: RowReport, max_lines: int | None = None
 ) -> Iterator[RawQuestion]:
-    """Reads a file of the MRQA 2019 shared task, plain or compressed.
-
-    Args:
-      max_lines: stop after so many; None reads all.
-    """
+    """Reads a file of the MRQA 2019 shared task, plain or compressed."""
     for row in tables.read_rows(path, "jsonl", max_lines):
         if row.expected:
             report.add(path, row.line, row.found, row.expected)
@@ -252,12 +236,7 @@ def read_tfds(
     data_dir: str | None,
     max_rows: int | None = None,
 ) -> Iterator[RawQuestion]:
-    """Reads a SQuAD data set of TensorFlow Datasets.
-
-    Args:
-      data_dir: where TFDS keeps its data; None for its default.
-      max_rows: stop after so many questions; None reads all.
-    """
+    """Reads a SQuAD data set of TensorFlow Datasets."""
     passages: dict[str, Passage] = {}
     for row in tables.read_tfds_rows(name, split, data_dir, max_rows):
         context = row.cells["context"]

@@ -50,11 +50,7 @@ class PredictLoop(EvalLoop):
     def predict(
         self, dataset: tf.data.Dataset, take: Callable[[str, Row], None]
     ) -> None:
-        """Runs the model over a data set.
-
-        Raises:
-          TrainingInterruptedError: a stop was asked for.
-        """
+        """Runs the model over a data set."""
         with tf.device("/cpu:0"):
             self._dataset = dataset
             self._take = take

@@ -191,10 +191,9 @@ class Task(abc.ABC):
     ) -> dict[str, Any] | list[dict[str, Any]]:
         """Turns an example into numbers.
 
-        Returns:
-          The shared features (`input_ids`, `input_mask`, `segment_ids`,
-          `task_id`) and the task's own by name; a list of them where one
-          example makes several (windows).
+        The shared features (`input_ids`, `input_mask`, `segment_ids`,
+        `task_id`) and the task's own by name; a list of them where one
+        example makes several (windows).
         """
 
     @abc.abstractmethod
@@ -238,10 +237,8 @@ class Task(abc.ABC):
     def settle_labels(self, find: Callable[[], Any | None]) -> None:
         """Finds labels in the data and keeps them, or loads those kept.
 
-        The data wins, so what is kept cannot be stale while the data is there.
-
-        Args:
-          find: looks through the data; None if there is none.
+        The data wins, so what is kept cannot be stale while the data is there;
+        `find` gives None where there is none.
         """
         path = self.labels_path()
         found = find()
@@ -263,11 +260,7 @@ class Task(abc.ABC):
 
 
 class DescribedTask(Task):
-    """A task made of its description.
-
-    Attributes:
-      directory: what the description's paths are relative to.
-    """
+    """A task made of its description; `directory` is where its paths begin."""
 
     def __init__(
         self,

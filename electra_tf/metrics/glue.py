@@ -67,11 +67,9 @@ class TaskScore:
 
 
 def score_task(task: str, trials: Sequence[Mapping[str, Any]]) -> TaskScore:
-    """Scores a task from its trials.
+    """Scores a task from its trials (at least one) as results files hold them.
 
-    Args:
-      trials: for each, `results`, `details` and `other_splits` as results
-        files hold them; at least one.
+    Of each, `results`, `details` and `other_splits` are looked at.
     """
     found = [_figures(task, trial) for trial in trials]
     wanted = LEADERBOARD_FIGURES[task]

@@ -142,10 +142,8 @@ class AccuracyScorer(SentenceLevelScorer):
 class F1Scorer(SentenceLevelScorer):
     """Precision, recall and F1 of class 1, in percent.
 
-    Args:
-      original_recall: give precision for all three.
-
-    Differs: the original always does that (none of its tasks uses it).
+    Differs: the original always gives precision for all three, as
+      `original_recall` does (none of its tasks uses it).
     """
 
     def __init__(self, original_recall: bool = False) -> None:
@@ -273,11 +271,10 @@ class WordLevelScorer(Scorer):
         self._preds: list[list[int]] = []
 
     def update(self, results: Mapping[str, Any]) -> None:
-        """Takes in one sentence.
+        """Takes in one sentence: `loss`, a scalar, and of [L] the others.
 
-        Args:
-          results: `loss`, a scalar; `labels`, `predictions` and `labels_mask`
-            [L], dense from index 0: the mask's sum is the number of words.
+        `labels`, `predictions` and `labels_mask` are dense from index 0: the
+        mask's sum is the number of words.
         """
         super().update(results)
         n_words = round(float(np.sum(results["labels_mask"])))
