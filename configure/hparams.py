@@ -112,13 +112,8 @@ def coerce(name: str, value: Any, declared: Any) -> Any:
     Strings that plainly mean the value are taken as it ("False", "1e-4", "4"):
     the original keeps them as strings, so "False" counts as true there.
 
-    Args:
-      declared: `bool`, `int`, `float`, `str`, `dict`, `list[str]`, or one of
-        these `| None`. A list may be given as text, in JSON or as names
-        separated by commas.
-
-    Returns:
-      The value as the declared type (or None where that is allowed).
+    Types are `bool`, `int`, `float`, `str`, `dict`, `list[str]`, or one of
+    these `| None`. A list may be text, in JSON or as names between commas.
     """
     options = plain_types(declared)
     optional = type(None) in options

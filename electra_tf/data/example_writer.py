@@ -63,11 +63,7 @@ class ExampleBuilder:
         random_stream: random.Random,
         split_long_lines: bool = False,
     ):
-        """Makes an empty builder.
-
-        Args:
-          max_length: tokens per example, [CLS] and [SEP] included, at least 5.
-        """
+        """Takes the tokens per example, [CLS] and [SEP] included."""
         if max_length < MIN_SEQUENCE_LENGTH:
             raise ValueError(
                 f"max_length is {max_length}; it must be at least "
@@ -83,11 +79,7 @@ class ExampleBuilder:
         self._target_length = max_length
 
     def restart(self, random_stream: random.Random) -> None:
-        """Forgets the drawn target length and takes a new random stream.
-
-        Raises:
-          RuntimeError: if sentences are waiting; call `flush` first.
-        """
+        """Forgets the drawn target length and takes a new random stream."""
         if self._length:
             raise RuntimeError("restart() with sentences waiting; flush first.")
         self.random = random_stream
@@ -106,11 +98,7 @@ class ExampleBuilder:
         return finished
 
     def flush(self) -> list[Segments]:
-        """Ends the document.
-
-        Returns:
-          What was waiting, as finished examples; empty if nothing was.
-        """
+        """Ends the document; returns what was waiting, as examples."""
         finished = []
         while self._length:
             finished.append(self._cut_example())
@@ -207,11 +195,7 @@ class ShardSet:
             file.close()
 
     def publish(self) -> list[dict[str, Any]]:
-        """Gives the closed files their names.
-
-        Returns:
-          For each its `name`, number of `records` and size in `bytes`.
-        """
+        """Names the closed files; each one's `name`, `records`, `bytes`."""
         entries = []
         shares = divmod(self.num_records, max(1, len(self._names)))
         for i, (name, size) in enumerate(

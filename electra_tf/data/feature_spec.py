@@ -80,14 +80,9 @@ def encode_example(
 def decode_example(
     specs: Sequence[FeatureSpec], record: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-    """Reads one serialized tf.Example, or a batch of them.
+    """Reads one serialized tf.Example (a string scalar), or a batch [B].
 
-    Args:
-      record: string scalar, or string [B].
-
-    Returns:
-      Each feature by name: int32 or float32, of its shape, after [B] for a
-      batch.
+    Each feature by name: int32 or float32, of its shape, after [B] for a batch.
     """
     parsing = {
         spec.name: tf.io.FixedLenFeature(

@@ -23,7 +23,7 @@ from electra_tf.data.records import (
 )
 from electra_tf.text.vocab import vocab_hash
 
-# Records without a manifest are looked at one by one up to these bounds.
+# Records without a manifest are read, or counted, one by one up to these.
 _RECORDS_DECODED = 100
 _BYTES_WALKED = 256 << 20
 
@@ -98,7 +98,7 @@ def check_records(config: Any, training: bool) -> list[str]:
         by_folder.setdefault(os.path.dirname(path), []).append(path)
     for folder, paths in by_folder.items():
         manifest = load_manifest(folder)
-        listed = listed_shards(manifest) if manifest else {}
+        listed = _listed_shards(manifest)
         known = [p for p in paths if os.path.basename(p) in listed]
         if manifest is not None and (known or not manifest["complete"]):
             warnings += _check_manifest(config, folder, manifest)
@@ -126,8 +126,10 @@ def _missing_shards(folder: str, listed: dict[str, dict]) -> list[str]:
     ]
 
 
-def listed_shards(manifest: dict) -> dict[str, dict]:
+def _listed_shards(manifest: dict | None) -> dict[str, dict]:
     """A manifest's entries of record files, by their names."""
+    if manifest is None:
+        return {}
     return {
         shard["name"]: shard
         for job in manifest["jobs"].values()
@@ -242,8 +244,6 @@ def _check_example(config: Any, where: str, payload: bytes) -> None:
 
 _LENGTH = struct.Struct("<Q")
 _AROUND_LENGTH = 4  # bytes of a checksum, after the length and the payload
-# Records without a manifest are counted one by one up to this.
-_BYTES_COUNTED = 256 << 20
 
 
 class ExampleCount(NamedTuple):
@@ -258,11 +258,9 @@ class ExampleCount(NamedTuple):
 def count_training_examples(config: Any) -> ExampleCount:
     """Counts the records that `pretrain_tfrecords` names."""
     paths = find_record_files(config, training=True).paths
-    folders = dict.fromkeys(os.path.dirname(path) for path in paths)
-    manifests = {folder: load_manifest(folder) for folder in folders}
+    folders = {os.path.dirname(path) for path in paths}
     listed = {
-        folder: listed_shards(manifest) if manifest else {}
-        for folder, manifest in manifests.items()
+        folder: _listed_shards(load_manifest(folder)) for folder in folders
     }
     examples = counted = walked = skipped = 0
     for path in paths:
@@ -271,7 +269,7 @@ def count_training_examples(config: Any) -> ExampleCount:
             examples += shard["records"]
             continue
         size = files.file_size(path)
-        records, read = _walk(path, max(0, _BYTES_COUNTED - walked))
+        records, read = _walk(path, max(0, _BYTES_WALKED - walked))
         counted, walked = counted + records, walked + read
         skipped += max(0, size - read)
     if skipped and walked:

@@ -75,12 +75,6 @@ class ExampleEncoder:
     def __init__(
         self, max_length: int, cls_id: int, sep_id: int, vocab_size: int
     ):
-        """Prepares the constant parts.
-
-        Args:
-          cls_id: id of [CLS].
-          sep_id: id of [SEP].
-        """
         self._max_length = max_length
         self._varints = list(map(_varint, range(vocab_size)))
         self._cls = _varint(cls_id)
@@ -138,11 +132,7 @@ class BrokenRecordError(ValueError):
 
 
 def read_records(path: str, check_crc: bool = True) -> Iterator[bytes]:
-    """Reads a TFRecord file.
-
-    Raises:
-      BrokenRecordError: naming file, record number and byte offset.
-    """
+    """Reads a TFRecord file; errors name file, record number and byte."""
     with files.open_file(path, "rb") as file:
         number = 0
         while header := file.read(_HEADER_SIZE):
@@ -169,11 +159,7 @@ def read_records(path: str, check_crc: bool = True) -> Iterator[bytes]:
 
 
 def decode_example(payload: bytes) -> dict[str, list[int]]:
-    """Reads the int64 features of a serialized tf.train.Example.
-
-    Raises:
-      BrokenRecordError: it is none.
-    """
+    """Reads the int64 features of a serialized tf.train.Example."""
     # Imported here because only files that nothing is known of are looked into.
     import tensorflow as tf
     from google.protobuf.message import DecodeError
@@ -241,11 +227,7 @@ def new_manifest(
 
 
 def load_manifest(directory: str) -> dict[str, Any] | None:
-    """Reads a directory's manifest.
-
-    Returns:
-      The manifest, or None if there is none.
-    """
+    """Reads a directory's manifest; None if there is none."""
     path = os.path.join(directory, MANIFEST_NAME)
     if not files.exists(path):
         return None
@@ -279,11 +261,9 @@ def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
 
 
 def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """Names what differs between two manifests' questions, not answers.
+    """Lines such as "seed: built with 1, asked for 2"; none: go on building.
 
-    Returns:
-      Lines such as "seed: built with 1, asked for 2"; empty if the build may
-      be continued.
+    Only what was asked for is compared, not what came out.
     """
     lines = []
     for name, value in wanted["settings"].items():

@@ -46,11 +46,7 @@ def file_format(
     by_extension: Mapping[str, str] = BY_EXTENSION,
     name: str = "format",
 ) -> str:
-    """A file's format: as declared, or by the end of its name.
-
-    Args:
-      name: of the setting that declares it, for messages.
-    """
+    """A file's format: as declared (by setting `name`), or by its ending."""
     formats = ", ".join(dict.fromkeys(by_extension.values()))
     if declared is not None:
         if declared not in by_extension.values():

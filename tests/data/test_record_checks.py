@@ -145,7 +145,7 @@ def test_training_examples_are_counted(tmp_path, monkeypatch):
     assert count(config) == (71, True, 2)
     # Of large files it is reckoned from their size.
     (tmp_path / "manifest.json").unlink()
-    monkeypatch.setattr(record_checks, "_BYTES_COUNTED", 100 * 26)
+    monkeypatch.setattr(record_checks, "_BYTES_WALKED", 100 * 26)
     for number in range(4):
         write(number, [b"ten bytes."] * 100)
     assert count(config) == (400, False, 4)
