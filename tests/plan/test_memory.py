@@ -1,18 +1,26 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Estimated memory against what processes were seen to hold."""
+"""Estimated memory against what processes held, and the machine's."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
 from configure.pretraining import PretrainingConfig
+from electra_tf.plan import memory
 from electra_tf.plan.memory import checkpoint_bytes, pretraining_memory
 from electra_tf.plan.parameters import pretraining_parameters
 
 FACTOR = 1.5  # What the estimate promises.
+DEBUG = {"debug": True, "vocab_size": 500}
+BASE = {"preset": "base", "max_seq_length": 128}
+LONG = {"train_batch_size": 8, "max_seq_length": 512}
+linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="/proc and cgroups are Linux's"
+)
 
 MEASURE = """
 import json, sys
@@ -36,28 +44,24 @@ def estimated(directory, **hparams):
     return pretraining_memory(config)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
-def test_a_tiny_models_peak_is_the_programs(tmp_path):
-    settings = {"debug": True, "vocab_size": 500}
-    peak = measured_peak(str(tmp_path), **settings)
-    ratio = peak / estimated(str(tmp_path), **settings).total
-    assert 1 / FACTOR < ratio < FACTOR
-
-
-@pytest.mark.heavy
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+@linux
 @pytest.mark.parametrize(
     "settings",
     [
-        {"train_batch_size": 16},
-        {"train_batch_size": 4, "max_seq_length": 512},
-        {"preset": "base", "train_batch_size": 4, "max_seq_length": 128},
-        {"preset": "base", "train_batch_size": 16, "max_seq_length": 128},
+        pytest.param(DEBUG, marks=pytest.mark.slow),
+        *(
+            pytest.param(settings, marks=pytest.mark.heavy)
+            for settings in (
+                {"train_batch_size": 16},
+                {"train_batch_size": 4, "max_seq_length": 512},
+                {**BASE, "train_batch_size": 4},
+                {**BASE, "train_batch_size": 16},
+            )
+        ),
     ],
     ids=str,
 )
-def test_peaks_of_real_sizes_are_within_the_factor(tmp_path, settings):
+def test_peaks_are_within_the_factor(tmp_path, settings):
     peak = measured_peak(str(tmp_path), **settings)
     ratio = peak / estimated(str(tmp_path), **settings).total
     assert 1 / FACTOR < ratio < FACTOR
@@ -65,10 +69,10 @@ def test_peaks_of_real_sizes_are_within_the_factor(tmp_path, settings):
 
 def test_weights_slots_and_gradients_are_what_the_parameters_take(tmp_path):
     config = PretrainingConfig.create("model", str(tmp_path))
-    memory = pretraining_memory(config)
+    found = pretraining_memory(config)
     numbers = pretraining_parameters(config).total
-    assert memory.weights == memory.gradients == 4 * numbers
-    assert memory.slots == 8 * numbers
+    assert found.weights == found.gradients == 4 * numbers
+    assert found.slots == 8 * numbers
     assert 12 * numbers < checkpoint_bytes(config) < 12.1 * numbers
 
 
@@ -99,22 +103,65 @@ def test_recomputed_blocks_and_half_precision_keep_less():
         ({"train_batch_size": 16}, 1997),
         ({"train_batch_size": 32}, 2634),
         ({"train_batch_size": 128}, 6368),
-        ({"train_batch_size": 8, "max_seq_length": 512}, 3367),
+        (LONG, 3367),
+        ({**LONG, "recompute_grad": True}, 1925),
         (
-            {
-                "train_batch_size": 8,
-                "max_seq_length": 512,
-                "recompute_grad": True,
-            },
-            1925,
+            {**BASE, "train_batch_size": 16, "generator_hidden_size": 0.25},
+            4920,
         ),
-        ({"preset": "base", "train_batch_size": 16}, 4920),
     ],
     ids=str,
 )
 def test_recorded_peaks_are_within_a_tenth(settings, peak):
-    if settings.get("preset"):
-        settings = {**settings, "max_seq_length": 128}
-        settings["generator_hidden_size"] = 0.25
     ratio = peak / (estimated("data", **settings).total / 2**20)
     assert 0.9 < ratio < 1.1
+
+
+# The machine's memory, as a container limits it.
+
+
+@pytest.fixture
+def cgroups(monkeypatch, tmp_path):
+    """Makes up the system's tree of groups and where the process is in it."""
+
+    def write(own, **limits):
+        (tmp_path / "own").write_text(own)
+        for path, limit in limits.items():
+            file = tmp_path / "tree" / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{limit}\n")
+        monkeypatch.setattr(memory, "_CGROUPS", str(tmp_path / "tree"))
+        monkeypatch.setattr(memory, "_OWN_CGROUPS", str(tmp_path / "own"))
+
+    return write
+
+
+@linux
+def test_without_a_limit_it_is_the_whole_machine(cgroups):
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for own, limits in (
+        ("", {}),
+        ("0::/\n", {"memory.max": "max"}),
+        ("0::/job\n", {"job/memory.max": 1 << 62}),
+    ):
+        cgroups(own, **limits)
+        assert memory.machine_memory() == whole
+    assert 0 < memory.free_memory() <= whole
+
+
+@linux
+@pytest.mark.parametrize(
+    ("own", "path"),
+    [
+        ("0::/\n", "memory.max"),
+        ("0::/user/job\n", "user/job/memory.max"),
+        ("0::/user/job\n", "user/memory.max"),
+        ("4:cpu:/\n5:memory:/c\n", "memory/c/memory.limit_in_bytes"),
+        ("4:cpu:/\n5:memory:/c\n", "memory/memory.limit_in_bytes"),
+    ],
+)
+def test_a_limit_of_a_group_or_one_above_counts(cgroups, own, path):
+    others = {"user/other/memory.max": 1, "memory/d/memory.limit_in_bytes": 1}
+    cgroups(own, **others, **{path: 12345678})
+    assert memory.machine_memory() == 12345678
+    assert memory.free_memory() == 12345678
