@@ -47,11 +47,6 @@ class RandomWeights(Weights):
         return random.standard_normal(self.specs[name].shape, np.float32)
 
 
-def scaled_down(shape, factor):
-    """Divides the large axes, all by one factor."""
-    return [max(1, size // factor) if size > 8 else size for size in shape]
-
-
 def assert_same_tensors(found, expected):
     if isinstance(expected, dict):
         expected = MemoryWeights(expected)
@@ -73,11 +68,6 @@ def same_tensors():
 
 
 @pytest.fixture(scope="session")
-def smaller():
-    return scaled_down
-
-
-@pytest.fixture(scope="session")
 def all_configs(golden_dir):
     """Variables of every configuration of the original: shapes by name."""
     text = (golden_dir / "variables_all_configs.json").read_text()
@@ -90,6 +80,20 @@ def all_configs(golden_dir):
             if v["name"] != STEP_NAME
         }
     return configs
+
+
+@pytest.fixture(scope="session")
+def of_config(all_configs):
+    """Random weights of a configuration, its large axes divided by a factor."""
+
+    def make(name, factor=1, **options):
+        shapes = {
+            name: [max(1, n // factor) if n > 8 else n for n in shape]
+            for name, shape in all_configs[name]["shapes"].items()
+        }
+        return RandomWeights(shapes, **options)
+
+    return make
 
 
 # Known here, so that tests can be told apart without the file.

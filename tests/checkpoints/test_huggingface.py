@@ -29,11 +29,9 @@ def noise(random_weights):
 
 
 @pytest.fixture(scope="session")
-def scaled(all_configs, noise, smaller):
-    """Weights of a recorded graph, every axis a sixteenth as long."""
-    return lambda name: noise(
-        {n: smaller(s, 16) for n, s in all_configs[name]["shapes"].items()}
-    )
+def scaled(of_config):
+    """The same of a configuration, every axis a sixteenth as long."""
+    return lambda name: of_config(name, 16, slots=False, step=None)
 
 
 def test_every_pretraining_configuration_comes_back(

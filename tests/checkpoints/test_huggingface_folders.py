@@ -46,6 +46,9 @@ def test_no_folder_and_nothing_in_it(tmp_path, hf_folder):
 def test_files_that_are_missing_or_others(name, text, words, one):
     (one / name).unlink() if text is None else (one / name).write_text(text)
     assert re.search(words, one.refused(), re.DOTALL)
+    if words.startswith("no weights"):
+        (one / "pytorch_model.bin.index.json").write_text("{}")
+        assert "a PyTorch file in shards is not read" in one.refused()
 
 
 @pytest.mark.parametrize(
@@ -300,11 +303,6 @@ def test_a_pytorch_file_without_pytorch(torch, one, monkeypatch):
     message = one.refused()
     assert "only PyTorch reads this file" in message
     assert "pip install torch" in message and "save_pretrained" in message
-
-
-def test_a_pytorch_file_in_shards(one):
-    (one / "model.safetensors").rename(one / "pytorch_model.bin.index.json")
-    assert "a PyTorch file in shards is not read" in one.refused()
 
 
 # --- generator and discriminator ---------------------------------------------

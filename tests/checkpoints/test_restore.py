@@ -184,14 +184,6 @@ def test_another_type_of_number_is_refused(tmp_path):
     assert "a: checkpoint float64, model float32" in message
 
 
-@pytest.fixture
-def tiny_checkpoint(tmp_path, tiny_config):
-    """A checkpoint of the tiny model."""
-    model = PretrainingModel(tiny_config(generator_hidden_size=0.5))
-    tensors = {v.name[:-2]: v.numpy() for v in model.variables}
-    return write(tmp_path / "model.ckpt-0", tensors)
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -204,9 +196,10 @@ def tiny_checkpoint(tmp_path, tiny_config):
         ("model_hparam_overrides.hidden_size", 32),
     ],
 )
-def test_a_differing_shape_names_the_hparam(
-    name, value, tiny_checkpoint, tiny_config
-):
+def test_a_differing_shape_names_the_hparam(name, value, tmp_path, tiny_config):
+    model = PretrainingModel(tiny_config(generator_hidden_size=0.5))
+    values = {v.name[:-2]: v.numpy() for v in model.variables}
+    prefix = write(tmp_path / "model.ckpt-0", values)
     changes = {"generator_hidden_size": 0.5}
     group, _, hparam = name.rpartition(".")
     if group:
@@ -217,7 +210,7 @@ def test_a_differing_shape_names_the_hparam(
     if hparam == "hidden_size":  # the generator then differs by its own share
         name, changes["generator_hidden_size"] = hparam, 0.25
     with pytest.raises(UserError, match="shapes differ") as caught:
-        tf1.restore(PretrainingModel(tiny_config(**changes)), tiny_checkpoint)
+        tf1.restore(PretrainingModel(tiny_config(**changes)), prefix)
     lines = str(caught.value).splitlines()
     remedies = [li.split("; ")[1] for li in lines if ": checkpoint" in li]
     assert remedies

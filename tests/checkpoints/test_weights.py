@@ -13,14 +13,6 @@ from electra_tf.checkpoints.weights import (
 )
 
 
-@pytest.fixture
-def of_config(all_configs, random_weights):
-    def make(name, **options):
-        return random_weights(all_configs[name]["shapes"], **options)
-
-    return make
-
-
 def scopes(weights):
     return sorted({name.split("/")[0] for name in weights.shapes})
 
@@ -156,19 +148,13 @@ def test_a_shorter_table_is_cut_and_everything_else_stays(source):
     assert list(shorter.specs) == list(source.specs)
 
 
-@pytest.mark.parametrize(
-    "length, words",
-    [
+def test_it_is_said_and_mistakes_are_refused(source, random_weights):
+    for length, words in (
         (6, "extended from 4 to 6 rows: rows 4 and up repeat"),
         (2, "cut from 4 to 2 rows"),
         (4, "4 rows already"),
-    ],
-)
-def test_it_is_said(source, length, words):
-    assert words in describe_extension(source, length)
-
-
-def test_mistakes_are_refused(source, random_weights):
+    ):
+        assert words in describe_extension(source, length)
     with pytest.raises(UserError, match="at least 1"):
         extend_positions(source, 0)
     with pytest.raises(UserError, match="no position_embeddings"):

@@ -61,29 +61,23 @@ def test_recorded_checkpoints_come_back_bit_for_bit(
         same_tensors(found, source)
 
 
+@pytest.mark.parametrize(
+    "real_size", [False, pytest.param(True, marks=pytest.mark.heavy)]
+)
 def test_every_configuration_comes_back_bit_for_bit(
-    config_name, all_configs, tmp_path, random_weights, smaller, same_tensors
+    real_size, config_name, of_config, tmp_path, same_tensors
 ):
-    shapes = all_configs[config_name]["shapes"]
-    factor = {"small": 8, "debug": 8, "base": 32, "large": 64}
     size = config_name.split("/")[1].split("_")[0]
-    shapes = {n: smaller(shape, factor[size]) for n, shape in shapes.items()}
+    if real_size and size == "large":
+        pytest.skip("takes gigabytes; docs/checkpoints.md has it")
+    factor = {"small": 8, "debug": 8, "base": 32, "large": 64}[size]
     # Slots map as their variables do; thousands of tensors take seconds.
-    slots = config_name in ("pretrain/small", "finetune/small_squad")
-    source = random_weights(shapes, slots)
+    slotted = ("pretrain/small", "finetune/small_cola")
+    slots = real_size or config_name in slotted
+    source = of_config(config_name, 1 if real_size else factor, slots=slots)
     found = there_and_back(source, tmp_path)
     same_tensors(found, source)
     assert list(found.specs) == sorted(found.specs)
-
-
-@pytest.mark.heavy
-def test_configurations_of_real_size_come_back_bit_for_bit(
-    config_name, all_configs, tmp_path, random_weights, same_tensors
-):
-    if "/large" in config_name:
-        pytest.skip("takes gigabytes; docs/checkpoints.md has it")
-    source = random_weights(all_configs[config_name]["shapes"])
-    same_tensors(there_and_back(source, tmp_path), source)
     shutil.rmtree(tmp_path)  # Up to 4 GB.
 
 
@@ -112,18 +106,16 @@ def test_tensorflow_1s_saver_restores_it(tmp_path, random_weights):
     source = random_weights(SHAPES)
     tf1.write_tf1(source, prefix)
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        variables = [
-            tf.compat.v1.get_variable(
+        variables = {
+            name: tf.compat.v1.get_variable(
                 name, spec.shape, spec.dtype, use_resource=False
             )
             for name, spec in source.specs.items()
-        ]
+        }
         saver = tf.compat.v1.train.Saver(variables)
         saver.restore(session, tf.train.latest_checkpoint(str(tmp_path)))
-        for variable in variables:
-            np.testing.assert_array_equal(
-                session.run(variable), source.read(variable.op.name)
-            )
+        for name, value in session.run(variables).items():
+            np.testing.assert_array_equal(value, source.read(name))
 
 
 @settings(max_examples=25, deadline=None)
