@@ -140,44 +140,17 @@ def test_exactly_one_of_training_and_evaluation():
     create(do_train=False, do_eval=True).check_mode()
 
 
-def test_origins_say_where_each_value_came_from():
-    config = PretrainingConfig.from_layers(
-        "m",
-        "d",
-        [
-            ("file", {"preset": "base", "seed": 3, "mask_prob": 0.2}),
-            ("flag", {"seed": 4}),
-        ],
-    )
-    assert config.seed == 4
-    assert config.origins["seed"] == "flag"
-    assert config.origins["mask_prob"] == "file"
-    assert config.origins["learning_rate"] == "preset"
-    assert config.origins["max_predictions_per_seq"] == "derived"
-    assert config.origins["model_dir"] == "derived"
-    assert config.origins["gen_weight"] == "default"
-    assert config.max_predictions_per_seq == int(0.205 * 512)
-    assert set(config.origins) == set(config.as_dict())
-
-
-def test_a_written_config_serves_another_name_and_length(tmp_path):
-    path = tmp_path / "config.json"
-    path.write_text(create(seed=3).to_json(), encoding="utf-8")
-    given = PretrainingConfig.explicit_hparams(json.loads(path.read_text()))
+def test_a_written_config_follows_a_new_name_and_keeps_edits():
+    written = json.loads(create(seed=3).to_json())
+    given = PretrainingConfig.explicit_hparams(written)
     assert given == {"model_name": "NAME", "data_dir": "DATA", "seed": 3}
     del given["model_name"], given["data_dir"]
     other = PretrainingConfig.create("other", "D", **given, max_seq_length=64)
     assert other.model_dir == "D/models/other"
     assert other.max_predictions_per_seq == 9
-
-
-def test_an_edited_written_config_keeps_the_edit():
-    written = json.loads(create().to_json())
-    written["max_predictions_per_seq"] = 25
-    written["learning_rate"] = 1e-3
-    config = PretrainingConfig.from_json(json.dumps(written))
-    assert config.max_predictions_per_seq == 25
-    assert config.learning_rate == 1e-3
+    written |= {"max_predictions_per_seq": 25, "learning_rate": 1e-3}
+    edited = PretrainingConfig.from_json(json.dumps(written))
+    assert (edited.max_predictions_per_seq, edited.learning_rate) == (25, 1e-3)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -264,20 +264,3 @@ def test_vocabularies_no_graph_can_hold_are_refused(
 ):
     with pytest.raises(UserError, match=message):
         GraphTokenizer(write_vocab(*tokens))
-
-
-def test_inside_a_function_and_a_dataset(tiny_pair):
-    graph, plain = tiny_pair
-    texts = ["The of", "ΟΔΟΣ", "and in…"]
-
-    @tf.function
-    def lengths(strings):
-        return graph.encode(strings).row_lengths()
-
-    wanted = [len(plain.encode(text)) for text in texts]
-    assert lengths(tf.constant(texts)).numpy().tolist() == wanted
-    dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2)
-    batches = [ids.to_list() for ids in dataset.map(graph.encode)]
-    assert [ids for batch in batches for ids in batch] == [
-        plain.encode(text) for text in texts
-    ]
