@@ -266,11 +266,8 @@ def finished_runs(tmp_path_factory, tiny_finetuning):
 def _write_run(directory, task, draw, settings):
     """Writes what a finished trial leaves; `draw` sets the weights."""
     from configure.finetuning import FinetuningConfig
-    from electra_tf.checkpoints import tf2
-    from electra_tf.checkpoints.weights import ModelWeights
     from electra_tf.finetuning.model import FinetuningModel
     from electra_tf.finetuning.registry import get_tasks
-    from electra_tf.training import checkpointing
 
     spec = directory / "task.json"
     files = {"train": "train.txt", "dev": "dev.txt"}
@@ -286,11 +283,86 @@ def _write_run(directory, task, draw, settings):
     )
     model = FinetuningModel(config, get_tasks(config))
     draw(model.variables)
+    return _save_run(folder, config, model)
+
+
+def _save_run(folder, config, model):
+    """Writes what a run leaves in its folder at step 7."""
+    from configure.pretraining import PretrainingConfig
+    from electra_tf.checkpoints import electra_config, tf2
+    from electra_tf.checkpoints.weights import ModelWeights
+    from electra_tf.training import checkpointing
+
     weights = ModelWeights(tf2.variables_by_name(model.variables), 7, folder)
     tf2.write_native(weights, os.path.join(folder, "model.ckpt-7"))
     checkpointing.write_config(folder, config.to_json())
+    if isinstance(config, PretrainingConfig):
+        electra_config.write_electra_config(folder, config.as_dict())
     shutil.copy(config.vocab_file, os.path.join(folder, "vocab.txt"))
     return folder
+
+
+@pytest.fixture(scope="session")
+def save_run():
+    """Writes what a run leaves: `save_run(folder, config, model)`."""
+    return _save_run
+
+
+@pytest.fixture(scope="session")
+def long_sizes():
+    """Sizes of a tiny model that reads rows of 512."""
+    return {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 512,
+    }
+
+
+@pytest.fixture(scope="session")
+def roughen():
+    """Makes fresh weights large enough that answers differ."""
+
+    def change(variables):
+        import tensorflow as tf
+
+        random = tf.random.Generator.from_seed(3)
+        for variable in variables:
+            variable.assign_add(random.normal(variable.shape, stddev=0.3))
+
+    return change
+
+
+@pytest.fixture(scope="session")
+def pretrained_folder(tmp_path_factory, tiny_vocab, roughen, long_sizes):
+    """A factory of pre-training runs' folders, by hparams."""
+    made = {}
+
+    def make(**hparams):
+        from configure.pretraining import PretrainingConfig
+        from electra_tf.pretraining.model import PretrainingModel
+
+        key = repr(hparams)
+        if key not in made:
+            folder = str(tmp_path_factory.mktemp("pretrained"))
+            settings = {
+                "vocab_file": tiny_vocab,
+                "vocab_size": 200,
+                "embedding_size": 8,
+                "max_seq_length": 512,
+                "model_hparam_overrides": long_sizes,
+                "generator_hidden_size": 0.5,
+            }
+            config = PretrainingConfig.create(
+                "tiny", folder, **{**settings, **hparams}
+            )
+            model = PretrainingModel(config)
+            roughen(model.variables)
+            made[key] = _save_run(folder, config, model)
+        return made[key]
+
+    return make
 
 
 @pytest.fixture(scope="session")

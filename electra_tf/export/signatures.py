@@ -126,29 +126,6 @@ def _to_inputs(
     return Inputs(dense, mask, segments)
 
 
-def complete(
-    input_ids: tf.Tensor,
-    input_mask: tf.Tensor | None,
-    segment_ids: tf.Tensor | None,
-    pad_id: int,
-    sep_id: int,
-    all_second: bool = False,
-) -> Inputs:
-    """Fills in mask and segments that are None or without elements.
-
-    The ids say it all, since text never makes special tokens: padding is
-    where [PAD] is, and the second segment follows the first [SEP] (or, with
-    `all_second`, is everywhere).
-    """
-    mask = _or_else(input_mask, tf.cast(input_ids != pad_id, tf.int32))
-    second = mask
-    if not all_second:
-        is_sep = tf.cast(input_ids == sep_id, tf.int32)
-        after = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
-        second = after * mask
-    return Inputs(input_ids, mask, _or_else(segment_ids, second))
-
-
 def _or_else(given: tf.Tensor | None, derived: tf.Tensor) -> tf.Tensor:
     """Takes the second where the first is None or without elements."""
     if given is None:
@@ -336,7 +313,12 @@ class ServingModule(tf.Module, abc.ABC):
         input_mask: tf.Tensor | None = None,
         segment_ids: tf.Tensor | None = None,
     ) -> Inputs:
-        """Fills in what is absent, and refuses rows that are too long."""
+        """Fills in what is absent, and refuses rows that are too long.
+
+        The ids say it all, since text never makes special tokens: padding is
+        where [PAD] is, and the second segment follows the first [SEP] (or,
+        with `ALL_SECOND`, is everywhere).
+        """
         check = tf.debugging.assert_less_equal(
             tf.shape(input_ids)[1],
             self.max_positions,
@@ -345,14 +327,13 @@ class ServingModule(tf.Module, abc.ABC):
         )
         with tf.control_dependencies([check]):
             input_ids = tf.identity(input_ids)
-        return complete(
-            input_ids,
-            input_mask,
-            segment_ids,
-            self.tokenizer.pad_id,
-            self.tokenizer.sep_id,
-            self.ALL_SECOND,
-        )
+        is_real = tf.cast(input_ids != self.tokenizer.pad_id, tf.int32)
+        mask = second = _or_else(input_mask, is_real)
+        if not self.ALL_SECOND:
+            is_sep = tf.cast(input_ids == self.tokenizer.sep_id, tf.int32)
+            after = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
+            second = after * mask
+        return Inputs(input_ids, mask, _or_else(segment_ids, second))
 
     def root(self) -> Any:
         """Returns the object that is saved: itself, unless overridden."""

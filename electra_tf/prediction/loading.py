@@ -8,7 +8,6 @@ pre-training runs and checkpoints of any kind.
 
 import dataclasses
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -77,9 +76,7 @@ class FinetunedModel:
         )
 
 
-def load_finetuned(
-    folder: str, tasks: Sequence[Task] | None = None, **overrides: Any
-) -> FinetunedModel:
+def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
     """Loads a fine-tuned model.
 
     The training data are not needed: labels that were found in them are taken
@@ -91,8 +88,7 @@ def load_finetuned(
     tokenizer = FullTokenizer(
         config.vocab_file, config.do_lower_case, config.strip_accents
     )
-    if tasks is None:
-        tasks = _make_tasks(config, home, tokenizer)
+    tasks = _make_tasks(config, home, tokenizer)
     model = FinetuningModel(config, tasks)
     weights = open_weights(checkpoint)
     try:
@@ -120,11 +116,10 @@ def is_finetuned(path: str) -> bool:
     place = path.rstrip("/") or "/"
     if not tf.io.gfile.isdir(place):
         place = os.path.dirname(place) or "."
-    if not _has_config(place) and _is_best(place):
-        place = os.path.dirname(os.path.abspath(place))
-    if not _has_config(place):
+    home = _home(place)
+    if not _has_config(home):
         return False
-    return "task_names" in (checkpointing.read_config(place) or {})
+    return "task_names" in (checkpointing.read_config(home) or {})
 
 
 def encoder_of(
@@ -165,9 +160,7 @@ def _find(folder: str) -> tuple[str, str]:
         if not tf.io.gfile.exists(place + ".index"):
             raise UserError(_nothing_there(place))
         place, checkpoint = os.path.dirname(place) or ".", place
-    home = place
-    if not _has_config(home) and _is_best(home):
-        home = os.path.dirname(os.path.abspath(home))
+    home = _home(place)
     if not _has_config(home):
         raise UserError(
             f"{place}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
@@ -186,12 +179,16 @@ def _find(folder: str) -> tuple[str, str]:
     return home, checkpoint
 
 
+def _home(place: str) -> str:
+    """The run's own directory: the place, or of its best model the parent."""
+    parent, name = os.path.split(os.path.abspath(place))
+    if name == checkpointing.DIRECTORY and not _has_config(place):
+        return parent
+    return place
+
+
 def _has_config(folder: str) -> bool:
     return tf.io.gfile.exists(os.path.join(folder, checkpointing.CONFIG_FILE))
-
-
-def _is_best(folder: str) -> bool:
-    return os.path.basename(os.path.abspath(folder)) == checkpointing.DIRECTORY
 
 
 def _nothing_there(path: str) -> str:

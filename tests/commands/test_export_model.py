@@ -12,60 +12,25 @@ import pytest
 from configure.errors import UserError
 from electra_tf.commands import export_model
 
-SIZES = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 64,
-}
-
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory, tiny_vocab):
+def folders(tmp_path_factory, tiny_finetuning, save_run, pretrained_folder):
     """A fine-tuned and a pre-trained model's folder."""
     from configure.finetuning import FinetuningConfig
-    from configure.pretraining import PretrainingConfig
-    from electra_tf.checkpoints import electra_config, tf2
-    from electra_tf.checkpoints.weights import ModelWeights
     from electra_tf.finetuning.model import FinetuningModel
     from electra_tf.finetuning.registry import get_tasks
-    from electra_tf.pretraining.model import PretrainingModel
-    from electra_tf.training import checkpointing
 
     place = tmp_path_factory.mktemp("models")
-    settings = {
-        "vocab_file": tiny_vocab,
-        "vocab_size": 200,
-        "embedding_size": 8,
-        "max_seq_length": 32,
-        "model_hparam_overrides": SIZES,
-    }
     config = FinetuningConfig.create(
         "tiny",
         str(place),
         task_names=["cola", "sst"],
-        init_checkpoint=None,
         model_dir=str(place / "m_1"),
-        **settings,
+        max_seq_length=32,
+        **tiny_finetuning,
     )
-    found = {}
-    pretraining = PretrainingConfig.create("tiny", str(place), **settings)
-    for name, used, model in (
-        ("m_1", config, FinetuningModel(config, get_tasks(config))),
-        ("pre", pretraining, PretrainingModel(pretraining)),
-    ):
-        folder = str(place / name)
-        variables = tf2.variables_by_name(model.variables)
-        weights = ModelWeights(variables, 7, folder)
-        tf2.write_native(weights, os.path.join(folder, "model.ckpt-7"))
-        checkpointing.write_config(folder, used.to_json())
-        if name == "pre":
-            electra_config.write_electra_config(folder, used.as_dict())
-        with open(tiny_vocab) as file, open(f"{folder}/vocab.txt", "w") as to:
-            to.write(file.read())
-        found[name] = folder
-    return found["m_1"], found["pre"]
+    model = FinetuningModel(config, get_tasks(config))
+    return save_run(str(place / "m_1"), config, model), pretrained_folder()
 
 
 def _run(*words):
@@ -124,7 +89,11 @@ def test_mistakes_are_told_and_nothing_is_written(folders, tmp_path):
             ["--head=encoder", "--vocab_file=no.txt"],
             "no.txt: no such file",
         ),
-        (pretrained, ["--head=encoder", "--max_seq_length=65"], "64 positions"),
+        (
+            pretrained,
+            ["--head=encoder", "--max_seq_length=513"],
+            "512 positions",
+        ),
         (pretrained, ["--head=encoder", "--max_seq_length=2"], "5 or more"),
         (pretrained, ["--head=fill_mask", "--top_k=0"], "1 or more"),
         (finetuned, ["--tflite=int4"], "--tflite: expected some of"),

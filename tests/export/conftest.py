@@ -5,19 +5,11 @@
 import functools
 import os
 import pickle
-import shutil
 import subprocess
 import sys
 
 import pytest
 
-SIZES = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 512,
-}
 # What the other process runs: two packages and files, nothing of ours. It
 # reads folder, questions and answers from its standard input, line by line.
 CLIENT = """
@@ -44,11 +36,11 @@ for line in sys.stdin:
 
 
 @pytest.fixture(scope="session")
-def finetuned_folder(finished_runs):
+def finetuned_folder(finished_runs, roughen, long_sizes):
     """A factory of trials' folders: `finetuned_folder("reviews")`."""
     # Labels leave as bytes; not all of them are ASCII.
     labels = {"reviews": ["bad", "good", "Übermaß"]}
-    return finished_runs(roughen, labels, model_hparam_overrides=SIZES)
+    return finished_runs(roughen, labels, model_hparam_overrides=long_sizes)
 
 
 @pytest.fixture(scope="session")
@@ -64,59 +56,6 @@ def finetuned_module(finetuned_folder):
         return loaded, make_task_module(loaded)
 
     return make
-
-
-def roughen(variables):
-    """Makes fresh weights large enough that answers differ."""
-    import tensorflow as tf
-
-    random = tf.random.Generator.from_seed(3)
-    for variable in variables:
-        variable.assign_add(random.normal(variable.shape, stddev=0.3))
-
-
-@pytest.fixture(scope="session")
-def pretrained_folder(tmp_path_factory, tiny_vocab):
-    """A factory of pre-training runs' folders, by hparams."""
-    made = {}
-
-    def make(**hparams):
-        key = repr(hparams)
-        if key not in made:
-            directory = tmp_path_factory.mktemp("pretrained")
-            made[key] = _write_pretraining(directory, tiny_vocab, hparams)
-        return made[key]
-
-    return make
-
-
-def _write_pretraining(directory, vocab, hparams):
-    from configure.pretraining import PretrainingConfig
-    from electra_tf.checkpoints import electra_config, tf2
-    from electra_tf.checkpoints.weights import ModelWeights
-    from electra_tf.pretraining.model import PretrainingModel
-    from electra_tf.training import checkpointing
-
-    settings = {
-        "vocab_file": vocab,
-        "vocab_size": 200,
-        "embedding_size": 8,
-        "max_seq_length": 512,
-        "model_hparam_overrides": SIZES,
-        "generator_hidden_size": 0.5,
-    }
-    config = PretrainingConfig.create(
-        "tiny", str(directory), **{**settings, **hparams}
-    )
-    model = PretrainingModel(config)
-    roughen(model.variables)
-    folder = str(directory / "model")
-    weights = ModelWeights(tf2.variables_by_name(model.variables), 7, folder)
-    tf2.write_native(weights, os.path.join(folder, "model.ckpt-7"))
-    checkpointing.write_config(folder, config.to_json())
-    electra_config.write_electra_config(folder, config.as_dict())
-    shutil.copy(vocab, os.path.join(folder, "vocab.txt"))
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ids become the inputs of featurizing, and rows may be computed in groups."""
 
-import itertools
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -14,19 +12,14 @@ from configure.errors import UserError
 from electra_tf.export.saved_model import make_task_module
 from electra_tf.export.signatures import (
     Inputs,
-    complete,
     compute_in_groups,
     kept_lengths,
-    pack,
 )
-from electra_tf.finetuning.classification import TextExample
-from electra_tf.prediction.loading import load_finetuned
 
 
 def test_lengths_kept_are_those_of_dropping_one_by_one():
+    a, b = np.indices([14, 14], np.int32).reshape(2, -1)
     for length in range(3, 12):
-        pairs = list(itertools.product(range(14), repeat=2))
-        a, b = np.array(pairs, np.int32).T
         got = kept_lengths(tf.constant(a), tf.constant(b), length)
         for x, y, left_x, left_y in zip(a, b, *map(np.array, got), strict=True):
             most = length - (3 if y else 2)
@@ -35,82 +28,19 @@ def test_lengths_kept_are_those_of_dropping_one_by_one():
             assert (left_x, left_y) == (x, y)
 
 
-class _Words:
-    """A tokenizer of numbers: one id a word."""
-
-    def encode(self, text):
-        return [int(word) for word in text.split()]
-
-    def convert_tokens_to_ids(self, tokens):
-        return [{"[CLS]": 101, "[SEP]": 102}[token] for token in tokens]
-
-
-@pytest.mark.parametrize("length", [5, 6, 9, 16])
-def test_packed_rows_are_those_of_featurize(finetuned_folder, length):
-    loaded = load_finetuned(finetuned_folder("pairs"), max_seq_length=length)
-    task = loaded.task()
-    task.tokenizer = _Words()
-    task._cls_id, task._sep_id = 101, 102
-    random = np.random.default_rng(0)
-    sizes = [(0, 0), (0, 1), (1, 0), (0, 20), (20, 0), (20, 20), (20, 19)]
-    sizes += [tuple(random.integers(0, 20, 2)) for _ in range(40)]
-    rows = [[list(random.integers(1, 99, n)) for n in pair] for pair in sizes]
-    first, second = (
-        tf.RaggedTensor.from_row_splits(
-            tf.constant([*itertools.chain(*column)], tf.int32),
-            np.cumsum([0, *map(len, column)]),
-        )
-        for column in zip(*rows, strict=True)
-    )
-    for pair, other in ((True, second), (False, None)):
-        inputs, truncated = pack(first, other, length, 101, 102)
-        for i, (a, b) in enumerate(rows):
-            texts = [" ".join(map(str, ids)) for ids in (a, b)]
-            before = dict(task.row_report.losses)
-            wanted = task.featurize(
-                TextExample(
-                    eid=0,
-                    task_name="pairs",
-                    text_a=texts[0],
-                    text_b=texts[1] if pair else None,
-                ),
-                False,
-            )
-            assert bool(truncated[i]) == (task.row_report.losses != before)
-            width = inputs.input_ids.shape[1]
-            for name, got in inputs._asdict().items():
-                assert list(got[i]) == wanted[name][:width], (name, a, b)
-                assert not any(wanted[name][width:])
-
-
-def test_mask_and_segments_follow_from_the_ids():
-    ids = tf.constant([[5, 9, 6, 8, 6, 0, 0], [5, 7, 7, 7, 7, 7, 6]])
+def test_mask_and_segments_follow_from_the_ids_unless_given(finetuned_module):
+    complete = finetuned_module("reviews")[1].complete
+    ids = tf.constant([[5, 9, 102, 8, 102, 0, 0], [5, 7, 7, 7, 7, 7, 102]])
     none = tf.zeros([0, 0], tf.int32)
-    for mask, segments in ((None, None), (none, none)):
-        got = complete(ids, mask, segments, 0, 6)
-        assert got.input_mask.numpy().tolist() == [
-            [1, 1, 1, 1, 1, 0, 0],
-            [1] * 7,
-        ]
-        assert got.segment_ids.numpy().tolist() == [
-            [0, 0, 0, 1, 1, 0, 0],
-            [0] * 7,
-        ]
-
-
-def test_given_mask_and_segments_are_used():
-    ids = tf.constant([[5, 9, 6]])
-    mask, segments = tf.constant([[1, 0, 1]]), tf.constant([[1, 1, 0]])
-    got = complete(ids, mask, segments, 0, 6)
-    np.testing.assert_array_equal(got.input_mask, mask)
-    np.testing.assert_array_equal(got.segment_ids, segments)
-
-
-def test_no_rows_make_no_rows():
-    nothing = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [])
-    inputs, truncated = pack(nothing, nothing, 8, 1, 2)
-    assert inputs.input_ids.shape == (0, 1)
-    assert truncated.shape == (0,)
+    mask = [[1, 1, 1, 1, 1, 0, 0], [1] * 7]
+    segments = [[0, 0, 0, 1, 1, 0, 0], [0] * 7]
+    for absent in (None, none):
+        got = complete(ids, absent, absent)
+        np.testing.assert_array_equal(got.input_mask, mask)
+        np.testing.assert_array_equal(got.segment_ids, segments)
+    got = complete(ids, tf.constant(segments), tf.constant(mask))
+    np.testing.assert_array_equal(got.input_mask, segments)
+    np.testing.assert_array_equal(got.segment_ids, mask)
 
 
 class Counted:
@@ -131,13 +61,6 @@ class Counted:
         return {"sums": tf.stack([total, tf.reduce_sum(ids, 1)], 1), "x": extra}
 
 
-def inputs_of(lengths, width):
-    mask = np.arange(width) < np.array(lengths, int).reshape(-1, 1)
-    mask = mask.astype(np.int32)
-    ids = np.random.default_rng(0).integers(1, 99, mask.shape) * mask
-    return Inputs(ids.astype(np.int32), mask, np.zeros_like(mask))
-
-
 @given(
     lengths=st.lists(st.integers(0, 9), max_size=20),
     rows_at_once=st.integers(1, 7),
@@ -147,20 +70,21 @@ def test_rows_come_back_in_their_order_from_groups_no_wider_than_needed(
     lengths, rows_at_once, by_length
 ):
     model = Counted()
-    inputs = inputs_of(lengths, 12)
+    mask = np.arange(12) < np.array(lengths, int).reshape(-1, 1)
+    ids = np.random.default_rng(0).integers(1, 99, mask.shape) * mask
+    inputs = [tf.constant(x, tf.int32) for x in (ids, mask, 0 * mask)]
     specs = {
         "sums": tf.TensorSpec([None, 2], tf.float32),
         "x": tf.TensorSpec([None], tf.int32),
     }
     found = compute_in_groups(
         model,
-        Inputs(*map(tf.constant, inputs)),
+        Inputs(*inputs),
         tf.constant(lengths, tf.int32),
         specs,
         rows_at_once,
         by_length,
     )
-    ids = inputs.input_ids.astype(np.float32)
     wanted = np.stack([ids @ np.arange(1.0, 13.0), ids.sum(1)], 1)
     np.testing.assert_array_equal(found["sums"], wanted)
     assert found["x"].numpy().tolist() == lengths
@@ -198,6 +122,5 @@ def test_serve_text_answers_alike_with_groups(name, finetuned_module):
 def test_heads_that_do_not_answer_once_per_text_refuse_groups(
     finetuned_module,
 ):
-    loaded, _ = finetuned_module("names")
     with pytest.raises(UserError, match="--rows_at_once"):
-        make_task_module(loaded, rows_at_once=8)
+        make_task_module(finetuned_module("names")[0], rows_at_once=8)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.saved_model import export
+from electra_tf.export.signatures import Inputs
 from electra_tf.export.tagging import (
     LowercaseWordEncoder,
     place_words,
@@ -46,33 +46,32 @@ def model(finetuned_module):
 def evaluate(loaded, sentences):
     """The head's logits of the words that evaluation reads."""
     task = loaded.tasks[0]
-    rows = []
-    for number, words in enumerate(sentences):
-        example = TaggingExample(
+    examples = [
+        TaggingExample(
             eid=number,
             task_name=task.name,
             words=words,
             labels=[0] * len(words),
         )
-        rows.append(task.featurize(example, False))
-    batch = {}
-    for name in rows[0]:
-        dtype = tf.float32 if name.endswith("labels_mask") else tf.int32
-        batch[name] = tf.constant([row[name] for row in rows], dtype)
-    outputs = loaded.model.compute(batch, training=False)[task.name]
-    counts = np.sum(outputs["labels_mask"], 1).astype(int)
-    logits = outputs["logits"].numpy()
+        for number, words in enumerate(sentences)
+    ]
+    rows = [task.featurize(example, False) for example in examples]
+    features = {
+        name: tf.constant([row[name] for row in rows]) for name in rows[0]
+    }
+    encoded = loaded.model.encoder(*(features[n] for n in Inputs._fields))
+    logits = loaded.model.heads[0].logits(encoded, features)["logits"].numpy()
+    counts = [int(sum(row[f"{task.name}_labels_mask"])) for row in rows]
     return [row[:count] for row, count in zip(logits, counts, strict=True)]
 
 
-def _lines(sentences):
-    return ["\n".join(words).encode() for words in sentences]
+def _numpy(outputs):
+    return {name: value.numpy() for name, value in outputs.items()}
 
 
 def _serve_words(module, sentences):
-    serve = module.signatures()["serve_words"]
-    found = serve(tf.constant(_lines(sentences)))
-    return {name: value.numpy() for name, value in found.items()}
+    lines = ["\n".join(words).encode() for words in sentences]
+    return _numpy(module.signatures()["serve_words"](tf.constant(lines)))
 
 
 def _check(loaded, found, sentences):
@@ -184,38 +183,13 @@ def test_words_come_one_a_line_or_between_spaces():
     ]
 
 
-def test_a_saved_model_tags_alike_elsewhere(model, tmp_path, ask_elsewhere):
-    loaded, module = model("as the original")
-    folder = export(module, str(tmp_path / "served"))
-    sentences = _sentences(2, 8)
+def test_texts_are_tagged_word_by_word_at_their_places(model):
+    _, module = model("as the original")
     text = "Was the King's city  in \u4e2d\u6587? caf\u00e9"
     spoilt = b"the k\xffing in \xc3 a"
-    huge = "the king of z " * 3000
-    random_ = np.random.default_rng(0)
-    shapes = [(3, 17), (1, 1), (64, 9), (1, 512)]
-    rows = [random_.integers(0, 200, shape, np.int32) for shape in shapes]
-    none = np.zeros([0, 0], np.int32)
-    answers = ask_elsewhere(
-        folder,
-        [
-            ("serve_words", {"words": _lines(sentences)}),
-            ("serve_text", {"text": [text.encode(), b"", spoilt]}),
-            ("serve_text", {"text": [b""]}),
-            ("serve_text", {"text": [huge.encode()]}),
-            ("serve_words", {"words": [b"", b"a"]}),
-            *(
-                (
-                    "serving_default",
-                    {"input_ids": ids, "input_mask": none, "segment_ids": none},
-                )
-                for ids in rows
-            ),
-        ],
-    )
-    _check(loaded, answers[0], sentences)
+    found = _numpy(module.compute_text(tf.constant([text, "", spoilt])))
     words = [text[a:b] for a, b in split_words(text)]
     by_words = _serve_words(module, [words, [], ["the", "king", "in", "a"]])
-    found = answers[1]
     np.testing.assert_allclose(found["logits"], by_words["logits"], atol=1e-5)
     assert found["tags"].tolist() == by_words["tags"].tolist()
     for i, raw in ((0, text.encode()), (2, spoilt)):
@@ -224,17 +198,23 @@ def test_a_saved_model_tags_alike_elsewhere(model, tmp_path, ask_elsewhere):
             cut = raw[start:end].decode("utf-8", "ignore").encode()
             assert cut == found["words"][i, place]
     assert found["starts"][1].tolist() == [-1] * len(words)
-    assert answers[2]["tags"].shape == (1, 0)
-    assert answers[3]["n_words"].tolist() == [12000]
-    assert 0 < answers[3]["n_read"][0] < 48 or answers[3]["n_read"][0] == 0
-    assert (answers[3]["tags"] != b"").all()
-    assert answers[4]["n_words"].tolist() == [0, 1]
-    for ids, found in zip(rows, answers[5:], strict=True):
-        _check_positions(loaded, ids, found)
 
 
-def _check_positions(loaded, ids, found):
-    """Compares the signature on ids with the model, at every position."""
+def test_nothing_and_huge_texts_are_tagged(model):
+    _, module = model("as the original")
+    found = _numpy(module.compute_text(tf.constant([""])))
+    assert found["tags"].shape == (1, 0)
+    found = _numpy(module.compute_text(tf.constant(["the king of z " * 3000])))
+    assert found["n_words"].tolist() == [12000]
+    assert found["n_read"][0] < 48
+    assert (found["tags"] != b"").all()
+
+
+@pytest.mark.parametrize("shape", [(3, 17), (1, 1), (64, 9), (1, 512)])
+def test_signatures_on_ids_tag_every_position(shape, model):
+    loaded, module = model("as the original")
+    ids = np.random.default_rng(0).integers(0, 200, shape, np.int32)
+    found = module.compute(module.complete(tf.constant(ids)))
     mask = tf.constant((ids != 0).astype(np.int32))
     places = tf.broadcast_to(tf.range(ids.shape[1]), ids.shape)
     encoded = loaded.model.encoder(tf.constant(ids), mask, mask)

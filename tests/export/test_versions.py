@@ -16,57 +16,43 @@ def _write(folder, text):
             file.write(text)
 
 
-def _add(place, *arguments, text="x"):
-    with saved_model.writing(str(place), *arguments) as (folder, final):
-        assert not os.path.exists(os.path.join(final, "other")) or text
+def _add(place, version=None, overwrite=False, text="x"):
+    with saved_model.writing(str(place), version, overwrite) as (folder, final):
         _write(folder, text)
     return final
 
 
-def _contents(folder):
-    with open(os.path.join(folder, "other")) as file:
-        return file.read()
+def _contents(place):
+    """What each version holds, by its name."""
+    return {
+        name: (place / name / "other").read_text() for name in os.listdir(place)
+    }
 
 
 def test_versions_count_up_and_nothing_else_is_left(tmp_path):
     place = tmp_path / "new" / "served"
-    assert _add(place, None, False) == str(place / "1")
-    assert _add(place, None, False) == str(place / "2")
-    assert _add(place, 7, False) == str(place / "7")
-    assert _add(place, None, False) == str(place / "8")
+    os.makedirs(place / "1.part" / "variables")  # of an export that was killed
+    found = [_add(place, version) for version in (None, None, 7, None)]
+    assert found == [str(place / name) for name in "1278"]
     assert sorted(os.listdir(place)) == ["1", "2", "7", "8"]
 
 
-def test_a_version_that_is_there_stays_unless_overwriting(tmp_path):
-    _add(tmp_path / "m", 3, False, text="old")
+def test_versions_are_replaced_only_if_asked_and_only_by_whole_ones(tmp_path):
+    place = tmp_path / "m"
+    _add(place, 2, text="one")
+    _add(place, 3, text="old")
     with pytest.raises(UserError, match=r"m/3 is there already.*is 4.*--over"):
-        _add(tmp_path / "m", 3, False, text="new")
-    assert _contents(tmp_path / "m" / "3") == "old"
-    _add(tmp_path / "m", 3, True, text="new")
-    assert _contents(tmp_path / "m" / "3") == "new"
-
-
-def test_overwriting_without_a_number_replaces_the_highest(tmp_path):
-    _add(tmp_path / "m", 1, False, text="one")
-    _add(tmp_path / "m", 2, False, text="two")
-    assert _add(tmp_path / "m", None, True, text="new").endswith("/2")
-    assert _contents(tmp_path / "m" / "1") == "one"
-
-
-def test_a_failed_export_leaves_the_old_version(tmp_path):
-    _add(tmp_path / "m", 1, False, text="old")
+        _add(place, 3, text="new")
     with pytest.raises(RuntimeError):
-        with saved_model.writing(str(tmp_path / "m"), 1, True) as (folder, _):
+        with saved_model.writing(str(place), 3, True) as (folder, _):
             _write(folder, "half")
             raise RuntimeError
-    assert os.listdir(tmp_path / "m") == ["1"]
-    assert _contents(tmp_path / "m" / "1") == "old"
-
-
-def test_leftovers_of_a_killed_export_do_not_matter(tmp_path):
-    os.makedirs(tmp_path / "m" / "1.part" / "variables")
-    _add(tmp_path / "m", None, False)
-    assert os.listdir(tmp_path / "m") == ["1"]
+    assert _contents(place) == {"2": "one", "3": "old"}
+    # Without a number it is the highest.
+    assert _add(place, None, True, text="new").endswith("/3")
+    assert _contents(place) == {"2": "one", "3": "new"}
+    _add(place, 2, True, text="newer")
+    assert _contents(place) == {"2": "newer", "3": "new"}
 
 
 def test_folders_of_others_are_refused(tmp_path):
@@ -78,6 +64,6 @@ def test_folders_of_others_are_refused(tmp_path):
     with pytest.raises(UserError, match="no saved_model.pb, so it is no exp"):
         _add(tmp_path / "m", 1, True)
     with pytest.raises(UserError, match="is a file; name a folder"):
-        _add(tmp_path / "thesis.txt", None, False)
+        _add(tmp_path / "thesis.txt")
     with pytest.raises(UserError, match="--version: expected 1 or more"):
-        _add(tmp_path / "m", 0, False)
+        _add(tmp_path / "m", 0)

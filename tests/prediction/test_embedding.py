@@ -7,8 +7,6 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints.tf2 import write_native
-from electra_tf.checkpoints.weights import ModelWeights
 from electra_tf.prediction.embedding import Embedder
 
 TEXTS = ["The king of the north.", "", "that was for her, is it? " * 30]
@@ -89,28 +87,17 @@ def test_what_cannot_be_is_refused(embedder, finetuned_folder):
         embedder([3])
 
 
-def test_pre_trained_models_give_either_part(tiny_config, tmp_path):
-    from electra_tf.checkpoints.tf2 import variables_by_name
+def test_pre_trained_models_give_either_part(tiny_config, tmp_path, save_run):
     from electra_tf.pretraining.model import PretrainingModel
 
     config = tiny_config(generator_hidden_size=0.5)
     model = PretrainingModel(config)
-    weights = ModelWeights(variables_by_name(model.variables), 3, "memory")
-    write_native(weights, str(tmp_path / "run" / "model.ckpt-3"))
-    settings = {
-        name: getattr(config, name)
-        for name in ("model_hparam_overrides", "generator_hidden_size")
-    }
+    folder = save_run(str(tmp_path / "run"), config, model)
     for part, encoder in (
         ("encoder", model.discriminator),
         ("generator", model.generator),
     ):
-        embedder = Embedder.from_pretrained(
-            str(tmp_path / "run"),
-            part,
-            vocab_file=config.vocab_file,
-            **settings,
-        )
+        embedder = Embedder.from_pretrained(folder, part)
         ours = {v.name: v.numpy() for v in embedder.encoder.variables}
         assert ours and all(
             (v.numpy() == ours[v.name]).all() for v in encoder.variables

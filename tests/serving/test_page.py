@@ -1,25 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a real browser: a person types, and sees the answer.
+"""The page in a real browser: a person types, and sees the answer."""
 
-Set ELECTRA_TF_SCREENSHOTS to a directory to keep pictures of it.
-"""
-
-import importlib.util
 import json
-import os
-import pathlib
 import shutil
+import types
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-_CONFTEST = ROOT / "tests" / "export" / "conftest.py"
-_spec = importlib.util.spec_from_file_location("export_runs", _CONFTEST)
-_runs = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_runs)
-finetuned_folder = _runs.finetuned_folder
-pretrained_folder = _runs.pretrained_folder
 
 WAIT_SECONDS = 60
 
@@ -77,23 +64,13 @@ def visit(browser, start):
         def texts(self, selector):
             return [found.text for found in self.all(selector)]
 
-        def type(self, name, text):
-            field = self.find(f"#field-{name}")
-            field.clear()
-            field.send_keys(text)
-
-        def ask(self):
+        def ask(self, **fields):
+            for name, text in fields.items():
+                field = self.find(f"#field-{name}")
+                field.clear()
+                field.send_keys(text)
             self.find("#ask").click()
             self.wait(lambda: self.find("#ask").is_enabled())
-
-        def example(self):
-            self.find("#example").click()
-            self.ask()
-
-        def picture(self, name):
-            folder = os.environ.get("ELECTRA_TF_SCREENSHOTS")
-            if folder:
-                browser.save_screenshot(os.path.join(folder, f"{name}.png"))
 
     yield Page
     complaints = [
@@ -114,7 +91,7 @@ def exported(finetuned_folder, pretrained_folder, tmp_path_factory):
 
     def make(what, module_class=None, **hparams):
         if module_class is None:
-            loaded = load_finetuned(finetuned_folder(what, **hparams))
+            loaded = load_finetuned(finetuned_folder(what))
             module = make_task_module(loaded)
         else:
             loaded = load_pretrained(pretrained_folder(**hparams))
@@ -129,61 +106,44 @@ def exported(finetuned_folder, pretrained_folder, tmp_path_factory):
 def test_classes_are_bars(visit, toy_model):
     page = visit(toy_model)
     assert page.find("h1").text == "toy"
-    page.type("text", "rather a long text <b>&amp;</b>")
-    page.ask()
+    page.ask(text="rather a long text <b>&amp;</b>")
     assert page.find(".big").text == "long"
     assert page.texts(".bars th") == ["long", "short"]
     assert page.texts(".bars .number") == ["100.0 %", "0.0 %"]
-    page.type("text", "tiny")
-    page.ask()
+    page.ask(text="tiny")
     assert page.find(".big").text == "short"
-    page.picture("classification")
 
 
 def test_an_error_is_shown_and_the_page_goes_on(visit, toy_model):
     page = visit(toy_model)
-    page.type("text", "a")
-    page.running.server.model = _Broken(toy_model)
-    page.ask()
+    broken = types.SimpleNamespace(name="toy", version=10, signatures={})
+    page.running.server.model = broken
+    page.ask(text="a")
     assert "no signature" in page.find(".error").text
     page.running.server.model = toy_model
     page.ask()
     assert page.find(".big").text == "short"
 
 
-class _Broken:
-    """The toy without its functions."""
-
-    def __init__(self, model):
-        self.name, self.version, self.signatures = model.name, 10, {}
-
-
-def test_pairs_have_two_fields(visit, exported):
+def test_pairs_labels_and_numbers_are_shown(visit, exported):
     page = visit(exported("pairs"))
-    page.example()
+    page.find("#example").click()
+    page.ask()
     assert page.find("#field-text_pair").get_attribute("value")
     assert page.find(".big").text in ("no", "yes")
-
-
-def test_labels_and_numbers_are_shown(visit, exported):
     page = visit(exported("topics"))
-    page.type("text", "the king of the north")
-    page.ask()
+    page.ask(text="the king of the north")
     assert sorted(page.texts(".bars th")) == ["art", "law", "war"]
-    page.picture("multilabel")
     page = visit(exported("grade"))
-    page.type("text", "the king of the north")
-    page.ask()
+    page.ask(text="the king of the north")
     float(page.find(".big").text)
     assert "from 1 to 7" in page.find("#answer .note").text
-    page.picture("regression")
 
 
 def test_tags_are_coloured_in_the_text(visit, exported):
     page = visit(exported("names"))
     text = "Zoë met the king of the north (in York), and she was for it."
-    page.type("text", text)
-    page.ask()
+    page.ask(text=text)
     for box in page.all(".span"):
         assert box.text.endswith(("PER", "LOC"))
         assert "rgb" in box.value_of_css_property("background-color")
@@ -191,34 +151,26 @@ def test_tags_are_coloured_in_the_text(visit, exported):
     for tag in ("PER", "LOC"):
         plain = plain.replace(tag, "")
     assert "".join(plain.split()) == "".join(text.split())
-    page.picture("tagging")
 
 
 def test_the_answer_is_marked_where_it_stands(visit, exported):
-    sizes = {"max_query_length": 12, "doc_stride": 16, "beam_size": 5}
-    page = visit(exported("facts", **sizes))
+    page = visit(exported("facts"))
     context = "Ünïcödé: the king of the north was for that. And so is it."
-    page.type("question", "who was for that?")
-    page.type("context", context)
-    page.ask()
+    page.ask(question="who was for that?", context=context)
     answer = page.find(".big").text
     assert page.find("mark").text == answer
     assert page.find(".running").text == context
-    page.picture("question_answering")
 
 
 def test_masks_get_candidates(visit, exported):
     from electra_tf.export.pretrained_heads import FillMaskModule
 
     page = visit(exported("filled", FillMaskModule))
-    page.type("text", "the [MASK] of the [MASK] was")
-    page.ask()
+    page.ask(text="the [MASK] of the [MASK] was")
     assert page.texts("h2") == ["[MASK] 1", "[MASK] 2"]
     assert len(page.all("mark")) == 2
     assert len(page.all(".bars tr")) == 20
-    page.picture("fill_mask")
-    page.type("text", "no mask")
-    page.ask()
+    page.ask(text="no mask")
     assert "Write [MASK]" in page.find(".error").text
 
 
@@ -226,8 +178,7 @@ def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
     from electra_tf.export.pretrained_heads import ReplacedTokensModule
 
     page = visit(exported("replaced", ReplacedTokensModule))
-    page.type("text", "the king of that")
-    page.ask()
+    page.ask(text="the king of that")
     tokens = page.texts(".token")
     assert tokens[0] == "[CLS]" and tokens[1] == "the"
     shades = {
@@ -235,7 +186,6 @@ def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
         for token in page.all(".token:not(.special)")
     }
     assert len(shades) > 1
-    page.picture("replaced_tokens")
 
 
 def test_scores_are_drawn_and_vectors_shown(visit, exported):
@@ -248,11 +198,8 @@ def test_scores_are_drawn_and_vectors_shown(visit, exported):
         "two_tower_generator": True,
     }
     page = visit(exported("scored", ElectricModule, **electric))
-    page.type("text", "the king of that")
-    page.ask()
+    page.ask(text="the king of that")
     assert page.find(".big").text.endswith(" nats")
-    page.picture("electric")
     page = visit(exported("vectors", EncoderModule))
-    page.type("text", "the king")
-    page.ask()
+    page.ask(text="the king")
     assert len(json.loads(page.find("#answer pre").text)["pooled_output"]) == 16
