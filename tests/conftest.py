@@ -311,13 +311,7 @@ def save_run():
 @pytest.fixture(scope="session")
 def long_sizes():
     """Sizes of a tiny model that reads rows of 512."""
-    return {
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-        "max_position_embeddings": 512,
-    }
+    return TINY["model_hparam_overrides"] | {"max_position_embeddings": 512}
 
 
 @pytest.fixture(scope="session")
@@ -347,16 +341,14 @@ def pretrained_folder(tmp_path_factory, tiny_vocab, roughen, long_sizes):
         if key not in made:
             folder = str(tmp_path_factory.mktemp("pretrained"))
             settings = {
+                **TINY,
                 "vocab_file": tiny_vocab,
-                "vocab_size": 200,
-                "embedding_size": 8,
                 "max_seq_length": 512,
                 "model_hparam_overrides": long_sizes,
                 "generator_hidden_size": 0.5,
+                **hparams,
             }
-            config = PretrainingConfig.create(
-                "tiny", folder, **{**settings, **hparams}
-            )
+            config = PretrainingConfig.create("tiny", folder, **settings)
             model = PretrainingModel(config)
             roughen(model.variables)
             made[key] = _save_run(folder, config, model)
