@@ -24,25 +24,24 @@ def question(number, *answers, **fields):
     }
 
 
-def squad(*qas, context=CONTEXT, **more):
+def squad(*qas, context=CONTEXT):
     paragraph = {"context": context, "qas": list(qas)}
-    document = {"version": "1.1", "data": [{"paragraphs": [paragraph]}], **more}
+    document = {"version": "1.1", "data": [{"paragraphs": [paragraph]}]}
     return json.dumps(document, indent=1)
 
 
-def mrqa_line(*qas, context=CONTEXT):
-    return json.dumps({"context": context, "qas": list(qas)}) + "\n"
-
-
-def mrqa_question(number, text="red", start=None):
-    start = CONTEXT.index("red") if start is None else start
+def mrqa(number, text="red", **fields):
+    """A line of MRQA with one question."""
+    start = CONTEXT.index("red")
     spans = [[start, start + len(text) - 1]]
-    return {
+    qa = {
         "qid": f"m{number}",
         "question": "the cat?",
         "answers": [text],
         "detected_answers": [{"text": text, "char_spans": spans}],
+        **fields,
     }
+    return json.dumps({"context": CONTEXT, "qas": [qa]}) + "\n"
 
 
 @pytest.fixture
@@ -50,8 +49,7 @@ def qa_task(make_task, write_task):
     """Writes a split of a task and makes the task."""
 
     def make(name, text, split="train", file=None, **hparams):
-        mrqa = name not in ("squad", "squadv1")
-        end = "jsonl" if mrqa else "json"
+        end = "json" if name in ("squad", "squadv1") else "jsonl"
         write_task(name, file or f"{split}.{end}", text)
         settings = {"max_query_length": 8, "beam_size": 4, **hparams}
         return make_task(name, **settings)
@@ -144,25 +142,19 @@ def test_answers_of_other_splits_need_no_place(qa_task):
     assert counted == 1
 
 
-def test_an_id_used_twice_is_reported_and_kept(qa_task):
-    text = squad(question(0, GOOD), question(0, GOOD), question(1, GOOD))
-    task = qa_task("squadv1", text)
-    assert len(task.get_examples("train")) == 3
-    (row,) = task.row_report.rows
-    assert not row.skipped
-    assert "'q0' once more" in row.found
-
-
 def test_impossible_questions_have_no_place(qa_task):
     qas = [
         question(0, GOOD, is_impossible=False),
         question(1, is_impossible=True),
         question(2),  # says nothing: has no answers
-        question(3, GOOD),
+        question(0, GOOD),  # an id used twice is kept
     ]
     task = qa_task("squad", squad(*qas))
     examples = task.get_examples("train")
     assert [e.is_impossible for e in examples] == [False, True, True, False]
+    (row,) = task.row_report.rows
+    assert not row.skipped
+    assert "'q0' once more" in row.found
     (features,) = task.featurize(examples[1], True)
     assert features["squad_start_positions"] == 0
     assert features["squad_is_impossible"] == 1
@@ -185,13 +177,14 @@ def test_a_malformed_file_is_an_error_that_says_where(text, message, qa_task):
 
 
 def test_a_missing_split_is_named(qa_task):
-    task = qa_task("squad", squad(question(0, GOOD)))
-    assert task.has_split("train") and not task.has_split("dev")
-    with pytest.raises(UserError, match=r"dev.json: no such file; the dev spl"):
-        task.get_examples("dev")
-    task = qa_task("newsqa", mrqa_line(mrqa_question(0)))
-    with pytest.raises(UserError, match=r"dev.jsonl: no such file"):
-        task.get_examples("dev")
+    for name, text, message in (
+        ("squad", squad(question(0, GOOD)), "dev.json: no such file; the dev "),
+        ("newsqa", mrqa(0), "dev.jsonl: no such file"),
+    ):
+        task = qa_task(name, text)
+        assert task.has_split("train") and not task.has_split("dev")
+        with pytest.raises(UserError, match=message):
+            task.get_examples("dev")
 
 
 def test_broken_paragraphs_are_reported(qa_task):
@@ -208,31 +201,28 @@ def test_broken_paragraphs_are_reported(qa_task):
 
 
 def test_broken_lines_of_mrqa_are_reported_with_their_number(qa_task):
-    undetected = [
-        mrqa_question(number) | {"detected_answers": detected}
-        for number, detected in enumerate([[], [{"text": "red"}], [3], None], 3)
-    ]
+    undetected = ([], [{"text": "red"}], [3], None)
     lines = [
         '{"header": {"dataset": "x"}}\n',
         "{broken\n",
         "\n",
-        mrqa_line(mrqa_question(0), mrqa_question(1, "dog")),
+        mrqa(0),
+        mrqa(1, "dog"),
         '["no object"]\n',
         '{"context": "a"}\n',
-        mrqa_line(mrqa_question(2)),
-        *map(mrqa_line, undetected),
+        mrqa(2),
+        *(mrqa(3, detected_answers=answers) for answers in undetected),
     ]
     task = qa_task("triviaqa", "".join(lines))
     assert [e.key for e in task.get_examples("train")] == ["m0", "m2"]
     rows = task.row_report.rows
-    assert [row.line for row in rows] == [2, 4, 5, 6, 8, 9, 10, 11]
+    assert [row.line for row in rows] == [2, 5, 6, 7, 9, 10, 11, 12]
     assert "'dog'" in rows[1].found
     assert all(row.found.endswith("no answer") for row in rows[4:])
 
 
 def test_compressed_mrqa_files_are_read(qa_task):
-    text = mrqa_line(mrqa_question(0)) + "{broken\n" + "[]\n"
-    packed = gzip.compress(text.encode())
+    packed = gzip.compress((mrqa(0) + "{broken\n" + "[]\n").encode())
     task = qa_task("searchqa", packed, file="train.jsonl.gz")
     assert task.has_split("train")
     assert len(task.get_examples("train")) == 1
@@ -289,16 +279,17 @@ def test_every_wordpiece_is_in_a_window_and_in_one_with_most_context(qa_task):
 def test_debug_reads_the_debug_file_or_the_first_paragraphs(
     qa_task, write_task, monkeypatch
 ):
-    text = squad(question(0, GOOD), question(1, GOOD))
-    task = qa_task("squadv1", text, debug=True)
-    assert len(task.get_examples("train")) == 2
-    write_task("squadv1", "train-debug.json", squad(question(0, GOOD)))
-    task = qa_task("squadv1", text, debug=True)
-    assert len(task.get_examples("train")) == 1
     monkeypatch.setattr(question_answering, "DEBUG_LINES", 1)
-    lines = mrqa_line(mrqa_question(0)) + mrqa_line(mrqa_question(1))
-    task = qa_task("newsqa", lines, debug=True)
-    assert len(task.get_examples("train")) == 1
+    text = squad(question(0, GOOD), question(1, GOOD))
+
+    def count(name, text):
+        task = qa_task(name, text, debug=True)
+        return len(task.get_examples("train"))
+
+    assert count("squadv1", text) == 2
+    write_task("squadv1", "train-debug.json", squad(question(0, GOOD)))
+    assert count("squadv1", text) == 1
+    assert count("newsqa", mrqa(0) + mrqa(1)) == 1
 
 
 @pytest.fixture
@@ -324,7 +315,7 @@ def test_a_task_of_ones_own_files_answers_by_id(own_task):
         assert task.main_metric == "f1"
         own = own_task(text, metric="exact_match", version=version)
         assert own.main_metric == ("exact" if task.v2 else "exact_match")
-    task = own_task(mrqa_line(mrqa_question(0)), version="mrqa")
+    task = own_task(mrqa(0), version="mrqa")
     assert [e.key for e in task.get_examples("train")] == ["m0"]
     assert task.get_test_splits() == []
     with pytest.raises(UserError, match="no test split .it has: train, dev"):
