@@ -68,10 +68,7 @@ class FinetuningModel(tf_keras.Model):
         self.heads = [task.build_head(sizes, seed) for task in tasks]
 
     def compute(
-        self,
-        features: Tensors,
-        training: bool,
-        seed: tf.Tensor | None = None,
+        self, features: Tensors, training: bool, seed: tf.Tensor | None = None
     ) -> dict[str, Any]:
         """Runs encoder and heads on a batch.
 
@@ -294,8 +291,7 @@ class TaggingHead(Head):
         """Returns the sum of the words' cross-entropies."""
         labels = self.feature(features, "labels")
         losses = tf.nn.softmax_cross_entropy_with_logits(
-            labels=tf.one_hot(labels, self.num_labels),
-            logits=outputs["logits"],
+            labels=tf.one_hot(labels, self.num_labels), logits=outputs["logits"]
         )
         mask = self.feature(features, "labels_mask")
         return tf.reduce_sum(losses * mask, -1)
@@ -411,8 +407,7 @@ class QuestionAnsweringHead(Head):
             impossible = self.feature(features, "is_impossible")
             losses += (
                 tf.nn.sigmoid_cross_entropy_with_logits(
-                    tf.cast(impossible, tf.float32),
-                    outputs["answerable_logit"],
+                    tf.cast(impossible, tf.float32), outputs["answerable_logit"]
                 )
                 * self.answerable_weight
             )

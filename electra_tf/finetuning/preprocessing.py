@@ -243,8 +243,7 @@ class Preprocessor:
         fingerprint = self._fingerprint(tasks, split, order, batch_size)
         name = "_".join(sorted(task.name for task in tasks)) + f"_{split}"
         prefix = os.path.join(
-            config.preprocessed_data_dir,
-            f"{name}-{_digest(fingerprint)[:12]}",
+            config.preprocessed_data_dir, f"{name}-{_digest(fingerprint)[:12]}"
         )
         metadata = None
         if config.use_tfrecords_if_existing and fingerprint["data"] is not None:

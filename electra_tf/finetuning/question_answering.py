@@ -321,11 +321,7 @@ class QATask(DescribedTask):
     def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
         """Returns a fresh scorer of answers."""
         return SpanScorer(
-            self.config,
-            self.name,
-            self.version,
-            examples,
-            self._cutter.windows,
+            self.config, self.name, self.version, examples, self._cutter.windows
         )
 
     def read_questions(self, split: str) -> Iterator[RawQuestion]:

@@ -231,10 +231,7 @@ def read_mrqa(
 
 
 def read_tfds(
-    name: str,
-    split: str,
-    data_dir: str | None,
-    max_rows: int | None = None,
+    name: str, split: str, data_dir: str | None, max_rows: int | None = None
 ) -> Iterator[RawQuestion]:
     """Reads a SQuAD data set of TensorFlow Datasets."""
     passages: dict[str, Passage] = {}

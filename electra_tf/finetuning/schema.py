@@ -387,11 +387,7 @@ _SQUAD_SPLITS = {"dev": "validation"}
 _QUESTIONS: dict[str, dict[str, Any]] = {
     "squad": {
         "version": "squad2",
-        "tfds": {
-            "name": "squad/v2.0",
-            "splits": _SQUAD_SPLITS,
-            "columns": {},
-        },
+        "tfds": {"name": "squad/v2.0", "splits": _SQUAD_SPLITS, "columns": {}},
     },
     "squadv1": {
         "version": "squad1",

@@ -101,9 +101,7 @@ def best_trial(trials: Sequence[TrialResults]) -> int | None:
     return describe(scores).best_index
 
 
-def table_lines(
-    summary: Mapping[str, Mapping[str, Statistics]],
-) -> list[str]:
+def table_lines(summary: Mapping[str, Mapping[str, Statistics]]) -> list[str]:
     """The statistics as an aligned table."""
     rows = [["task", "figure", "mean", "median", "std", "best", "values"]]
     for task, figures in summary.items():

@@ -61,25 +61,28 @@ def test_the_same_data_and_settings_are_prepared_once(prepare, capsys):
         {"strip_accents": False},
         {"double_unordered": False},
         {"seed": 3},
-        {"vocab_file": "another"},
-        {},  # other data
     ],
 )
-def test_other_settings_or_data_make_other_records(
-    hparams, prepare, write_task, tiny_vocab, tmp_path, capsys
-):
+def test_other_settings_make_other_records(hparams, prepare, capsys):
     first, *_ = prepare()
-    if "vocab_file" in hparams:
-        words = open(tiny_vocab, encoding="utf-8").read().splitlines()
-        words[150], words[151] = words[151], words[150]
-        path = tmp_path / "vocab.txt"
-        path.write_text("\n".join(words) + "\n", encoding="utf-8")
-        hparams = {"vocab_file": str(path)}
-    if not hparams:
-        write_task("rte", "train.tsv", rows(10, start=1))
     second, *_ = prepare(**hparams)
     assert not was_reused(capsys)
     assert first.path != second.path
+
+
+def test_other_data_or_words_make_other_records(
+    prepare, write_task, tiny_vocab, tmp_path, capsys
+):
+    first, *_ = prepare()
+    words = open(tiny_vocab, encoding="utf-8").read().splitlines()
+    words[150], words[151] = words[151], words[150]
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(words) + "\n", encoding="utf-8")
+    second, *_ = prepare(vocab_file=str(path))
+    write_task("rte", "train.tsv", rows(10, start=1))
+    third, *_ = prepare()
+    assert not was_reused(capsys)
+    assert len({first.path, second.path, third.path}) == 3
 
 
 def test_truncated_or_unwanted_records_are_written_again(prepare, capsys):

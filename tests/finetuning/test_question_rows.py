@@ -61,7 +61,7 @@ def test_words_are_split_at_four_kinds_of_space_only():
     passage = Passage(CONTEXT)
     assert passage.words[:5] == ["The", "cat", "sat.", "On", "a\u00a0mat,"]
     assert [passage.word_at(i) for i in (0, 2, 3, 4, 12, 13, 14)] == [
-        *(0, 0, 0, 1, 2, 2, 3),
+        *(0, 0, 0, 1, 2, 2, 3)
     ]
     assert Passage(" \n").words == []
     assert Passage("  a").word_at(1) == -1

@@ -5,7 +5,6 @@
 import json
 import pickle
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -35,10 +34,7 @@ def test_two_trials_leave_the_original_s_results_files(
     accuracy = record["statistics"]["sst"]["accuracy"]
     values = [trial["sst"]["accuracy"] for trial in written]
     assert accuracy["values"] == values
-    assert accuracy["mean"] == pytest.approx(np.mean(values))
-    assert accuracy["median"] == pytest.approx(np.median(values))
-    assert accuracy["std"] == pytest.approx(np.std(values, ddof=1))
-    assert accuracy["best"] == max(values)
+    assert accuracy["mean"] == pytest.approx(sum(values) / 2)
     assert record["trials"][0]["seed"] != record["trials"][1]["seed"]
     assert (base / "results/sst_results.png").stat().st_size > 1000
     for trial in (1, 2):
@@ -61,14 +57,6 @@ def test_the_same_seed_gives_the_same_results_and_another_others(
     assert one["trials"] == two["trials"]
     other, _ = run(config_of(overwrite=True, seed=1))
     assert one["trials"][0]["results"] != other["trials"][0]["results"]
-
-
-def test_only_the_last_model_stays_unless_all_are_kept(
-    config_of, run, tmp_path
-):
-    run(config_of(num_trials=2, keep_all_models=False))
-    directory = tmp_path / "models/tiny/finetuning_models"
-    assert [path.name for path in directory.iterdir()] == ["sst_model_2"]
 
 
 def test_the_best_model_is_kept_and_scored(config_of, run, tmp_path):
@@ -129,16 +117,24 @@ def test_a_collapsed_run_is_named(config_of, run, tmp_path):
     }
 
 
-def test_several_tasks_are_learned_at_once(
+def test_several_tasks_are_learned_at_once_and_the_last_model_stays(
     finetuning_config, run, sst, cola, tmp_path
 ):
     config = finetuning_config(
-        "cola", "sst", num_train_epochs=1.0, eval_every_n_steps=4
+        "cola",
+        "sst",
+        num_train_epochs=1.0,
+        eval_every_n_steps=4,
+        num_trials=2,
+        keep_all_models=False,
     )
     result, _ = run(config)
     assert list(result["trials"][0]["results"]) == ["cola", "sst"]
-    text = (tmp_path / "models/tiny/results/cola,sst_results.txt").read_text()
-    assert [line.split(":")[0] for line in text.splitlines()] == ["cola", "sst"]
+    base = tmp_path / "models/tiny"
+    lines = (base / "results/cola,sst_results.txt").read_text().splitlines()
+    assert [line.split(":")[0] for line in lines] == ["cola", "sst"] * 2
+    (kept,) = (base / "finetuning_models").iterdir()
+    assert kept.name == "cola,sst_model_2"
 
 
 def test_labels_found_in_data_lie_beside_the_model_and_go_with_it(

@@ -101,10 +101,7 @@ def test_pairs_with_numbers_for_labels(task_of):
     [
         (
             *("qnli", "qnli"),
-            {
-                "question 0 é": "entailment",
-                "question 1 é": "not_entailment",
-            },
+            {"question 0 é": "entailment", "question 1 é": "not_entailment"},
         ),
         ("sts", "stsb", {"sentence1 11 é": 2.75}),
     ],
