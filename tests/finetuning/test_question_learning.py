@@ -41,21 +41,10 @@ def write_questions(write_task, split, count, seed):
     write_task("squad", f"{split}.json", json.dumps(document))
 
 
-def scored(model, preprocessor, task):
-    scorer = task.get_scorer("dev")
-    dev, _ = preprocessor.prepare_predict([task], "dev")
-    for batch in dev():
-        outputs = model.compute(batch, training=False)["squad"]
-        arrays = {name: value.numpy() for name, value in outputs.items()}
-        for row in np.flatnonzero(batch["task_id"].numpy() == 0):
-            scorer.update({k: v[row] for k, v in arrays.items()})
-    return scorer
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("joint", [True, False])
 def test_a_model_learns_where_the_answer_is(
-    joint, finetuning_config, write_task
+    joint, finetuning_config, write_task, scored
 ):
     write_questions(write_task, "train", 300, 1)
     write_questions(write_task, "dev", 40, 2)

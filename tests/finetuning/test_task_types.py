@@ -41,7 +41,7 @@ def case(request, describe):
     return describe(description, files), metric
 
 
-def test_data_head_and_scorer_fit_together(case):
+def test_data_head_and_scorer_fit_together(case, scored):
     task, metric = case
     preprocessor = Preprocessor(task.config, [task])
     train, steps = preprocessor.prepare_train()
@@ -52,12 +52,7 @@ def test_data_head_and_scorer_fit_together(case):
         loss = model.compute(batch, training=True)["loss"]
     gradients = tape.gradient(loss, model.heads[0].trainable_variables)
     assert np.isfinite(loss) and all(g is not None for g in gradients)
-    dev, _ = preprocessor.prepare_predict([task], "dev")
-    scorer = task.get_scorer("dev")
-    for batch in dev():
-        outputs = model.compute(batch, training=False)["mine"]
-        for row in np.flatnonzero(batch["task_id"].numpy() == 0):
-            scorer.update({k: v.numpy()[row] for k, v in outputs.items()})
+    scorer = scored(model, preprocessor, task)
     figures = dict(scorer.get_results())
     assert metric in figures
     assert np.isfinite(figures["loss"])
