@@ -69,7 +69,7 @@ class Checkpoints:
         state = tf.train.get_checkpoint_state(self.directory)
         if found is None and state is not None:
             named = os.path.basename(state.model_checkpoint_path)
-            others = [os.path.basename(path) for path in self._known()]
+            others = map(os.path.basename, _listed(self.directory))
             raise UserError(
                 f"{os.path.join(self.directory, 'checkpoint')} names {named},"
                 " whose files are missing or incomplete. Still there:"
@@ -86,10 +86,10 @@ class Checkpoints:
         the file `checkpoint` names a new one only when its files are whole,
         and old ones go only after that.
         """
-        prefix = f"{CHECKPOINT_NAME}-{int(self._step.numpy())}"
-        prefix = os.path.join(self._write_directory, prefix)
+        prefix = self._prefix(self._write_directory)
         self._whole.write(prefix)
-        known = [p for p in self._known() if p != prefix] + [prefix]
+        known = [p for p in _listed(self._write_directory) if p != prefix]
+        known.append(prefix)
         tf2.record_newest(self._write_directory, known)
         surplus = self._surplus(known)
         for old in surplus:
@@ -101,8 +101,7 @@ class Checkpoints:
 
     def save_best(self, directory: str) -> str:
         """Writes weights, slots and step to another directory."""
-        prefix = f"{CHECKPOINT_NAME}-{int(self._step.numpy())}"
-        prefix = os.path.join(directory, prefix)
+        prefix = self._prefix(directory)
         tf.io.gfile.makedirs(directory)
         former = _listed(directory)
         self._without_position.write(prefix)
@@ -163,9 +162,9 @@ class Checkpoints:
             " model_checkpoint_path in the file `checkpoint`."
         )
 
-    def _known(self) -> list[str]:
-        """Checkpoints that are there, the oldest first."""
-        return _listed(self._write_directory)
+    def _prefix(self, directory: str) -> str:
+        name = f"{CHECKPOINT_NAME}-{int(self._step.numpy())}"
+        return os.path.join(directory, name)
 
     def _surplus(self, known: list[str]) -> list[str]:
         """Those that the limits let go; other programs' files are not ours."""
@@ -317,18 +316,14 @@ class BestCheckpoint:
         value = float(result[self._metric])
         if not math.isfinite(value):
             return None
-        if self._best is not None and not self._better(value):
+        sign = -1 if "loss" in self._metric else 1
+        if self._best and sign * value <= sign * self._best["value"]:
             return None
         prefix = self._checkpoints.save_best(self._directory)
         self._best = {"metric": self._metric, "value": value, "step": step}
         path = os.path.join(self._directory, STATE_FILE)
         write_atomically(path, json.dumps(self._best) + "\n")
         return f"best {self._metric} so far, {value:.4f}: kept as {prefix}"
-
-    def _better(self, value: float) -> bool:
-        if "loss" in self._metric:
-            return value < self._best["value"]
-        return value > self._best["value"]
 
     def _read(self) -> dict[str, Any] | None:
         path = os.path.join(self._directory, STATE_FILE)

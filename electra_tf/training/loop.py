@@ -14,6 +14,7 @@ import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.files import write_atomically
 from electra_tf.modeling.layers import inference
 from electra_tf.training import strategy as strategies
 
@@ -551,9 +552,7 @@ def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
     np.savez(
         packed, step=step, seed=np.array([seed, step - 1]), **numbers, **arrays
     )
-    tf.io.gfile.makedirs(directory)
-    with tf.io.gfile.GFile(path, "wb") as file:
-        file.write(packed.getvalue())
+    write_atomically(path, packed.getvalue())
     listed = ", ".join(f"{name} {value:g}" for name, value in numbers.items())
     raise NonFiniteLossError(
         f"step {step} has a number that is not finite: {listed}. Training"

@@ -26,7 +26,7 @@ def from_config(config: Any) -> tf.distribute.Strategy:
     strategy = _create(config)
     check_jit_compile(strategy, config.jit_compile)
     if config.do_train:
-        check_micro_batches(
+        check_batch_size(
             strategy,
             config.train_batch_size,
             config.gradient_accumulation_steps,
@@ -69,17 +69,21 @@ def use_threads(threads: int) -> None:
         ) from error
 
 
-def check_micro_batches(
+def check_batch_size(
     strategy: tf.distribute.Strategy, batch_size: int, micro_batches: int
 ) -> None:
-    """Raises UserError unless replicas can share a training batch."""
-    if micro_batches == 1:
-        check_batch_size(strategy, "train_batch_size", batch_size)
-    else:
-        check_batch_size(
-            strategy,
-            "train_batch_size / gradient_accumulation_steps",
-            batch_size // micro_batches,
+    """Raises UserError unless replicas can share a training batch evenly."""
+    replicas = strategy.num_replicas_in_sync
+    field = "train_batch_size"
+    if micro_batches > 1:
+        field += " / gradient_accumulation_steps"
+        batch_size //= micro_batches
+    if batch_size % replicas:
+        below = batch_size - batch_size % replicas
+        raise UserError(
+            f"{field} is {batch_size}, which {replicas} replicas cannot share"
+            f" evenly; use a multiple of {replicas}, for example"
+            f" {below or replicas} or {below + replicas}."
         )
 
 
@@ -145,20 +149,6 @@ def from_chief(strategy: tf.distribute.Strategy, value: int) -> int:
     return int(strategy.experimental_local_results(found)[0])
 
 
-def check_batch_size(
-    strategy: tf.distribute.Strategy, field: str, batch_size: int
-) -> None:
-    """Raises UserError unless the global batch divides among the replicas."""
-    replicas = strategy.num_replicas_in_sync
-    if batch_size % replicas:
-        below = batch_size - batch_size % replicas
-        raise UserError(
-            f"{field} is {batch_size}, which {replicas} replicas cannot share"
-            f" evenly; use a multiple of {replicas}, for example"
-            f" {below or replicas} or {below + replicas}."
-        )
-
-
 def replica_rows(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """The rows of the global batch [B, ...] that belong to this replica.
 
@@ -191,22 +181,21 @@ def sum_over_replicas(
     return [None if value is None else next(summed) for value in values]
 
 
-def first_replica_writes(
-    next_creator: Callable[..., tf.Variable], **kwargs: Any
-) -> tf.Variable:
-    """Variable creator: every replica keeps what the first one assigns.
+@contextlib.contextmanager
+def creation_scope(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Where variables are created: replicas keep what the first one assigns.
 
     All replicas compute the same update from summed gradients, so a plain
     `assign` inside a step needs no reduction of its own.
     """
-    if kwargs.get("aggregation") in (None, tf.VariableAggregation.NONE):
-        kwargs["aggregation"] = tf.VariableAggregation.ONLY_FIRST_REPLICA
-    return next_creator(**kwargs)
 
+    def first_replica_writes(
+        next_creator: Callable[..., tf.Variable], **kwargs: Any
+    ) -> tf.Variable:
+        if kwargs.get("aggregation") in (None, tf.VariableAggregation.NONE):
+            kwargs["aggregation"] = tf.VariableAggregation.ONLY_FIRST_REPLICA
+        return next_creator(**kwargs)
 
-@contextlib.contextmanager
-def creation_scope(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Where variables are created; see `first_replica_writes`."""
     with strategy.scope():
         if strategy.num_replicas_in_sync == 1:
             yield

@@ -271,7 +271,12 @@ def draw_curves(
     # At the end of a run: its first step need not wait for this.
     from matplotlib.figure import Figure
 
-    panels = [p for p in panels if _has_data(p, train_rows, eval_rows)]
+    panels = [
+        panel
+        for panel in panels
+        if len(_series(train_rows, panel.train)[0])
+        or len(_series(eval_rows, panel.evaluation)[0])
+    ]
     columns = min(4, max(1, (len(panels) + 1) // 2))
     rows = max(1, -(-len(panels) // columns))
     width, height = 4.2 * columns, 3.2 * rows + 0.4
@@ -348,13 +353,6 @@ def _smooth(values: np.ndarray) -> np.ndarray:
     width = max(3, len(values) // 20) | 1
     padded = np.pad(values, width // 2, mode="edge")
     return np.convolve(padded, np.ones(width) / width, mode="valid")
-
-
-def _has_data(panel: Panel, train_rows: Rows, eval_rows: Rows) -> bool:
-    return bool(
-        len(_series(train_rows, panel.train)[0])
-        or len(_series(eval_rows, panel.evaluation)[0])
-    )
 
 
 def write_results(

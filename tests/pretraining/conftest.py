@@ -20,11 +20,10 @@ def recorded_config(tmp_path, tiny_vocab):
     """A factory: recorded hparams to a configuration."""
 
     def make(hparams, golden_dir=None, **changes):
-        hparams = {**hparams, **changes}
         vocab = tiny_vocab
         if hparams.get("vocab_file") != "vocab_200.txt":
             vocab = str(golden_dir / "vocab.txt")
-        hparams["vocab_file"] = vocab
+        hparams = {**hparams, **changes, "vocab_file": vocab}
         return PretrainingConfig.create("recorded", str(tmp_path), **hparams)
 
     return make

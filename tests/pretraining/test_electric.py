@@ -5,22 +5,13 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy.special import log_softmax
 
 from electra_tf.checkpoints import tf1
 from electra_tf.pretraining import scoring
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 CLS, SEP, MASK = 101, 102, 103
-
-
-def log_softmax(logits):
-    logits = np.asarray(logits, np.float64)
-    shifted = logits - logits.max(-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-
-
-def chosen(values, ids):
-    return np.take_along_axis(values, ids[..., None].astype(int), -1)[..., 0]
 
 
 @pytest.fixture(params=["v200_electric", "v200_electric_untied_embeddings"])
@@ -31,31 +22,26 @@ def recorded_pass(request, recording, recorded_model, golden_dir):
     return recorded, model
 
 
-def recorded_energies(arrays, mask_prob):
-    """By hand, in float64: log q and the prior off the recorded logits."""
-    log_q = chosen(
-        log_softmax(arrays["cloze_logits"]), arrays["fake_input_ids"]
-    )
-    prior = np.log(mask_prob / (1 - mask_prob))
-    return arrays["disc_logits"].astype(np.float64) - log_q - prior
+def log_probs(logits, ids):
+    """In float64, of the given tokens."""
+    values = log_softmax(np.asarray(logits, np.float64), -1)
+    return np.take_along_axis(values, ids[..., None].astype(int), -1)[..., 0]
 
 
 def test_scores_equal_the_sum_of_recorded_logits_without_their_offset(
     recorded_pass,
 ):
     recorded, model = recorded_pass
-    arrays = recorded.arrays
-    energies = recorded_energies(arrays, recorded.info["hparams"]["mask_prob"])
+    arrays, p = recorded.arrays, recorded.info["hparams"]["mask_prob"]
+    fake_ids = arrays["fake_input_ids"]
+    # By hand: log q and the prior off the recorded logits.
+    offset = log_probs(arrays["cloze_logits"], fake_ids) + np.log(p / (1 - p))
+    energies = arrays["disc_logits"].astype(np.float64) - offset
     features = {name: tf.constant(arrays[name]) for name in INPUTS}
-    features["input_ids"] = tf.constant(arrays["fake_input_ids"])
+    features["input_ids"] = tf.constant(fake_ids)
     scores = scoring.electric_scores(model, features, with_cloze=True)
-    log_q = chosen(
-        log_softmax(
-            model.compute(features)["cloze_logits"].numpy(),
-        ),
-        arrays["fake_input_ids"],
-    )
-    for row, ids in enumerate(arrays["fake_input_ids"]):
+    log_q = log_probs(model.compute(features)["cloze_logits"], fake_ids)
+    for row, ids in enumerate(fake_ids):
         counted = [
             place
             for place, token in enumerate(ids)

@@ -116,19 +116,15 @@ def _check_layers(outputs, arrays, real):
 
 
 def _check_gradients(tape, outputs, model, arrays, assert_gradients):
-    prefix = "grad/"
     recorded = {
-        name.removeprefix(prefix): array
+        name.removeprefix("grad/"): array
         for name, array in arrays.items()
-        if name.startswith(prefix)
+        if name.startswith("grad/")
     }
     if not recorded:
         return
     variables = model.trainable_variables
     gradients = tape.gradient(outputs["total_loss"], variables)
     names = [variable.name[:-2] for variable in variables]
-    assert_gradients(
-        dict(zip(names, gradients, strict=True)),
-        recorded,
-        arrays["global_grad_norm"],
-    )
+    found = dict(zip(names, gradients, strict=True))
+    assert_gradients(found, recorded, arrays["global_grad_norm"])

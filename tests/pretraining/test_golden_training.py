@@ -28,20 +28,29 @@ BATCH = ("input_ids", "input_mask", "segment_ids")
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 
+@pytest.fixture
+def recorded_training(golden_dir, recorded_config):
+    """A factory: a trajectory's name to what it holds and what trains it."""
+
+    def make(name, **changes):
+        directory = golden_dir / f"train_pretrain_{name}"
+        info = json.loads((directory / "info.json").read_text())
+        config = recorded_config(info["hparams"], **changes)
+        model = build_model(config)
+        optimizer = build_optimizer(config, model)
+        steps = np.load(directory / "steps.npz")
+        return directory, steps, model, optimizer
+
+    return make
+
+
 @pytest.mark.parametrize("name", TRAJECTORIES)
-def test_weights_follow_the_recorded_trajectory(
-    name, golden_dir, recorded_config
-):
-    directory = golden_dir / f"train_pretrain_{name}"
-    info = json.loads((directory / "info.json").read_text())
-    steps = np.load(directory / "steps.npz")
+def test_weights_follow_the_recorded_trajectory(name, recorded_training):
     order = "before" if name.endswith("_ordered") else "after"
-    config = recorded_config(
-        info["hparams"], lr_read_order=f"{order}_increment"
+    directory, steps, model, optimizer = recorded_training(
+        name, lr_read_order=f"{order}_increment"
     )
-    model = build_model(config)
     tf1.restore(model, str(directory / "model.ckpt-0"))
-    optimizer = build_optimizer(config, model)
     train_step = _train_step(model, optimizer)
     for step in range(10):
         loss, update = train_step(*_inputs(steps, step))
@@ -50,14 +59,9 @@ def test_weights_follow_the_recorded_trajectory(
 
 
 def test_an_original_run_resumes_from_its_fifth_step(
-    golden_dir, recorded_config, is_noise
+    recorded_training, is_noise
 ):
-    directory = golden_dir / "train_pretrain_electra"
-    info = json.loads((directory / "info.json").read_text())
-    steps = np.load(directory / "steps.npz")
-    config = recorded_config(info["hparams"], seed=99)
-    model = build_model(config)
-    optimizer = build_optimizer(config, model)
+    directory, steps, model, optimizer = recorded_training("electra", seed=99)
     step = tf.Variable(0, dtype=tf.int64)
     checkpoints = Checkpoints(
         str(directory),
@@ -101,18 +105,14 @@ def _train_step(model, optimizer):
 
 
 def _check_step(steps, step, loss, update):
-    np.testing.assert_allclose(loss, steps["total_loss"][step], rtol=1e-5)
-    np.testing.assert_allclose(
-        update["learning_rate"],
-        steps["learning_rate_used"][step],
-        rtol=1e-6,
-        atol=1e-12,
-    )
-    np.testing.assert_allclose(
-        update["grad_norm"],
-        steps["global_grad_norm_as_used_for_clipping"][step],
-        rtol=1e-5,
-    )
+    for found, name, rtol in (
+        (loss, "total_loss", 1e-5),
+        (update["learning_rate"], "learning_rate_used", 1e-6),
+        (update["grad_norm"], "global_grad_norm_as_used_for_clipping", 1e-5),
+    ):
+        np.testing.assert_allclose(
+            found, steps[name][step], rtol, atol=1e-12, err_msg=name
+        )
 
 
 def _check_weights(directory: pathlib.Path, step, model, optimizer):

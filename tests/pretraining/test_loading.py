@@ -53,10 +53,12 @@ def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_folder):
     assert loaded.lacks_generator() is loaded.lacks_discriminator() is None
 
 
-def test_a_part_is_refused_for_what_it_lacks(run_folder, tmp_path):
-    _, config, model = run_folder()
+@pytest.mark.parametrize("is_electric", [False, True])
+def test_a_part_is_refused_for_what_it_lacks(run_folder, tmp_path, is_electric):
+    _, config, model = run_folder(electric_objective=is_electric)
     export_parts(config, model, 7, str(tmp_path))
     discriminator = load_pretrained(str(tmp_path / "export" / "discriminator"))
+    assert discriminator.is_electric is is_electric
     discriminator.require_discriminator("scoring")
     with pytest.raises(UserError, match="has no generator; fill-mask needs"):
         discriminator.require_generator("fill-mask")
@@ -64,14 +66,6 @@ def test_a_part_is_refused_for_what_it_lacks(run_folder, tmp_path):
     generator.require_generator("fill-mask")
     with pytest.raises(UserError, match="has no discriminator; scoring needs"):
         generator.require_discriminator("scoring")
-
-
-def test_electrics_discriminator_alone_can_score(run_folder, tmp_path):
-    _, config, model = run_folder(electric_objective=True)
-    export_parts(config, model, 7, str(tmp_path))
-    discriminator = load_pretrained(str(tmp_path / "export" / "discriminator"))
-    assert discriminator.is_electric
-    discriminator.require_discriminator("scoring")
 
 
 def test_a_checkpoint_without_configuration_tells_what_was_assumed(

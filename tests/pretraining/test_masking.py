@@ -63,9 +63,8 @@ def test_only_candidates_are_chosen_and_ids_are_the_originals(
     chosen = original[positions[used]]
     assert not set(chosen) & {CLS, SEP, MASK, 0}
     np.testing.assert_array_equal(out["masked_lm_ids"][0][used], chosen)
-    assert (
-        not positions[~used].any() and not out["masked_lm_ids"][0][~used].any()
-    )
+    assert not positions[~used].any()
+    assert not out["masked_lm_ids"][0][~used].any()
     changed = out["input_ids"][0] != original
     assert set(np.flatnonzero(changed)) <= set(positions[used])
     assert (out["input_ids"][0][changed] == MASK).all()
@@ -104,11 +103,8 @@ def test_whole_word_masking_never_splits_a_word_unless_it_is_the_only_one(
 
 
 def test_a_sequence_without_candidates_has_no_predictions():
-    out = draw(
-        [[CLS, SEP, 0, 0], [0, 0, 0, 0]],
-        [[1, 1, 0, 0], [0] * 4],
-        masking.MaskingRule(0.5, 2),
-    )
+    ids, mask = [[CLS, SEP, 0, 0], [0] * 4], [[1, 1, 0, 0], [0] * 4]
+    out = draw(ids, mask, masking.MaskingRule(0.5, 2))
     assert not out["masked_lm_weights"].any()
     assert not out["masked_lm_positions"].any()
 
@@ -120,16 +116,6 @@ def test_the_number_to_predict_is_rounded_half_to_even_as_recorded(golden_dir):
         input_mask = (np.arange(512) < lengths[:, None]).astype(np.int32)
         actual = masking.number_to_predict(input_mask, float(prob), 512)
         np.testing.assert_array_equal(actual, np.maximum(1, counts))
-
-
-def test_the_same_seed_draws_the_same_positions_and_another_step_others():
-    ids, mask = one_row(128, list(range(104, 199)))
-    rule = masking.MaskingRule()
-    first, again = draw(ids, mask, rule, 3), draw(ids, mask, rule, 3)
-    other = draw(ids, mask, rule, 4)
-    for name in first:
-        np.testing.assert_array_equal(first[name], again[name])
-    assert (first["masked_lm_positions"] != other["masked_lm_positions"]).any()
 
 
 @pytest.mark.parametrize(

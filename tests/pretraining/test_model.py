@@ -50,25 +50,14 @@ def test_variables_have_the_originals_names_and_shapes(
         vocab_file=str(golden_dir / "vocab.txt"),
         **recorded["hparams"],
     )
-    model = PretrainingModel(config)
-    expected = {
+    variables = PretrainingModel(config).trainable_variables
+    assert {v.name[:-2]: v.shape.as_list() for v in variables} == {
         v["name"]: v["shape"]
         for v in recorded["creation_order_model_variables"]
         if v["trainable"]
     }
-    actual = {v.name[:-2]: v.shape.as_list() for v in model.trainable_variables}
-    assert actual == expected
-    count = sum(int(tf.size(v)) for v in model.trainable_variables)
+    count = sum(int(tf.size(v)) for v in variables)
     assert count == recorded["n_params_trainable"]
-
-
-def test_generator_and_discriminator_share_tables_and_layer_norm(tiny_config):
-    model = PretrainingModel(tiny_config())
-    assert model.generator.embeddings is model.discriminator.embeddings
-    untied = PretrainingModel(tiny_config(untied_generator_embeddings=True))
-    assert untied.generator.embeddings is not untied.discriminator.embeddings
-    tied = PretrainingModel(tiny_config(untied_generator=False))
-    assert tied.generator is tied.discriminator
 
 
 def test_draws_depend_on_seed_and_step_only(tiny_config, features):
@@ -88,18 +77,15 @@ def test_draws_depend_on_seed_and_step_only(tiny_config, features):
 
 
 def test_initial_weights_follow_the_seed(tiny_config):
-    first, same, other = (
-        PretrainingModel(tiny_config(seed=seed)) for seed in (3, 3, 4)
-    )
     name = "electra/encoder/layer_0/intermediate/dense/kernel:0"
-    weights = [
-        next(v for v in m.variables if v.name == name).numpy()
-        for m in (first, same, other)
-    ]
-    np.testing.assert_array_equal(weights[0], weights[1])
-    assert (weights[0] != weights[2]).any()
-    assert np.abs(weights[0]).max() <= 0.04 + 1e-6  # cut at two deviations
-    assert abs(weights[0].std() - 0.02 * 0.88) < 0.004
+    first, same, other = (
+        {v.name: v.numpy() for v in model.variables}[name]
+        for model in (PretrainingModel(tiny_config(seed=s)) for s in (3, 3, 4))
+    )
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()
+    assert np.abs(first).max() <= 0.04 + 1e-6  # cut at two deviations
+    assert abs(first.std() - 0.02 * 0.88) < 0.004
 
 
 def test_dropout_applies_in_training_only(tiny_config, features):
@@ -112,9 +98,8 @@ def test_dropout_applies_in_training_only(tiny_config, features):
 
 
 def test_the_masked_lm_objective_has_no_discriminator(tiny_config, features):
-    out = PretrainingModel(tiny_config(electra_objective=False)).compute(
-        features
-    )
+    model = PretrainingModel(tiny_config(electra_objective=False))
+    out = model.compute(features)
     assert "disc_loss" not in out and "sampled_tokids" not in out
     assert float(out["total_loss"]) == float(out["mlm_loss"])
 

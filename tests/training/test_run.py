@@ -36,35 +36,27 @@ def test_rows_come_after_the_first_step_and_then_at_intervals(start_run):
     assert len(lines) == 4
 
 
-def test_checkpoints_at_start_at_intervals_and_at_the_end(start_run, tmp_path):
-    start_run(total=25, save=10, keep=0).train()
-    assert checkpoint_steps(tmp_path / "run") == [0, 10, 20, 25]
-
-
-def test_evaluations_are_spaced_and_one_ends_the_run(start_run):
-    run = start_run(total=25, evaluate=10)
+def test_checkpoints_and_evaluations_at_intervals_and_at_the_end(
+    start_run, tmp_path
+):
+    run = start_run(total=25, save=10, keep=0, evaluate=10)
     result = run.train()
+    assert checkpoint_steps(tmp_path / "run") == [0, 10, 20, 25]
     assert [step for step, _ in run.evaluations] == [10, 20, 25]
     assert result["loss"] == run.evaluations[-1][1]["loss"]
     assert result["batches"] == 3
 
 
-def test_no_evaluation_unless_asked_for(start_run):
-    run = start_run(total=10, evaluate=0)
-    result = run.train()
-    assert run.evaluations == []
-    assert "loss" not in result and "train_loss" in result
-
-
 def test_evaluating_changes_nothing_in_training(start_run, tmp_path):
     plain = start_run(total=20, evaluate=0)
-    plain.train()
+    result = plain.train()
+    assert plain.evaluations == []
+    assert "loss" not in result and "train_loss" in result
     os.rename(tmp_path / "run", tmp_path / "plain")
     evaluated = start_run(total=20, evaluate=5)
     evaluated.train()
-    assert (
-        plain.model.weights.numpy() == evaluated.model.weights.numpy()
-    ).all()
+    weights = [run.model.weights.numpy() for run in (plain, evaluated)]
+    np.testing.assert_array_equal(*weights)
 
 
 @pytest.mark.parametrize("stop_at", [3, 10, 13])
@@ -121,11 +113,8 @@ def test_the_schedule_stops_wherever_the_host_has_something_to_do():
     while step < 100:
         step += schedule.steps_to_next_stop(step)
         stops.append(step)
-    expected = {*range(10, 101, 10), 25, 50, 75, 100, 40, 80}
-    assert stops == sorted(expected)
-
-
-def test_chunks_are_bounded_when_nothing_is_logged():
+    assert stops == sorted({*range(10, 101, 10), 25, 50, 75, 40, 80})
+    # Chunks are bounded when nothing is logged.
     schedule = Schedule(10_000, 0, 0, 0, most_per_chunk=7)
     assert schedule.steps_to_next_stop(0) == 7
     assert Schedule(10_000, 0, 0, 0).steps_to_next_stop(0) == 100

@@ -60,8 +60,8 @@ def test_the_chief_is_the_first_worker_unless_one_is_called_so():
 @pytest.mark.parametrize(
     ("replicas", "check", "good", "bad", "message"),
     [
-        (3, "batch_size", ("b", 12), ("b", 10), "for example 9 or 12"),
-        (2, "micro_batches", (12, 3), (12, 4), "accumulation_steps is 3"),
+        (3, "batch_size", (12, 1), (10, 1), "for example 9 or 12"),
+        (2, "batch_size", (12, 3), (12, 4), "accumulation_steps is 3"),
         (2, "jit_compile", (False,), (True,), "jit_compile: 2 replicas"),
     ],
 )
