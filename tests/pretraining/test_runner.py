@@ -111,19 +111,9 @@ def test_changed_model_hparams_are_named(start, tmp_path):
         start(embedding_size=4, num_train_steps=6)
 
 
-def test_overwrite_deletes_this_model_only_and_only_for_a_new_one(
-    start, tmp_path
-):
+def test_overwrite_deletes_this_model_only(start, tmp_path):
     start()
     (tmp_path / "neighbour").mkdir()
-    for message, wrong in (
-        ("none", {"pretrain_tfrecords": str(tmp_path / "none*")}),
-        ("num_attention_heads", {"model_hparam_overrides": {"hidden_size": 3}}),
-        ("do_eval", {"do_eval": True}),
-    ):
-        with pytest.raises(UserError, match=message):
-            start(overwrite=True, **wrong)
-        assert (tmp_path / "model" / "checkpoint").exists()
     result, output = start(overwrite=True, embedding_size=4)
     assert result["global_step"] == 4
     assert f"deleted {tmp_path / 'model'}" in output
@@ -137,6 +127,20 @@ def test_overwrite_does_not_delete_what_is_not_of_a_run(tmp_path, name):
     with pytest.raises(UserError, match=name):
         remove_run(str(tmp_path), **runner.PretrainingRun.own_files)
     assert (tmp_path / name).exists()
+
+
+def test_nothing_is_deleted_when_the_records_are_wrong(start, tmp_path):
+    start()
+    with pytest.raises(UserError):
+        start(overwrite=True, pretrain_tfrecords=str(tmp_path / "none*"))
+    assert (tmp_path / "model" / "checkpoint").exists()
+
+
+def test_nothing_is_deleted_when_the_settings_make_no_model(start, tmp_path):
+    start()
+    with pytest.raises(UserError, match="num_attention_heads"):
+        start(overwrite=True, model_hparam_overrides={"hidden_size": 200})
+    assert (tmp_path / "model" / "checkpoint").exists()
 
 
 def test_checkpoints_that_are_not_read_are_named(start, tmp_path):
@@ -199,6 +203,11 @@ def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
     assert result["disc_auc"] == pytest.approx(0.987, abs=0.003)
     assert result["disc_accuracy"] == pytest.approx(0.925, abs=0.015)
     assert pathlib.Path(config.results_txt).exists()
+
+
+def test_training_and_evaluating_at_once_is_refused(start):
+    with pytest.raises(UserError):
+        start(do_eval=True)
 
 
 @pytest.mark.usefixtures("with_pictures")
