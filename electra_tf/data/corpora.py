@@ -272,15 +272,10 @@ _JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """Which text to read, and how to cut it into documents.
+    """Which text to read, and how to cut it into documents."""
 
-    Attributes:
-      path: directory (or one file); empty for a TFDS data set.
-      blanks_separate_docs: whether blank lines end documents.
-    """
-
-    path: str = ""
-    blanks_separate_docs: bool = True
+    path: str = ""  # directory (or one file); empty for a TFDS data set
+    blanks_separate_docs: bool = True  # whether blank lines end documents
 
     # ---- Kinds of corpora (extensions) ----
 

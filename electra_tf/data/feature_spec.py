@@ -15,18 +15,15 @@ import tensorflow as tf
 class FeatureSpec:
     """One input of a model.
 
-    Attributes:
-      shape: its shape without the batch axis; [] is a scalar.
-      is_int_feature: int64 on disk and int32 in a batch; else float32.
-      per_token: whether the first axis is that of tokens, so that columns
-        which are padding in a whole batch are left out.
-
     Source: google-research/electra, finetune/feature_spec.py.
     """
 
     name: str
-    shape: list[int]
+    shape: list[int]  # its shape without the batch axis; [] is a scalar
+    # Int64 on disk and int32 in a batch; else float32.
     is_int_feature: bool = True
+    # Whether the first axis is that of tokens, so that columns which are
+    # padding in a whole batch are left out.
     per_token: bool = False
 
     def __repr__(self) -> str:

@@ -36,31 +36,23 @@ _ROW = 1 << 32
 
 
 class Passages(NamedTuple):
-    """A batch of passages.
+    """A batch of passages."""
 
-    Attributes:
-      pieces: int32 [B, (P)], ids of the wordpieces.
-      piece_starts: int32 [T], the byte of its passage each begins at.
-      piece_ends: int32 [T], the byte after it.
-      piece_words: int32 [T], the word each belongs to, counted through all
-        passages, as everything below.
-      unknown_before: int32 [T + 1], how many [UNK] there are before each.
-      word_starts: int32 [N], the byte of its passage each word begins at.
-      word_ends: int32 [N], the byte after it.
-      changed_before: int32 [N + 1], characters that tokenizing took from the
-        words before each, less those it added.
-      contexts: string [B], as given.
-    """
-
-    pieces: tf.RaggedTensor
-    piece_starts: tf.Tensor
-    piece_ends: tf.Tensor
+    pieces: tf.RaggedTensor  # int32 [B, (P)], ids of the wordpieces
+    piece_starts: tf.Tensor  # int32 [T], the byte of its passage each begins at
+    piece_ends: tf.Tensor  # int32 [T], the byte after it
+    # Int32 [T], the word each belongs to, counted through all passages, as
+    # everything below.
     piece_words: tf.Tensor
+    # Int32 [T + 1], how many [UNK] there are before each.
     unknown_before: tf.Tensor
+    # Int32 [N], the byte of its passage each word begins at.
     word_starts: tf.Tensor
-    word_ends: tf.Tensor
+    word_ends: tf.Tensor  # int32 [N], the byte after it
+    # Int32 [N + 1], characters that tokenizing took from the words before each,
+    # less those it added.
     changed_before: tf.Tensor
-    contexts: tf.Tensor
+    contexts: tf.Tensor  # string [B], as given
 
 
 def read_passages(
@@ -161,27 +153,16 @@ def cut_texts(
 
 
 class Windows(NamedTuple):
-    """The windows of a batch of questions, one after the other.
+    """The windows of a batch of questions, one after the other."""
 
-    Attributes:
-      inputs: int32 [W, L] each.
-      question: int32 [W], the question each is of.
-      number: int32 [W], its place among the question's windows.
-      first: int32 [W], the passage's wordpiece it begins with.
-      length: int32 [W], wordpieces of the passage in it.
-      offset: int32 [W], where in the row these begin.
-      stride: int32 [W], from one window of the passage to the next.
-      n_windows: int32 [B], windows of each question; 0 for a passage without
-        wordpieces.
-    """
-
-    inputs: Inputs
-    question: tf.Tensor
-    number: tf.Tensor
-    first: tf.Tensor
-    length: tf.Tensor
-    offset: tf.Tensor
-    stride: tf.Tensor
+    inputs: Inputs  # int32 [W, L] each
+    question: tf.Tensor  # int32 [W], the question each is of
+    number: tf.Tensor  # int32 [W], its place among the question's windows
+    first: tf.Tensor  # int32 [W], the passage's wordpiece it begins with
+    length: tf.Tensor  # int32 [W], wordpieces of the passage in it
+    offset: tf.Tensor  # int32 [W], where in the row these begin
+    stride: tf.Tensor  # int32 [W], from one window of the passage to the next
+    # Int32 [B], windows of each question; 0 for a passage without wordpieces.
     n_windows: tf.Tensor
 
 

@@ -39,17 +39,13 @@ class Windows(NamedTuple):
 
     Every word is in exactly one window, and the words of all windows are the
     words of all sentences, in order.
-
-    Attributes:
-      inputs: int32 [W, L] each; segments are 1 at all tokens.
-      positions: int32 [W, P], of each word's first wordpiece; 0 for none.
-      n_words: int32 [W], words in each window.
-      n_read: int32 [B], words that training and evaluation would read.
     """
 
-    inputs: Inputs
+    inputs: Inputs  # int32 [W, L] each; segments are 1 at all tokens
+    # Int32 [W, P], of each word's first wordpiece; 0 for none.
     positions: tf.Tensor
-    n_words: tf.Tensor
+    n_words: tf.Tensor  # int32 [W], words in each window
+    # Int32 [B], words that training and evaluation would read.
     n_read: tf.Tensor
 
 

@@ -19,27 +19,22 @@ class WarmupPolynomialDecay:
     The decay is not shifted by the warm-up: with W warm-up and T total steps
     the peak is learning_rate * (1 - W / T).
 
-    Attributes:
-      learning_rate: rate at step 0 without warm-up.
-      num_train_steps: T, updates after which the rate is 0.
-      num_warmup_steps: W, updates of linear warm-up; 0 for none. May be a
-        fraction, as fine-tuning's proportion of T gives.
-      power: of the decay; 1 is linear.
-      read_order: "after_increment" reads update k's rate (k = 1, 2, ...) at
-        step k, as the original was observed to do: its graph leaves the order
-        open. "before_increment" reads it at k - 1, so that the first update
-        of a warm-up has rate 0.
-
     Source: google-research/electra, model/optimization.py, create_optimizer.
 
     Differs: a warm-up of 0 means none under either order; the original
     divides 0 by 0 under the second.
     """
 
-    learning_rate: float
-    num_train_steps: int
+    learning_rate: float  # rate at step 0 without warm-up
+    num_train_steps: int  # T, updates after which the rate is 0
+    # W, updates of linear warm-up; 0 for none. May be a fraction, as fine-
+    # tuning's proportion of T gives.
     num_warmup_steps: float = 0
-    power: float = 1.0
+    power: float = 1.0  # of the decay; 1 is linear
+    # "after_increment" reads update k's rate (k = 1, 2, ...) at step k, as the
+    # original was observed to do: its graph leaves the order open.
+    # "before_increment" reads it at k - 1, so that the first update of a warm-
+    # up has rate 0.
     read_order: str = "after_increment"
 
     def __post_init__(self) -> None:
@@ -67,19 +62,12 @@ _LAYER = re.compile(r"encoder/layer_(\d+)/")
 
 @dataclasses.dataclass(frozen=True)
 class LayerRate:
-    """One row of the table of rates.
+    """One row of the table of rates."""
 
-    Attributes:
-      part: "embeddings", "layer 0", ..., "heads".
-      depth: its depth; embeddings are 0.
-      multiplier: of the learning rate.
-      num_variables: how many variables have it.
-    """
-
-    part: str
-    depth: int
-    multiplier: float
-    num_variables: int
+    part: str  # "embeddings", "layer 0", ..., "heads"
+    depth: int  # its depth; embeddings are 0
+    multiplier: float  # of the learning rate
+    num_variables: int  # how many variables have it
 
 
 def layer_multipliers(

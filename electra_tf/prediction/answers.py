@@ -41,13 +41,10 @@ class BadInputError(UserError):
 
 @dataclasses.dataclass
 class Asked:
-    """An example with what its head said of it.
-
-    Attributes:
-      rows: the head's outputs, one dictionary an input row (QA: a window).
-    """
+    """An example with what its head said of it."""
 
     example: Example
+    # The head's outputs, one dictionary an input row (QA: a window).
     rows: list[dict[str, np.ndarray]]
 
 
@@ -233,14 +230,11 @@ class NumberAnswerer(TextAnswerer):
 
 @dataclasses.dataclass(kw_only=True)
 class TextOfWords(TaggingExample):
-    """A sentence to be tagged.
+    """A sentence to be tagged."""
 
-    Attributes:
-      text: the text that the words are from; None if words were given.
-      places: with a text, the words' places in it; see `split_words`.
-    """
-
+    # The text that the words are from; None if words were given.
     text: str | None = None
+    # With a text, the words' places in it; see `split_words`.
     places: list[tuple[int, int]] | None = None
 
 

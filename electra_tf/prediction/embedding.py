@@ -43,18 +43,13 @@ PARTS = ("encoder", "generator")
 
 @dataclasses.dataclass(frozen=True)
 class Embedded:
-    """The vectors of one text.
+    """The vectors of one text."""
 
-    Attributes:
-      vectors: float32 [H], or with pooling "words" or "none" [N, H].
-      units: what the N rows are of: words as they stand in the text, or
-        wordpieces, [CLS] and [SEP] among them; None for one vector.
-      cut: wordpieces that did not fit into the model, and are not in it.
-    """
-
-    vectors: np.ndarray
+    vectors: np.ndarray  # float32 [H], or with pooling "words" or "none" [N, H]
+    # What the N rows are of: words as they stand in the text, or wordpieces,
+    # [CLS] and [SEP] among them; None for one vector.
     units: list[str] | None
-    cut: int
+    cut: int  # wordpieces that did not fit into the model, and are not in it
 
 
 class _Text(NamedTuple):

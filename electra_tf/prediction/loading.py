@@ -38,25 +38,15 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class FinetunedModel:
-    """A fine-tuned model with all that its answers need.
+    """A fine-tuned model with all that its answers need."""
 
-    Attributes:
-      config: its hparams, paths as they are now.
-      tasks: what it learned, in the order of its heads.
-      model: the weights in place.
-      tokenizer: as in training.
-      folder: of the run: its config.json, vocab.txt and checkpoints.
-      checkpoint: prefix of the weights.
-      global_step: updates done, or None where the file does not say.
-    """
-
-    config: FinetuningConfig
-    tasks: tuple[Task, ...]
-    model: FinetuningModel
-    tokenizer: FullTokenizer
-    folder: str
-    checkpoint: str
-    global_step: int | None
+    config: FinetuningConfig  # its hparams, paths as they are now
+    tasks: tuple[Task, ...]  # what it learned, in the order of its heads
+    model: FinetuningModel  # the weights in place
+    tokenizer: FullTokenizer  # as in training
+    folder: str  # of the run: its config.json, vocab.txt and checkpoints
+    checkpoint: str  # prefix of the weights
+    global_step: int | None  # updates done, or None where the file does not say
 
     def task(self, name: str | None = None) -> Task:
         """Returns one of the tasks."""

@@ -36,23 +36,15 @@ Columns = Mapping[str, Sequence[int | str]]
 
 @dataclasses.dataclass(frozen=True)
 class Read:
-    """One question of a file, or what is wrong with a line.
+    """One question of a file, or what is wrong with a line."""
 
-    Attributes:
-      path: the file, "-" for standard input.
-      line: its (first) line, from 1.
-      values: by name of column; None where there is a problem.
-      key: the value of the id column, where one is asked for.
-      found: with a problem, what stands there; else "".
-      expected: with a problem, what should stand there; else "".
-    """
-
-    path: str
-    line: int
+    path: str  # the file, "-" for standard input
+    line: int  # its (first) line, from 1
+    # By name of column; None where there is a problem.
     values: dict[str, Any] | None = None
-    key: Any = None
-    found: str = ""
-    expected: str = ""
+    key: Any = None  # the value of the id column, where one is asked for
+    found: str = ""  # with a problem, what stands there; else ""
+    expected: str = ""  # with a problem, what should stand there; else ""
 
 
 class Source:

@@ -23,19 +23,13 @@ Outputs = dict[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """How requests are put together.
+    """How requests are put together."""
 
-    Attributes:
-      max_batch: rows computed at once, unless a single request has more.
-      max_wait: seconds that a request waits for others.
-      max_rows: rows of one request.
-      max_waiting: rows that may wait; more are turned away.
-    """
-
+    # Rows computed at once, unless a single request has more.
     max_batch: int = 32
-    max_wait: float = 0.002
-    max_rows: int = 1024
-    max_waiting: int = 4096
+    max_wait: float = 0.002  # seconds that a request waits for others
+    max_rows: int = 1024  # rows of one request
+    max_waiting: int = 4096  # rows that may wait; more are turned away
 
 
 @dataclasses.dataclass

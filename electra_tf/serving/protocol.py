@@ -41,20 +41,15 @@ class RequestError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class PredictRequest:
-    """A request that was understood.
+    """A request that was understood."""
 
-    Attributes:
-      signature: what to call.
-      arrays: its inputs; those with defaults may be missing.
-      rows: length of their first axis; 1 where there is no common one.
-      key: equal for requests that can be computed together; None for none.
-      row_format: whether to answer with `predictions`, else with `outputs`.
-    """
-
-    signature: Signature
+    signature: Signature  # what to call
+    # Its inputs; those with defaults may be missing.
     arrays: dict[str, np.ndarray]
-    rows: int
+    rows: int  # length of their first axis; 1 where there is no common one
+    # Equal for requests that can be computed together; None for none.
     key: tuple | None
+    # Whether to answer with `predictions`, else with `outputs`.
     row_format: bool
 
 
