@@ -18,7 +18,7 @@ from electra_tf.checkpoints.huggingface_names import (
     TAGGING,
     Network,
 )
-from electra_tf.text.vocab import (
+from electra_tf.text.tokenization import (
     CLS,
     MASK,
     PAD,

@@ -31,7 +31,7 @@ from electra_tf.checkpoints.weights import (
     select_part,
     without_optimizer,
 )
-from electra_tf.text.vocab import check_vocab
+from electra_tf.text.tokenization import check_vocab
 
 FORMATS = ("tf1", "native", "huggingface")
 _REPORT = "conversion.json"

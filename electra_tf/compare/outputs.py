@@ -35,8 +35,13 @@ from electra_tf.pretraining.loading import (
     model_config,
     model_hparams,
 )
-from electra_tf.text.tokenization import FullTokenizer
-from electra_tf.text.vocab import CLS, SEP, load_vocab, vocab_hash
+from electra_tf.text.tokenization import (
+    CLS,
+    SEP,
+    FullTokenizer,
+    load_vocab,
+    vocab_hash,
+)
 
 # What logits are called here, by the model's name for them.
 LOGITS = {

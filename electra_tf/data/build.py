@@ -37,8 +37,7 @@ from electra_tf.data.records import (
     new_manifest,
     save_manifest,
 )
-from electra_tf.text.tokenization import FullTokenizer
-from electra_tf.text.vocab import check_vocab, vocab_hash
+from electra_tf.text.tokenization import FullTokenizer, check_vocab, vocab_hash
 
 Say = Callable[[str], None]
 

@@ -26,8 +26,7 @@ from electra_tf.data.records import (
     frame_record,
     shard_name,
 )
-from electra_tf.text.tokenization import FullTokenizer
-from electra_tf.text.vocab import CLS, SEP, UNK
+from electra_tf.text.tokenization import CLS, SEP, UNK, FullTokenizer
 
 # Sentences (lists of token ids) become two-segment pre-training examples.
 

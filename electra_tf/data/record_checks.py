@@ -21,7 +21,7 @@ from electra_tf.data.records import (
     load_manifest,
     read_records,
 )
-from electra_tf.text.vocab import vocab_hash
+from electra_tf.text.tokenization import vocab_hash
 
 # Records without a manifest are read, or counted, one by one up to these.
 _RECORDS_DECODED = 100

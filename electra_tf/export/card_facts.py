@@ -24,7 +24,7 @@ from electra_tf.data.records import MANIFEST_NAME
 from electra_tf.export.conversions import measure_conversions
 from electra_tf.export.signatures import Loaded, ServingModule
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
-from electra_tf.text.vocab import vocab_hash
+from electra_tf.text.tokenization import vocab_hash
 
 # Inputs of `serve_text` that the card shows the answers to.
 PROBES = ("The film was good.", "", "Ein Beispiel: 42 cafés in [MASK]?")

@@ -23,7 +23,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.export.signatures import Inputs, Outputs, ServingModule
 from electra_tf.modeling.layers import inference
-from electra_tf.text.vocab import CLS, SEP
+from electra_tf.text.tokenization import CLS, SEP
 
 KINDS = ("float", "dynamic")
 LITE_FOLDER, ONNX_FOLDER = "lite", "onnx"

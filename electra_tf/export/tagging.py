@@ -29,7 +29,7 @@ from electra_tf.text.graph_normalization import (
     GraphWordSplitter,
 )
 from electra_tf.text.graph_tokenization import GraphWordpiece
-from electra_tf.text.vocab import load_vocab
+from electra_tf.text.tokenization import load_vocab
 
 _WINDOWS_AT_ONCE = 32
 

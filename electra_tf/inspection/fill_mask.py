@@ -22,8 +22,7 @@ from electra_tf.inspection.sentences import (
 from electra_tf.modeling.layers import inference
 from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.pretraining.loading import PretrainedModel
-from electra_tf.text.tokenization import JOINER
-from electra_tf.text.vocab import MASK
+from electra_tf.text.tokenization import JOINER, MASK
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,7 @@ import numpy as np
 
 from configure.errors import UserError
 from electra_tf.pretraining.loading import PretrainedModel
-from electra_tf.text.tokenization import FullTokenizer
-from electra_tf.text.vocab import MASK
+from electra_tf.text.tokenization import MASK, FullTokenizer
 
 
 def encode_with_masks(tokenizer: FullTokenizer, text: str) -> list[int]:

@@ -32,8 +32,7 @@ from electra_tf.prediction.loading import (
     load_finetuned,
     load_pretrained,
 )
-from electra_tf.text.tokenization import FullTokenizer
-from electra_tf.text.vocab import CLS, SEP
+from electra_tf.text.tokenization import CLS, SEP, FullTokenizer
 from electra_tf.text.words import split_words
 
 POOLINGS = ("first", "mean", "max", "words", "none")

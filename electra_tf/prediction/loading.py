@@ -23,8 +23,7 @@ from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, load_pretrained
-from electra_tf.text.tokenization import FullTokenizer
-from electra_tf.text.vocab import check_vocab
+from electra_tf.text.tokenization import FullTokenizer, check_vocab
 from electra_tf.training import checkpointing
 
 __all__ = [

@@ -21,7 +21,7 @@ from electra_tf.modeling.transformer import (
     TwoTowerClozeTransformer,
 )
 from electra_tf.pretraining import losses, masking
-from electra_tf.text.vocab import check_vocab
+from electra_tf.text.tokenization import check_vocab
 
 Features = Mapping[str, tf.Tensor]
 Outputs = dict[str, tf.Tensor]

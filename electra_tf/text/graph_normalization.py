@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.text import characters
+from electra_tf.text import tokenization
 
 # What tokenization does to each code point: a row of flags, and in the low bits
 # the code point that it becomes.
@@ -99,10 +99,10 @@ class _Builder:
         self.several_splits = [0, 1]
 
     def row(self, char: str) -> int:
-        if characters.is_removed(char):
+        if tokenization.is_removed(char):
             return REMOVED
         # `split` knows two separators more than cleaning does.
-        if characters.is_whitespace(char) or char.isspace():
+        if tokenization.is_whitespace(char) or char.isspace():
             return SPACE
         text = char.lower() if self._lower else char
         if self._strip:
@@ -120,10 +120,10 @@ class _Builder:
 
     def _part(self, char: str) -> int:
         """Row of a character that is not lowered or decomposed further."""
-        if self._strip and characters.is_accent(char):
+        if self._strip and tokenization.is_accent(char):
             return ord(char) | ACCENT
         row = ord(char)
-        if characters.is_punctuation(char):
+        if tokenization.is_punctuation(char):
             row |= ALONE
         if self._strip and unicodedata.combining(char):
             row |= MOVABLE
@@ -142,7 +142,7 @@ class _Builder:
         ]
 
     def _flags(self, char: str) -> int:
-        apart = self._ideographs_apart and characters.is_cjk(char)
+        apart = self._ideographs_apart and tokenization.is_cjk(char)
         flags = ALONE if apart else 0
         if not self._lower:
             return flags

@@ -11,9 +11,8 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from configure.errors import UserError
-from electra_tf.text import characters
 from electra_tf.text import graph_normalization as flag
-from electra_tf.text import vocab as vocabularies
+from electra_tf.text import tokenization
 from electra_tf.text.graph_normalization import (
     Decoded,
     GraphNormalizer,
@@ -22,8 +21,7 @@ from electra_tf.text.graph_normalization import (
     utf8_lengths,
     where,
 )
-from electra_tf.text.tokenization import JOINER, MAX_WORD_LENGTH
-from electra_tf.text.vocab import UNK
+from electra_tf.text.tokenization import JOINER, MAX_WORD_LENGTH, UNK
 
 # Words to wordpieces, as `WordpieceTokenizer` does in Python.
 
@@ -125,9 +123,9 @@ def _matchable(vocab: Collection[str]) -> list[str]:
     others, and match some where a plain search does not.
     """
     letters = set().union(*vocab)
-    foreign = {c for c in letters if c.isspace() or characters.is_removed(c)}
+    foreign = {c for c in letters if c.isspace() or tokenization.is_removed(c)}
     # Punctuation is always a word by itself.
-    unjoined = foreign.union(filter(characters.is_punctuation, letters))
+    unjoined = foreign.union(filter(tokenization.is_punctuation, letters))
     tokens = []
     for token in vocab:
         piece = token.removeprefix(JOINER)
@@ -298,20 +296,20 @@ class GraphTokenizer(tf.Module):
         strip_accents: bool = True,
     ):
         super().__init__(name="graph_tokenizer")
-        vocab = vocabularies.load_vocab(vocab_file)
-        vocabularies.refuse_missing_specials(vocab_file, vocab)
-        self.cls_id = vocab[vocabularies.CLS]
-        self.sep_id = vocab[vocabularies.SEP]
-        self.pad_id = vocab[vocabularies.PAD]
-        self.unk_id = vocab[vocabularies.UNK]
-        self.mask_id = vocab[vocabularies.MASK]
+        vocab = tokenization.load_vocab(vocab_file)
+        tokenization.refuse_missing_specials(vocab_file, vocab)
+        self.cls_id = vocab[tokenization.CLS]
+        self.sep_id = vocab[tokenization.SEP]
+        self.pad_id = vocab[tokenization.PAD]
+        self.unk_id = vocab[tokenization.UNK]
+        self.mask_id = vocab[tokenization.MASK]
         self.vocab_size = max(vocab.values()) + 1
         self._normalizer = GraphNormalizer(do_lower_case, strip_accents)
         self._wordpiece = GraphWordpiece(vocab)
         self._plain = PlainTextTokenizer(
             self._wordpiece, do_lower_case, strip_accents
         )
-        tokens = [vocabularies.UNK] * self.vocab_size
+        tokens = [tokenization.UNK] * self.vocab_size
         for token, number in vocab.items():
             tokens[number] = token
         self._tokens = tf.constant(tokens)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""End-to-end tokenization: text to wordpieces and their ids.
+"""Text to wordpieces and ids: characters, the vocabulary, the tokenizers.
 
 What a word becomes depends on that word alone, so the answer is remembered:
 in running text nearly every word has been met before. Text is split at white
@@ -8,19 +8,248 @@ space and around the commonest marks, and each raw word is looked up; only a
 word not met before is cleaned, lower-cased and split.
 """
 
+import abc
+import hashlib
 import itertools
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from configure.errors import UserError
-from electra_tf.text import characters
-from electra_tf.text.vocab import invert_vocab, load_vocab
+from configure.errors import UserError, listed
+from electra_tf import files
+
+# The classes of characters that tokenization tells apart.
+
+# Inclusive ranges of the code points that become words of their own. These are
+# the blocks of CJK ideographs as they stood in 2018; hiragana, katakana, hangul
+# and the extensions added since are not in them.
+CJK_RANGES = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+
+# Control characters at which `str.split()` nevertheless splits. They are to be
+# deleted, which joins their neighbours, so this must happen before any split.
+SPLITTING_CONTROLS = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
+
+_SPACING_CONTROLS = frozenset("\t\n\r")
+
+
+def is_whitespace(char: str) -> bool:
+    """Whether a character becomes a space.
+
+    Source: model/tokenization.py `_is_whitespace`.
+    """
+    return char in _SPACING_CONTROLS or unicodedata.category(char) == "Zs"
+
+
+def is_control(char: str) -> bool:
+    """Whether a character counts as a control: C*, but tab and line ends no.
+
+    Source: model/tokenization.py `_is_control`.
+    """
+    if char in _SPACING_CONTROLS:
+        return False
+    return unicodedata.category(char).startswith("C")
+
+
+def is_removed(char: str) -> bool:
+    """Whether cleaning deletes a character: controls and U+FFFD.
+
+    Source: model/tokenization.py `BasicTokenizer._clean_text`.
+    """
+    return char == "\ufffd" or is_control(char)
+
+
+def is_punctuation(char: str) -> bool:
+    """Whether a character is a token of its own as punctuation.
+
+    Source: model/tokenization.py `_is_punctuation`.
+    """
+    if char.isascii():
+        return char.isprintable() and not char.isalnum() and char != " "
+    return unicodedata.category(char).startswith("P")
+
+
+def is_cjk(char: str) -> bool:
+    """Whether a character is an ideograph, set apart by spaces.
+
+    Source: model/tokenization.py `BasicTokenizer._is_chinese_char`.
+    """
+    code_point = ord(char)
+    return any(first <= code_point <= last for first, last in CJK_RANGES)
+
+
+def is_accent(char: str) -> bool:
+    """Whether stripping accents drops a character of decomposed (NFD) text.
+
+    Source: model/tokenization.py `BasicTokenizer._run_strip_accents`.
+    """
+    return unicodedata.category(char) == "Mn"
+
+
+class _Table(dict, abc.ABC):
+    """A `str.translate` table whose rows are worked out when first wanted.
+
+    Filling it for all of Unicode would delay every start.
+    """
+
+    def __missing__(self, code_point: int) -> str | int | None:
+        row = self._row(chr(code_point))
+        self[code_point] = row
+        return row
+
+    @abc.abstractmethod
+    def _row(self, char: str) -> str | int | None:
+        """What a character becomes; None deletes it."""
+
+
+class CleaningTable(_Table):
+    """Deletes what is removed, makes spaces plain, sets ideographs apart."""
+
+    def _row(self, char: str) -> str | int | None:
+        if is_removed(char):
+            return None
+        if is_whitespace(char):
+            return " "
+        # A character that stays goes in as a number: `translate` is quicker.
+        return f" {char} " if is_cjk(char) else ord(char)
+
+
+class SplittingTable(_Table):
+    """Sets punctuation apart by spaces; optionally drops accents."""
+
+    def __init__(self, drop_accents: bool):
+        super().__init__()
+        self._drop_accents = drop_accents
+
+    def __reduce__(self) -> tuple:
+        return SplittingTable, (self._drop_accents,)
+
+    def _row(self, char: str) -> str | int | None:
+        if self._drop_accents and is_accent(char):
+            return None
+        return f" {char} " if is_punctuation(char) else ord(char)
+
+
+# Vocabulary files: one token per line, its id the number of lines before it.
+
+PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = (
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+)
+
+
+def load_vocab(path: str) -> dict[str, int]:
+    """Reads a vocabulary as the original does, whatever is in it.
+
+    Source: model/tokenization.py `load_vocab`.
+    """
+    return {token: number for number, token in enumerate(_read_tokens(path))}
+
+
+def check_vocab(path: str) -> dict[str, int]:
+    """Reads a vocabulary and refuses one that cannot serve."""
+    tokens = _read_tokens(path)
+    if not any(tokens):
+        raise UserError(
+            f"Vocabulary file {path} is empty. Expected one token per line."
+        )
+    _refuse_blank_lines(path, tokens)
+    _refuse_duplicates(path, tokens)
+    refuse_missing_specials(path, tokens)
+    if tokens[0] != PAD:
+        raise UserError(
+            f"Vocabulary file {path}, line {tokens.index(PAD) + 1}: [PAD] must"
+            f" be the first line (id 0), because records are padded with 0;"
+            f" line 1 is {tokens[0]!r}."
+        )
+    return {token: number for number, token in enumerate(tokens)}
+
+
+def invert_vocab(vocab: Mapping[str, int]) -> dict[int, str]:
+    """Turns a vocabulary round."""
+    return {number: token for token, number in vocab.items()}
+
+
+def vocab_hash(path: str) -> str:
+    """The SHA-256 of the file's bytes, as `sha256sum` prints it."""
+    return hashlib.sha256(_read(path, files.read_bytes)).hexdigest()
+
+
+def _read_tokens(path: str) -> list[str]:
+    text = _read(path, files.read_text)
+    # Only "\n" ends a line: `str.splitlines` would break tokens apart at other
+    # characters, and shift all ids after them.
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.strip() for line in lines]
+
+
+def _read(path: str, read: Callable[[str], Any]) -> Any:
+    try:
+        return read(os.fspath(path))
+    except UserError as error:
+        raise UserError(
+            f"Vocabulary file {error}. Expected a file such as vocab.txt, one"
+            " token per line, in UTF-8."
+        ) from error
+
+
+def _refuse_blank_lines(path: str, tokens: list[str]) -> None:
+    blank = [line for line, token in enumerate(tokens, 1) if not token]
+    if blank:
+        raise UserError(
+            f"Vocabulary file {path} has {len(blank)} blank line(s):"
+            f" {listed(blank, 3)}. Every line counts as a token; delete"
+            " blank lines, or put a token on them if ids after them must stay."
+        )
+
+
+def _refuse_duplicates(path: str, tokens: list[str]) -> None:
+    first_lines: dict[str, int] = {}
+    repeats = []
+    for line, token in enumerate(tokens, 1):
+        first = first_lines.setdefault(token, line)
+        if first != line:
+            repeats.append(f"line {line} repeats {token!r} of line {first}")
+    if repeats:
+        raise UserError(
+            f"Vocabulary file {path} has {len(repeats)} duplicate token(s):"
+            f" {listed(repeats, 3)}. Each token must have one id; remove or"
+            " rename the repeats."
+        )
+
+
+def refuse_missing_specials(path: str, tokens: Collection[str]) -> None:
+    """Raises unless all special tokens are there."""
+    missing = [token for token in SPECIAL_TOKENS if token not in tokens]
+    if missing:
+        hint = ""
+        if next(iter(tokens), "").startswith("\ufeff"):
+            hint = " Line 1 starts with a byte order mark; remove it."
+        raise UserError(
+            f"Vocabulary file {path} ({len(tokens)} lines) lacks"
+            f" {', '.join(missing)}. A WordPiece vocabulary must hold"
+            f" {' '.join(SPECIAL_TOKENS)}, each on a line of its own.{hint}"
+        )
+
 
 # Text to words: cleaning, lower-casing, accents, punctuation.
 
-_SPLITTING_CONTROLS = re.compile(f"[{characters.SPLITTING_CONTROLS}]")
+_SPLITTING_CONTROLS = re.compile(f"[{SPLITTING_CONTROLS}]")
 # The commonest marks, as they stand in the text and set apart. Those of the
 # second kind are among the characters that lower-casing looks past to see
 # whether a sigma ends its word, so they are set apart only where no sigma is.
@@ -73,8 +302,8 @@ class BasicTokenizer:
         self.do_lower_case = do_lower_case
         self.strip_accents = strip_accents
         self._decompose = bool(do_lower_case and strip_accents)
-        self._cleaning = characters.CleaningTable()
-        self._splitting = characters.SplittingTable(self._decompose)
+        self._cleaning = CleaningTable()
+        self._splitting = SplittingTable(self._decompose)
 
     def tokenize(self, text: str | bytes) -> list[str]:
         """Splits text into words and marks; none is empty or holds spaces."""

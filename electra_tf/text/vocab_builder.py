@@ -15,7 +15,7 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping
 
 from configure.errors import UserError
-from electra_tf.text import characters, tokenization, vocab
+from electra_tf.text import tokenization
 from electra_tf.text.tokenization import (
     JOINER,
     BasicTokenizer,
@@ -220,7 +220,7 @@ def build_vocab(
         )
     alphabet = _frequent_characters(counts, min_count, max_characters)
     unused = [f"[unused{number}]" for number in range(num_unused)]
-    reserved = [*vocab.SPECIAL_TOKENS, *unused]
+    reserved = [*tokenization.SPECIAL_TOKENS, *unused]
     singles = _single_pieces(alphabet)
     wanted = vocab_size - len(reserved) - len(singles)
     if wanted < 0:
@@ -243,7 +243,7 @@ def measure_coverage(
     for word, count in word_counts.items():
         split = tokenizer.split_word(word)
         pieces += count * len(split)
-        if split == [vocab.UNK]:
+        if split == [tokenization.UNK]:
             unknown += count
     return Coverage(sum(word_counts.values()), unknown, pieces)
 
@@ -282,6 +282,7 @@ def _single_pieces(alphabet: list[str]) -> list[str]:
     continuing = [
         JOINER + char
         for char in alphabet
-        if not characters.is_punctuation(char) and not characters.is_cjk(char)
+        if not tokenization.is_punctuation(char)
+        and not tokenization.is_cjk(char)
     ]
     return [*alphabet, *continuing]

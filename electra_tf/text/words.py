@@ -6,7 +6,7 @@ import functools
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from electra_tf.text import characters
+from electra_tf.text import tokenization
 from electra_tf.text.tokenization import MEMO_ENTRIES, FullTokenizer
 
 # What a character does to the words around it.
@@ -38,19 +38,19 @@ def split_words(text: str) -> list[tuple[int, int]]:
     return [
         (first, last)
         for first, last in words
-        if not all(map(characters.is_removed, text[first:last]))
+        if not all(map(tokenization.is_removed, text[first:last]))
     ]
 
 
 @functools.lru_cache(2**16)
 def kind_of(char: str) -> int:
     """Tells whether a character separates words, is one, or part of one."""
-    if characters.is_removed(char):
+    if tokenization.is_removed(char):
         return INSIDE
     # Line and paragraph separators are white space to `str.split` only.
-    if characters.is_whitespace(char) or char.isspace():
+    if tokenization.is_whitespace(char) or char.isspace():
         return SPACE
-    if characters.is_punctuation(char) or characters.is_cjk(char):
+    if tokenization.is_punctuation(char) or tokenization.is_cjk(char):
         return ALONE
     return INSIDE
 
@@ -70,7 +70,7 @@ class WordAligner:
     ) -> None:
         self._tokenizer = tokenizer
         self._as_elsewhere = as_elsewhere
-        self._splitting = characters.SplittingTable(drop_accents=True)
+        self._splitting = tokenization.SplittingTable(drop_accents=True)
         self._memo: dict[str, list[int]] = {}
 
     def encode_word(self, word: str) -> list[int]:
@@ -87,8 +87,8 @@ class WordAligner:
         return ids
 
     def _split(self, word: str) -> list[str]:
-        kept = [c for c in word if not characters.is_removed(c)]
-        plain = [" " if characters.is_whitespace(c) else c for c in kept]
+        kept = [c for c in word if not tokenization.is_removed(c)]
+        plain = [" " if tokenization.is_whitespace(c) else c for c in kept]
         word = unicodedata.normalize("NFD", "".join(plain).lower())
         pieces = []
         for token in word.translate(self._splitting).split():

@@ -18,7 +18,7 @@ from configure.errors import UserError
 from electra_tf.checkpoints import huggingface_config as configs
 from electra_tf.checkpoints.huggingface_writer import write_safetensors
 from electra_tf.checkpoints.weights import TensorSpec
-from electra_tf.text.vocab import load_vocab
+from electra_tf.text.tokenization import load_vocab
 
 FLOAT32 = np.dtype(np.float32)
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from electra_tf.text import vocab
+from electra_tf.text import tokenization
 
 LINES = ["The low lower lowest tide, the widest tide."] * 3 + ["été Été"]
 
@@ -39,7 +39,7 @@ def test_vocabulary_is_written_and_described(corpus, tmp_path):
     flags = ("--vocab_size=60", "--num-unused", "3")
     done = run(str(corpus), "--output", str(output), *flags)
     assert done.returncode == 0, done.stderr
-    tokens = list(vocab.check_vocab(str(output)))
+    tokens = list(tokenization.check_vocab(str(output)))
     assert tokens[5:8] == ["[unused0]", "[unused1]", "[unused2]"]
     assert {"tide", "low", "ete"} <= set(tokens)
     assert "96 (9 different)" in done.stdout
@@ -59,9 +59,9 @@ def test_case_and_accents_may_stay(corpus, tmp_path):
     output = tmp_path / "vocab.txt"
     where = (str(corpus), "--output", str(output))
     run(*where, "--no-lower-case")
-    assert {"The", "Été", "été"} <= set(vocab.load_vocab(str(output)))
+    assert {"The", "Été", "été"} <= set(tokenization.load_vocab(str(output)))
     run(*where, "--overwrite", "--no-strip-accents")
-    tokens = set(vocab.load_vocab(str(output)))
+    tokens = set(tokenization.load_vocab(str(output)))
     assert {"the", "été"} <= tokens and "The" not in tokens
 
 

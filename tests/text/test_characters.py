@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from electra_tf.text import characters
+from electra_tf.text import tokenization
 
 ALL = [chr(code_point) for code_point in range(sys.maxunicode + 1)]
 
@@ -16,12 +16,12 @@ ALL = [chr(code_point) for code_point in range(sys.maxunicode + 1)]
 def classes():
     """Every predicate's members, in one pass over Unicode."""
     predicates = {
-        "whitespace": characters.is_whitespace,
-        "control": characters.is_control,
-        "removed": characters.is_removed,
-        "punctuation": characters.is_punctuation,
-        "cjk": characters.is_cjk,
-        "accent": characters.is_accent,
+        "whitespace": tokenization.is_whitespace,
+        "control": tokenization.is_control,
+        "removed": tokenization.is_removed,
+        "punctuation": tokenization.is_punctuation,
+        "cjk": tokenization.is_cjk,
+        "accent": tokenization.is_accent,
     }
     return {name: set(filter(test, ALL)) for name, test in predicates.items()}
 
@@ -47,7 +47,7 @@ def test_classes_are_those_of_unicode(classes, reference_tokenizer):
 
 def test_text_may_be_split_before_it_is_cleaned(classes):
     """What the fast tokenizer builds on, for this Python's Unicode version."""
-    removed_splits = set(characters.SPLITTING_CONTROLS)
+    removed_splits = set(tokenization.SPLITTING_CONTROLS)
     splitting = {c for c in ALL if len(f"a{c}b".split()) == 2}
     known = classes["whitespace"] | {"\u2028", "\u2029"}
     assert splitting - known == removed_splits <= classes["removed"]

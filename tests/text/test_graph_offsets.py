@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from electra_tf.text import characters
+from electra_tf.text import tokenization
 
 LETTERS = (
     "abAB.,! \t\xadéÉßİΣ中가각ﬁ½…\u0301\u0308\u0323\u1b44\u302e\u034f\u200b"
@@ -40,14 +40,14 @@ def stretch(found, lower, strip):
     result = []
     for char, start, end in found:
         text = decompose(char, lower, strip)
-        dropped = lower and strip and all(map(characters.is_accent, text))
+        dropped = lower and strip and all(map(tokenization.is_accent, text))
         if dropped and result:
             base = next(
                 (r for r in reversed(result) if r[3]), None
             )  # what is removed or dropped is no base
             if base:
                 base[2] = end
-        kept = not dropped and not characters.is_removed(char)
+        kept = not dropped and not tokenization.is_removed(char)
         result.append([char, start, end, kept])
     return [tuple(r[:3]) for r in result]
 
@@ -56,12 +56,12 @@ def parts_of(found):
     """Characters between white space and ideographs, cleaned."""
     part = []
     for char, start, end in found:
-        if characters.is_removed(char):
+        if tokenization.is_removed(char):
             continue
-        if char.isspace() or characters.is_cjk(char):
+        if char.isspace() or tokenization.is_cjk(char):
             yield part
             part = []
-            if characters.is_cjk(char):
+            if tokenization.is_cjk(char):
                 yield [(char, start, end)]
         else:
             part.append((char, start, end))
@@ -95,7 +95,7 @@ def normalized(part, lower, strip):
             result[first : first + len(moved)] = moved
     whole = "".join(char for char, _, _ in result)
     assert whole == unicodedata.normalize("NFD", lowered)
-    return [r for r in result if not characters.is_accent(r[0])]
+    return [r for r in result if not tokenization.is_accent(r[0])]
 
 
 def reference(tokenizer, found, lower, strip):
@@ -103,7 +103,7 @@ def reference(tokenizer, found, lower, strip):
     for part in parts_of(stretch(found, lower, strip)):
         words, last = [], False
         for one in normalized(part, lower, strip):
-            alone = characters.is_punctuation(one[0])
+            alone = tokenization.is_punctuation(one[0])
             if alone or last or not words:
                 words.append([])
             words[-1].append(one)

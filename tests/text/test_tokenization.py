@@ -11,10 +11,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.text import tokenization
-from electra_tf.text.tokenization import (
-    BasicTokenizer,
-    FullTokenizer,
-)
+from electra_tf.text.tokenization import BasicTokenizer, FullTokenizer
 
 SETTINGS = {
     "lower_strip": (True, True),

@@ -9,7 +9,7 @@ import pathlib
 import pytest
 
 from configure.errors import UserError
-from electra_tf.text import vocab
+from electra_tf.text import tokenization
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -30,22 +30,22 @@ SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 def test_loading_takes_any_file_as_the_original_does(
     write_vocab, text, expected
 ):
-    assert vocab.load_vocab(write_vocab(text=text)) == expected
+    assert tokenization.load_vocab(write_vocab(text=text)) == expected
 
 
 def test_real_vocabulary_passes(golden_dir):
     path = str(golden_dir / "vocab.txt")
-    table = vocab.check_vocab(path)
+    table = tokenization.check_vocab(path)
     assert len(table) == 30522
     assert (table["[PAD]"], table["[UNK]"], table["[MASK]"]) == (0, 100, 103)
-    assert vocab.load_vocab(path) == table
+    assert tokenization.load_vocab(path) == table
     content = pathlib.Path(path).read_bytes()
-    assert vocab.vocab_hash(path) == hashlib.sha256(content).hexdigest()
+    assert tokenization.vocab_hash(path) == hashlib.sha256(content).hexdigest()
 
 
 def fails_with(path, *words):
     with pytest.raises(UserError) as caught:
-        vocab.check_vocab(str(path))
+        tokenization.check_vocab(str(path))
     message = str(caught.value)
     assert str(path) in message
     for word in words:
@@ -85,7 +85,7 @@ def test_what_is_wrong_is_located(write_vocab, lines, words):
 def test_files_that_hold_no_text_are_named(tmp_path):
     path = tmp_path / "nowhere.txt"
     fails_with(path, "no such file", "one token per line")
-    for read in (vocab.load_vocab, vocab.vocab_hash):
+    for read in (tokenization.load_vocab, tokenization.vocab_hash):
         with pytest.raises(UserError, match=r"nowhere\.txt"):
             read(str(path))
     fails_with(tmp_path, "is a directory", "vocab.txt")
@@ -106,9 +106,9 @@ def test_unreadable_file_is_named(write_vocab):
 def test_remote_path_is_read_through_tensorflow():
     pytest.importorskip("tensorflow")
     with pytest.raises(UserError, match=r"ram://.*no such file"):
-        vocab.load_vocab("ram://nowhere/vocab.txt")
+        tokenization.load_vocab("ram://nowhere/vocab.txt")
     import tensorflow as tf
 
     with tf.io.gfile.GFile("ram://here/vocab.txt", "w") as file:
         file.write("a\nb\n")
-    assert vocab.load_vocab("ram://here/vocab.txt") == {"a": 0, "b": 1}
+    assert tokenization.load_vocab("ram://here/vocab.txt") == {"a": 0, "b": 1}

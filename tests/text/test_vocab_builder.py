@@ -9,7 +9,7 @@ import random
 import pytest
 
 from configure.errors import UserError
-from electra_tf.text import vocab, vocab_builder
+from electra_tf.text import tokenization, vocab_builder
 from electra_tf.text.tokenization import FullTokenizer
 
 
@@ -123,7 +123,7 @@ def test_the_most_frequent_is_taken(counts, settings, tokens):
 def test_learned_vocabulary_passes_the_checks(prose, write_vocab):
     tokens = vocab_builder.build_vocab(prose, 1200)
     path = write_vocab(*tokens)
-    assert list(vocab.check_vocab(path)) == tokens
+    assert list(tokenization.check_vocab(path)) == tokens
     tokenizer = FullTokenizer(path)
     split = [tokenizer.tokenize(line) for line in prose]
     counts = vocab_builder.count_words(prose)
