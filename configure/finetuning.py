@@ -23,9 +23,11 @@ from configure.config import (
     Share,
     Strategy,
     TrainingConfig,
+    at_least,
+    one_of,
+    read_hparams,
 )
 from configure.errors import UserError
-from configure.hparams import at_least, one_of, read_hparams
 
 _QUESTION_ANSWERING_TASKS = (
     "squad",

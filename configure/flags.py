@@ -22,8 +22,18 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from absl import app, logging
 from absl.flags import argparse_flags
 
-from configure import hparams
-from configure.config import NAMES, Config, TrainingConfig
+from configure.config import (
+    NAMES,
+    NONE_WORDS,
+    Config,
+    TrainingConfig,
+    bounds,
+    coerce,
+    nearest_names,
+    plain_types,
+    read_hparams,
+    type_name,
+)
 from configure.errors import UserError
 
 # Reads a config class's comments, so that `--help` says what the code says.
@@ -119,7 +129,7 @@ class FlagParser(argparse_flags.ArgumentParser):
         texts = []
         for word in unknown:
             name = word.split("=")[0]
-            near = hparams.nearest_names(name, sorted(known))
+            near = nearest_names(name, sorted(known))
             texts.append(
                 f"unknown flag {name}. Nearest:"
                 f" {', '.join('--' + n for n in near)}"
@@ -229,7 +239,7 @@ def boolean_argument(
 def parse_boolean(text: str) -> bool:
     """Reads a boolean as people write it; no text is false."""
     try:
-        return hparams.coerce("flag", text.strip() or "false", bool)
+        return coerce("flag", text.strip() or "false", bool)
     except UserError:
         raise argparse.ArgumentTypeError(
             f"expected true or false, got {text!r}"
@@ -237,7 +247,7 @@ def parse_boolean(text: str) -> bool:
 
 
 def _parse_boolean_or_none(text: str) -> bool | None:
-    if text.strip().lower() in hparams.NONE_WORDS:
+    if text.strip().lower() in NONE_WORDS:
         return None
     return parse_boolean(text)
 
@@ -291,7 +301,7 @@ def parse_config(
     args = parser.parse_args(list(argv[1:]))
     in_file: dict[str, Any] = {}
     if args.hparams is not None:
-        read = hparams.read_hparams(args.hparams)
+        read = read_hparams(args.hparams)
         in_file = config_class.explicit_hparams(read)
     is_file = (args.hparams or "").strip().endswith(".json")
     stored = {name: in_file.pop(name, None) for name in NAMES}
@@ -433,8 +443,8 @@ def add_field_flags(
                 if declared is not bool:
                     flag.type = _parse_boolean_or_none
             else:
-                plain = hparams.plain_types(declared)[0]
-                metavar = hparams.type_name(declared).split()[0].upper()
+                plain = plain_types(declared)[0]
+                metavar = type_name(declared).split()[0].upper()
                 add_flag(
                     group,
                     name,
@@ -447,8 +457,8 @@ def add_field_flags(
 
 def _field_help(note: str, declared: Any, field: dataclasses.Field) -> str:
     """One field's line of help: reason, type, bounds and default."""
-    facts = [hparams.type_name(declared)]
-    facts += [bound.words for bound in hparams.bounds(declared)]
+    facts = [type_name(declared)]
+    facts += [bound.words for bound in bounds(declared)]
     default = field.default
     if field.default_factory is not dataclasses.MISSING:
         default = field.default_factory()

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from configure import presets
 from configure.config import (
+    Bound,
     ModelSize,
     Natural,
     NonNegative,
@@ -24,9 +25,9 @@ from configure.config import (
     Share,
     Strategy,
     TrainingConfig,
+    one_of,
 )
 from configure.errors import UserError
-from configure.hparams import Bound, one_of
 
 # What `debug` sets unless told otherwise.
 _DEBUG_SETTINGS = {

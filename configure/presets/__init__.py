@@ -11,7 +11,7 @@ import json
 import pathlib
 from typing import Any
 
-from configure import hparams
+from configure import config
 from configure.errors import UserError
 
 _DIRECTORY = pathlib.Path(__file__).resolve().parent
@@ -26,7 +26,7 @@ def preset_names() -> tuple[str, ...]:
 def load_preset(name: str) -> dict[str, Any]:
     """Reads one preset."""
     if name not in preset_names():
-        near = hparams.nearest_names(str(name), preset_names(), 1)[0]
+        near = config.nearest_names(str(name), preset_names(), 1)[0]
         raise UserError(
             f"Unknown preset {name}. Nearest name: {near}. Presets:"
             f" {', '.join(preset_names())}"

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from configure import hparams as hparam_rules
+from configure.config import parse_json
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
@@ -110,7 +110,7 @@ def _hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parse(path: str, is_ours: bool) -> dict[str, Any]:
-    given = hparam_rules.parse_json(files.read_text(path), path)
+    given = parse_json(files.read_text(path), path)
     try:
         if is_ours and "hparams" in given:
             return _parse_ours(given)

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from configure import flags, hparams
+from configure import config, flags
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.compare import report
@@ -189,7 +189,7 @@ def _request(args: argparse.Namespace) -> Any:
 
     given = {}
     if args.hparams is not None:
-        given = hparams.read_hparams(args.hparams)
+        given = config.read_hparams(args.hparams)
         # The file beside a recording will do, and so will a run's.
         given = PretrainingConfig.explicit_hparams(given.get("hparams", given))
     return Request(

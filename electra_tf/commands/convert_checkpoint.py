@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from configure import flags
-from configure import hparams as hparam_rules
+from configure.config import read_hparams
 from configure.errors import UserError, listed
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
@@ -181,7 +181,7 @@ def _hparams(
     hparams = source.contents.hparams()
     given: dict[str, Any] = {}
     if args.hparams is not None:
-        read = hparam_rules.read_hparams(args.hparams)
+        read = read_hparams(args.hparams)
         read = PretrainingConfig.explicit_hparams(read)
         for name in ("model_name", "data_dir"):
             read.pop(name, None)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from configure import flags, hparams
+from configure import config, flags
 from configure.errors import UserError
 from electra_tf.commands import shared_flags
 from electra_tf.files import shortened, write_atomically
@@ -98,7 +98,7 @@ def main(args: argparse.Namespace) -> int:
     shared_flags.check_inputs(args)
     from electra_tf.prediction.embedding import Embedder
 
-    given = hparams.read_hparams(args.hparams) if args.hparams else {}
+    given = config.read_hparams(args.hparams) if args.hparams else {}
     embedder = Embedder.from_pretrained(
         args.model,
         args.part,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from configure import flags
-from configure import hparams as hparam_rules
+from configure.config import read_hparams
 from configure.errors import UserError
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
 
     given = {}
     if args.hparams is not None:
-        given = dict(hparam_rules.read_hparams(args.hparams))
+        given = dict(read_hparams(args.hparams))
     finetuned = loading.is_finetuned(args.model)
     if args.rows_at_once and (not finetuned or args.head == "encoder"):
         raise UserError(

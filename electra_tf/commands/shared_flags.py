@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-from configure import flags, hparams
+from configure import config, flags
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import tables
@@ -82,7 +82,7 @@ def load_model(args: argparse.Namespace) -> Any:
     # TensorFlow only from here on.
     from electra_tf.pretraining.loading import load_pretrained
 
-    given = hparams.read_hparams(args.hparams) if args.hparams else None
+    given = config.read_hparams(args.hparams) if args.hparams else None
     pretrained = load_pretrained(args.model, args.vocab_file, given)
     for text in pretrained.assumptions:
         print(f"Not stated anywhere: {text}.", file=sys.stderr)
@@ -210,7 +210,7 @@ def chosen_columns(
         name, equals, place = part.partition("=")
         if not equals and len(known) == 1:
             name, place = next(iter(known)), part
-        hparams.check_names([name.strip()], known, "value of --columns")
+        config.check_names([name.strip()], known, "value of --columns")
         if not place.strip():
             raise UserError(
                 f"--columns={text}: expected NAME=COLUMN, such as"

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from configure.config import read_hparams
 from configure.errors import UserError
-from configure.hparams import read_hparams
 from configure.pretraining import GeneratorKind
 from electra_tf.checkpoints.contents import merged
 from electra_tf.checkpoints.weights import Weights

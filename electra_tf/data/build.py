@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from configure import flags
+from configure.config import check_bounds
 from configure.errors import UserError, listed
-from configure.hparams import check_bounds
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.corpora import Listing

@@ -20,8 +20,8 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from typing import Annotated, NamedTuple
 
+from configure.config import check_bounds, one_of
 from configure.errors import UserError, listed
-from configure.hparams import check_bounds, one_of
 from electra_tf import files
 from electra_tf.data.tables import tfds_builder, tfds_examples
 

@@ -12,9 +12,8 @@ import random
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from configure.config import Positive
+from configure.config import Bound, Positive, at_least, one_of
 from configure.errors import UserError
-from configure.hparams import Bound, at_least, one_of
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.corpora import ReadingReport

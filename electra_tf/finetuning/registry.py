@@ -8,7 +8,7 @@ Source: google-research/electra, finetune/task_builder.py.
 import os
 from collections.abc import Callable
 
-from configure import hparams as hparam_rules
+from configure.config import nearest_names, read_hparams
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.classification import (
@@ -82,7 +82,7 @@ def get_task(
     if name in TASKS:
         return TASKS[name](config, tokenizer)
     known = [*TASKS, *([own.name] if own else [])]
-    near = hparam_rules.nearest_names(name, known)
+    near = nearest_names(name, known)
     raise UserError(
         f"hparam task_names: unknown task {name}. Nearest: {', '.join(near)}."
         " A task of your own is described in a JSON file: --task_config"
@@ -96,7 +96,7 @@ def read_task_config(path: str) -> TaskSpec:
             f"hparam task_config: expected the path of a .json file, got"
             f" {path!r}"
         )
-    spec = TaskSpec.from_dict(hparam_rules.read_hparams(path), path)
+    spec = TaskSpec.from_dict(read_hparams(path), path)
     for split in ("train", "dev"):
         if split not in spec.files:
             raise UserError(

@@ -37,7 +37,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from configure import hparams as hparam_rules
+from configure.config import check_names
 from configure.errors import UserError
 from electra_tf import files
 
@@ -135,7 +135,7 @@ class TaskSpec:
         cls, given: Mapping[str, Any], where: str = "task"
     ) -> "TaskSpec":
         """Checks a task description and fills in defaults."""
-        hparam_rules.check_names(given, _KEYS, f"{where} key")
+        check_names(given, _KEYS, f"{where} key")
         for key, kind in _KEYS.items():
             if key in given and not isinstance(given[key], kind):
                 raise UserError(
@@ -205,7 +205,7 @@ def _check(spec: TaskSpec, where: str) -> None:
                 f"{where}: splits.{split}: files has no {split!r} (it has:"
                 f" {', '.join(spec.files)})"
             )
-        hparam_rules.check_names(own, _SPLIT_KEYS, f"{where} splits key")
+        check_names(own, _SPLIT_KEYS, f"{where} splits key")
         _check_columns(own.get("columns", {}), f"{where}: splits.{split}")
     if spec.type in TEXT_TYPES and spec.files and "text_a" not in spec.columns:
         raise UserError(
@@ -237,7 +237,7 @@ def _check_labels(spec: TaskSpec, where: str) -> None:
 
 
 def _check_columns(columns: Mapping[str, Any], where: str) -> None:
-    hparam_rules.check_names(columns, _COLUMNS, "column")
+    check_names(columns, _COLUMNS, "column")
     for name, place in columns.items():
         if isinstance(place, bool) or not isinstance(place, int | str | None):
             raise UserError(

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure import hparams as hparam_rules
+from configure.config import read_hparams
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import electra_config
@@ -244,4 +244,4 @@ def _check_task_config(path: str, home: str) -> None:
             f"{path}: no such file; {home} was trained on the task that it"
             " describes. Give its place now: --task_config=FILE"
         )
-    hparam_rules.read_hparams(path)
+    read_hparams(path)

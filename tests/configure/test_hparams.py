@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from configure import hparams
+from configure import config
 from configure.errors import UserError
 
 
@@ -35,7 +35,7 @@ from configure.errors import UserError
 def test_values_that_plainly_mean_the_type_are_converted(
     declared, given, expected
 ):
-    value = hparams.coerce("x", given, declared)
+    value = config.coerce("x", given, declared)
     assert value == expected
     assert type(value) is type(expected)
 
@@ -64,22 +64,22 @@ def test_values_that_plainly_mean_the_type_are_converted(
 )
 def test_other_values_name_the_hparam_and_what_was_expected(declared, given):
     with pytest.raises(UserError, match="hparam the_name: .*expected"):
-        hparams.coerce("the_name", given, declared)
+        config.coerce("the_name", given, declared)
 
 
 def test_text_and_file_are_read_alike(tmp_path):
     path = tmp_path / "hparams.json"
-    assert hparams.read_hparams('{"seed": 4}') == {"seed": 4}
+    assert config.read_hparams('{"seed": 4}') == {"seed": 4}
     for mark in ("", "\ufeff"):
         path.write_text(mark + '{"seed": 4}', encoding="utf-8")
-        assert hparams.read_hparams(str(path)) == {"seed": 4}
+        assert config.read_hparams(str(path)) == {"seed": 4}
 
 
 def test_malformed_json_names_file_line_and_column(tmp_path):
     path = tmp_path / "hparams.json"
     path.write_text('{"seed": 4,\n "do_train": False}', encoding="utf-8")
     with pytest.raises(UserError) as caught:
-        hparams.read_hparams(str(path))
+        config.read_hparams(str(path))
     message = str(caught.value)
     assert f"{path}: not valid JSON at line 2, column 14" in message
     assert "(character 25)" in message
@@ -104,17 +104,17 @@ def test_other_bad_input_says_what_to_do(tmp_path, monkeypatch, text, expected):
     (tmp_path / "directory.json").mkdir()
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe")
     with pytest.raises(UserError, match=expected):
-        hparams.read_hparams(text)
+        config.read_hparams(text)
 
 
 def test_unknown_names_come_with_the_three_nearest():
     known = ["learning_rate", "lr_decay_power", "mask_prob", "seed"]
     with pytest.raises(UserError) as caught:
-        hparams.check_names(["learning_rates"], known)
+        config.check_names(["learning_rates"], known)
     message = str(caught.value)
     start = "Unknown hparam learning_rates. Nearest names: learning_rate, "
     assert message.startswith(start)
     assert message.count(",") == 2
     known += ["model_dir", "train_batch_size"]
-    assert hparams.nearest_names("lr", known)[0] == "learning_rate"
-    assert hparams.nearest_names("bs", known)[0] == "train_batch_size"
+    assert config.nearest_names("lr", known)[0] == "learning_rate"
+    assert config.nearest_names("bs", known)[0] == "train_batch_size"
