@@ -191,6 +191,18 @@ def test_long_documents_come_in_pieces(tmp_path):
     assert sum(len(piece.lines) for piece in pieces) == 10_000
 
 
+def test_openwebtext_archives_are_read(reference_dir):
+    corpus = Corpus(
+        str(reference_dir / "data/openwebtext_like"),
+        corpus_format="openwebtext",
+        blanks_separate_docs=False,
+    )
+    sources = corpora.list_sources(corpus).sources
+    documents, report = _documents(corpus, sources[:1])
+    assert len(documents) == 200
+    assert not report.invalid
+
+
 def test_tfds_data_sets_are_read_by_name_and_range(tmp_path):
     tfds = pytest.importorskip("tensorflow_datasets")
 

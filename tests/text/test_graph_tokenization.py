@@ -4,6 +4,8 @@
 """The tokenizer in a graph gives what the one in Python gives."""
 
 import json
+import os
+import subprocess
 import sys
 import unicodedata
 
@@ -264,3 +266,34 @@ def test_vocabularies_no_graph_can_hold_are_refused(
 ):
     with pytest.raises(UserError, match=message):
         GraphTokenizer(write_vocab(*tokens))
+
+
+@pytest.mark.slow
+def test_reloaded_where_only_tensorflow_is(tiny_pair, tmp_path):
+    graph, plain = tiny_pair
+    tf.saved_model.save(graph, str(tmp_path / "model"))
+    texts = ["The of, and", "ΟΔΟΣ É ½ …", "", b"the \xff of", "a" * 300]
+    script = """
+import json, sys
+import tensorflow as tf
+import tensorflow_text
+model = tf.saved_model.load(sys.argv[1])
+texts = [bytes.fromhex(text) for text in json.load(sys.stdin)]
+ids, starts, ends = model.encode_with_offsets(tf.constant(texts, tf.string))
+assert model.encode(tf.constant(texts)).to_list() == ids.to_list()
+assert not any(name.startswith("electra") for name in sys.modules)
+print(json.dumps([ids.to_list(), starts.to_list(), ends.to_list()]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "model")],
+        input=json.dumps([as_bytes(text).hex() for text in texts]),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.strip().split("\n")[-1])
+    here = graph.encode_with_offsets([as_bytes(text) for text in texts])
+    assert found == [part.to_list() for part in here]
+    assert found[0] == [plain.encode(text) for text in texts]
