@@ -46,7 +46,7 @@ def product(name, root=None):
     """Something of the product by its name, wherever this checkout has it.
 
     `root` makes a checkout the one that is imported; package first, as its
-    front doors do: it has a say in how TensorFlow starts.
+    entry points do: it has a say in how TensorFlow starts.
     """
     if root and root not in sys.path:
         sys.path.insert(0, root)
