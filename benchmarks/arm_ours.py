@@ -15,8 +15,7 @@ import tempfile
 import harness
 import work
 
-# Module -> what is taken from it; with where it was at 4a16307, for --before.
-# What moves in the product moves here, too.
+# Module -> what is taken from it. What moves in the product moves here, too.
 PLACES = {
     "configure.pretraining": "PretrainingConfig",
     "configure.finetuning": "FinetuningConfig",
@@ -35,7 +34,9 @@ PLACES = {
     "electra_tf.checkpoints.tf1": "write_tf1",
     "electra_tf.checkpoints.tf2": "write_native variables_by_name",
     "electra_tf.checkpoints.huggingface_writer": "write_huggingface",
-    # 4a16307
+}
+# Where that was at 4a16307, for --before.
+EARLIER_PLACES = {
     "electra_tf.training.loss_scale": "LossScale",
     "electra_tf.finetuning.steps": "FinetuningLoop PredictLoop",
     "electra_tf.checkpoints.native": "write_native variables_by_name",
@@ -51,7 +52,7 @@ def product(name, root=None):
     if root and root not in sys.path:
         sys.path.insert(0, root)
     importlib.import_module("electra_tf")
-    for module, names in PLACES.items():
+    for module, names in [*PLACES.items(), *EARLIER_PLACES.items()]:
         if name in names.split() and importlib.util.find_spec(module):
             found = importlib.import_module(module)
             if hasattr(found, name):
