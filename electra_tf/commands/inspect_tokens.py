@@ -90,10 +90,11 @@ def main(args: argparse.Namespace) -> int:
     with shared_flags.opened(args.json) as records:
         for number, text in enumerate(texts):
             seen = inspector.inspect(text, choice, number)
+            view = inspection_view(seen)
             if args.json != "-":
-                console.print(inspection_view(seen))
+                console.print(view)
             if args.html:
-                page.print(inspection_view(seen))
+                page.print(view)
             if records is not None:
                 record = json.dumps(seen.as_dict(), ensure_ascii=False)
                 records.write(record + "\n")
