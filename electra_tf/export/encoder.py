@@ -21,7 +21,7 @@ from electra_tf.export.signatures import (
     ServingModule,
     pack,
 )
-from electra_tf.modeling.seeds import SeedStream
+from electra_tf.modeling.layers import SeedStream
 from electra_tf.prediction.loading import FinetunedModel, encoder_of
 
 PREPROCESSOR = "preprocessor"

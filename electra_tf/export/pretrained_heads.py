@@ -15,7 +15,6 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
 from electra_tf.export.signatures import Inputs, Outputs, ServingModule, cut
-from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.prediction.loading import PretrainedModel
 from electra_tf.pretraining.scoring import electric_scores
 
@@ -176,5 +175,5 @@ class FillMaskModule(PretrainedModule):
         else:
             sequence = model.generator(*inputs, None).sequence_output
             embeddings = model.generator.embeddings
-        vectors = gather_positions(sequence, positions)
+        vectors = tf.gather(sequence, positions, batch_dims=1)
         return model.masked_lm_head(vectors, embeddings.word_embeddings)

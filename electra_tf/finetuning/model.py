@@ -21,9 +21,13 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.layers import Dense, ScopedLayer, gelu
-from electra_tf.modeling.seeds import SeedStream, dropout
-from electra_tf.modeling.sequence_ops import gather_positions
+from electra_tf.modeling.layers import (
+    Dense,
+    ScopedLayer,
+    SeedStream,
+    dropout,
+    gelu,
+)
 from electra_tf.modeling.transformer import Embeddings, Encoder, EncoderOutput
 
 Tensors = Mapping[str, tf.Tensor]
@@ -281,7 +285,7 @@ class TaggingHead(Head):
         """
         positions = self.feature(features, "labeled_positions")
         logits = self.dense(
-            gather_positions(encoded.sequence_output, positions)
+            tf.gather(encoded.sequence_output, positions, batch_dims=1)
         )
         return {"logits": logits, "predictions": tf.argmax(logits, -1)}
 

@@ -20,7 +20,6 @@ from electra_tf.inspection.sentences import (
     shortened,
 )
 from electra_tf.modeling.layers import inference
-from electra_tf.modeling.sequence_ops import gather_positions
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.text.tokenization import JOINER, MASK
 
@@ -148,7 +147,9 @@ def generator_logits(model: Any, features: Any, positions: Any) -> tf.Tensor:
     else:
         vectors = model.generator(*inputs).sequence_output
         table = model.generator.embeddings.word_embeddings
-    return model.masked_lm_head(gather_positions(vectors, positions), table)
+    return model.masked_lm_head(
+        tf.gather(vectors, positions, batch_dims=1), table
+    )
 
 
 def _top_candidates(model: Any, top_k: int) -> Any:

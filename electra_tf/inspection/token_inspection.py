@@ -25,7 +25,7 @@ from electra_tf.inspection.sentences import (
     framed,
     padded,
 )
-from electra_tf.modeling.seeds import SeedStream
+from electra_tf.modeling.layers import SeedStream
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.masking import (

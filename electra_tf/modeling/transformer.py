@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From token ids to vectors: embeddings, attention, blocks, encoder, towers."""
+"""From token ids to vectors and logits: embeddings, encoder, towers, heads."""
 
 import dataclasses
 import math
@@ -14,9 +14,10 @@ from electra_tf.modeling.layers import (
     Dense,
     LayerNorm,
     ScopedLayer,
+    SeedStream,
+    dropout,
     static_or_dynamic_shape,
 )
-from electra_tf.modeling.seeds import SeedStream, dropout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,21 +54,17 @@ class Embeddings(ScopedLayer):
         super().__init__(scope, seed)
         self.config = config
         self.width = width
-        stddev = config.initializer_range
-        self.word_embeddings = self.scoped_weight(
-            "word_embeddings", [config.vocab_size, width], "normal", stddev
+
+        def table(name: str, rows: int) -> tf.Variable:
+            stddev = config.initializer_range
+            return self.scoped_weight(name, [rows, width], "normal", stddev)
+
+        self.word_embeddings = table("word_embeddings", config.vocab_size)
+        self.token_type_embeddings = table(
+            "token_type_embeddings", config.type_vocab_size
         )
-        self.token_type_embeddings = self.scoped_weight(
-            "token_type_embeddings",
-            [config.type_vocab_size, width],
-            "normal",
-            stddev,
-        )
-        self.position_embeddings = self.scoped_weight(
-            "position_embeddings",
-            [config.max_position_embeddings, width],
-            "normal",
-            stddev,
+        self.position_embeddings = table(
+            "position_embeddings", config.max_position_embeddings
         )
         self.layer_norm = LayerNorm(scope, width, seed)
 
@@ -253,28 +250,20 @@ class TransformerBlock(ScopedLayer):
         self.config = config
         hidden, inner = config.hidden_size, config.intermediate_size
         stddev = config.initializer_range
+
+        def dense(name: str, *arguments: Any) -> Dense:
+            scoped = f"{scope}/{name}/dense"
+            return Dense(scoped, *arguments, stddev=stddev, seed=seed)
+
         self.attention = SelfAttention(f"{scope}/attention/self", config, seed)
-        self.attention_output = Dense(
-            f"{scope}/attention/output/dense",
-            hidden,
-            hidden,
-            stddev=stddev,
-            seed=seed,
-        )
+        self.attention_output = dense("attention/output", hidden, hidden)
         self.attention_norm = LayerNorm(
             f"{scope}/attention/output", hidden, seed
         )
-        self.intermediate = Dense(
-            f"{scope}/intermediate/dense",
-            hidden,
-            inner,
-            config.hidden_act,
-            stddev,
-            seed,
+        self.intermediate = dense(
+            "intermediate", hidden, inner, config.hidden_act
         )
-        self.output_dense = Dense(
-            f"{scope}/output/dense", inner, hidden, stddev=stddev, seed=seed
-        )
+        self.output_dense = dense("output", inner, hidden)
         self.output_norm = LayerNorm(f"{scope}/output", hidden, seed)
 
     def call(
@@ -455,3 +444,82 @@ class TwoTowerClozeTransformer(ScopedLayer):
             -1,
         )
         return context, ltr, rtl
+
+
+# The heads of pre-training.
+
+
+class MaskedLMHead(ScopedLayer):
+    """Vectors to vocabulary logits through a tied embedding table.
+
+    Source: google-research/electra, run_pretraining.py, get_token_logits.
+    """
+
+    def __init__(
+        self,
+        scope: str,
+        config: EncoderConfig,
+        in_width: int,
+        embedding_width: int,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        self.embedding_width = embedding_width
+        self.dense = Dense(
+            f"{scope}/dense",
+            in_width,
+            embedding_width,
+            config.hidden_act,
+            config.initializer_range,
+            seed,
+        )
+        self.layer_norm = LayerNorm(scope, embedding_width, seed)
+        self.output_bias = self.scoped_weight(
+            "output_bias", [config.vocab_size], "zeros"
+        )
+
+    def call(self, vectors: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
+        """Scores every word of the vocabulary for every vector.
+
+        Args:
+          vectors: float32 [B, N or L, in_width].
+          table: float32 [V, E], the token embeddings.
+
+        Returns:
+          float32 [B, N or L, V] logits.
+        """
+        hidden = self.layer_norm(self.dense(vectors))
+        flat = tf.reshape(hidden, [-1, self.embedding_width])
+        logits = tf.matmul(flat, table, transpose_b=True)
+        logits = tf.nn.bias_add(logits, self.output_bias)
+        count = tf.shape(vectors)[1]
+        return tf.reshape(logits, [-1, count, self.config.vocab_size])
+
+
+class DiscriminatorHead(ScopedLayer):
+    """One logit a token: was it replaced?
+
+    Source: google-research/electra, run_pretraining.py,
+    _get_discriminator_output.
+    """
+
+    def __init__(
+        self, scope: str, config: EncoderConfig, seed: int = 0
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        hidden = config.hidden_size
+        self.dense = Dense(
+            f"{scope}/dense",
+            hidden,
+            hidden,
+            config.hidden_act,
+            config.initializer_range,
+            seed,
+        )
+        self.dense_1 = Dense(f"{scope}/dense_1", hidden, 1, seed=seed)
+
+    def call(self, sequence_output: tf.Tensor) -> tf.Tensor:
+        """Maps float32 [B, L, H] to float32 [B, L] logits."""
+        return tf.squeeze(self.dense_1(self.dense(sequence_output)), -1)

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.modeling.seeds import SeedStream
-from electra_tf.modeling.sequence_ops import gather_positions, scatter_update
+from electra_tf.modeling.layers import SeedStream
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +40,40 @@ class MaskingRule:
     replace_prob: float = 0.85  # share of chosen positions showing [MASK]
     without_replacement: bool = False  # original: with replacement
     whole_words: bool = False  # choose all pieces of a word together
+
+
+def scatter_update(
+    sequence: tf.Tensor, updates: tf.Tensor, positions: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Replaces the ids at given positions of each sequence.
+
+    Position 0 is never replaced, which is how unused slots (position 0) stay
+    without effect. Where a position occurs more than once its updates are
+    summed and floor-divided by their number: no change for equal ids, but two
+    different sampled ids become their integer mean, as in the original.
+
+    Args:
+      sequence: int32 [B, L].
+      updates: int32 [B, N].
+      positions: int32 [B, N], each in [0, L).
+
+    Returns:
+      int32 [B, L] updated ids and int32 [B, L] with 1 where replaced.
+
+    Source: google-research/electra, pretrain/pretrain_helpers.py,
+    scatter_update.
+    """
+    shape = tf.shape(sequence)
+    rows = tf.broadcast_to(
+        tf.range(tf.shape(positions)[0])[:, None], tf.shape(positions)
+    )
+    index = tf.stack([rows, positions], -1)  # [B, N, 2]
+    total = tf.scatter_nd(index, updates, shape)
+    count = tf.scatter_nd(index, tf.ones_like(updates), shape)
+    count *= tf.cast(tf.range(shape[1]) > 0, count.dtype)
+    mean = tf.math.floordiv(total, tf.maximum(1, count))
+    replaced = tf.minimum(count, 1)
+    return tf.where(count > 0, mean, sequence), replaced
 
 
 def candidates_mask(
@@ -189,7 +222,7 @@ def mask_inputs(
     return {
         "input_ids": masked_ids,
         "masked_lm_positions": positions,
-        "masked_lm_ids": gather_positions(ids, positions) * used,
+        "masked_lm_ids": tf.gather(ids, positions, batch_dims=1) * used,
         "masked_lm_weights": weights,
     }
 

@@ -11,13 +11,13 @@ import tf_keras
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
-from electra_tf.modeling.seeds import SeedStream
-from electra_tf.modeling.sequence_ops import gather_positions
+from electra_tf.modeling.layers import SeedStream
 from electra_tf.modeling.transformer import (
+    DiscriminatorHead,
     Embeddings,
     Encoder,
     EncoderOutput,
+    MaskedLMHead,
     TwoTowerClozeTransformer,
 )
 from electra_tf.pretraining import losses, masking
@@ -246,7 +246,7 @@ class PretrainingModel(tf_keras.Model):
             )
         elif self.kind is GeneratorKind.TWO_TOWER:
             outputs = self._cloze(features, dropout, totals)
-            logits = gather_positions(outputs["cloze_logits"], positions)
+            logits = tf.gather(outputs["cloze_logits"], positions, batch_dims=1)
         else:
             encoded = self.generator(
                 masked["input_ids"],
@@ -256,7 +256,7 @@ class PretrainingModel(tf_keras.Model):
             )
             outputs["generator_layers"] = encoded.all_layers
             logits = self.masked_lm_head(
-                gather_positions(encoded.sequence_output, positions),
+                tf.gather(encoded.sequence_output, positions, batch_dims=1),
                 self.generator.embeddings.word_embeddings,
             )
         return outputs | _softmax_outputs(

@@ -9,9 +9,12 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling import layers
-from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
 from electra_tf.modeling.layers import Dense, LayerNorm, gelu
-from electra_tf.modeling.transformer import TransformerBlock
+from electra_tf.modeling.transformer import (
+    DiscriminatorHead,
+    MaskedLMHead,
+    TransformerBlock,
+)
 
 
 def plain_layer_norm(inputs, gamma, beta):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.seeds import SeedStream, dropout, initializer_seed
+from electra_tf.modeling.layers import SeedStream, dropout, initializer_seed
 
 SEED = tf.constant([3, 4])
 COUNT = 400_001  # odd: the last draw's second half goes unused

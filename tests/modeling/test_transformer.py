@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling import transformer
-from electra_tf.modeling.seeds import SeedStream, dropout
+from electra_tf.modeling.layers import SeedStream, dropout
 from electra_tf.modeling.transformer import (
     Embeddings,
     Encoder,

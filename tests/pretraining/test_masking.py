@@ -5,12 +5,13 @@
 import json
 
 import hypothesis
+import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.seeds import SeedStream
+from electra_tf.modeling.layers import SeedStream
 from electra_tf.pretraining import masking
 
 CLS, SEP, MASK = 101, 102, 103
@@ -227,3 +228,47 @@ def test_a_sample_equal_to_the_original_counts_as_real_except_for_electric():
     assert electra.input_ids.numpy().tolist() == [[5, 6, 7, 9]]
     assert electra.is_fake_tokens.numpy().tolist() == [[0, 0, 0, 1]]
     assert electric.is_fake_tokens.numpy().tolist() == [[0, 1, 0, 1]]
+
+
+def int_arrays(shape, low, high):
+    return hnp.arrays(np.int32, shape, elements=st.integers(low, high))
+
+
+@st.composite
+def batches(draw):
+    """A sequence, updates and positions, many of which repeat."""
+    rows, length, count = (draw(st.integers(1, n)) for n in (3, 8, 10))
+    return (
+        draw(int_arrays((rows, length), 0, 30_000)),
+        draw(int_arrays((rows, count), 0, 30_000)),
+        draw(int_arrays((rows, count), 0, length - 1)),
+    )
+
+
+def plain_scatter(sequence, updates, positions):
+    updated, replaced = sequence.copy(), np.zeros_like(sequence)
+    for row in range(sequence.shape[0]):
+        for position in range(1, sequence.shape[1]):
+            here = updates[row][positions[row] == position]
+            if len(here):
+                updated[row, position] = int(here.sum()) // len(here)
+                replaced[row, position] = 1
+    return updated, replaced
+
+
+@hypothesis.given(batches())
+def test_updates_equal_the_plain_loop(batch):
+    updated, replaced = masking.scatter_update(*map(tf.constant, batch))
+    expected_ids, expected_mask = plain_scatter(*batch)
+    np.testing.assert_array_equal(updated, expected_ids)
+    np.testing.assert_array_equal(replaced, expected_mask)
+
+
+def test_the_updates_of_a_repeated_position_become_their_floored_mean():
+    updated, replaced = masking.scatter_update(
+        tf.constant([[9, 9, 9, 9]]),
+        tf.constant([[10, 13, 7, 7, 5]]),
+        tf.constant([[2, 2, 3, 3, 0]]),
+    )
+    np.testing.assert_array_equal(updated, [[9, 9, 11, 7]])
+    np.testing.assert_array_equal(replaced, [[0, 0, 1, 1]])
