@@ -34,8 +34,29 @@ help:
 demo: $(READY)
 	@$(PY) -m electra_tf demo
 
+# The longer run of docs/results.md: a vocabulary, records of two lengths, a
+# phase on short sequences, its position table extended, a phase on longer ones.
+# Run again, each command continues or is done.
+CORPUS = $(or $(ELECTRA_TF_REFERENCE),../shared)/data/pretrain_corpus
+RUNS = runs
+SHORT = $(RUNS)/models/reference_short
+PRETRAIN = $(PY) run_pretraining.py --data-dir $(RUNS)
+RECORDS = --pretrain_tfrecords '$(RUNS)/pretrain_tfrecords_$(1)/pretrain_data.tfrecord*' \
+	  --eval_tfrecords '$(RUNS)/pretrain_tfrecords_$(1)/eval_data.tfrecord*'
+
 pretrain-reference: $(READY)
-	@$(PY) -m electra_tf pretrain_reference
+	@test -e $(RUNS)/vocab.txt || $(PY) -m electra_tf build_vocab $(CORPUS) \
+	  --output $(RUNS)/vocab.txt --vocab_size 4096 --num_unused 20
+	@for length in 32 128; do $(PY) build_pretraining_dataset.py \
+	  --corpus-dir $(CORPUS) --vocab-file $(RUNS)/vocab.txt --max_seq_length $$length \
+	  --output-dir $(RUNS)/pretrain_tfrecords_$$length --num_processes 2 \
+	  --num_shards 512 --draws document --held_out_fraction 0.02 || exit; done
+	@$(PRETRAIN) --preset reference_short --model-name reference_short $(call RECORDS,32)
+	@test -e $(SHORT)_longer/model.ckpt.index || $(PY) -m electra_tf convert_checkpoint \
+	  $(SHORT) $(SHORT)_longer/model.ckpt --output_format native \
+	  --strip_optimizer --extend_positions 512
+	@$(PRETRAIN) --preset reference --model-name reference $(call RECORDS,128) \
+	  --init_checkpoint $(SHORT)_longer/model.ckpt
 
 # One process for each core, of at most eight; each takes up to 3 GB. An idle
 # one takes tests over from the end of another's part.

@@ -4,11 +4,12 @@
 
 Takes the flags of run_pretraining.py. Parameters, operations, memory and disk
 are counted from them, without TensorFlow; the records, where there are some,
-are counted, too. With --measure real steps of the model are timed here.
+are counted, too. With --measure steps of the model are timed here.
 """
 
 import argparse
 import dataclasses
+import datetime
 import json
 import math
 import os
@@ -26,7 +27,6 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig, generator_kind
 from electra_tf import files
 from electra_tf.data.record_checks import check_records, count_training_examples
-from electra_tf.plan import memory as memory_model
 from electra_tf.plan.flops import (
     PETAFLOP_DAY,
     PUBLISHED_FLOPS,
@@ -35,19 +35,15 @@ from electra_tf.plan.flops import (
 )
 from electra_tf.plan.memory import (
     MemoryEstimate,
+    checkpoint_bytes,
+    keeps_too_much,
     machine_memory,
     pretraining_memory,
 )
 from electra_tf.plan.parameters import encoder_sizes, pretraining_parameters
 
-_MANY_EPOCHS = 100
-_STEPS = 5
-_WARM_UP = 2  # The first step makes the graph; the second fills memory.
-# What a step that is only to be timed may take of a machine without a GPU.
-_MEMORY_SHARE = 0.6
-_MOST_FLOPS = 1e12
+_WARM_UP, _STEPS = 2, 5  # The first makes the graph, the second fills memory.
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_NOT_SHOWN = {"ELMo", "XLNet", "ALBERT", "T5-11B"}
 
 Numbers = dict[str, Any]
 Parsed = tuple[PretrainingConfig, argparse.Namespace]
@@ -59,41 +55,21 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
     parser.description = " ".join(__doc__.split())
     parser.usage = (
         "python -m electra_tf plan --data-dir DIR --model-name NAME\n"
-        "       [--measure [STEPS]] [--json] [any flag of run_pretraining.py]"
+        "       [--measure B] [--json] [any flag of run_pretraining.py]"
     )
-    group = flags.add_flags(
+    flags.add_flags(
         parser,
         "Plan",
         (
-            *("measure_batch_size", int, "B"),
-            "examples in a timed step; the time is scaled to the run's batch"
-            " (default: a half, a quarter ... of it that this machine can do)",
-        ),
-        (
-            *("flops_per_second", float, "X"),
-            "reckon the time with this speed instead, such as 4e11",
+            *("measure", int, "B"),
+            f"time {_STEPS} steps of so many random examples here, after two"
+            " that are not timed; the time is scaled to the run's batch",
         ),
         ("json", False, "", "print JSON, not a screen"),
     )
-    flags.add_flag(
-        group,
-        "measure",
-        metavar="STEPS",
-        nargs="?",
-        const=_STEPS,
-        type=int,
-        help=f"time so many steps of the model here (default {_STEPS}), after"
-        " two that are not timed, on the records or on random tokens",
-    )
     config, args = flags.parse_config(PretrainingConfig, argv, parser)
-    for name in ("measure", "measure_batch_size", "flops_per_second"):
-        value = getattr(args, name)
-        if value is not None and not 0 < value < math.inf:
-            parser.error(f"--{name} must be above 0, got {value}")
-    if args.measure and args.flops_per_second:
-        parser.error("--measure and --flops-per-second: choose one")
-    if args.measure_batch_size and not args.measure:
-        parser.error("--measure-batch-size needs --measure")
+    if args.measure is not None and args.measure < 1:
+        parser.error(f"--measure must be above 0, got {args.measure}")
     return config, args
 
 
@@ -102,28 +78,16 @@ def main(parsed: Parsed) -> None:
     config, args = parsed
     numbers = plan(config)
     if args.measure:
-        batch = args.measure_batch_size or _measured_batch_size(config)
-        real = bool(numbers["records"]) and not numbers["records_problem"]
-        measured = measure_steps(config, batch, args.measure, real)
-        # Scaled from the measured batch to the run's.
-        an_example = statistics.median(measured["seconds"]) / batch
-        examples = numbers["examples_per_step"]
-        rate = numbers["flops_per_step"]["matmul"] / examples / an_example
-        measured["matmul_flops_per_second"] = rate
-        numbers["seconds_per_step"] = an_example * examples
-        numbers["measured"] = measured
-    elif args.flops_per_second:
-        flops = numbers["flops_per_step"]["total"]
-        numbers["seconds_per_step"] = flops / args.flops_per_second
-    seconds = numbers.get("seconds_per_step")
-    numbers["seconds_to_finish"] = seconds and seconds * config.num_train_steps
+        seconds = measure_steps(config, args.measure)
+        an_example = statistics.median(seconds) / args.measure
+        a_step = an_example * config.train_batch_size
+        numbers["measured"] = {"batch_size": args.measure, "seconds": seconds}
+        numbers["seconds_per_step"] = a_step
+        numbers["seconds_to_finish"] = a_step * config.num_train_steps
     if args.json:
         print(json.dumps(numbers, indent=1))
         return
     print(_screen(config, numbers))
-    if args.measure:
-        examples = numbers["examples_per_step"]
-        print(_measured_screen(numbers["measured"], examples))
     for text in numbers["warnings"]:
         print(f"warning: {text}")
 
@@ -137,16 +101,15 @@ def plan(config: PretrainingConfig) -> Numbers:
     parameters = pretraining_parameters(config)
     flops = pretraining_step_flops(config, parameters=parameters.total)
     memory, recomputed = pretraining_memory(config), None
-    if config.recompute_grad is None and memory_model.keeps_too_much(
+    if config.recompute_grad is None and keeps_too_much(
         memory, machine_memory()
     ):
-        again = dataclasses.replace(config, recompute_grad=True)
-        recomputed = pretraining_memory(again)
+        recomputed = pretraining_memory(
+            dataclasses.replace(config, recompute_grad=True)
+        )
     records, problem, warnings = _records(config)
-    steps, examples = config.num_train_steps, flops.examples
-    paper = paper_train_flops(config)
+    steps, examples = config.num_train_steps, config.train_batch_size
     numbers = {
-        "model_name": config.model_name,
         "generator": generator_kind(config).value,
         "parameters": {
             **dataclasses.asdict(parameters),
@@ -156,11 +119,8 @@ def plan(config: PretrainingConfig) -> Numbers:
         "flops_per_step": flops.as_dict(),
         "flops": float(flops.total * steps),
         "petaflop_days": flops.total * steps / PETAFLOP_DAY,
-        "flops_the_papers_way": paper,
-        "petaflop_days_the_papers_way": paper / PETAFLOP_DAY,
-        "num_train_steps": steps,
+        "flops_the_papers_way": paper_train_flops(config),
         "examples_per_step": examples,
-        "examples": examples * steps,
         "tokens_per_step": flops.tokens,
         "tokens": flops.tokens * steps,
         "records": records,
@@ -173,26 +133,24 @@ def plan(config: PretrainingConfig) -> Numbers:
     }
     if records and records["examples"]:
         numbers["epochs"] = examples * steps / records["examples"]
-    numbers["warnings"] = [
-        *config.warnings(),
-        *warnings,
-        *_obstacles(config, numbers),
-    ]
-    return numbers
+    if records and problem:
+        warnings.append(f"training would stop: {problem}")
+    warnings += [*_lack_of_memory(config, numbers), *_lack_of_disk(numbers)]
+    return numbers | {"warnings": [*config.warnings(), *warnings]}
 
 
 def _records(config: PretrainingConfig) -> tuple[Numbers | None, str, list]:
     """What is there to read, why training would stop, and what it says."""
     try:
-        count = count_training_examples(config)
+        count = count_training_examples(config)._asdict()
     except UserError as error:
         return None, str(error), []
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)  # They are in the plan.
     try:
-        return count._asdict(), "", list(check_records(config, training=True))
+        return count, "", list(check_records(config, training=True))
     except UserError as error:
-        return count._asdict(), str(error), []
+        return count, str(error), []
     finally:
         logging.set_verbosity(verbosity)
 
@@ -205,321 +163,181 @@ def _checkpoints(config: PretrainingConfig) -> Numbers:
     if milestones := config.keep_every_n_steps:
         # The newest ones may be milestones, too.
         kept = min(saves, kept + steps // milestones)
-    path, free = os.path.abspath(config.model_dir), None
-    if not files.is_remote(config.model_dir):
+    size, free = checkpoint_bytes(config), None
+    if not files.is_remote(path := config.model_dir):
+        path = os.path.abspath(path)
         while not os.path.exists(path):
             path = os.path.dirname(path)
         free = shutil.disk_usage(path).free
-    size = memory_model.checkpoint_bytes(config)
-    return {"checkpoint": size, "saves": saves, "kept": kept, "free": free}
+    # At the worst moment one is written before one is deleted.
+    needed = size * min(saves, kept + 1)
+    return {
+        **{"checkpoint": size, "saves": saves, "kept": kept},
+        **{"needed": needed, "free": free},
+    }
 
 
-def _disk_needed(checkpoints: Numbers) -> int:
-    """Bytes at the worst moment: one is written before one is deleted."""
-    most = min(checkpoints["saves"], checkpoints["kept"] + 1)
-    return checkpoints["checkpoint"] * most
-
-
-def _obstacles(config: PretrainingConfig, numbers: Numbers) -> list[str]:
-    """What is probably not meant, or will not work."""
-    found = []
-    if numbers["records"] and numbers["records_problem"]:
-        found.append(f"training would stop: {numbers['records_problem']}")
-    have = numbers["machine_memory_bytes"]
-    needed = numbers["memory_bytes_recomputed"] or numbers["memory_bytes"]
-    if have and needed["total"] > have:
-        found.append(_memory_warning(config, numbers))
-    disk = numbers["checkpoints"]
-    if disk["free"] is not None and _disk_needed(disk) > disk["free"]:
-        found.append(
-            f"the checkpoints need {_disk_needed(disk) / 1e9:.1f} GB where"
-            f" {disk['free'] / 1e9:.1f} GB are free; lower"
-            " keep_checkpoint_max or choose another model_dir"
+def _lack_of_disk(numbers: Numbers) -> Iterator[str]:
+    needed, free = (numbers["checkpoints"][n] for n in ("needed", "free"))
+    if free is not None and needed > free:
+        yield (
+            f"the checkpoints need {_gib(needed)} where {_gib(free)} are free;"
+            " lower keep_checkpoint_max or choose another model_dir"
         )
-    if (numbers["epochs"] or 0) > _MANY_EPOCHS:
-        found.append(
-            f"each example is seen {numbers['epochs']:,.0f} times: more text,"
-            " or fewer steps, would serve better"
-        )
-    return found
 
 
-def _memory_warning(config: PretrainingConfig, numbers: Numbers) -> str:
+def _lack_of_memory(
+    config: PretrainingConfig, numbers: Numbers
+) -> Iterator[str]:
     have, needed = numbers["machine_memory_bytes"], numbers["memory_bytes"]
-    other = "of an accelerator, compare its own"
-    if numbers["memory_bytes_recomputed"]:
-        other = f"an accelerator needs {needed['total'] / 2**30:.1f}"
-        needed = numbers["memory_bytes_recomputed"]
+    if again := numbers["memory_bytes_recomputed"]:
         config = dataclasses.replace(config, recompute_grad=True)
+    least = again or needed
+    if not have or least["total"] <= have:
+        return
     text = (
-        f"{needed['total'] / 2**30:.1f} GiB of memory are needed at"
-        f" train_batch_size {config.train_batch_size}, and this machine has"
-        f" {have / 2**30:.1f}; {other}"
+        f"{_gib(least['total'])} of memory are needed at train_batch_size"
+        f" {config.train_batch_size}, and this machine has {_gib(have)}; an"
+        f" accelerator needs {_gib(needed['total'])}"
     )
     parts = config.gradient_accumulation_steps
     while config.train_batch_size % (2 * parts) == 0:
         parts *= 2
         split = dataclasses.replace(config, gradient_accumulation_steps=parts)
         if pretraining_memory(split).total <= have:
-            return f"{text}. --gradient_accumulation_steps={parts} would fit"
-    return text
+            text += f". --gradient_accumulation_steps={parts} would fit"
+            break
+    yield text
 
 
 def _bytes_of(memory: MemoryEstimate) -> dict[str, int]:
     return {**dataclasses.asdict(memory), "total": memory.total}
 
 
-# Real training steps, timed; nothing is written and nothing kept.
-
-
-def _measured_batch_size(config: PretrainingConfig) -> int:
-    """The micro-batch, halved until it fits and takes seconds on a CPU."""
-    batch = config.train_batch_size // config.gradient_accumulation_steps
-    free = memory_model.free_memory() or math.inf
-    plain = dataclasses.replace(config, gradient_accumulation_steps=1)
-    while batch > 1 and (
-        pretraining_memory(plain, batch).total > _MEMORY_SHARE * free
-        or pretraining_step_flops(plain, batch).matmul > _MOST_FLOPS
-    ):
-        batch //= 2
-    return batch
-
-
-def measure_steps(
-    config: PretrainingConfig, batch_size: int, steps: int, real_batches: bool
-) -> Numbers:
-    """Trains a fresh model for some steps, in seconds each, and forgets it."""
+def measure_steps(config: PretrainingConfig, batch_size: int) -> list[float]:
+    """Seconds of training steps of a fresh model, which is then forgotten."""
     # TensorFlow only from here on.
+    import numpy as np
     import orbit
     import tensorflow as tf
 
-    from electra_tf.data.input_pipeline import build_dataset
     from electra_tf.pretraining import build
     from electra_tf.training import strategy as strategies
     from electra_tf.training.loop import LossScale
 
     strategies.use_threads(config.threads)
-    config = dataclasses.replace(
-        config,
-        do_train=True,
-        train_batch_size=batch_size,
-        gradient_accumulation_steps=1,
-    )
     strategy = strategies.from_config(config)
-    made_up = not tf.io.gfile.exists(config.vocab_file)
+    vocab_size = encoder_sizes(config).vocab_size
     with tempfile.TemporaryDirectory() as folder:
-        if made_up:
-            config = _with_vocabulary(config, folder)
+        path = os.path.join(folder, "vocab.txt")
+        words = (f"word{i}" for i in range(vocab_size - len(_SPECIAL)))
+        files.write_atomically(path, "\n".join([*_SPECIAL, *words, ""]))
+        config = dataclasses.replace(
+            config,
+            train_batch_size=batch_size,
+            gradient_accumulation_steps=1,
+            vocab_file=path,
+        )
         with strategies.creation_scope(strategy):
             model = build.build_model(config)
             optimizer = build.build_optimizer(config, model)
             step = orbit.utils.create_global_step()
             loss_scale = LossScale.of(config.mixed_precision)
-    if real_batches:
-        with tf.device("/cpu:0"):
-            batches = iter(build_dataset(config, batch_size, training=True))
-    else:
-        batches = _random_batches(config, model.encoder_config.vocab_size)
+
+    def batches() -> Iterator[dict[str, tf.Tensor]]:
+        """Rows without padding, tokens drawn uniformly."""
+        draws = np.random.default_rng(config.seed)
+        shape = [batch_size, config.max_seq_length]
+        while True:
+            ids = draws.integers(len(_SPECIAL), vocab_size, shape)
+            yield {
+                "input_ids": tf.constant(ids, tf.int32),
+                "input_mask": tf.ones(shape, tf.int32),
+                "segment_ids": tf.zeros(shape, tf.int32),
+            }
+
     loop = build.build_train_loop(
-        config, model, optimizer, batches, step, strategy, loss_scale
+        config, model, optimizer, batches(), step, strategy, loss_scale
     )
     times = []
-    for _ in range(_WARM_UP + steps):
+    for _ in range(_WARM_UP + _STEPS):
         start = time.perf_counter()
         loop.train(tf.constant(1))
         loop.take_chunk()  # Waits for the numbers.
         times.append(time.perf_counter() - start)
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()
-    return {
-        "batch_size": batch_size,
-        "seconds": times[_WARM_UP:],
-        "first_step_seconds": times[0],
-        "real_batches": real_batches,
-        "made_up_vocabulary": made_up,
-        "peak_memory_bytes": peak_memory(),
-        "cores": cores,
-        "devices": strategies.describe(strategy),
-    }
-
-
-def peak_memory() -> int:
-    """The process's peak of resident memory in bytes (Linux; or 0)."""
-    try:
-        with open("/proc/self/status") as file:
-            for line in file:
-                if line.startswith("VmHWM:"):
-                    return int(line.split()[1]) << 10
-    except OSError:
-        pass
-    return 0
-
-
-def _with_vocabulary(
-    config: PretrainingConfig, folder: str
-) -> PretrainingConfig:
-    """Writes a vocabulary of the right size to a folder that will go."""
-    path = os.path.join(folder, "vocab.txt")
-    size = encoder_sizes(config).vocab_size
-    words = (f"word{i}" for i in range(size - len(_SPECIAL)))
-    with open(path, "w") as file:
-        file.write("\n".join([*_SPECIAL, *words]) + "\n")
-    return dataclasses.replace(config, vocab_file=path)
-
-
-def _random_batches(
-    config: PretrainingConfig, vocab_size: int
-) -> Iterator[dict[str, Any]]:
-    """Batches without padding, tokens drawn uniformly."""
-    import numpy as np
-    import tensorflow as tf
-
-    draws = np.random.default_rng(config.seed)
-    shape = [config.train_batch_size, config.max_seq_length]
-    while True:
-        ids = draws.integers(len(_SPECIAL), vocab_size, shape)
-        yield {
-            "input_ids": tf.constant(ids, tf.int32),
-            "input_mask": tf.ones(shape, tf.int32),
-            "segment_ids": tf.zeros(shape, tf.int32),
-        }
-
-
-# The screen.
-
-
-_SCREEN = """\
-{model_name}: {objective}
-{num_train_steps:,} steps of {examples_per_step} examples of {length} wordpieces
-
-Parameters            {params[total]}: {params[generator]} only in the\
- generator,
-                      {params[discriminator]} only in the discriminator,\
- {params[shared]} shared{alone}
-Operations a step     {flops_per_step[total]:.3e};\
- {flops_per_step[per_token]:.3g} a wordpiece{parts}
-  in all              {flops:.3e} = {petaflop_days:.3g} petaflop/s-days
-Wordpieces a step     {tokens_per_step:,}; {tokens:.3e} in all
-Epochs                {seen}
-Memory at the peak    about {memory[total]}{machine}
-                      weights {memory[weights]}, slots {memory[slots]},\
- gradients {memory[gradients]},
-                      activations {memory[activations]}, update\
- {memory[update]}, program {memory[program]}{again}
-Checkpoint            {checkpoint}, {checkpoints[kept]:,} of\
- {checkpoints[saves]:,} kept: {disk} on disk
-Time to finish        {finish}
-
-Counted the paper's way *     operations   PF/s-days     to this
-{published}
-* a backward pass like a forward pass, lookups as products"""
-_NEXT = "\n" + 22 * " "  # A row that goes on with the one before.
-_AGAIN = (
-    f"{_NEXT}without an accelerator: about {{}}, as activations"
-    f"{_NEXT}are computed again, in about 1.4 times the time (recompute_grad)"
-)
-_MEASURED = """
-Measured on {cores} core(s): {steps} steps of {batch_size} examples, {batches}:
-  {shortest} to {longest} each, first step {first},
-  {rate:,.0f} GFLOP/s in matrix products{peak}.
-  The time is scaled to {examples} examples a step{bound}."""
+    return times[_WARM_UP:]
 
 
 def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
     """The numbers, without warnings."""
+    objective = "ELECTRA" if config.electra_objective else "masked LM"
+    if config.electric_objective:
+        objective = "Electric"
     count, flops = numbers["parameters"], numbers["flops_per_step"]
-    params = {name: f"{n / 1e6:,.2f} M" for name, n in count.items()}
-    alone = f"{_NEXT}{params['discriminator_alone']} are the discriminator's,"
-    shares = {
-        name: 100 * (part["matmul"] + part["other"]) / flops["total"]
+    millions = {n: f"{x / 1e6:,.2f} M" for n, x in count.items()}
+    shares = (
+        f"{(part['matmul'] + part['other']) / flops['total']:.1%} {name}"
         for name, part in flops["parts"].items()
-    }
-    seen = f"no records at {config.pretrain_tfrecords}"
+    )
+    epochs = f"no records at {config.pretrain_tfrecords}"
     if records := numbers["records"]:
-        about = "" if records["exact"] else "about "
-        seen = (
-            f"{numbers['epochs'] or 0:,.3g} over {about}"
-            f"{records['examples']:,} examples ({records['files']} files)"
+        epochs = (
+            f"{numbers['epochs'] or 0:,.3g} over"
+            f"{'' if records['exact'] else ' about'}"
+            f" {records['examples']:,} examples ({records['files']} files)"
         )
-    memory = {n: _bytes(size) for n, size in numbers["memory_bytes"].items()}
-    again = numbers["memory_bytes_recomputed"]
-    have = numbers["machine_memory_bytes"]
-    finish = "not reckoned; --measure times some steps here"
-    if seconds := numbers.get("seconds_per_step"):
-        whole = duration(numbers["seconds_to_finish"])
-        finish = f"{whole} ({1 / seconds:.3g} steps a second)"
-    # The run among the paper's models, cheapest first.
+    memory = {n: _gib(size) for n, size in numbers["memory_bytes"].items()}
+    disk, time_left = numbers["checkpoints"], "--measure B times some steps"
+    if measured := numbers.get("measured"):
+        left = datetime.timedelta(seconds=round(numbers["seconds_to_finish"]))
+        each = [f"{f(measured['seconds']):.3g}" for f in (min, max)]
+        time_left = (
+            f"{left}, as {_STEPS} steps of {measured['batch_size']} examples"
+            f" took {' to '.join(each)} s each here"
+        )
+    lines = [
+        f"{config.model_name}: {objective}, model_size {config.model_size},"
+        f" {numbers['generator'].replace('_', '-')} generator",
+        f"{config.num_train_steps:,} steps of {config.train_batch_size}"
+        f" examples of {config.max_seq_length} wordpieces",
+        "",
+        f"Parameters          {millions['total']}: {millions['generator']} only"
+        f" in the generator, {millions['discriminator']}",
+        f"                    only in the discriminator, {millions['shared']}"
+        " in both",
+        f"  the paper counts  {millions['discriminator_alone']}",
+        f"Operations a step   {flops['total']:.3e}",
+        *(f"                    {share:>6}" for share in shares),
+        f"  in all            {numbers['flops']:.3e} ="
+        f" {numbers['petaflop_days']:.3g} petaflop/s-days",
+        f"Wordpieces a step   {numbers['tokens_per_step']:,};"
+        f" {numbers['tokens']:.3e} in all",
+        f"Epochs              {epochs}",
+        f"Memory at the peak  about {memory.pop('total')}:",
+        *(f"  {name:<18}{size}" for name, size in memory.items()),
+    ]
+    if have := numbers["machine_memory_bytes"]:
+        lines.append(f"  this machine has  {_gib(have)}")
+    if again := numbers["memory_bytes_recomputed"]:
+        lines.append(
+            f"  recompute_grad    about {_gib(again['total'])}: without an"
+            " accelerator activations are\n                    computed again,"
+            " in about 1.4 times the time"
+        )
+    lines += [
+        f"Checkpoints         {_gib(disk['checkpoint'])}, {disk['kept']:,} of"
+        f" {disk['saves']:,} kept: {_gib(disk['needed'])} on disk",
+        f"Time to finish      {time_left}",
+        "",
+        "Operations as the paper counts them       to this",
+    ]
     own = numbers["flops_the_papers_way"]
     models = {**PUBLISHED_FLOPS, "> this run": own}
-    shown = sorted(models.keys() - _NOT_SHOWN, key=models.get)
-    disk = numbers["checkpoints"]
-    return _SCREEN.format(
-        **numbers,
-        objective=_objective(config),
-        length=config.max_seq_length,
-        params=params,
-        alone=f"{alone} as the paper counts" * bool(count["discriminator"]),
-        parts="".join(f"{_NEXT}{x:>5.1f}% {n}" for n, x in shares.items()),
-        seen=seen,
-        memory=memory,
-        machine=f"; this machine has {_bytes(have)}" if have else "",
-        again=_AGAIN.format(_bytes(again["total"])) if again else "",
-        checkpoint=_bytes(disk["checkpoint"]),
-        disk=_bytes(_disk_needed(disk)),
-        finish=finish,
-        published="\n".join(
-            f"{name:<28}{models[name]:>12.2e}"
-            f"{_short(models[name] / PETAFLOP_DAY):>12}"
-            f"{_short(models[name] / own):>12}"
-            for name in shown
-        ),
-    )
+    for name in sorted(models, key=models.get):
+        ratio = models[name] / own
+        lines.append(f"{name:<28}{models[name]:>10.2e}{ratio:>11,.2f}")
+    return "\n".join(lines)
 
 
-def _measured_screen(measured: Numbers, examples: int) -> str:
-    peak = measured["peak_memory_bytes"]
-    batches = "of the records" if measured["real_batches"] else "random"
-    # What an update takes does not grow with the batch.
-    bound = ", which is an upper bound" * (measured["batch_size"] < examples)
-    return _MEASURED.format(
-        **measured,
-        steps=len(measured["seconds"]),
-        batches=batches
-        + " (made-up vocabulary)" * measured["made_up_vocabulary"],
-        shortest=duration(min(measured["seconds"])),
-        longest=duration(max(measured["seconds"])),
-        first=duration(measured["first_step_seconds"]),
-        rate=measured["matmul_flops_per_second"] / 1e9,
-        peak=f"; peak memory {peak / 2**30:.1f} GiB" if peak else "",
-        examples=examples,
-        bound=bound,
-    )
-
-
-def _objective(config: PretrainingConfig) -> str:
-    size = f"model_size {config.model_size}"
-    if not (config.electric_objective or config.electra_objective):
-        return f"masked language model, {size}"
-    name = "Electric" if config.electric_objective else "ELECTRA"
-    kind = generator_kind(config).value.replace("_", "-")
-    return f"{name}, {size}, {kind} generator"
-
-
-def duration(seconds: float) -> str:
-    """A time in the unit that suits it."""
-    units = {"years": 365 * 86400, "days": 86400, "hours": 3600, "minutes": 60}
-    for unit, size in units.items():
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.1f} {unit}"
-    return f"{seconds:{'.1f' if seconds >= 1 else '.3g'}} seconds"
-
-
-def _bytes(count: float) -> str:
-    if count >= 2**30:
-        return f"{count / 2**30:,.1f} GiB"
-    return f"{count / 2**20:,.0f} MiB"
-
-
-def _short(number: float) -> str:
-    """Three digits, and never an exponent for large numbers."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+def _gib(count: float) -> str:
+    return f"{count / 2**30:,.2f} GiB"

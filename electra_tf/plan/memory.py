@@ -167,24 +167,6 @@ def machine_memory() -> int | None:
     return min([whole, *limits])
 
 
-def free_memory() -> int | None:
-    """Returns the bytes that the machine has free, or `machine_memory`'s.
-
-    In a container at most its limit; what it has used of that already is not
-    taken off.
-    """
-    whole = machine_memory()
-    try:
-        with open("/proc/meminfo") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    available = int(line.split()[1]) << 10
-                    return min(available, whole or available)
-    except OSError:
-        pass
-    return whole
-
-
 def _limit_files() -> list[str]:
     """Files of limits, cgroups v1 and v2: of the own groups and those above."""
     v2, v1 = ("", "memory.max"), ("memory", "memory.limit_in_bytes")
