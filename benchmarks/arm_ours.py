@@ -28,9 +28,8 @@ PLACES = {
     "electra_tf.finetuning.build": "trained_variables",
     "electra_tf.finetuning.scoring": "PredictLoop",
     "electra_tf.prediction.predictor": "Predictor",
-    "electra_tf.checkpoints.weights": "ModelWeights MemoryWeights",
+    "electra_tf.checkpoints.weights": "ModelWeights MemoryWeights assign",
     "electra_tf.checkpoints.formats": "open_weights",
-    "electra_tf.checkpoints.restore": "assign",
     "electra_tf.checkpoints.tf1": "write_tf1",
     "electra_tf.checkpoints.tf2": "write_native variables_by_name",
     "electra_tf.checkpoints.huggingface_writer": "write_huggingface",
@@ -40,6 +39,7 @@ EARLIER_PLACES = {
     "electra_tf.training.loss_scale": "LossScale",
     "electra_tf.finetuning.steps": "FinetuningLoop PredictLoop",
     "electra_tf.checkpoints.native": "write_native variables_by_name",
+    "electra_tf.checkpoints.restore": "assign",
 }
 
 

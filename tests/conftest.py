@@ -289,7 +289,7 @@ def _write_run(directory, task, draw, settings):
 def _save_run(folder, config, model):
     """Writes what a run leaves in its folder at step 7."""
     from configure.pretraining import PretrainingConfig
-    from electra_tf.checkpoints import electra_config, tf2
+    from electra_tf.checkpoints import formats, tf2
     from electra_tf.checkpoints.weights import ModelWeights
     from electra_tf.training import checkpointing
 
@@ -297,7 +297,7 @@ def _save_run(folder, config, model):
     tf2.write_native(weights, os.path.join(folder, "model.ckpt-7"))
     checkpointing.write_config(folder, config.to_json())
     if isinstance(config, PretrainingConfig):
-        electra_config.write_electra_config(folder, config.as_dict())
+        formats.write_electra_config(folder, config.as_dict())
     shutil.copy(config.vocab_file, os.path.join(folder, "vocab.txt"))
     return folder
 

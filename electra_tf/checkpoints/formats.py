@@ -1,104 +1,205 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which format a path holds, told from its content, and opening it."""
+"""Opening a checkpoint of any format, and `electra_config.json` beside it.
 
+Weights without their sizes have to be guessed at. The file states them twice:
+as hparams that rebuild the model, and under the names that BERT, bert4keras
+and Hugging Face use, for programs that know those.
+"""
+
+import dataclasses
+import json
 import os
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-import tensorflow as tf
-
+from configure.config import parse_json
 from configure.errors import UserError
-from electra_tf.checkpoints import electra_config, tf1, tf2
+from configure.pretraining import PretrainingConfig
+from electra_tf import files
+from electra_tf.checkpoints.contents import (
+    MODEL_HPARAMS,
+    as_config,
+    encoder_config,
+    nearest_size,
+)
 from electra_tf.checkpoints.weights import Weights
+from electra_tf.modeling.encoder_config import EncoderConfig
 
+ELECTRA_CONFIG = "electra_config.json"
+VOCAB_FILE = "vocab.txt"
+FORMAT_VERSION = 1
+
+# Where another program, or a run, may have left the sizes; first come.
+_CONFIGS = (ELECTRA_CONFIG, "bert_config.json", "config.json")
+_TOKENIZER = ("do_lower_case", "strip_accents")
+# The sizes, and what text and scores need to mean the same.
+_KEPT = (*MODEL_HPARAMS, *_TOKENIZER, "mask_prob")
 # How Hugging Face names files of weights, whole or in shards.
 _HUGGING_FACE = re.compile(
-    r"(model|pytorch_model).*(\.safetensors|\.bin|\.safetensors\.index\.json)"
+    r"(model|pytorch_model).*(\.safetensors|\.bin|\.index\.json)"
 )
 
 
-def detect(path: str) -> str:
-    """Tells the format of a checkpoint."""
-    if _is_weights_file(path):
-        return "huggingface"
-    if tf.io.gfile.isdir(path):
-        theirs, ours = _holds_hugging_face(path), tf1.checkpoints_in(path)
+def open_weights(path: str) -> Weights:
+    """Opens a checkpoint, told by its content, under the original's names.
+
+    `hparams` and `vocab_file` come from files beside it, where there are any.
+    """
+    from electra_tf.checkpoints import huggingface_reader, tf1, tf2
+
+    folder, name = os.path.split(path)
+    if _HUGGING_FACE.fullmatch(name):
+        return huggingface_reader.open_huggingface(folder or ".")
+    if files.is_directory(path):
+        theirs, ours = hugging_face_file(path), tf1.checkpoints_in(path)
         if theirs and ours:
             raise UserError(
                 f"{path}: holds TensorFlow checkpoints ({', '.join(ours[:5])})"
                 f" and Hugging Face weights ({theirs}); give the path of the"
                 " one to take."
             )
-        if theirs:
-            return "huggingface"
-        _refuse_config_without_weights(path, ours)
-    return _detect_tensorflow(tf1.find_checkpoint(path))
-
-
-def open_weights(path: str) -> Weights:
-    """Opens a checkpoint of any format, under the original's names.
-
-    `hparams` and `vocab_file` come from files beside it, where there are any.
-    """
-    kind = detect(path)
-    if kind == "huggingface":
-        from electra_tf.checkpoints.huggingface_reader import open_huggingface
-
-        folder = os.path.dirname(path) if _is_weights_file(path) else path
-        return open_huggingface(folder or ".")
+        if theirs or (not ours and "config.json" in files.list_directory(path)):
+            return huggingface_reader.open_huggingface(path)
     prefix = tf1.find_checkpoint(path)
-    opening = {
-        "native": tf2.open_native,
-        "bert": tf1.open_bert,
-        "tf1": tf1.open_tf1,
-    }
-    weights = opening[kind](prefix)
+    is_native = tf2.is_native(prefix)
+    weights = (tf2.open_native if is_native else tf1.open_tf1)(prefix)
     folder = os.path.dirname(prefix) or "."
-    if not weights.hparams:
-        weights.hparams = electra_config.read_electra_config(folder)
-    vocab_file = os.path.join(folder, electra_config.VOCAB_FILE)
-    if weights.vocab_file is None and tf.io.gfile.exists(vocab_file):
-        weights.vocab_file = vocab_file
+    weights.hparams = read_electra_config(folder)
+    vocab_file = os.path.join(folder, VOCAB_FILE)
+    weights.vocab_file = vocab_file if files.exists(vocab_file) else None
     return weights
 
 
-def _detect_tensorflow(prefix: str) -> str:
-    if tf2.is_native(prefix):
-        return "native"
-    shapes = tf1.load_reader(prefix).get_variable_to_shape_map()
-    if tf1.OBJECT_GRAPH in shapes:
-        raise UserError(
-            f"{prefix}: a TensorFlow 2 checkpoint of another project: keyed by"
-            " its Python objects, whose names this one does not know. Expected"
-            " a TF1 checkpoint of the original (or of BERT), one of this"
-            " project's, or a Hugging Face folder."
-        )
-    return "bert" if tf1.is_bert(shapes) else "tf1"
-
-
-def _is_weights_file(path: str) -> bool:
-    return bool(_HUGGING_FACE.fullmatch(os.path.basename(path)))
-
-
-def _holds_hugging_face(folder: str) -> str | None:
-    """Name of the weights in it, or in the folders of its two networks."""
+def hugging_face_file(folder: str) -> str | None:
+    """A file of weights in a folder, or in those of its two networks."""
     for part in ("", "discriminator", "generator"):
         inner = os.path.join(folder, part)
-        if tf.io.gfile.isdir(inner):
-            for name in sorted(tf.io.gfile.listdir(inner)):
-                if _is_weights_file(name):
+        if files.is_directory(inner):
+            for name in files.list_directory(inner):
+                if _HUGGING_FACE.fullmatch(name):
                     return os.path.join(part, name)
     return None
 
 
-def _refuse_config_without_weights(folder: str, checkpoints: list[str]) -> None:
-    names = [name.rstrip("/") for name in tf.io.gfile.listdir(folder)]
-    if checkpoints or "config.json" not in names:
-        return
-    others = [n for n in names if n.endswith((".h5", ".msgpack", ".ot"))]
-    found = f" ({', '.join(others)} cannot be read)" if others else ""
-    raise UserError(
-        f"{folder}: has a config.json but no weights that can be read{found};"
-        " expected model.safetensors or pytorch_model.bin, or"
-        " model.ckpt-<step>.index with its data."
-    )
+# The sizes beside the weights.
+
+
+def write_electra_config(
+    directory: str, hparams: Mapping[str, Any], assumed: Iterable[str] = ()
+) -> None:
+    """Writes the file, replacing an older one."""
+    path = os.path.join(directory, ELECTRA_CONFIG)
+    files.write_atomically(path, config_text(hparams, assumed))
+
+
+def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
+    """Returns the file's contents; `assumed` names hparams that are guesses."""
+    config, sizes = as_config(hparams), encoder_config(hparams)
+    kept = {n: hparams.get(n, getattr(config, n)) for n in _KEPT}
+    kept["embedding_size"] = config.embedding_size or sizes.hidden_size
+    contents = {
+        "format_version": FORMAT_VERSION,
+        **dataclasses.asdict(sizes),
+        **{name: kept[name] for name in ("embedding_size", *_TOKENIZER)},
+        "hparams": kept,
+    }
+    if assumed := sorted(assumed):
+        contents["assumed"] = assumed
+    return json.dumps(contents, indent=2) + "\n"
+
+
+def read_electra_config(directory: str) -> dict[str, Any]:
+    """Reads what a model's folder says about its sizes, as hparams.
+
+    Besides `electra_config.json` that may be `bert_config.json` or a
+    `config.json`, with the keys of BERT, bert4keras or Hugging Face, or of a
+    run. Empty where there is none.
+    """
+    for name in _CONFIGS:
+        path = os.path.join(directory, name)
+        if not files.exists(path):
+            continue
+        given = parse_json(files.read_text(path), path)
+        try:
+            if name == ELECTRA_CONFIG and "hparams" in given:
+                return _own_hparams(given)
+            if "model_size" in given:  # a run's own file
+                given = {n: v for n, v in given.items() if n in _KEPT}
+            else:
+                given = _hparams_of_keys(given)
+            return PretrainingConfig.clean_hparams(given)
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from error
+    return {}
+
+
+def _hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Translates the size keys of BERT, bert4keras and Hugging Face."""
+    if "hidden_size" not in given:
+        return {}
+    known = [field.name for field in dataclasses.fields(EncoderConfig)]
+    known.remove("vocab_size")
+    hidden = given["hidden_size"]
+    hparams = {
+        "model_size": nearest_size(hidden)[0],
+        "model_hparam_overrides": {n: given[n] for n in known if n in given},
+        "embedding_size": given.get("embedding_size") or hidden,
+    }
+    stated = {n: given.get(n) for n in ("vocab_size", *_TOKENIZER)}
+    return hparams | {n: v for n, v in stated.items() if v is not None}
+
+
+def _own_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Reads `electra_config.json`, without what was guessed.
+
+    It is guessed, and told, again.
+    """
+    version, assumed = given.get("format_version"), given.get("assumed", [])
+    if version != FORMAT_VERSION:
+        raise UserError(
+            f"format_version is {version!r}; this version of the program reads"
+            f" {FORMAT_VERSION}. Update the program, or correct the file."
+        )
+    if not isinstance(given["hparams"], dict):
+        raise UserError("hparams: expected a JSON object.")
+    if not isinstance(assumed, list):
+        raise UserError("assumed: expected a list of names.")
+    hparams = PretrainingConfig.clean_hparams(given["hparams"])
+    # Whoever edits one of the two statements must not be half obeyed.
+    for name, value in json.loads(config_text(hparams)).items():
+        if name != "hparams" and name in given and given[name] != value:
+            raise UserError(
+                f"{name} is {given[name]!r}, but `hparams` make it {value!r};"
+                " change `hparams` accordingly."
+            )
+    kept = {n: v for n, v in hparams.items() if n not in assumed}
+    if overrides := kept.get("model_hparam_overrides"):
+        kept["model_hparam_overrides"] = {
+            n: v for n, v in overrides.items() if n not in assumed
+        }
+    return kept
+
+
+def unseen_differences(
+    stored: Mapping[str, Any], given: Mapping[str, Any]
+) -> list[str]:
+    """Compares what changes the outputs but does not show in shapes."""
+    if not stored:
+        return []
+    old, new = encoder_config(stored), encoder_config(given)
+    pairs = [
+        (name, getattr(old, name), getattr(new, name))
+        for name in ("num_attention_heads", "hidden_act")
+    ]
+    pairs += [
+        (name, stored[name], given[name])
+        for name in _TOKENIZER
+        if name in stored and name in given
+    ]
+    return [
+        f"{name}: {a} beside the checkpoint, {b} here"
+        for name, a, b in pairs
+        if a != b
+    ]

@@ -5,15 +5,19 @@
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints.restore import Coverage, assign
-from electra_tf.checkpoints.weights import TensorSpec, Weights
+from electra_tf.checkpoints.weights import (
+    Coverage,
+    TensorSpec,
+    Weights,
+    assign,
+)
 from electra_tf.files import write_atomically
 
 # Only files of TensorFlow 2, keyed by Python objects, hold it.
@@ -23,8 +27,6 @@ OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 # What a user may have copied from a directory listing.
 _FILE_SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
-_DATA_FILE = re.compile(r"\.data-\d{5}-of-\d{5}$")
-_MOST_SHOWN = 5
 
 
 def find_checkpoint(path: str) -> str:
@@ -35,8 +37,24 @@ def find_checkpoint(path: str) -> str:
         prefix = _FILE_SUFFIX.sub("", path)
         if not tf.io.gfile.exists(prefix + ".index"):
             raise UserError(_no_index_message(path, prefix))
-    _check_data_files(prefix)
-    return prefix
+    directory, name = os.path.split(prefix)
+    pattern = re.compile(re.escape(name) + r"\.data-(\d{5})-of-(\d{5})$")
+    matches = [m for n in _names_in(directory) if (m := pattern.match(n))]
+    if not matches:
+        raise UserError(
+            f"{prefix}: its data file ({name}.data-00000-of-00001) is missing;"
+            " copy it beside the .index file."
+        )
+    for total in {m[2] for m in matches}:
+        there = {int(m[1]) for m in matches if m[2] == total}
+        if len(there) == int(total):
+            return prefix
+    first = f"{min(set(range(int(total))) - there):05d}"
+    raise UserError(
+        f"{prefix}: {len(there)} of its {int(total)} data files are there;"
+        f" {name}.data-{first}-of-{total} is missing. Copy the checkpoint"
+        " again."
+    )
 
 
 def checkpoints_in(directory: str) -> list[str]:
@@ -66,13 +84,10 @@ def _newest(directory: str) -> str:
             f"{directory}: several checkpoints ({', '.join(found)}) and no"
             " `checkpoint` file that names the newest; give the one to take."
         )
-    data = [n for n in _names_in(directory) if _DATA_FILE.search(n)]
-    if data:
-        name = _FILE_SUFFIX.sub("", data[0])
-        raise UserError(
-            f"{directory}: {data[0]} is there without {name}.index: it was"
-            f" copied in part. Copy {name}.index, too."
-        )
+    for name in _names_in(directory):
+        if ".data-" in name:
+            prefix = os.path.join(directory, _FILE_SUFFIX.sub("", name))
+            raise UserError(_no_index_message(directory, prefix))
     raise UserError(
         f"{directory}: no checkpoint in this directory; expected files "
         "named model.ckpt-<step>.index beside their data."
@@ -81,51 +96,22 @@ def _newest(directory: str) -> str:
 
 def _no_index_message(path: str, prefix: str) -> str:
     directory, name = os.path.split(prefix)
+    message = f"{path}: no such checkpoint ({prefix}.index missing)."
     data = [n for n in _names_in(directory) if n.startswith(f"{name}.data-")]
     if data:
         return (
-            f"{path}: no such checkpoint ({prefix}.index missing), though"
-            f" {data[0]} is there: it was copied in part. Copy {name}.index,"
-            " too."
+            f"{message} {data[0]} is there: it was copied in part. Copy"
+            f" {name}.index, too."
         )
-    message = f"{path}: no such checkpoint ({prefix}.index missing)."
-    near = _near(name, checkpoints_in(directory))
-    if near:
+    # The nearest first.
+    found = checkpoints_in(directory)
+    if near := difflib.get_close_matches(name, found, n=5, cutoff=0):
+        others = f" (of {len(found)})" if len(found) > len(near) else ""
         where = directory or "this directory"
-        message += f" In {where} there are: {', '.join(near)}."
-    elif not tf.io.gfile.isdir(directory or "."):
-        message += f" There is no directory {directory}."
+        return f"{message} Nearest in {where}{others}: {', '.join(near)}."
+    if not tf.io.gfile.isdir(directory or "."):
+        return f"{message} There is no directory {directory}."
     return message
-
-
-def _near(name: str, found: list[str]) -> list[str]:
-    """The likely ones, the likeliest first; all of them where few."""
-    close = difflib.get_close_matches(name, found, n=_MOST_SHOWN, cutoff=0.6)
-    if len(found) <= _MOST_SHOWN:
-        return close + [other for other in found if other not in close]
-    return close or [*found[:_MOST_SHOWN], f"... ({len(found)} in all)"]
-
-
-def _check_data_files(prefix: str) -> None:
-    """Raises a UserError unless every data file of the set is there."""
-    directory, name = os.path.split(prefix)
-    pattern = re.compile(re.escape(name) + r"\.data-(\d{5})-of-(\d{5})$")
-    matches = [m for n in _names_in(directory) if (m := pattern.match(n))]
-    if not matches:
-        raise UserError(
-            f"{prefix}: its data file ({name}.data-00000-of-00001) is missing;"
-            " copy it beside the .index file."
-        )
-    for total in {m[2] for m in matches}:
-        there = {int(m[1]) for m in matches if m[2] == total}
-        if len(there) == int(total):
-            return
-    first = f"{min(set(range(int(total))) - there):05d}"
-    raise UserError(
-        f"{prefix}: {len(there)} of its {int(total)} data files are there;"
-        f" {name}.data-{first}-of-{total} is missing. Copy the checkpoint"
-        " again."
-    )
 
 
 def _names_in(directory: str) -> list[str]:
@@ -185,9 +171,42 @@ def load_reader(prefix: str) -> Any:
 
 
 def open_tf1(path: str) -> Weights:
-    """Opens a checkpoint whose tensors are keyed by variable names."""
-    prefix, names = _names_of(path)
-    return TensorFlowWeights(prefix, "tf1", {name: name for name in names})
+    """Opens a checkpoint of the original, or of google-research/bert.
+
+    Their tensors are keyed by variable names; BERT's are given as ELECTRA's.
+    """
+    prefix = find_checkpoint(path)
+    names = sorted(load_reader(prefix).get_variable_to_shape_map())
+    if OBJECT_GRAPH in names:
+        raise UserError(
+            f"{prefix}: a TensorFlow 2 checkpoint of another project: keyed by"
+            " its Python objects, whose names this one does not know. Expected"
+            " a TF1 checkpoint of the original (or of BERT), one of this"
+            " project's, or a Hugging Face folder."
+        )
+    if not any(name.startswith("bert/embeddings/") for name in names):
+        return TensorFlowWeights(prefix, "tf1", {name: name for name in names})
+    dropped = {
+        name: why
+        for name in names
+        for start, why in _BERT_ALONE.items()
+        if name.startswith(start)
+    }
+    keys = {_electra_name(name): name for name in names if name not in dropped}
+    return TensorFlowWeights(prefix, "bert", keys, dropped)
+
+
+_BERT_ALONE = {
+    "bert/pooler/": "BERT's pooler: ELECTRA uses the first token's vector",
+    "cls/seq_relationship/": "BERT's next-sentence head: ELECTRA has none",
+}
+
+
+def _electra_name(name: str) -> str:
+    """ELECTRA's name for a variable of BERT."""
+    name = re.sub("^bert/", "electra/", name)
+    head = "^cls/predictions/(transform/)?"
+    return re.sub(head, "generator_predictions/", name)
 
 
 def restore(model: Any, path: str, allow_missing: bool = False) -> Coverage:
@@ -200,60 +219,6 @@ def restore(model: Any, path: str, allow_missing: bool = False) -> Coverage:
     return assign(
         open_tf1(path), model.variables, missing_is_fine=allow_missing
     )
-
-
-def _names_of(path: str) -> tuple[str, list[str]]:
-    """Prefix and names, sorted."""
-    prefix = find_checkpoint(path)
-    names = sorted(load_reader(prefix).get_variable_to_shape_map())
-    if OBJECT_GRAPH in names:
-        raise UserError(
-            f"{prefix}: keyed by objects, as TensorFlow 2 writes, not by"
-            " variable names as the original's checkpoints are."
-        )
-    return prefix, names
-
-
-# BERT's checkpoints, under the original ELECTRA's names.
-
-_RENAMED = (
-    ("bert/", "electra/"),
-    ("cls/predictions/transform/", "generator_predictions/"),
-    ("cls/predictions/", "generator_predictions/"),
-)
-_DROPPED = (
-    ("bert/pooler/", "BERT's pooler: ELECTRA uses the first token's vector"),
-    ("cls/seq_relationship/", "BERT's next-sentence head: ELECTRA has none"),
-)
-
-
-def is_bert(names: Iterable[str]) -> bool:
-    """Whether a checkpoint's names are BERT's."""
-    return any(name.startswith("bert/embeddings/") for name in names)
-
-
-def open_bert(path: str) -> Weights:
-    """Opens a TF1 checkpoint of google-research/bert."""
-    prefix, names = _names_of(path)
-    if not is_bert(names):
-        raise UserError(
-            f"{prefix}: not a BERT checkpoint (no bert/embeddings/...)."
-        )
-    dropped = {
-        name: why
-        for name in names
-        for start, why in _DROPPED
-        if name.startswith(start)
-    }
-    keys = {_electra_name(name): name for name in names if name not in dropped}
-    return TensorFlowWeights(prefix, "bert", keys, dropped)
-
-
-def _electra_name(name: str) -> str:
-    for old, new in _RENAMED:
-        if name.startswith(old):
-            return new + name.removeprefix(old)
-    return name
 
 
 # Writing.
@@ -289,7 +254,13 @@ def write_tf1(
         tf.io.gfile.makedirs(partial)
         merged = _write_shards(weights, partial, bytes_per_file)
         replace_files(merged, prefix)
-        _record_newest(prefix)
+        directory, name = os.path.split(prefix)
+        state = tf.train.get_checkpoint_state(directory or ".")
+        paths = state.all_model_checkpoint_paths if state else []
+        names = dict.fromkeys(os.path.basename(path) for path in paths)
+        there = set(checkpoints_in(directory)) - {name}
+        others = [other for other in names if other in there]
+        record_newest(directory or ".", [*others, name])
     except (OSError, tf.errors.OpError) as error:
         raise UserError(f"{prefix} cannot be written: {error}") from error
     finally:
@@ -307,11 +278,15 @@ def files_of(prefix: str) -> list[str]:
     return sorted(found, key=lambda path: (not path.endswith(".index"), path))
 
 
-def replace_files(written: str, prefix: str) -> None:
-    """Gives a checkpoint its name: the index goes first and comes last."""
-    # An old index must not be seen beside new data.
+def remove_checkpoint(prefix: str) -> None:
+    """Deletes a checkpoint's files; without the index, it does not count."""
     for path in files_of(prefix):
         tf.io.gfile.remove(path)
+
+
+def replace_files(written: str, prefix: str) -> None:
+    """Gives a checkpoint its name: the index goes first and comes last."""
+    remove_checkpoint(prefix)  # No old index beside new data.
     for path in reversed(files_of(written)):
         suffix = path[len(written) :]
         tf.io.gfile.rename(path, prefix + suffix, overwrite=True)
@@ -325,17 +300,6 @@ def record_newest(directory: str, prefixes: list[str]) -> None:
     write_atomically(
         os.path.join(directory, "checkpoint"), "\n".join(lines) + "\n"
     )
-
-
-def _record_newest(prefix: str) -> None:
-    """Adds a checkpoint to those of its directory that still exist."""
-    directory, name = os.path.split(prefix)
-    state = tf.train.get_checkpoint_state(directory or ".")
-    paths = state.all_model_checkpoint_paths if state else []
-    there = checkpoints_in(directory)
-    names = dict.fromkeys(os.path.basename(path) for path in paths)
-    others = [other for other in names if other != name and other in there]
-    record_newest(directory or ".", [*others, name])
 
 
 def _write_shards(weights: Weights, directory: str, limit: int) -> str:

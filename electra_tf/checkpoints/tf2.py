@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
@@ -67,15 +66,9 @@ def is_native(prefix: str) -> bool:
 def open_native(path: str) -> Weights:
     """Opens a checkpoint that a run or `write_native` wrote."""
     prefix = find_checkpoint(path)
-    if not is_native(prefix):
-        raise UserError(
-            f"{prefix}: not a checkpoint of this project (it has no `step`"
-            " and `model` as those have)."
-        )
     keys, dropped = {}, {}
     for key in sorted(load_reader(prefix).get_variable_to_shape_map()):
-        name = _name_of(key)
-        if name is not None:
+        if name := _name_of(key):
             keys[name] = key
         elif key != OBJECT_GRAPH and not key.startswith("save_counter"):
             dropped[key] = "state of the training run"
@@ -100,13 +93,13 @@ def write_native(
     state: dict[str, Any] = {"model": {}, "optimizer": {"m": {}, "v": {}}}
     for name, value in weights:
         if is_variable(name):
-            state["model"][name] = _variable(name, value)
+            state["model"][name] = tf.Variable(value, name=name)
         elif name != STEP_NAME:
             variable, _, slot = name.rpartition("/")
             if variable not in weights.specs:
                 raise UserError(f"{weights.path}: {name} has no variable.")
-            moment = _MOMENTS[f"/{slot}"]
-            state["optimizer"][moment][variable] = _variable(name, value)
+            slots = state["optimizer"][_MOMENTS[f"/{slot}"]]
+            slots[variable] = tf.Variable(value, name=name)
     step = weights.global_step or 0
     state["step"] = tf.Variable(step, dtype=tf.int64, name=STEP_NAME)
     if not weights.slots:
@@ -122,15 +115,6 @@ def write_native(
         raise UserError(f"{prefix} cannot be written: {error}") from error
 
 
-def glob_escape(path: str) -> str:
-    """Quotes what a pattern would take as a wildcard."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
-
-
-def _variable(name: str, value: np.ndarray) -> tf.Variable:
-    return tf.Variable(value, name=name, trainable=False)
-
-
 def _name_of(key: str) -> str | None:
     """The original's name for a checkpoint key, None where it has none."""
     if not key.endswith(_VALUE):
@@ -138,16 +122,12 @@ def _name_of(key: str) -> str | None:
     first, _, rest = key.removesuffix(_VALUE).partition("/")
     if first == "step" and not rest:
         return STEP_NAME
+    # Undoes what TensorFlow does to keys of a dictionary.
+    rest = re.sub(r"\.([S.])", lambda m: "/" if m[1] == "S" else ".", rest)
     if first == "model":
-        return _unescape(rest)
-    if first == "optimizer":
-        moment, _, name = rest.partition("/")
-        for suffix, kept in _MOMENTS.items():
-            if kept == moment:
-                return _unescape(name) + suffix
+        return rest
+    moment, _, name = rest.partition("/")
+    for suffix, kept in _MOMENTS.items():
+        if (first, moment) == ("optimizer", kept):
+            return name + suffix
     return None
-
-
-def _unescape(part: str) -> str:
-    """Undoes what TensorFlow does to keys of a dictionary."""
-    return re.sub(r"\.([S.])", lambda m: "/" if m[1] == "S" else ".", part)

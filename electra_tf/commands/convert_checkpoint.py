@@ -19,8 +19,8 @@ from configure.errors import UserError, listed
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.checkpoints.contents import PARTS, merged
-from electra_tf.checkpoints.electra_config import (
-    FILE_NAME,
+from electra_tf.checkpoints.formats import (
+    ELECTRA_CONFIG,
     VOCAB_FILE,
     config_text,
 )
@@ -129,14 +129,14 @@ def main(args: argparse.Namespace) -> None:
     vocab_file = args.vocab_file or source.vocab_file
     notes = _check_vocab(vocab_file, weights, args.source)
     guessed = [name for text in assumed for name in _names(text)]
-    beside = {FILE_NAME: config_text(hparams, guessed).encode()}
+    beside = {ELECTRA_CONFIG: config_text(hparams, guessed).encode()}
     if vocab_file is not None:
         beside[VOCAB_FILE] = files.read_bytes(vocab_file)
     _check_place(source.path, place, beside, args.overwrite)
     dropped, remarks = _write(weights, place, hparams, vocab_file, args)
     for folder in place.folders:
         for name, content in beside.items():
-            if name == FILE_NAME or not place.is_folder:
+            if name == ELECTRA_CONFIG or not place.is_folder:
                 files.write_atomically(os.path.join(folder, name), content)
     dropped = {**weights.dropped, **dropped}
     unknown = source.contents.unknown
@@ -366,7 +366,7 @@ def _file_sizes(place: _Place) -> dict[str, int]:
         ]
     else:
         paths = files_of(place.path)
-        for name in (FILE_NAME, VOCAB_FILE):
+        for name in (ELECTRA_CONFIG, VOCAB_FILE):
             paths.append(os.path.join(place.folders[0], name))
     return {
         os.path.relpath(path, place.folders[0]): files.file_size(path)

@@ -13,8 +13,7 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.contents import encoder_config, merged
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.restore import Coverage, assign
-from electra_tf.checkpoints.weights import Weights
+from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.finetuning.model import FinetuningModel, encoder_sizes
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy

@@ -11,10 +11,9 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints import electra_config
+from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.restore import assign
-from electra_tf.checkpoints.weights import Weights
+from electra_tf.checkpoints.weights import Weights, assign
 from electra_tf.finetuning import build, scoring
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
@@ -26,7 +25,7 @@ from electra_tf.training.run import Run
 from electra_tf.training.summaries import Panel
 
 EXAMPLES = "examples"
-VOCAB_FILE = electra_config.VOCAB_FILE
+VOCAB_FILE = formats.VOCAB_FILE
 # A trained model stays what it is when these change.
 FREE_HPARAMS = frozenset(
     {

@@ -15,9 +15,9 @@ import tensorflow as tf
 from configure.config import read_hparams
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints import electra_config
+from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.restore import assign
+from electra_tf.checkpoints.weights import assign
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
@@ -202,7 +202,7 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
     given = FinetuningConfig.explicit_hparams(stored)
     names = [given.pop("model_name", ""), given.pop("data_dir", "")]
     names[1] = overrides.pop("data_dir", None) or _moved(home, stored)
-    vocab = os.path.join(home, electra_config.VOCAB_FILE)
+    vocab = os.path.join(home, formats.VOCAB_FILE)
     settled = {"model_dir": home}
     if tf.io.gfile.exists(vocab):
         settled["vocab_file"] = vocab

@@ -15,11 +15,11 @@ from configure.errors import UserError
 from configure.pretraining import GeneratorKind, PretrainingConfig
 from electra_tf.checkpoints.contents import MODEL_HPARAMS, Contents, merged
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.restore import check_shapes
 from electra_tf.checkpoints.weights import (
     TensorSpec,
     View,
     Weights,
+    check_shapes,
     variables_by_name,
 )
 from electra_tf.pretraining.model import PretrainingModel

@@ -11,12 +11,12 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints import electra_config, tf1
+from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.contents import MODEL_HPARAMS
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.restore import assign
 from electra_tf.checkpoints.weights import (
     ModelWeights,
+    assign,
     select_part,
     variables_by_name,
 )
@@ -152,7 +152,7 @@ class PretrainingRun(Run):
         self.console.line(f"Starting from the weights of {report}")
         if "electra/encoder/layer_0/output/dense/bias" not in weights.shapes:
             return  # A generator alone: its own heads, not the model's.
-        for text in electra_config.unseen_differences(
+        for text in formats.unseen_differences(
             weights.hparams, self.config.as_dict()
         ):
             self.console.warning(
@@ -485,7 +485,7 @@ def export_parts(
         folder = os.path.join(directory, EXPORT, name)
         prefix = os.path.join(folder, "model.ckpt")
         tf1.write_tf1(select_part(weights, name), prefix, overwrite=True)
-        electra_config.write_electra_config(folder, config.as_dict())
+        formats.write_electra_config(folder, config.as_dict())
         tf.io.gfile.copy(
             config.vocab_file, os.path.join(folder, "vocab.txt"), overwrite=True
         )

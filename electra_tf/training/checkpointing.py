@@ -11,10 +11,9 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError, first_lines
-from electra_tf.checkpoints import tf2
+from electra_tf.checkpoints import tf1, tf2
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.restore import Coverage, assign, shape_hint
-from electra_tf.checkpoints.weights import Weights
+from electra_tf.checkpoints.weights import Coverage, Weights, assign, shape_hint
 from electra_tf.files import write_atomically
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
@@ -90,13 +89,13 @@ class Checkpoints:
         self._whole.write(prefix)
         known = [p for p in _listed(self._write_directory) if p != prefix]
         known.append(prefix)
-        tf2.record_newest(self._write_directory, known)
+        tf1.record_newest(self._write_directory, known)
         surplus = self._surplus(known)
         for old in surplus:
-            remove_checkpoint(old)
+            tf1.remove_checkpoint(old)
         if surplus:
             kept = [path for path in known if path not in surplus]
-            tf2.record_newest(self._write_directory, kept)
+            tf1.record_newest(self._write_directory, kept)
         return prefix
 
     def save_best(self, directory: str) -> str:
@@ -105,10 +104,10 @@ class Checkpoints:
         tf.io.gfile.makedirs(directory)
         former = _listed(directory)
         self._without_position.write(prefix)
-        tf2.record_newest(directory, [prefix])
+        tf1.record_newest(directory, [prefix])
         for old in former:
             if old != prefix:
-                remove_checkpoint(old)
+                tf1.remove_checkpoint(old)
         return prefix
 
     def restore(self, path: str, with_position: bool = True) -> bool:
@@ -194,13 +193,6 @@ def _listed(directory: str) -> list[str]:
         for path in state.all_model_checkpoint_paths
     ]
     return [path for path in paths if tf.io.gfile.exists(path + ".index")]
-
-
-def remove_checkpoint(prefix: str) -> None:
-    """Deletes the files of one checkpoint, the index first."""
-    tf.io.gfile.remove(prefix + ".index")  # Without it, it does not count.
-    for path in tf.io.gfile.glob(tf2.glob_escape(prefix) + ".data-*"):
-        tf.io.gfile.remove(path)
 
 
 def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:

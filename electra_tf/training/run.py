@@ -15,7 +15,7 @@ import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints import electra_config
+from electra_tf.checkpoints import formats
 from electra_tf.training import checkpointing, summaries
 from electra_tf.training import strategy as strategies
 from electra_tf.training.checkpointing import BestCheckpoint, Checkpoints
@@ -168,7 +168,7 @@ class Run(abc.ABC):
         """Writes what the run and its model are beside the checkpoints."""
         config = self.config
         checkpointing.write_config(self.output, config.to_json())
-        electra_config.write_electra_config(self.output, config.as_dict())
+        formats.write_electra_config(self.output, config.as_dict())
 
     @abc.abstractmethod
     def is_finished(self, evaluation_due: bool) -> bool:
@@ -461,7 +461,7 @@ def print_start(
 OWN_NAMES = (
     "checkpoint",
     checkpointing.DIRECTORY,
-    electra_config.FILE_NAME,
+    formats.ELECTRA_CONFIG,
     checkpointing.CONFIG_FILE,
     summaries.CURVES_FILE,
     summaries.TENSORBOARD_DIR,

@@ -7,7 +7,7 @@ import pytest
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.contents import Contents, merged, resolve
-from electra_tf.checkpoints.electra_config import unseen_differences
+from electra_tf.checkpoints.formats import unseen_differences
 from electra_tf.pretraining.model import PretrainingModel
 
 OVERRIDES = "model_hparam_overrides"

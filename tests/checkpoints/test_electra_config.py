@@ -9,8 +9,8 @@ import pytest
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.contents import Contents, resolve
-from electra_tf.checkpoints.electra_config import (
-    FILE_NAME,
+from electra_tf.checkpoints.formats import (
+    ELECTRA_CONFIG,
     config_text,
     read_electra_config,
     write_electra_config,
@@ -29,9 +29,8 @@ def test_a_whole_config_leaves_out_what_is_not_the_models(tmp_path):
     config = PretrainingConfig.create(
         "m", "secret_folder", model_size="base", do_lower_case=False
     )
-    path = write_electra_config(str(tmp_path), config.as_dict())
-    text = (tmp_path / FILE_NAME).read_text()
-    assert path.endswith(FILE_NAME)
+    write_electra_config(str(tmp_path), config.as_dict())
+    text = (tmp_path / ELECTRA_CONFIG).read_text()
     assert "secret_folder" not in text
     assert "learning_rate" not in text
     read = read_electra_config(str(tmp_path))
@@ -56,7 +55,9 @@ def test_other_programs_find_their_keys():
     assert {k: contents[k] for k in expected} == expected
 
 
-@pytest.mark.parametrize("name", ["bert_config.json", "config.json", FILE_NAME])
+@pytest.mark.parametrize(
+    "name", ["bert_config.json", "config.json", ELECTRA_CONFIG]
+)
 def test_keys_of_other_programs_are_understood(name, tmp_path):
     keys = {
         "vocab_size": 35000,
@@ -95,8 +96,8 @@ def test_a_runs_own_config_is_understood(tmp_path, tiny_config):
 )
 def test_a_file_that_cannot_be_is_refused_by_name(change, words, tmp_path):
     text = json.dumps({**json.loads(config_text({})), **change})
-    (tmp_path / FILE_NAME).write_text(text if change else text[:40])
-    with pytest.raises(UserError, match=f"(?s){FILE_NAME}.*{words}"):
+    (tmp_path / ELECTRA_CONFIG).write_text(text if change else text[:40])
+    with pytest.raises(UserError, match=f"(?s){ELECTRA_CONFIG}.*{words}"):
         read_electra_config(str(tmp_path))
 
 
@@ -107,7 +108,7 @@ def test_guesses_are_written_but_not_read_as_facts(tmp_path):
     }
     guesses = ["num_attention_heads", "do_lower_case"]
     write_electra_config(str(tmp_path), hparams, guesses)
-    contents = json.loads((tmp_path / FILE_NAME).read_text())
+    contents = json.loads((tmp_path / ELECTRA_CONFIG).read_text())
     assert contents["num_attention_heads"] == 1
     assert contents["assumed"] == sorted(guesses)
     read = read_electra_config(str(tmp_path))

@@ -258,10 +258,3 @@ def test_state_that_is_not_weights_is_named_not_lost(tmp_path):
     opened = tf2.open_native(path)
     assert list(opened.shapes) == ["a"]
     assert [key.split("/")[0] for key in opened.dropped] == ["interval"]
-
-
-def test_other_checkpoints_are_refused_in_words(tmp_path, random_weights):
-    prefix = str(tmp_path / "model.ckpt")
-    tf1.write_tf1(random_weights(SHAPES), prefix)
-    with pytest.raises(UserError, match="not a checkpoint of this project"):
-        tf2.open_native(prefix)

@@ -14,8 +14,7 @@ import pytest
 from configure.errors import UserError
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.contents import PARTS
-from electra_tf.checkpoints.electra_config import read_electra_config
-from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.formats import open_weights, read_electra_config
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.commands import convert_checkpoint
 from electra_tf.commands.convert_checkpoint import parse_flags

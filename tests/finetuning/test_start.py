@@ -14,11 +14,11 @@ from electra_tf.finetuning.build import resolve_start
 @pytest.fixture
 def pretrained(tmp_path, golden_dir, tiny_vocab):
     """A model folder as pre-training leaves it, and its vocabulary."""
-    from electra_tf.checkpoints import electra_config
+    from electra_tf.checkpoints import formats
 
     directory = tmp_path / "models" / "small"
     shutil.copytree(golden_dir / "ckpt_v200_relu_head3", directory)
-    electra_config.write_electra_config(
+    formats.write_electra_config(
         str(directory),
         {
             "model_size": "small",

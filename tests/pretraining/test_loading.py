@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints.electra_config import write_electra_config
+from electra_tf.checkpoints.formats import write_electra_config
 from electra_tf.checkpoints.tf2 import variables_by_name, write_native
 from electra_tf.checkpoints.weights import ModelWeights
 from electra_tf.pretraining.loading import load_pretrained
