@@ -17,7 +17,7 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files as storage
 from electra_tf.data import tables
-from electra_tf.finetuning.schema import GLUE_TASKS
+from electra_tf.finetuning.registry import GLUE_TASKS
 
 _HEADER = "index\tprediction"
 # A zip file's earliest date: the same predictions make the same bytes.

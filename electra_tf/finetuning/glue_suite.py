@@ -13,7 +13,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.build import is_stated, resolve_start, with_values
-from electra_tf.finetuning.schema import GLUE_TASKS
+from electra_tf.finetuning.registry import GLUE_TASKS
 from electra_tf.metrics import glue
 from electra_tf.training.summaries import Console
 

@@ -3,6 +3,7 @@
 """Examples -> features -> cached records -> batches."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -200,25 +201,22 @@ class Preprocessor:
         self._config = config
         self._tasks = list(tasks)
         self._by_name = {task.name: task for task in tasks}
-        self._known_specs: list[FeatureSpec] | None = None
-        self._printed: set[tuple[str, str]] = set()
+        self._printed: dict[str, list[dict[str, Any]]] = {}
 
-    @property
+    @functools.cached_property
     def feature_specs(self) -> list[FeatureSpec]:
         """Every feature of a record: the shared ones, then task by task."""
-        if self._known_specs is None:
-            specs = shared_feature_specs(self._config.max_seq_length)
-            for task in self._tasks:
-                specs += task.get_feature_specs()
-            names = [spec.name for spec in specs]
-            twice = {name for name in names if names.count(name) > 1}
-            if twice:
-                raise UserError(
-                    "two tasks have features of the same name:"
-                    f" {', '.join(sorted(twice))}; rename a task"
-                )
-            self._known_specs = specs
-        return self._known_specs
+        specs = shared_feature_specs(self._config.max_seq_length)
+        for task in self._tasks:
+            specs += task.get_feature_specs()
+        names = [spec.name for spec in specs]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise UserError(
+                "two tasks have features of the same name:"
+                f" {', '.join(sorted(twice))}; rename a task"
+            )
+        return specs
 
     def prepare_train(
         self, order: random.Random | None = None
@@ -261,7 +259,7 @@ class Preprocessor:
             print(f"Using the records of an earlier run: {prefix}.tfrecord")
             for task in tasks:
                 task.row_report.absorb(**metadata["reports"][task.name])
-        self._print_reports(tasks, metadata["reports"])
+        self._print_reports(metadata["reports"])
         n_examples = metadata["n_examples"]
         steps = n_examples // batch_size
         if training:
@@ -341,10 +339,14 @@ class Preprocessor:
         for number, example in enumerate(examples):
             if number and number % _PROGRESS_EVERY == 0:
                 print(f"Writing example {number} of {len(examples)}")
-            log = self._config.log_examples and number < 1
             task = self._by_name[example.task_name]
-            found = task.featurize(example, is_training, log)
-            yield from found if isinstance(found, list) else [found]
+            found = task.featurize(example, is_training)
+            rows = found if isinstance(found, list) else [found]
+            if self._config.log_examples and not number:
+                print(f"The first example: {example}")
+                for features in rows:
+                    _show(features, task)
+            yield from rows
 
     def _fingerprint(
         self,
@@ -353,7 +355,7 @@ class Preprocessor:
         order: random.Random | None,
         batch_size: int,
     ) -> dict[str, Any]:
-        """Returns all that the records depend on, as plain values."""
+        """All that the records depend on, as plain values."""
         facts: dict[str, Any] = {
             "format": _FORMAT,
             "split": split,
@@ -374,21 +376,28 @@ class Preprocessor:
             facts["data"] = {p: _hash_file(p) for own in paths for p in own}
         return json.loads(json.dumps(facts))
 
-    def _print_reports(
-        self, tasks: list[Task], reports: dict[str, dict[str, Any]]
-    ) -> None:
+    def _print_reports(self, reports: dict[str, dict[str, Any]]) -> None:
         """Prints what was not printed before."""
-        for task in tasks:
-            rows = [
-                row
-                for row in reports[task.name]["rows"]
-                if (task.name, str(row)) not in self._printed
-            ]
-            self._printed.update((task.name, str(row)) for row in rows)
+        for name, found in reports.items():
+            printed = self._printed.setdefault(name, [])
+            rows = [row for row in found["rows"] if row not in printed]
+            printed += rows
             report = RowReport()
-            report.absorb(rows, reports[task.name]["losses"])
-            for line in report.summary(task.name):
-                print(line)
+            report.absorb(rows, found["losses"])
+            print(
+                *(f"{line}\n" for line in report.summary(name)), sep="", end=""
+            )
+
+
+def _show(features: dict[str, Any], task: Task) -> None:
+    """Prints the features of an example, without the padding."""
+    length = sum(features["input_mask"])
+    ids = features["input_ids"][:length]
+    tokens = task.tokenizer.convert_ids_to_tokens(ids)
+    print(f"  tokens: {' '.join(tokens)}")
+    for name, value in features.items():
+        shown = [value] if isinstance(value, int | float) else value[:length]
+        print(f"  {name}: {' '.join(map(str, shown))}")
 
 
 def _difference(
@@ -396,16 +405,13 @@ def _difference(
 ) -> dict[str, list | dict]:
     """Returns what a report says of some files, or has learned since."""
     now = report.as_dict()
-    known = {str(row) for row in before["rows"]}
-    losses = {
-        what: count - before["losses"].get(what, 0)
-        for what, count in now["losses"].items()
-    }
+    old_rows, old_losses = before["rows"], before["losses"]
+    losses = {k: n - old_losses.get(k, 0) for k, n in now["losses"].items()}
     return {
         "rows": [
             row
             for row in now["rows"]
-            if row["path"] in own_files or str(row) not in known
+            if row["path"] in own_files or row not in old_rows
         ],
         "losses": {what: count for what, count in losses.items() if count},
     }
@@ -429,13 +435,11 @@ def _read_metadata(
 
 
 def _digest(value: Any) -> str:
-    """Returns the SHA-256 of a JSON value, in hexadecimal."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _hash_file(path: str) -> str:
-    """Returns the SHA-256 of a file's bytes, in hexadecimal."""
     digest = hashlib.sha256()
     with files.open_file(path, "rb") as file:
         while block := file.read(1 << 20):

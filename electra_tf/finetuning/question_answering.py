@@ -17,7 +17,6 @@ import numpy as np
 
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.model import QuestionAnsweringHead
@@ -129,7 +128,7 @@ class WindowCutter:
             places = np.concatenate([before, best[part], after])
             windows.append(
                 Window(
-                    eid=window_eid(example, number),
+                    eid=MAX_WINDOWS * example.eid + number,
                     tokens=cut.tokens(number),
                     words=np.concatenate([before, words[part], after]),
                     max_context=places == number,
@@ -169,11 +168,6 @@ class WindowCutter:
         return Pieces(tokens, words, starts)
 
 
-def window_eid(example: QAExample, number: int) -> int:
-    """Returns the number of a window among all of a split."""
-    return MAX_WINDOWS * example.eid + number
-
-
 def _windows_of_most_context(
     spans: list[tuple[int, int]], count: int
 ) -> np.ndarray:
@@ -211,16 +205,10 @@ class QATask(DescribedTask):
 
     def __init__(self, *described: Any) -> None:
         super().__init__(*described)
-        config, spec = self.config, self.spec
+        config = self.config
         self._check_lengths()
-        if config.data_source == "tfds" and spec.tfds is None:
-            raise UserError(
-                f"task {spec.name}: not known to TensorFlow Datasets; use"
-                " data_source=files"
-            )
-        self.version = spec.version
-        self.v2 = spec.version == "squad2"
-        self._tfds = spec.tfds if config.data_source == "tfds" else None
+        self.version = self.spec.version
+        self.v2 = self.version == "squad2"
         self._examples: dict[str, list[QAExample]] = {}
         self._cutter = WindowCutter(
             self.tokenizer,
@@ -231,14 +219,13 @@ class QATask(DescribedTask):
 
     @property
     def main_metric(self) -> str:
-        """The figure that counts when runs are compared."""
         if self.v2 and self.spec.metric == "exact_match":
             return "exact"  # SQuAD 2.0's name for it
         return self.spec.metric or "f1"
 
     @property
     def min_length(self) -> int:
-        """The fewest places of a row: a beam needs as many as it keeps."""
+        """As many places as a beam keeps."""
         joint = self.config.joint_prediction
         return self.config.beam_size if joint else 1
 
@@ -252,12 +239,11 @@ class QATask(DescribedTask):
         return self._examples[split]
 
     def get_feature_specs(self) -> list[FeatureSpec]:
-        """Returns window number, answer span and whether there is none."""
         names = ("eid", "start_positions", "end_positions", "is_impossible")
         return [FeatureSpec(f"{self.name}_{name}", []) for name in names]
 
     def featurize(
-        self, example: QAExample, is_training: bool, log: bool = False
+        self, example: QAExample, is_training: bool
     ) -> list[dict[str, Any]]:
         """Turns a question into the features of its windows.
 
@@ -271,7 +257,11 @@ class QATask(DescribedTask):
             answer = self._cutter.answer_span(example, cut.pieces)
         windows, answered = [], False
         for number in range(len(cut.spans)):
-            features = self._window_features(example, cut, number)
+            ids = self.tokenizer.convert_tokens_to_ids(cut.tokens(number))
+            n_question = len(cut.query) + 2
+            segment_ids = [0] * n_question + [1] * (len(ids) - n_question)
+            eid = MAX_WINDOWS * example.eid + number
+            features = self._inputs(ids, segment_ids, eid)
             if is_training:
                 place = cut.place(number, answer)
                 answered = answered or place != (0, 0)
@@ -281,26 +271,14 @@ class QATask(DescribedTask):
                     f"{self.name}_is_impossible": int(example.is_impossible),
                 }
             windows.append(features)
-            if log:
-                start = features.get(f"{self.name}_start_positions")
-                end = features.get(f"{self.name}_end_positions")
-                ids = " ".join(map(str, features["input_ids"]))
-                print(
-                    f"{self.name} example {example.eid}, window {number}\n"
-                    f"  tokens: {' '.join(cut.tokens(number))}\n"
-                    f"  input_ids: {ids}\n"
-                    f"  answer: {start} to {end} ({example.orig_answer_text!r})"
-                )
         if answer is not None and not answered:
-            self.row_report.count_loss(
-                "training questions whose answer no window holds whole"
-            )
+            lost = "training questions whose answer no window holds whole"
+            self.row_report.losses[lost] += 1
         return windows
 
     def build_head(
         self, encoder_config: EncoderConfig, seed: int
     ) -> QuestionAnsweringHead:
-        """Returns a fresh head; see `Task.build_head`."""
         config = self.config
         return QuestionAnsweringHead(
             self.name,
@@ -315,7 +293,6 @@ class QATask(DescribedTask):
         )
 
     def get_scorer(self, split: str = "dev") -> SpanScorer:
-        """Returns a fresh scorer of a split's answers."""
         return self.scorer_of(self.get_examples(split))
 
     def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
@@ -333,12 +310,7 @@ class QATask(DescribedTask):
                 self.config.tfds_data_dir,
                 DEBUG_QUESTIONS if debug else None,
             )
-        path = self._path(split)
-        if not files.exists(path):
-            raise UserError(
-                f"{path}: no such file; the {split} split of task {self.name}"
-                " is read from there"
-            )
+        path = self._existing_path(split)
         if self.version == "mrqa":
             return questions.read_mrqa(
                 path, self.row_report, DEBUG_LINES if debug else None
@@ -348,36 +320,23 @@ class QATask(DescribedTask):
         )
 
     def has_split(self, split: str) -> bool:
-        """Returns whether the split's file is there (TFDS: is known)."""
         if self._tfds is not None:
             return split in ("train", "dev")
         if self.spec.files and split not in self.spec.files:
             return False
         return files.exists(self._path(split))
 
-    def get_test_splits(self) -> list[str]:
-        """Returns the splits that predictions are made for."""
-        return [s for s in self.spec.files or ["test"] if "test" in s]
-
-    def data_files(self, split: str) -> list[str] | None:
-        """Returns the file that a split's features depend on."""
-        if self._tfds is not None:
-            return []
-        path = self._path(split)
-        return [path] if files.exists(path) else None
+    def get_dev_splits(self) -> list[str]:
+        return ["dev"]
 
     def fingerprint(self) -> dict[str, Any]:
-        """Returns what decides the features besides hparams and files."""
         facts = super().fingerprint() | {"version": self.version}
-        if self._tfds is not None:
-            facts["tfds"] = tables.tfds_identity(
-                self._tfds.name, self.config.tfds_data_dir
-            )
+        del facts["spec"]  # It decides nothing else.
         return facts
 
     def _path(self, split: str) -> str:
         if self.spec.files:
-            return self.spec.split(split, self.directory).path
+            return super()._path(split)
         end = ".jsonl" if self.version == "mrqa" else ".json"
         path = os.path.join(self.directory, split + end)
         if self.version == "mrqa":
@@ -405,7 +364,7 @@ class QATask(DescribedTask):
             )
 
     def _make_examples(self, split: str) -> list[QAExample]:
-        examples: list[QAExample] = []
+        report, examples = self.row_report, []
         keys: set[str] = set()
         n_failures = 0
         for raw in self.read_questions(split):
@@ -421,19 +380,15 @@ class QATask(DescribedTask):
             except questions.UnusableError as problem:
                 n_failures += 1
                 found = f"question {raw.fields.get('id')!r}: {problem.found}"
-                self.row_report.add(
-                    raw.path, raw.line(), found, problem.expected
-                )
+                report.add(raw.path, raw.line(), found, problem.expected)
                 continue
             if example.key in keys:
-                self.row_report.add(
-                    raw.path,
-                    raw.line(),
-                    f"id {example.key!r} once more",
+                found = f"id {example.key!r} once more"
+                expected = (
                     "an id of its own (answers are filed by id; the last"
-                    " question's counts)",
-                    skipped=False,
+                    " question's counts)"
                 )
+                report.add(raw.path, raw.line(), found, expected, False)
             keys.add(example.key)
             examples.append(example)
         if not examples:
@@ -457,31 +412,13 @@ class QATask(DescribedTask):
                 not example.answers for example in examples
             )
         for what, count in losses.items():
-            self.row_report.set_loss(f"{split}: {what}", count)
+            report.losses[f"{split}: {what}"] = count
         return examples
 
     def _count_losses(self, cut: Cut) -> None:
+        losses = self.row_report.losses
         if cut.n_query_lost:
-            self.row_report.count_loss("questions cut to max_query_length")
+            losses["questions cut to max_query_length"] += 1
         if cut.n_lost:
-            self.row_report.count_loss(
-                f"passages longer than {MAX_WINDOWS} windows, cut"
-            )
-            self.row_report.count_loss(
-                "wordpieces cut off such passages", cut.n_lost
-            )
-
-    def _window_features(
-        self, example: QAExample, cut: Cut, number: int
-    ) -> dict[str, Any]:
-        tokens = cut.tokens(number)
-        n_question = len(cut.query) + 2
-        padding = [0] * (self.config.max_seq_length - len(tokens))
-        in_passage = [1] * (len(tokens) - n_question)
-        return {
-            "input_ids": self.tokenizer.convert_tokens_to_ids(tokens) + padding,
-            "input_mask": [1] * len(tokens) + padding,
-            "segment_ids": [0] * n_question + in_passage + padding,
-            "task_id": self.config.task_names.index(self.name),
-            f"{self.name}_eid": window_eid(example, number),
-        }
+            losses[f"passages longer than {MAX_WINDOWS} windows, cut"] += 1
+            losses["wordpieces cut off such passages"] += cut.n_lost

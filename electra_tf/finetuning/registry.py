@@ -1,57 +1,431 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From a task's name to the task.
+"""From a task's name to the task, through its description as data.
+
+A description says where a task's files are, what their columns mean, its
+labels. The built-in tasks are written in this schema, and so is a task of
+one's own, as a JSON file given with `--task_config`. The keys:
+
+  name         the task's name
+  type         classification, regression, multilabel, tagging or
+               question_answering
+  files        {"train": ..., "dev": ..., "test": ...}; other splits may be
+               named freely. Paths are relative to the JSON file (built-in
+               tasks: to <data_dir>/finetuning_data/<name>).
+  format       tsv, csv, jsonl or conll; default: by the file's name
+  header       whether the first row names the columns (default: true; csv
+               and tsv only)
+  columns      {"text_a": c, "text_b": c, "label": c}: a column's name, or its
+               number from 0, or from the end if negative. A tagging task has
+               "word" and "tag" (defaults: first and last column). With jsonl,
+               a tagging task's two columns are lists.
+  splits       {"test": {"header": ..., "columns": ..., "labelled": ...}}:
+               where a split differs. Splits with "test" or "diagnostic" in
+               their name are taken as not labelled.
+  labels       the labels in order; default: those in the data, sorted
+  label_separator  multilabel: between the labels of a cell (default ",")
+  range        regression: [lowest, highest]; default: as in the training data
+  both_orders  pairs whose order means nothing: train on both
+  tags         tagging: "spans" (B-X, I-X ...) or "words" (a class per word)
+  metric       the figure that counts when runs are compared (classification:
+               also which figures are reported); default by type
+  version      question_answering: "squad1", "squad2" or "mrqa"
+  hparams      hparams to use unless others are given
 
 Source: google-research/electra, finetune/task_builder.py.
 """
 
+import dataclasses
+import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from configure.config import nearest_names, read_hparams
+from configure.config import check_names, nearest_names, read_hparams
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.classification import (
     ClassificationTask,
     MultiLabelTask,
     RegressionTask,
+    TextTask,
 )
 from electra_tf.finetuning.question_answering import QATask
-from electra_tf.finetuning.schema import BUILT_IN, TaskSpec
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
 from electra_tf.text.tokenization import FullTokenizer
 
-_CLASSES = {
+TYPES = {
     "classification": ClassificationTask,
     "regression": RegressionTask,
     "multilabel": MultiLabelTask,
     "tagging": TaggingTask,
     "question_answering": QATask,
 }
+_METRICS = {
+    "classification": ("accuracy", "f1", "mcc"),
+    "regression": ("pearson", "spearman", "mse"),
+    "multilabel": ("micro_f1", "macro_f1", "exact_match"),
+    "tagging": ("f1", "accuracy"),
+    "question_answering": ("f1", "exact_match"),
+}
+
+_COLUMNS = ("text_a", "text_b", "label", "word", "tag")
+_SPLIT_KEYS = ("header", "columns", "labelled")
+_KEYS = {
+    "name": str,
+    "type": str,
+    "files": dict,
+    "format": str,
+    "header": bool,
+    "columns": dict,
+    "splits": dict,
+    "labels": list,
+    "label_separator": str,
+    "range": list,
+    "both_orders": bool,
+    "tags": str,
+    "metric": str,
+    "version": str,
+    "hparams": dict,
+    "tfds": dict,
+}
+_WORDS = {
+    str: "text",
+    dict: "an object",
+    list: "a list",
+    bool: "true or false",
+}
 
 
-def make_task(
+@dataclasses.dataclass(frozen=True)
+class SplitSpec:
+    """How to read one split."""
+
+    path: str
+    header: bool  # whether the first row names columns
+    columns: Mapping[str, int | str]  # what each is: name or position
+    labelled: bool  # whether its labels are used
+
+
+@dataclasses.dataclass(frozen=True)
+class TfdsSpec:
+    """Where TensorFlow Datasets has the same data."""
+
+    name: str  # the data set, such as "glue/mrpc"
+    splits: Mapping[str, str]  # our split to theirs, where the names differ
+    columns: Mapping[str, str]  # our column to their feature
+    # Whether our labels are their names; else their numbers.
+    label_names: bool = False
+    # Data sets that hold single splits instead.
+    splits_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def place(self, split: str) -> tuple[str, str]:
+        """Returns data set and split of one of our splits."""
+        name = self.splits_of.get(split, self.name)
+        return name, self.splits.get(split, split)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskSpec:
+    """A task as data; see the module for the keys."""
+
+    name: str
+    type: str = "classification"
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    format: str | None = None
+    header: bool = True
+    columns: Mapping[str, int | str] = dataclasses.field(default_factory=dict)
+    splits: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict
+    )
+    labels: tuple[str, ...] | None = None
+    label_separator: str = ","
+    range: tuple[float, float] | None = None
+    both_orders: bool = False
+    tags: str = "spans"
+    metric: str | None = None
+    version: str = "squad1"
+    hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    tfds: TfdsSpec | None = None
+
+    @classmethod
+    def from_dict(
+        cls, given: Mapping[str, Any], where: str = "task"
+    ) -> "TaskSpec":
+        """Checks a task description and fills in defaults."""
+        check_names(given, _KEYS, f"{where} key")
+        for key, kind in _KEYS.items():
+            if key in given:
+                holds = isinstance(given[key], kind)
+                _expect(holds, f"{where}: {key}", _WORDS[kind], given[key])
+        values = dict(given)
+        if "tfds" in values:
+            values["tfds"] = TfdsSpec(**values["tfds"])
+        for key in ("labels", "range"):
+            if key in values:
+                values[key] = tuple(values[key])
+        if "name" not in values:
+            raise UserError(f"{where}: name: missing; give the task a name")
+        spec = cls(**values)
+        _check(spec, where)
+        return spec
+
+    def file_split(self, split: str) -> str:
+        """The split's name among the files: MNLI's dev is `dev_matched`."""
+        matched = f"{split}_matched"
+        there = self.files
+        return matched if split not in there and matched in there else split
+
+    def split(self, name: str, directory: str) -> SplitSpec:
+        """Returns how to read a split."""
+        name = self.file_split(name)
+        if name not in self.files:
+            raise UserError(
+                f"task {self.name} has no {name} split (it has:"
+                f" {', '.join(self.files)})"
+            )
+        own = self.splits.get(name, {})
+        columns = {**self.columns, **own.get("columns", {})}
+        return SplitSpec(
+            os.path.join(directory, self.files[name]),
+            own.get("header", self.header),
+            {key: place for key, place in columns.items() if place is not None},
+            self.labelled(name),
+        )
+
+    def labelled(self, split: str) -> bool:
+        """Whether a split's labels are used."""
+        unlabelled = "test" in split or "diagnostic" in split
+        return self.splits.get(split, {}).get("labelled", not unlabelled)
+
+
+def _expect(holds: bool, where: str, expected: str, found: Any) -> None:
+    if not holds:
+        raise UserError(f"{where}: expected {expected}, got {found!r}")
+
+
+def _check(spec: TaskSpec, where: str) -> None:
+    """Refuses a description that cannot work."""
+    choices = {
+        "type": tuple(TYPES),
+        "tags": ("spans", "words"),
+        "version": ("squad1", "squad2", "mrqa"),
+        "metric": (None, *_METRICS.get(spec.type, ())),
+    }
+    for key, known in choices.items():
+        value, words = getattr(spec, key), ", ".join(filter(None, known))
+        _expect(value in known, f"{where}: {key}", f"one of {words}", value)
+    for split, path in spec.files.items():
+        is_path = isinstance(path, str) and bool(path)
+        _expect(is_path, f"{where}: files.{split}", "a path", path)
+    _check_columns(spec.columns, f"{where}: columns")
+    for split, own in spec.splits.items():
+        if split not in spec.files:
+            raise UserError(
+                f"{where}: splits.{split}: files has no {split!r} (it has:"
+                f" {', '.join(spec.files)})"
+            )
+        check_names(own, _SPLIT_KEYS, f"{where} splits key")
+        _check_columns(own.get("columns", {}), f"{where}: splits.{split}")
+    reads_text = issubclass(TYPES[spec.type], TextTask)
+    if reads_text and spec.files and "text_a" not in spec.columns:
+        raise UserError(
+            f"{where}: columns: text_a is missing; it says which column holds"
+            " the text"
+        )
+    if spec.labels is not None:
+        given = list(spec.labels)
+        texts = all(isinstance(label, str) for label in given)
+        differ = texts and len(set(given)) == len(given)
+        _expect(differ, f"{where}: labels", "different texts", given)
+    if spec.range is not None:
+        given = list(spec.range)
+        numbers = [type(n) in (int, float) for n in given] == [True, True]
+        rises = numbers and given[0] < given[1]
+        _expect(rises, f"{where}: range", "[lowest, highest]", given)
+
+
+def _check_columns(columns: Mapping[str, Any], where: str) -> None:
+    check_names(columns, _COLUMNS, "column")
+    for name, place in columns.items():
+        right = not isinstance(place, bool) and isinstance(
+            place, int | str | None
+        )
+        _expect(right, f"{where}.{name}", "a column's name or number", place)
+
+
+# The GLUE tasks. Columns are numbers, because the files' headers differ from
+# copy to copy.
+#
+# Source: google-research/electra, finetune/classification/
+#   classification_tasks.py. WNLI, the mismatched dev set and its scores are
+#   additions.
+
+_FILES = {"train": "train.tsv", "dev": "dev.tsv", "test": "test.tsv"}
+_YES_NO = ["0", "1"]
+_ENTAILMENT = ["entailment", "not_entailment"]
+
+
+def _pair(a: int, b: int, label: int) -> dict[str, int]:
+    return {"text_a": a, "text_b": b, "label": label}
+
+
+def _tfds(name: str, a: str, b: str | None = None, **more: Any) -> dict:
+    columns = {"text_a": a, "text_b": b, "label": "label"}
+    return {
+        "name": f"glue/{name}",
+        "splits": {"dev": "validation"},
+        "columns": {key: name for key, name in columns.items() if name},
+        **more,
+    }
+
+
+_GLUE: dict[str, dict[str, Any]] = {
+    "cola": {
+        "labels": _YES_NO,
+        "header": False,
+        "columns": {"text_a": 3, "label": 1},
+        "splits": {"test": {"header": True, "columns": {"text_a": 1}}},
+        "metric": "mcc",
+        "tfds": _tfds("cola", "sentence"),
+    },
+    "sst": {
+        "labels": _YES_NO,
+        "columns": {"text_a": 0, "label": 1},
+        "splits": {"test": {"columns": {"text_a": 1}}},
+        "tfds": _tfds("sst2", "sentence"),
+    },
+    "mrpc": {
+        "labels": _YES_NO,
+        "columns": _pair(3, 4, 0),
+        "both_orders": True,
+        "tfds": _tfds("mrpc", "sentence1", "sentence2"),
+    },
+    "sts": {
+        "type": "regression",
+        "range": [0.0, 5.0],
+        "columns": _pair(-3, -2, -1),
+        "splits": {"test": {"columns": {"text_a": -2, "text_b": -1}}},
+        "both_orders": True,
+        "tfds": _tfds("stsb", "sentence1", "sentence2"),
+    },
+    "qqp": {
+        "labels": _YES_NO,
+        "columns": _pair(3, 4, 5),
+        "splits": {"test": {"columns": {"text_a": 1, "text_b": 2}}},
+        "tfds": _tfds("qqp", "question1", "question2"),
+    },
+    "mnli": {
+        "labels": ["contradiction", "entailment", "neutral"],
+        "files": {
+            name: f"{name}.tsv"
+            for name in (
+                "train",
+                "dev_matched",
+                "dev_mismatched",
+                "test_matched",
+                "test_mismatched",
+                "diagnostic",
+            )
+        },
+        "columns": _pair(8, 9, -1),
+        "splits": {"diagnostic": {"columns": {"text_a": 1, "text_b": 2}}},
+        "tfds": _tfds(
+            "mnli",
+            "premise",
+            "hypothesis",
+            splits={
+                "dev_matched": "validation_matched",
+                "dev_mismatched": "validation_mismatched",
+                "diagnostic": "test",
+            },
+            splits_of={"diagnostic": "glue/ax"},
+            label_names=True,
+        ),
+    },
+    "qnli": {
+        "labels": _ENTAILMENT,
+        "columns": _pair(1, 2, 3),
+        "tfds": _tfds("qnli", "question", "sentence", label_names=True),
+    },
+    "rte": {
+        "labels": _ENTAILMENT,
+        "columns": _pair(1, 2, 3),
+        "tfds": _tfds("rte", "sentence1", "sentence2", label_names=True),
+    },
+    "wnli": {
+        "labels": _YES_NO,
+        "columns": _pair(1, 2, 3),
+        "tfds": _tfds("wnli", "sentence1", "sentence2"),
+    },
+}
+GLUE_TASKS: dict[str, TaskSpec] = {
+    name: TaskSpec.from_dict({"name": name, "files": _FILES, **description})
+    for name, description in _GLUE.items()
+}
+
+# Chunks as in CoNLL-2000, named entities and parts of speech.
+
+_CONLL = {
+    "type": "tagging",
+    "files": {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"},
+    "format": "conll",
+    "splits": {"test": {"labelled": True}},
+}
+_TAGGING: dict[str, dict[str, Any]] = {
+    "chunk": {},
+    "ner": {},
+    # CoNLL-2003 has the part of speech second; so do files of two columns.
+    "pos": {"tags": "words", "columns": {"tag": 1}},
+}
+
+# Questions; without files they are found as `QATask` says.
+
+_SQUAD_SPLITS = {"dev": "validation"}
+_QUESTIONS: dict[str, dict[str, Any]] = {
+    "squad": {
+        "version": "squad2",
+        "tfds": {"name": "squad/v2.0", "splits": _SQUAD_SPLITS, "columns": {}},
+    },
+    "squadv1": {
+        "version": "squad1",
+        "tfds": {"name": "squad", "splits": _SQUAD_SPLITS, "columns": {}},
+    },
+    # The MRQA 2019 shared task's.
+    "newsqa": {"version": "mrqa"},
+    "naturalqs": {"version": "mrqa"},
+    "triviaqa": {"version": "mrqa"},
+    "searchqa": {"version": "mrqa"},
+}
+
+BUILT_IN: dict[str, TaskSpec] = GLUE_TASKS | {
+    name: TaskSpec.from_dict({"name": name, **description})
+    for name, description in [
+        *((name, {**_CONLL, **own}) for name, own in _TAGGING.items()),
+        *(
+            (name, {"type": "question_answering", **own})
+            for name, own in _QUESTIONS.items()
+        ),
+    ]
+}
+
+
+def _make_task(
     config: FinetuningConfig,
-    spec: TaskSpec,
     tokenizer: FullTokenizer,
+    spec: TaskSpec,
     directory: str | None = None,
 ) -> Task:
-    """Makes a task of its description."""
-    return _CLASSES[spec.type](config, spec, tokenizer, directory)
-
-
-def _make_built_in(
-    name: str,
-) -> Callable[[FinetuningConfig, FullTokenizer], Task]:
-    return lambda config, tokenizer: make_task(
-        config, BUILT_IN[name], tokenizer
-    )
+    return TYPES[spec.type](config, spec, tokenizer, directory)
 
 
 # A task of one's own in Python goes here, too.
 TASKS: dict[str, Callable[[FinetuningConfig, FullTokenizer], Task]] = {
-    **{name: _make_built_in(name) for name in BUILT_IN},
+    **{
+        name: functools.partial(_make_task, spec=spec)
+        for name, spec in BUILT_IN.items()
+    },
     "chunk": lambda config, tokenizer: TaggingTask(
         config, BUILT_IN["chunk"], tokenizer, type_change_starts_span=False
     ),
@@ -78,7 +452,7 @@ def get_task(
         own = read_task_config(config.task_config)
         if own.name == name:
             directory = os.path.dirname(os.path.abspath(config.task_config))
-            return make_task(config, own, tokenizer, directory)
+            return _make_task(config, tokenizer, own, directory)
     if name in TASKS:
         return TASKS[name](config, tokenizer)
     known = [*TASKS, *([own.name] if own else [])]

@@ -5,17 +5,18 @@
 Source: google-research/electra, finetune/tagging/tagging_tasks.py.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import TaggingHead
-from electra_tf.finetuning.schema import SplitSpec
 from electra_tf.finetuning.task import DescribedTask, Example, RowReport
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -26,6 +27,9 @@ from electra_tf.text.words import (
     split_tag,
     write_tags,
 )
+
+if TYPE_CHECKING:
+    from electra_tf.finetuning.registry import SplitSpec
 
 # Sentences read in debug mode.
 DEBUG_SENTENCES = 101
@@ -62,20 +66,16 @@ class TaggingTask(DescribedTask):
       `fix_tagging_truncation`, `fix_tagging_casing` and `fix_last_sentence`.
     """
 
+    label_splits = ("train", "dev", "test")
+
     def __init__(
         self, *described: Any, type_change_starts_span: bool = True
     ) -> None:
         super().__init__(*described)
-        if self.config.data_source == "tfds":
-            raise UserError(
-                f"task {self.name}: tagging tasks are read from files; use"
-                " data_source=files"
-            )
         self._type_change_starts_span = type_change_starts_span
         self._aligner = WordAligner(
             self.tokenizer, self.config.fix_tagging_casing
         )
-        self._label_mapping: dict[str, int] | None = None
 
     @property
     def is_token_level(self) -> bool:
@@ -85,13 +85,7 @@ class TaggingTask(DescribedTask):
     @property
     def label_mapping(self) -> dict[str, int]:
         """The id of each label (BIOES tags, or classes of words)."""
-        if self._label_mapping is None:
-            self.settle_labels(self._find_labels)
-        return self._label_mapping
-
-    def use_labels(self, found: Any) -> None:
-        """Takes the id of each label; see `Task.use_labels`."""
-        self._label_mapping = dict(found)
+        return self.known_labels
 
     def get_examples(self, split: str) -> list[TaggingExample]:
         """Reads a split; see `Task.get_examples`."""
@@ -108,34 +102,15 @@ class TaggingTask(DescribedTask):
                     )
                 )
         if not examples:
-            path = self.spec.split(split, self.directory).path
             raise UserError(
                 f"task {self.name}: no usable sentence in its {split} split"
-                f" ({path}; bad rows: {len(self.row_report.rows)})"
+                f" ({self._path(split)}; bad rows:"
+                f" {len(self.row_report.rows)})"
             )
         return examples
 
-    def get_test_splits(self) -> list[str]:
-        """Returns the splits that predictions are written for."""
-        return [s for s in self.spec.files if "test" in s]
-
-    def get_dev_splits(self) -> list[str]:
-        """Returns the labelled splits besides train and test, "dev" first."""
-        others = [
-            s
-            for s in self.spec.files
-            if self.spec.labelled(s) and s not in ("train", "dev")
-        ]
-        return ["dev", *(s for s in others if "test" not in s)]
-
-    def has_split(self, split: str) -> bool:
-        """Returns whether the split's file is there."""
-        if split not in self.spec.files:
-            return False
-        return files.exists(self.spec.split(split, self.directory).path)
-
     def featurize(
-        self, example: TaggingExample, is_training: bool, log: bool = False
+        self, example: TaggingExample, is_training: bool
     ) -> dict[str, Any]:
         """Turns a sentence into the inputs of encoder and head.
 
@@ -155,36 +130,20 @@ class TaggingTask(DescribedTask):
         if cut:
             remedy = "" if fixed else " (fewer with fix_tagging_truncation)"
             which = "train" if is_training else "dev and test"
-            self.row_report.count_loss(
-                f"words (of {which}) cut off as too long for max_seq_length"
-                f"{remedy}",
-                cut,
-            )
-        if log:
-            tokens = self.tokenizer.convert_ids_to_tokens(input_ids)
-            print(
-                f"{self.name} example {example.eid}\n"
-                f"  tokens: {' '.join(tokens)}\n"
-                f"  labels: {example.labels}"
-            )
+            lost = f"words (of {which}) cut off as too long for max_seq_length"
+            self.row_report.losses[lost + remedy] += cut
 
         def pad(values: list[Any]) -> list[Any]:
             return values + [0] * (length - len(values))
 
-        return {
-            "input_ids": pad(input_ids),
-            "input_mask": pad([1] * len(input_ids)),
-            "segment_ids": pad([1] * len(input_ids)),
-            "task_id": self.config.task_names.index(self.name),
-            f"{self.name}_eid": example.eid,
+        segment_ids = [1] * len(input_ids)
+        return self._inputs(input_ids, segment_ids, example.eid) | {
             f"{self.name}_labels": pad(example.labels[:length]),
             f"{self.name}_labels_mask": pad([1.0] * len(positions)),
             f"{self.name}_labeled_positions": pad(positions),
         }
 
     def get_feature_specs(self) -> list[FeatureSpec]:
-        """Returns `eid`, and the rest of shape [L]; see `featurize`."""
-
         def per_token(name: str, is_int: bool = True) -> FeatureSpec:
             return FeatureSpec(
                 f"{self.name}_{name}",
@@ -203,7 +162,6 @@ class TaggingTask(DescribedTask):
     def build_head(
         self, encoder_config: EncoderConfig, seed: int
     ) -> TaggingHead:
-        """Returns a dense layer to the labels; see `Task.build_head`."""
         return TaggingHead(
             self.name,
             encoder_config.hidden_size,
@@ -217,27 +175,11 @@ class TaggingTask(DescribedTask):
             return scorers.WordAccuracyScorer()
         return scorers.EntityLevelF1Scorer(self.label_mapping)
 
-    def data_files(self, split: str) -> list[str] | None:
-        """Returns the files that a split's features depend on."""
-        if split not in self.spec.files:
-            return None
-        splits = dict.fromkeys([split, *self._label_splits()])
-        paths = [
-            self.spec.split(s, self.directory).path
-            for s in splits
-            if self.has_split(s)
-        ]
-        return list(dict.fromkeys(paths))
-
     def fingerprint(self) -> dict[str, Any]:
-        """Returns the description of the task."""
-        return super().fingerprint() | {
-            "spec": repr(self.spec),
-            "type_change_starts_span": self._type_change_starts_span,
-        }
+        starts = self._type_change_starts_span
+        return super().fingerprint() | {"type_change_starts_span": starts}
 
     def labels_path(self) -> str:
-        """Returns where the label map is kept."""
         debug = "debug_" if self.config.debug else ""
         return os.path.join(
             self.config.preprocessed_data_dir,
@@ -249,8 +191,8 @@ class TaggingTask(DescribedTask):
 
         Source: _get_labeled_sentences.
         """
-        place = self.spec.existing_split(split, self.directory)
-        kind = tables.file_format(place.path, self.spec.format)
+        kind = tables.file_format(self._existing_path(split), self.spec.format)
+        place = self.spec.split(split, self.directory)
         if kind == "jsonl":
             found = _read_jsonl(place, self.row_report)
         elif kind == "conll":
@@ -311,11 +253,7 @@ class TaggingTask(DescribedTask):
                 return None
         return [self.label_mapping[label] for label in labels]
 
-    def _label_splits(self) -> list[str]:
-        wanted = ("train", "dev", "test")
-        return [s for s in wanted if s in self.spec.files]
-
-    def _find_labels(self) -> dict[str, int] | None:
+    def find_labels(self) -> dict[str, int] | None:
         labels: set[str] = set()
         if self.spec.labels is not None:
             labels = set(self.spec.labels)
@@ -323,10 +261,9 @@ class TaggingTask(DescribedTask):
                 marks = {f"{m}-{t}" for m in "BIES" for t in labels}
                 labels = marks | {"O"}
         else:
-            for split in self._label_splits():
-                if self.has_split(split) and self.spec.labelled(split):
-                    for sentence in self._read(split):
-                        labels.update(self._labels_of(sentence))
+            for split in filter(self.has_split, self.label_splits):
+                for sentence in self._read(split):
+                    labels.update(self._labels_of(sentence))
             if not labels:
                 return None
         return {label: i for i, label in enumerate(sorted(labels))}

@@ -6,7 +6,7 @@ A task of one's own takes ten lines: subclass `ClassificationTask`,
 `TaggingTask` ..., say where its examples come from, and pass it to
 `Preprocessor` and `FinetuningModel` with its name among the config's
 `task_names`. Where the data has plain columns, no Python is needed at all: see
-`schema`.
+`registry`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ import abc
 import collections
 import dataclasses
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError, first_lines
 from electra_tf import files
+from electra_tf.data import tables
 
 if TYPE_CHECKING:
     from configure.finetuning import FinetuningConfig
     from electra_tf.data.feature_spec import FeatureSpec
     from electra_tf.finetuning.model import Head
-    from electra_tf.finetuning.schema import TaskSpec
+    from electra_tf.finetuning.registry import TaskSpec
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
     from electra_tf.text.tokenization import FullTokenizer
@@ -52,22 +53,20 @@ class RowReport:
     """Collects bad rows, and counts what is lost for other reasons.
 
     A row is counted once however often its file is read.
+
+    Attributes:
+      losses: what else was lost (words cut off ...), and how often.
     """
 
     def __init__(self, strict: bool = False) -> None:
         self.strict = strict
+        self.losses: collections.Counter[str] = collections.Counter()
         self._rows: dict[BadRow, None] = {}
-        self._losses: dict[str, int] = {}
 
     @property
     def rows(self) -> list[BadRow]:
         """The bad rows, in the order met."""
         return list(self._rows)
-
-    @property
-    def losses(self) -> dict[str, int]:
-        """What else was lost (words cut off ...), and how often."""
-        return dict(self._losses)
 
     def add(
         self,
@@ -88,41 +87,31 @@ class RowReport:
             )
         self._rows.setdefault(row)
 
-    def set_loss(self, what: str, count: int) -> None:
-        """Sets how often something was lost; nothing is shown for 0."""
-        self._losses[what] = count
-
-    def count_loss(self, what: str, count: int = 1) -> None:
-        """Adds to how often something was lost."""
-        self._losses[what] = self._losses.get(what, 0) + count
-
-    def summary(self, title: str = "") -> list[str]:
-        """Returns lines for the console: first rows in full, then counts."""
+    def summary(self, title: str) -> list[str]:
+        """Lines for the console: first rows in full, then counts."""
         lines = []
-        by_file = collections.Counter(row.path for row in self._rows)
-        for path, count in by_file.items():
+        for path in dict.fromkeys(row.path for row in self._rows):
             rows = [row for row in self._rows if row.path == path]
-            skipped = sum(row.skipped for row in rows)
+            count, skipped = len(rows), sum(row.skipped for row in rows)
             lines.append(
                 f"{path}: {count} bad row{'s' * (count != 1)},"
                 f" {skipped} skipped, {count - skipped} kept"
             )
             lines += first_lines([str(row) for row in rows])
-        lines += [f"{what}: {n}" for what, n in self._losses.items() if n]
-        return [f"{title}: {line}" if title else line for line in lines]
+        lines += [f"{what}: {n}" for what, n in self.losses.items() if n]
+        return [f"{title}: {line}" for line in lines]
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns everything as plain values, for a JSON file."""
+        """Everything as plain values, for a JSON file."""
         return {
             "rows": [dataclasses.asdict(row) for row in self._rows],
-            "losses": {k: v for k, v in self._losses.items() if v},
+            "losses": {k: v for k, v in self.losses.items() if v},
         }
 
-    def absorb(self, rows: Iterable[dict], losses: dict[str, int]) -> None:
+    def absorb(self, rows: Iterable[dict], losses: Mapping[str, int]) -> None:
         """Takes over what `as_dict` of another report gave."""
         self._rows.update(dict.fromkeys(BadRow(**row) for row in rows))
-        for what, count in losses.items():
-            self.count_loss(what, count)
+        self.losses.update(losses)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -154,6 +143,7 @@ class Task(abc.ABC):
         self.name = name
         self.tokenizer = tokenizer
         self.row_report = RowReport(config.strict_rows)
+        self._known_labels: Any = None
 
     @abc.abstractmethod
     def get_examples(self, split: str) -> list[Example]:
@@ -170,15 +160,15 @@ class Task(abc.ABC):
         return 1
 
     def get_test_splits(self) -> list[str]:
-        """Returns the splits without labels that predictions are made for."""
+        """The splits that predictions are made for."""
         return ["test"]
 
     def get_dev_splits(self) -> list[str]:
-        """Returns the labelled splits to evaluate on, the main one first."""
+        """The labelled splits to evaluate on, the main one first."""
         return ["dev"]
 
     def has_split(self, split: str) -> bool:
-        """Returns whether the split's data is there."""
+        """Whether the split's data is there."""
         return True
 
     @abc.abstractmethod
@@ -187,7 +177,7 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def featurize(
-        self, example: Example, is_training: bool, log: bool = False
+        self, example: Example, is_training: bool
     ) -> dict[str, Any] | list[dict[str, Any]]:
         """Turns an example into numbers.
 
@@ -205,7 +195,7 @@ class Task(abc.ABC):
         """Returns a fresh scorer for predictions on a split."""
 
     def data_files(self, split: str) -> list[str] | None:
-        """Returns the files that a split's features depend on.
+        """The files that a split's features depend on.
 
         Cached records are used again only while these files stay the same;
         None (the default) means unknown, and nothing is used again.
@@ -213,35 +203,40 @@ class Task(abc.ABC):
         return None
 
     def fingerprint(self) -> dict[str, Any]:
-        """Returns plain values, besides hparams, that decide the features."""
+        """Plain values, besides hparams, that decide the features."""
         return {"class": type(self).__name__, "name": self.name}
 
+    # Labels that are found in the data, as a JSON value.
+
     def labels_path(self) -> str | None:
-        """Returns where labels found in data are kept; None if none are."""
+        """Where labels found in data are kept; None if none are."""
+        return None
+
+    def find_labels(self) -> Any | None:
+        """Looks for labels in the data; None where there is no data."""
         return None
 
     def use_labels(self, found: Any) -> None:
         """Takes labels as a run found them, instead of looking for them."""
-        del found
-        raise TypeError(f"{self} does not find its labels in data")
+        self._known_labels = found
 
     def load_labels(self, path: str) -> None:
         """Takes the labels that an earlier run kept in a file."""
         with files.open_file(path, "rb") as file:
             try:
-                found = json.loads(file.read())
+                self.use_labels(json.loads(file.read()))
             except ValueError as error:
                 raise UserError(f"{path}: not valid JSON: {error}") from None
-        self.use_labels(found)
 
-    def settle_labels(self, find: Callable[[], Any | None]) -> None:
-        """Finds labels in the data and keeps them, or loads those kept.
+    @property
+    def known_labels(self) -> Any:
+        """Labels as found in the data and kept, or those kept earlier.
 
-        The data wins, so what is kept cannot be stale while the data is there;
-        `find` gives None where there is none.
+        The data wins, so what is kept cannot be stale while the data is there.
         """
-        path = self.labels_path()
-        found = find()
+        if self._known_labels is not None:
+            return self._known_labels
+        path, found = self.labels_path(), self.find_labels()
         if found is not None:
             text = json.dumps(found, indent=1, ensure_ascii=False)
             files.write_atomically(path, f"{text}\n")
@@ -254,6 +249,7 @@ class Task(abc.ABC):
                 f" labelled data to take them from, and no {path} of an"
                 " earlier run"
             )
+        return self._known_labels
 
     def __repr__(self) -> str:
         return f"Task({self.name})"
@@ -261,6 +257,9 @@ class Task(abc.ABC):
 
 class DescribedTask(Task):
     """A task made of its description; `directory` is where its paths begin."""
+
+    # Splits whose labels are collected; their files decide the features, too.
+    label_splits: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -274,8 +273,70 @@ class DescribedTask(Task):
         self.directory = directory or config.raw_data_dir(spec.name)
         special = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
         self._cls_id, self._sep_id = special
+        # Where TensorFlow Datasets has the data; None: they are files.
+        self._tfds = spec.tfds if config.data_source == "tfds" else None
+        if config.data_source == "tfds" and spec.tfds is None:
+            raise UserError(
+                f"task {self.name}: not known to TensorFlow Datasets; use"
+                " data_source=files"
+            )
 
     @property
     def main_metric(self) -> str | None:
-        """The metric that the description names; None: the first."""
         return self.spec.metric
+
+    def get_test_splits(self) -> list[str]:
+        return [s for s in self.spec.files or ["test"] if "test" in s]
+
+    def get_dev_splits(self) -> list[str]:
+        known = ("train", "dev", "dev_matched", *self.get_test_splits())
+        others = [s for s in self.spec.files if s not in known]
+        return ["dev", *filter(self.spec.labelled, others)]
+
+    def has_split(self, split: str) -> bool:
+        """Whether the split's file is there (TFDS: is known)."""
+        if self.spec.file_split(split) not in self.spec.files:
+            return False
+        return self._tfds is not None or files.exists(self._path(split))
+
+    def data_files(self, split: str) -> list[str] | None:
+        if self._tfds is not None:
+            return []
+        if not self.has_split(split):
+            return None
+        splits = [split, *filter(self.has_split, self.label_splits)]
+        return list(dict.fromkeys(map(self._path, splits)))
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The description, and which data set TFDS gives."""
+        facts = super().fingerprint() | {"spec": repr(self.spec)}
+        if self._tfds is not None:
+            facts["tfds"] = tables.tfds_identity(
+                self._tfds.name, self.config.tfds_data_dir
+            )
+        return facts
+
+    def _path(self, split: str) -> str:
+        return self.spec.split(split, self.directory).path
+
+    def _existing_path(self, split: str) -> str:
+        path = self._path(split)
+        if not files.exists(path):
+            raise UserError(
+                f"{path}: no such file; the {split} split of task {self.name}"
+                " is read from there"
+            )
+        return path
+
+    def _inputs(
+        self, input_ids: list[int], segment_ids: list[int], eid: int
+    ) -> dict[str, Any]:
+        """The features that every task has, padded, and `<name>_eid`."""
+        padding = [0] * (self.config.max_seq_length - len(input_ids))
+        return {
+            "input_ids": input_ids + padding,
+            "input_mask": [1] * len(input_ids) + padding,
+            "segment_ids": segment_ids + padding,
+            "task_id": self.config.task_names.index(self.name),
+            f"{self.name}_eid": eid,
+        }

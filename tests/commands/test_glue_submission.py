@@ -13,7 +13,7 @@ import pytest
 from configure.errors import UserError
 from electra_tf.commands import glue_submission as command
 from electra_tf.finetuning import glue_submission
-from electra_tf.finetuning.schema import GLUE_TASKS
+from electra_tf.finetuning.registry import GLUE_TASKS
 
 ROWS = 4
 

@@ -14,7 +14,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning import registry
 from electra_tf.finetuning.classification import ClassificationTask, TextExample
 from electra_tf.finetuning.preprocessing import Preprocessor
-from electra_tf.finetuning.schema import TYPES, TaskSpec
+from electra_tf.finetuning.registry import TYPES, TaskSpec
 from electra_tf.text.tokenization import FullTokenizer
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "own_task.md"

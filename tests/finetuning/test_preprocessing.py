@@ -43,8 +43,10 @@ def was_reused(capsys):
 
 
 def test_the_same_data_and_settings_are_prepared_once(prepare, capsys):
-    first, steps, _ = prepare()
-    assert not was_reused(capsys)
+    first, steps, _ = prepare(log_examples=True)
+    shown = capsys.readouterr().out
+    assert "of an earlier run" not in shown
+    assert "tokens: [CLS]" in shown and "rte_label_ids: 0" in shown
     second, again, _ = prepare()
     assert was_reused(capsys)
     assert (first.path, steps) == (second.path, again)

@@ -13,7 +13,7 @@ from configure.errors import UserError
 from electra_tf.data import tables
 from electra_tf.finetuning import classification, question_answering
 from electra_tf.finetuning.preprocessing import Preprocessor
-from electra_tf.finetuning.schema import GLUE_TASKS
+from electra_tf.finetuning.registry import GLUE_TASKS
 
 tfds = pytest.importorskip("tensorflow_datasets")
 
