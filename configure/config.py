@@ -15,7 +15,7 @@ import os
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from configure.errors import UserError
@@ -44,10 +44,20 @@ def read_hparams(text_or_path: str) -> dict[str, Any]:
 
     Source: google-research/electra, run_pretraining.py, main.
     """
-    if text_or_path.strip().endswith(".json"):
-        path = text_or_path.strip()
-        return parse_json(_read_text(path), path)
-    return parse_json(text_or_path, "--hparams")
+    path = text_or_path.strip()
+    if not path.endswith(".json"):
+        return parse_json(text_or_path, "--hparams")
+    try:
+        with open(path, encoding="utf-8-sig") as f:
+            return parse_json(f.read(), path)
+    except UnicodeDecodeError as e:
+        raise UserError(
+            f"{path}: not UTF-8 text (byte {e.start}); save it as UTF-8"
+        ) from None
+    except OSError as e:
+        raise UserError(
+            f"{path}: the hparams file cannot be read: {e.strerror}"
+        ) from None
 
 
 def parse_json(text: str, where: str) -> dict[str, Any]:
@@ -63,15 +73,13 @@ def parse_json(text: str, where: str) -> dict[str, Any]:
     try:
         value = json.loads(text, object_pairs_hook=reject_duplicates)
     except json.JSONDecodeError as e:
-        lines = text.splitlines() or [""]
-        line = lines[min(e.lineno, len(lines)) - 1]
-        start = max(0, e.colno - 31)
-        shown = line[start : e.colno + 29]
-        pointer = " " * (e.colno - 1 - start) + "^"
+        near = text[max(0, e.pos - 30) : e.pos + 30]
         raise UserError(
             f"{where}: not valid JSON at line {e.lineno}, column {e.colno}"
-            f" (character {e.pos}): {e.msg}\n  {shown}\n  {pointer}\n"
-            + _json_hint(text)
+            f" (character {e.pos}): {e.msg}, near {near!r}. Give a JSON object"
+            " in quotes, or the path of a file whose name ends in .json. JSON"
+            " has double quotes around names and text, and writes true, false"
+            " and null."
         ) from None
     if not isinstance(value, dict):
         raise UserError(
@@ -123,20 +131,63 @@ def coerce(name: str, value: Any, declared: Any) -> Any:
     options = plain_types(declared)
     optional = type(None) in options
     wanted = next(o for o in options if o is not type(None))
-    if value is None or (
+    is_none = value is None or (
         isinstance(value, str) and value.strip().lower() in NONE_WORDS
-    ):
-        if optional:
-            return None
-        if value is None or wanted is not str:
-            raise _mistyped(name, value, wanted, optional)
-    convert = _CONVERTERS[wanted]
+    )
+    if is_none and optional:
+        return None
     try:
-        return convert(value)
+        if value is None or (is_none and wanted is not str):
+            raise TypeError
+        return _convert(value, wanted)
     except UserError as e:
         raise UserError(f"hparam {name}: {e}") from None
     except (TypeError, ValueError, OverflowError):
-        raise _mistyped(name, value, wanted, optional) from None
+        raise UserError(
+            f"hparam {name}: expected {_TYPE_WORDS[wanted]}"
+            f"{' or null' * optional}, got {value!r} ({type(value).__name__})"
+        ) from None
+
+
+def _convert(value: Any, wanted: type) -> Any:
+    """Converts a value to one of the plain types, or raises."""
+    text = value.strip() if isinstance(value, str) else None
+    if wanted is bool:
+        word = str(value).strip().lower()
+        if word not in TRUE_WORDS | FALSE_WORDS:
+            raise ValueError
+        return word in TRUE_WORDS
+    if isinstance(value, bool):
+        raise TypeError
+    if wanted is int:
+        if text is not None:
+            try:
+                return int(text.replace(",", ""))
+            except ValueError:
+                value = float(text)  # "1e6" is a whole number
+        if value != int(value):
+            raise ValueError
+        return int(value)
+    if wanted is float:
+        if not math.isfinite(number := float(value)):
+            raise ValueError
+        return number
+    if wanted is str:
+        if not isinstance(value, str | os.PathLike):
+            raise TypeError
+        return os.fspath(value)
+    if wanted is dict:
+        return dict(value if text is None else parse_json(text, "value"))
+    if text is not None:
+        if text.startswith("["):
+            value = json.loads(text)
+        else:
+            value = [name.strip() for name in text.split(",") if name.strip()]
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(name, str) for name in value
+    ):
+        raise TypeError
+    return list(value)
 
 
 class Bound(NamedTuple):
@@ -194,120 +245,6 @@ def plain_types(declared: Any) -> tuple[Any, ...]:
     return (typing.get_origin(declared) or declared,)
 
 
-def _mistyped(name: str, value: Any, wanted: Any, optional: bool) -> UserError:
-    words = _TYPE_WORDS[wanted] + (" or null" if optional else "")
-    return UserError(
-        f"hparam {name}: expected {words},"
-        f" got {value!r} ({type(value).__name__})"
-    )
-
-
-def _to_bool(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int) and value in (0, 1):
-        return bool(value)
-    if isinstance(value, str):
-        word = value.strip().lower()
-        if word in TRUE_WORDS:
-            return True
-        if word in FALSE_WORDS:
-            return False
-    raise TypeError
-
-
-def _to_int(value: Any) -> int:
-    if isinstance(value, bool):
-        raise TypeError
-    if isinstance(value, str):
-        try:
-            return int(value.strip().replace(",", ""))
-        except ValueError:
-            value = float(value)  # "1e6" is a whole number
-    if value != int(value):
-        raise ValueError
-    return int(value)
-
-
-def _to_float(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        # numpy numbers know __float__; containers do not.
-        if isinstance(value, bool) or not hasattr(value, "__float__"):
-            raise TypeError
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
-
-
-def _to_str(value: Any) -> str:
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, str):
-        return value
-    raise TypeError
-
-
-def _to_dict(value: Any) -> dict[str, Any]:
-    if isinstance(value, str):
-        return parse_json(value, "value")
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError
-
-
-def _to_names(value: Any) -> list[str]:
-    if isinstance(value, str) and value.strip().startswith("["):
-        value = json.loads(value)
-    if isinstance(value, str):
-        value = [name.strip() for name in value.split(",") if name.strip()]
-    if isinstance(value, list | tuple) and all(
-        isinstance(name, str) for name in value
-    ):
-        return list(value)
-    raise TypeError
-
-
-_CONVERTERS = {
-    bool: _to_bool,
-    int: _to_int,
-    float: _to_float,
-    str: _to_str,
-    dict: _to_dict,
-    list: _to_names,
-}
-
-
-def _read_text(path: str) -> str:
-    """Reads a UTF-8 text file, or says why not."""
-    try:
-        with open(path, encoding="utf-8-sig") as f:
-            return f.read()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such hparams file") from None
-    except UnicodeDecodeError as e:
-        raise UserError(
-            f"{path}: not UTF-8 text (byte {e.start}); save it as UTF-8"
-        ) from None
-    except OSError as e:
-        raise UserError(f"{path}: cannot read: {e.strerror}") from None
-
-
-def _json_hint(text: str) -> str:
-    """The likeliest reason for malformed JSON."""
-    stripped = text.strip()
-    if not stripped.startswith(("{", "[", '"')):
-        return (
-            "Give a JSON object in quotes, or the path of a file whose name"
-            " ends in .json."
-        )
-    if "'" in stripped and '"' not in stripped:
-        return "JSON wants double quotes around names and text."
-    if any(word in stripped for word in ("True", "False", "None")):
-        return "JSON writes true, false and null (not True, False, None)."
-    return "Check for a missing quote, brace or comma just before that place."
-
-
 # Types of hparams: what a value must be, besides a number or text.
 Positive = Annotated[int, at_least(1)]
 Natural = Annotated[int, at_least(0)]
@@ -319,16 +256,16 @@ Share = Annotated[
 _Dropout = Annotated[
     float, Bound(lambda value: 0 <= value < 1, "at least 0 and below 1")
 ]
-Seed = Annotated[
+_Seed = Annotated[
     Natural, Bound(lambda value: value < 2**31, "below 2147483648")
 ]
 MODEL_SIZES = ("small", "base", "large")
-ModelSize = Annotated[str, one_of(*MODEL_SIZES)]
-ReadOrder = Annotated[str, one_of("after_increment", "before_increment")]
-Strategy = Annotated[
+_ModelSize = Annotated[str, one_of(*MODEL_SIZES)]
+_ReadOrder = Annotated[str, one_of("after_increment", "before_increment")]
+_Strategy = Annotated[
     str, one_of("auto", "one_device", "mirrored", "multi_worker", "tpu")
 ]
-Precision = Annotated[
+_Precision = Annotated[
     str,
     Bound(
         lambda value: value in ("", "bf16", "fp16"),
@@ -361,7 +298,7 @@ Config = TypeVar("Config", bound="TrainingConfig")
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
-    """Base of the configs; they add fields and what is derived.
+    """Base of the configs: the hparams that both have, and how one is made.
 
     Attributes:
       purpose: what the program does, for `--help`.
@@ -370,17 +307,67 @@ class TrainingConfig:
 
     purpose: ClassVar[str]
 
+    _: dataclasses.KW_ONLY
     origins: Mapping[str, str] = dataclasses.field(
-        default_factory=dict, compare=False, repr=False, kw_only=True
+        default_factory=dict, compare=False, repr=False
     )
+
+    # ---- Model ----
+    model_size: _ModelSize = "small"  # the paper's sizes
+    # Changes to the size's transformer: hidden_size, num_hidden_layers, ...
+    model_hparam_overrides: dict[str, Any] = dataclasses.field(
+        default_factory=dict
+    )
+    embedding_size: Positive | None = None  # small: 128; none: the hidden size
+    vocab_size: Positive = 30522  # tokens in the vocabulary
+    do_lower_case: bool = True  # is the text lower-cased?
+
+    # ---- TPU settings ----
+    use_tpu: bool = False  # the same as distribution_strategy=tpu
+    num_tpu_cores: Positive = 1  # kept for the original's command lines
+    tpu_job_name: str | None = None  # worker job, where there are several
+    tpu_name: str | None = None  # the Cloud TPU to use
+    tpu_zone: str | None = None  # the zone it is in
+    gcp_project: str | None = None  # the project it belongs to
+
+    # ---- Extensions of both programs ----
+    seed: _Seed = 0  # of every random draw in a run
+    strip_accents: bool = True  # were accents stripped when lower-casing?
+    # Update k uses rate k ("after_increment", what the original does when
+    # run) or rate k-1 ("before_increment").
+    lr_read_order: _ReadOrder = "after_increment"
+    adam_bias_correction: bool = False  # true: textbook Adam
+    shuffle_buffer_size: Natural = 100  # examples shuffled among each other
+    gradient_accumulation_steps: Positive = 1  # parts a batch is computed in
+    eval_every_n_steps: Natural = 0  # evaluate while training; 0: never
+    # Metric whose best evaluation's model is kept (pre-training: in
+    # <model_dir>/best; fine-tuning: and scored).
+    keep_best: str | None = None
+    # Regular expression: variables that init_checkpoint may lack (fine-tuning:
+    # besides the heads).
+    allow_missing: str | None = None
+    overwrite: bool = False  # allow replacing existing models and results
+    log_every_n_steps: Positive = 10  # steps between lines on the console
+    distribution_strategy: _Strategy = "auto"  # which devices share the work
+    require_gpu: bool = False  # refuse to run without a GPU
+    # XLA makes one program of a step: other draws, and slower on CPUs.
+    jit_compile: bool = False
+    threads: Natural = 0  # CPU threads of an operation; 0: TensorFlow's choice
+    # bf16 or fp16: transformer blocks compute in half precision; weights,
+    # norms, softmaxes and losses stay float32. Empty: all in float32.
+    mixed_precision: _Precision = ""
+    # Training keeps only the inputs of transformer blocks and computes the
+    # rest again: less memory, more time, the same results but for the last
+    # digits. Null: where it would take too much of the machine's memory
+    # otherwise (never on accelerators).
+    recompute_grad: bool | None = None
 
     def __post_init__(self):
         """Raises for settings that cannot work."""
         for name, declared in self.field_types().items():
-            value = getattr(self, name)
-            check_bounds(f"hparam {name}", value, declared)
-        self._check()
-        self._check_shared()
+            check_bounds(f"hparam {name}", getattr(self, name), declared)
+        for problem in self._problems():
+            raise UserError(f"hparam {problem}")
 
     @classmethod
     def create(
@@ -438,68 +425,68 @@ class TrainingConfig:
     @classmethod
     def _derived(
         cls, values: Mapping[str, Any], origins: Mapping[str, str]
-    ) -> dict[str, Any]:
+    ) -> Mapping[str, Any]:
         """What follows from the values so far."""
-        raise NotImplementedError
-
-    def _check(self) -> None:
-        """Raises for combinations that cannot work."""
-        raise NotImplementedError
+        return {}
 
     def check_mode(self) -> None:
         """Raises unless there is something to do."""
-        raise NotImplementedError
 
     def warnings(self) -> list[str]:
         """What will run but is probably not meant, one text each."""
-        found = []
+        return list(self._doubts())
+
+    def _doubts(self) -> Iterator[str]:
         if self.do_train and self.learning_rate == 0:
-            found.append("learning_rate is 0: no weight will change")
+            yield "learning_rate is 0: no weight will change"
         if self.use_tpu and self.distribution_strategy not in ("auto", "tpu"):
-            found.append(
+            yield (
                 "use_tpu is set but distribution_strategy is"
                 f" {self.distribution_strategy}, which is used"
             )
-        return found
 
-    def _check_shared(self) -> None:
+    def _problems(self) -> Iterator[str]:
+        """Settings that cannot work together: the hparam and the remedy."""
         positions = self.model_hparam_overrides.get(
             "max_position_embeddings", _MAX_POSITION_EMBEDDINGS
         )
         if self.max_seq_length > positions:
-            raise UserError(
-                f"hparam max_seq_length: {self.max_seq_length} is longer than"
-                f" the position table, max_position_embeddings = {positions}."
+            yield (
+                f"max_seq_length: {self.max_seq_length} is longer than the"
+                f" position table, max_position_embeddings = {positions}."
                 " Shorten the examples, or use a model of more positions (when"
                 " pre-training, set model_hparam_overrides to"
                 f' {{"max_position_embeddings": {self.max_seq_length}}})'
             )
         if self.train_batch_size % self.gradient_accumulation_steps:
-            raise UserError(
-                "hparam gradient_accumulation_steps:"
+            yield (
+                "gradient_accumulation_steps:"
                 f" {self.gradient_accumulation_steps} does not divide"
                 f" train_batch_size {self.train_batch_size}"
             )
         if self.keep_best and not self.eval_every_n_steps:
-            raise UserError(
-                "hparam keep_best: needs evaluations while training; set"
+            yield (
+                "keep_best: needs evaluations while training; set"
                 " eval_every_n_steps"
             )
         try:
             re.compile(self.allow_missing or "")
         except re.error as error:
-            raise UserError(
-                f"hparam allow_missing: {self.allow_missing!r} is not a"
-                f" regular expression ({error})"
-            ) from error
+            yield (
+                f"allow_missing: {self.allow_missing!r} is not a regular"
+                f" expression ({error})"
+            )
 
     @classmethod
     @functools.cache
     def field_types(cls) -> dict[str, Any]:
-        """The declared type of every hparam, in declared order."""
+        """The declared type of every hparam, those that all have last."""
         hints = typing.get_type_hints(cls, include_extras=True)
-        names = [field.name for field in dataclasses.fields(cls)]
-        return {name: hints[name] for name in names if name != "origins"}
+        shared = [field.name for field in dataclasses.fields(TrainingConfig)]
+        names = [
+            f.name for f in dataclasses.fields(cls) if f.name not in shared
+        ]
+        return {n: hints[n] for n in [*names, *shared] if n != "origins"}
 
     @classmethod
     def default_hparams(cls) -> dict[str, Any]:
@@ -517,9 +504,6 @@ class TrainingConfig:
     def clean_hparams(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """Checks names and converts values to their declared types.
 
-        A None for `max_predictions_per_seq`, which asks for the derived value,
-        is left out.
-
         Differs: the original keeps unknown names in `model_hparam_overrides`
         without a word.
         """
@@ -529,8 +513,6 @@ class TrainingConfig:
             name: coerce(name, value, known[name])
             for name, value in given.items()
         }
-        if clean.get("max_predictions_per_seq", 0) is None:
-            del clean["max_predictions_per_seq"]
         if overrides := clean.get("model_hparam_overrides"):
             kind = "model_hparam_overrides"
             check_names(overrides, _OVERRIDES, f"{kind} key")
@@ -561,20 +543,11 @@ class TrainingConfig:
             *(asked.get(name, "") for name in NAMES),
             **{name: v for name, v in asked.items() if name not in NAMES},
         ).as_dict()
-        missing = object()
-        edited = {
+        return {
             name: value
             for name, value in values.items()
-            if name not in asked and settled.get(name, missing) != value
+            if name in asked or name not in settled or settled[name] != value
         }
-        return {**asked, **edited}
-
-    @classmethod
-    def from_json(cls: type[Config], text_or_path: str) -> Config:
-        """Reads back what `to_json` wrote."""
-        given = cls.explicit_hparams(read_hparams(text_or_path))
-        names = [given.pop(name, "") for name in NAMES]
-        return cls.from_layers(*names, [("file", given)], "file")
 
     def to_json(self) -> str:
         """All values and their origins as JSON text, which `--hparams` takes.

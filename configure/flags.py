@@ -7,6 +7,7 @@ Every flag is accepted with dashes or underscores. Booleans take `--flag`,
 """
 
 import argparse
+import contextlib
 import dataclasses
 import errno
 import functools
@@ -16,74 +17,56 @@ import os
 import re
 import sys
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
 
 from absl import app, logging
 from absl.flags import argparse_flags
 
 from configure.config import (
     NAMES,
-    NONE_WORDS,
     Config,
     TrainingConfig,
     bounds,
+    check_names,
     coerce,
-    nearest_names,
     plain_types,
     read_hparams,
     type_name,
 )
 from configure.errors import UserError
 
-# Reads a config class's comments, so that `--help` says what the code says.
+# A config class's comments, so that `--help` says what the code says.
 
-_SECTION = re.compile(r"^    # -{4} (?P<title>.+) -{4}$")
-_COMMENT = re.compile(r"^    # (?P<text>.*)$")
-_FIELD = re.compile(r"^    (?P<name>[a-z]\w*): ")
-
-
-class Section(NamedTuple):
-    """One headed group of fields."""
-
-    title: str
-    intro: str  # text below the heading, may be empty
-    notes: dict[str, str]  # field name to its comment, in the order declared
+_SECTION = re.compile(r"    # -{4} (.+) -{4}")
+_COMMENT = re.compile(r"    # (.*)")
+_FIELD = re.compile(r"    ([a-z]\w*): .*?(?:  # (.*))?")
 
 
 @functools.cache
-def read_sections(config_class: type[Any]) -> tuple[Section, ...]:
-    """The sections of a class, none without source (a frozen application)."""
-    try:
-        lines = inspect.getsource(config_class).splitlines()
-    except (OSError, TypeError):
-        return ()
-    sections: list[Section] = []
-    pending: list[str] = []
-    below_heading = False
-    for line in lines:
-        if heading := _SECTION.match(line):
-            sections.append(Section(heading["title"], "", {}))
-            pending, below_heading = [], True
-        elif not sections:
-            continue
-        elif comment := _COMMENT.match(line):
-            if below_heading:
-                last = sections[-1]
-                intro = f"{last.intro} {comment['text']}".strip()
-                sections[-1] = last._replace(intro=intro)
-            else:
-                pending.append(comment["text"])
-        else:
-            below_heading = False
-            if field := _FIELD.match(line):
-                _, _, trailing = line.partition("  # ")
-                note = " ".join([*pending, trailing]).strip()
-                sections[-1].notes[field["name"]] = note
-                pending = []
-            elif line.startswith("    def "):
-                break
-    return tuple(sections)
+def read_sections(config_class: type[Any]) -> dict[str, dict[str, str]]:
+    """The comments of fields, by section; those of base classes come last.
+
+    There are none without source (in a frozen application).
+    """
+    sections: dict[str, dict[str, str]] = {}
+    for part in filter(dataclasses.is_dataclass, config_class.__mro__):
+        try:
+            lines = inspect.getsource(part).splitlines()
+        except (OSError, TypeError):
+            return {}
+        notes: dict[str, str] = {}  # what stands above the first section
+        pending: list[str] = []
+        for line in lines:
+            if heading := _SECTION.fullmatch(line):
+                notes = sections.setdefault(heading[1], {})
+            elif comment := _COMMENT.fullmatch(line):
+                pending.append(comment[1])
+                continue
+            elif field := _FIELD.fullmatch(line):
+                notes[field[1]] = " ".join([*pending, field[2] or ""]).strip()
+            pending = []
+    return sections
 
 
 Parsed = TypeVar("Parsed")
@@ -114,27 +97,21 @@ class FlagParser(argparse_flags.ArgumentParser):
         self.exit(2, f"error: {message}\nTry: {self.prog} --help\n")
 
     def _explain_extra(self, extra: Sequence[str]) -> str:
+        known = {option.strip("-") for option in self._option_string_actions}
         unknown = [word for word in extra if word.startswith("--")]
-        if not unknown:
-            return (
-                f"unexpected argument{'s' * (len(extra) > 1)}:"
-                f" {' '.join(extra)}. Every value belongs to a flag, and a"
-                " value with spaces needs quotes"
+        try:
+            check_names(
+                [word.split("=")[0].strip("-") for word in unknown],
+                sorted(name.replace("-", "_") for name in known),
+                "flag",
             )
-        known = {
-            option.strip("-").replace("-", "_")
-            for option in self._option_string_actions
-            if option.startswith("--")
-        }
-        texts = []
-        for word in unknown:
-            name = word.split("=")[0]
-            near = nearest_names(name, sorted(known))
-            texts.append(
-                f"unknown flag {name}. Nearest:"
-                f" {', '.join('--' + n for n in near)}"
-            )
-        return "; ".join(texts)
+        except UserError as error:
+            return str(error)
+        return (
+            f"unexpected argument{'s' * (len(extra) > 1)}: {' '.join(extra)}."
+            " Every value belongs to a flag, and a value with spaces needs"
+            " quotes"
+        )
 
 
 class _HelpFormatter(argparse.HelpFormatter):
@@ -146,9 +123,7 @@ class _HelpFormatter(argparse.HelpFormatter):
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings:
             return super()._format_action_invocation(action)
-        shown = getattr(action, "shown_as", None)
-        if shown is None:
-            shown = ", ".join(action.option_strings)
+        shown = action.option_strings[0]
         if action.metavar and action.nargs != 0:
             shown += f" {action.metavar}"
         return shown
@@ -156,9 +131,7 @@ class _HelpFormatter(argparse.HelpFormatter):
 
 def add_flag(parser: Any, name: str, **kwargs: Any) -> argparse.Action:
     """Adds a flag that takes a value, in both spellings."""
-    action = parser.add_argument(*_spellings(name), dest=name, **kwargs)
-    action.shown_as = _spellings(name)[0]
-    return action
+    return parser.add_argument(*_spellings(name), dest=name, **kwargs)
 
 
 # In the place of a default: the flag has to be given.
@@ -207,6 +180,7 @@ def boolean_argument(
     name: str,
     default: Any = False,
     help: str | None = None,
+    declared: Any = bool,
 ) -> argparse.Action:
     """Adds a boolean flag in every form people write.
 
@@ -219,11 +193,10 @@ def boolean_argument(
         nargs="?",
         const=True,
         default=default,
-        type=parse_boolean,
+        type=functools.partial(_read_boolean, declared),
         metavar="BOOL",
         help=help,
     )
-    action.shown_as = _spellings(name)[0]
     negatives = [f"{no}{n}" for n in names for no in ("no_", "no")]
     parser.add_argument(
         *(option for n in negatives for option in _spellings(n)),
@@ -236,20 +209,14 @@ def boolean_argument(
     return action
 
 
-def parse_boolean(text: str) -> bool:
-    """Reads a boolean as people write it; no text is false."""
+def _read_boolean(declared: Any, text: str) -> bool | None:
+    """Reads a boolean (or none) as people write it; no text is false."""
     try:
-        return coerce("flag", text.strip() or "false", bool)
+        return coerce("flag", text.strip() or "false", declared)
     except UserError:
         raise argparse.ArgumentTypeError(
             f"expected true or false, got {text!r}"
         ) from None
-
-
-def _parse_boolean_or_none(text: str) -> bool | None:
-    if text.strip().lower() in NONE_WORDS:
-        return None
-    return parse_boolean(text)
 
 
 def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
@@ -264,19 +231,18 @@ def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
         " underscores are the same in flag names. Booleans take --flag,"
         " --noflag and --flag=false.",
     )
-    main = parser.add_argument_group("Program")
-    add_flag(
-        main,
-        "hparams",
-        metavar="JSON",
-        help="hyperparameters as a JSON object, or the path of a .json file"
-        " (the one written beside a model will do)",
-    )
-    add_flag(
-        main,
-        "print_config",
-        action="store_true",
-        help="print every value and where it came from, and stop",
+    add_flags(
+        parser,
+        "Program",
+        (
+            *("hparams", None, "JSON"),
+            "hyperparameters as a JSON object, or the path of a .json file"
+            " (the one written beside a model will do)",
+        ),
+        (
+            *("print_config", False, ""),
+            "print every value and where it came from, and stop",
+        ),
     )
     add_field_flags(parser, config_class, {"origins"}, given_only=True)
     return parser
@@ -362,14 +328,10 @@ def run_program(
     """
 
     def parse(argv: Sequence[str]) -> Parsed:
-        try:
+        with _mistakes_are_messages(2):
             if isinstance(parser, argparse.ArgumentParser):
                 return parser.parse_args(list(argv[1:]))
             return parser(argv)
-        except UserError as e:
-            _fail(str(e), 2)
-        except BrokenPipeError:
-            _leave_quietly()
 
     def guarded(parsed: Parsed) -> int | None:
         # The libraries' own chatter; ours goes to standard output.
@@ -378,18 +340,8 @@ def run_program(
         # There is one Keras here. Left to itself TensorFlow imports the other,
         # and with it scikit-learn and scipy.stats: a second of every start.
         os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
-        try:
+        with _mistakes_are_messages(1):
             return main(parsed)
-        except UserError as e:
-            _fail(str(e), 1)
-        except KeyboardInterrupt:
-            _fail("interrupted", 130)
-        except BrokenPipeError:
-            _leave_quietly()
-        except OSError as e:
-            if e.errno not in _USERS_OWN_ERRNOS or e.filename is None:
-                raise
-            _fail(f"{e.filename}: {e.strerror}", 1)
 
     app.run(guarded, flags_parser=parse)
 
@@ -404,11 +356,23 @@ def _fail(message: str, status: int) -> NoReturn:
     raise SystemExit(status)
 
 
-def _leave_quietly() -> NoReturn:
-    """Exits after the reader of our output went away (`... | head`)."""
-    # Python flushes standard output once more on its way out.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise SystemExit(1)
+@contextlib.contextmanager
+def _mistakes_are_messages(status: int) -> Iterator[None]:
+    try:
+        yield
+    except UserError as e:
+        _fail(str(e), status)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output went away (`... | head`); Python flushes
+        # standard output once more on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+    except OSError as e:
+        if e.errno not in _USERS_OWN_ERRNOS or e.filename is None:
+            raise
+        _fail(f"{e.filename}: {e.strerror}", status)
 
 
 def _spellings(name: str) -> list[str]:
@@ -429,30 +393,27 @@ def add_field_flags(
         text; else there are defaults, and numbers are read.
     """
     hints = typing.get_type_hints(fields_class, include_extras=True)
-    fields = {f.name: f for f in dataclasses.fields(fields_class)}
-    left = {name: f for name, f in fields.items() if name not in skip}
-    other = Section("Other", "", dict.fromkeys(left, ""))
-    for section in [*read_sections(fields_class), other]:
-        group = parser.add_argument_group(section.title, section.intro or None)
-        for name in [name for name in section.notes if name in left]:
+    left = {f.name: f for f in dataclasses.fields(fields_class)}
+    for name in skip:
+        left.pop(name, None)
+    sections = {**read_sections(fields_class), "Other": dict.fromkeys(left, "")}
+    for title, notes in sections.items():
+        group = parser.add_argument_group(title)
+        for name in [name for name in notes if name in left]:
             field, declared = left.pop(name), hints[name]
-            text = _field_help(section.notes[name], declared, field)
+            text = _field_help(notes[name], declared, field)
             default = argparse.SUPPRESS if given_only else field.default
             if declared in (bool, bool | None):
-                flag = boolean_argument(group, name, default, text)
-                if declared is not bool:
-                    flag.type = _parse_boolean_or_none
-            else:
-                plain = plain_types(declared)[0]
-                metavar = type_name(declared).split()[0].upper()
-                add_flag(
-                    group,
-                    name,
-                    metavar=metavar,
-                    type=str if given_only else plain,
-                    default=default,
-                    help=text,
-                )
+                boolean_argument(group, name, default, text, declared)
+                continue
+            add_flag(
+                group,
+                name,
+                metavar=type_name(declared).split()[0].upper(),
+                type=str if given_only else plain_types(declared)[0],
+                default=default,
+                help=text,
+            )
 
 
 def _field_help(note: str, declared: Any, field: dataclasses.Field) -> str:

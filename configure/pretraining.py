@@ -8,22 +8,17 @@ The field comments are the documentation: `--help` prints them.
 import dataclasses
 import enum
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from configure import presets
 from configure.config import (
     Bound,
-    ModelSize,
     Natural,
     NonNegative,
     Positive,
-    Precision,
     Ratio,
-    ReadOrder,
-    Seed,
     Share,
-    Strategy,
     TrainingConfig,
     one_of,
 )
@@ -70,13 +65,6 @@ class PretrainingConfig(TrainingConfig):
     Make one with `create`, which also derives what depends on other values.
     Nothing here touches the disk, so paths need not exist.
 
-    Example:
-      >>> config = PretrainingConfig.create("tiny", "data", mask_prob="0.2")
-      >>> config.mask_prob, config.max_predictions_per_seq
-      (0.2, 26)
-      >>> config.origins["mask_prob"], config.origins["learning_rate"]
-      ('argument', 'default')
-
     Source: google-research/electra, configure_pretraining.py.
     Differs: values are converted to their declared types,
       `max_predictions_per_seq` can be given, there are presets, and settings
@@ -98,8 +86,9 @@ class PretrainingConfig(TrainingConfig):
     do_eval: bool = False  # evaluate the generator and discriminator instead
 
     # ---- Loss functions ----
-    # ELECTRA or Electric? With both false, a masked LM like BERT's.
-    electra_objective: bool = True  # replaced token detection
+    # Replaced token detection. With this and electric_objective false, a
+    # masked LM like BERT's.
+    electra_objective: bool = True
     electric_objective: bool = False  # noise-contrastive cloze model
     gen_weight: NonNegative = 1.0  # weight of the masked LM (generator) loss
     disc_weight: NonNegative = 50.0  # weight of the discriminator loss
@@ -119,16 +108,6 @@ class PretrainingConfig(TrainingConfig):
     num_eval_steps: Positive = 100  # batches in one evaluation
     keep_checkpoint_max: Natural | None = 5  # newest checkpoints kept; 0: all
 
-    # ---- Model settings ----
-    model_size: ModelSize = "small"  # the paper's sizes
-    # Changes to the size's transformer: hidden_size, num_hidden_layers, ...
-    model_hparam_overrides: dict[str, Any] = dataclasses.field(
-        default_factory=dict
-    )
-    embedding_size: Positive | None = None  # small: 128; none: the hidden size
-    vocab_size: Positive = 30522  # tokens in the vocabulary
-    do_lower_case: bool = True  # was the text lower-cased?
-
     # ---- Generator settings ----
     uniform_generator: bool = False  # replacements drawn uniformly at random
     two_tower_generator: bool = False  # a two-tower cloze model generates
@@ -147,16 +126,7 @@ class PretrainingConfig(TrainingConfig):
     # Default: int((mask_prob + 0.005) * max_seq_length).
     max_predictions_per_seq: int | None = None
 
-    # ---- TPU settings ----
-    use_tpu: bool = False  # the same as distribution_strategy=tpu
-    num_tpu_cores: Positive = 1  # kept for the original's command lines
-    tpu_job_name: str | None = None  # worker job, where there are several
-    tpu_name: str | None = None  # the Cloud TPU to use
-    tpu_zone: str | None = None  # the zone it is in
-    gcp_project: str | None = None  # the project it belongs to
-
     # ---- Locations ----
-
     # Patterns of the training records, separated by commas. Default:
     # <data_dir>/pretrain_tfrecords/pretrain_data.tfrecord*
     pretrain_tfrecords: str = ""
@@ -166,50 +136,21 @@ class PretrainingConfig(TrainingConfig):
     results_txt: str = ""  # default: .../results/unsup_results.txt
     results_pkl: str = ""  # default: .../results/unsup_results.pkl
 
-    # ---- Extensions ----
-    # Not in the original; every default keeps what the original does.
+    # ---- Extensions (every default keeps what the original does) ----
     preset: _Preset | None = None  # published settings as new defaults
-    seed: Seed = 0  # of every random draw in a run
-    strip_accents: bool = True  # were accents stripped when lower-casing?
     mask_without_replacement: bool = False  # draw distinct positions
     whole_word_mask: bool = False  # mask all the wordpieces of a word
     mask_replace_prob: Share = 0.85  # chosen positions that show [MASK]
-    # Update k uses rate k ("after_increment", what the original does when
-    # run) or rate k-1 ("before_increment").
-    lr_read_order: ReadOrder = "after_increment"
-    adam_bias_correction: bool = False  # true: textbook Adam
-    eval_every_n_steps: Natural = 0  # evaluate while training; 0: never
     # Held-out records. Default:
     # <data_dir>/pretrain_tfrecords/eval_data.tfrecord*; where nothing
     # matches, evaluation reads pretrain_tfrecords as the original does.
     eval_tfrecords: str | None = None
-    log_every_n_steps: Positive = 10  # steps between lines on the console
-    shuffle_buffer_size: Natural = 100  # examples shuffled among each other
     deterministic_input: bool = True  # same seed, same order of examples
-    distribution_strategy: Strategy = "auto"  # which devices share the work
-    require_gpu: bool = False  # refuse to run without a GPU
-    gradient_accumulation_steps: Positive = 1  # parts a batch is computed in
-    # XLA makes one program of a step: other draws, and slower on CPUs.
-    jit_compile: bool = False
-    threads: Natural = 0  # CPU threads of an operation; 0: TensorFlow's choice
-    # bf16 or fp16: transformer blocks compute in half precision; weights,
-    # norms, softmaxes and losses stay float32. Empty: all in float32.
-    mixed_precision: Precision = ""
-    # Training keeps only the inputs of transformer blocks and computes the
-    # rest again: less memory, more time, the same results but for the last
-    # digits. Null: where it would take too much of the machine's memory
-    # otherwise (never on accelerators).
-    recompute_grad: bool | None = None
-    overwrite: bool = False  # allow replacing an existing model_dir
     # Weights to start from: a checkpoint of the original, of BERT or of ours,
     # or a Hugging Face folder. Steps and warm-up start at 0.
     init_checkpoint: str | None = None
-    # Regular expression: variables that init_checkpoint may lack.
-    allow_missing: str | None = None
     # Checkpoints at its multiples are kept beyond keep_checkpoint_max; 0: none.
     keep_every_n_steps: Natural = 0
-    # Metric whose best evaluation is kept in <model_dir>/best.
-    keep_best: str | None = None
     # At the end, write discriminator and generator apart, without slots.
     export_at_end: bool = True
     # Evaluations in a row that predict one class before it is reported.
@@ -269,12 +210,21 @@ class PretrainingConfig(TrainingConfig):
             derived["two_tower_generator"] = True
         return derived
 
-    def _check(self) -> None:
+    @classmethod
+    def clean_hparams(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Leaves out a None that asks for the derived value."""
+        clean = super().clean_hparams(given)
+        if clean.get("max_predictions_per_seq", 0) is None:
+            del clean["max_predictions_per_seq"]
+        return clean
+
+    def _problems(self) -> Iterator[str]:
+        """Adds the combinations that crash in the original."""
         most = self.max_predictions_per_seq
         if most is not None and most < 1:
-            raise UserError(
-                f"hparam max_predictions_per_seq: {most} means that no token is"
-                f" ever masked (mask_prob {self.mask_prob}, max_seq_length"
+            yield (
+                f"max_predictions_per_seq: {most} means that no token is ever"
+                f" masked (mask_prob {self.mask_prob}, max_seq_length"
                 f" {self.max_seq_length}); give at least 1"
             )
         metrics = [
@@ -284,17 +234,45 @@ class PretrainingConfig(TrainingConfig):
             or not name.startswith(("disc_", "sampled_"))
         ]
         if self.keep_best is not None and self.keep_best not in metrics:
-            raise UserError(
-                f"hparam keep_best: must be one of {', '.join(metrics)}, got"
+            yield (
+                f"keep_best: must be one of {', '.join(metrics)}, got"
                 f" {self.keep_best!r}"
             )
         if self.keep_every_n_steps % self.save_checkpoints_steps:
-            raise UserError(
-                "hparam keep_every_n_steps: must be a multiple of"
+            yield (
+                "keep_every_n_steps: must be a multiple of"
                 f" save_checkpoints_steps ({self.save_checkpoints_steps}), got"
                 f" {self.keep_every_n_steps}: only what is saved can be kept"
             )
-        self._check_generator()
+        if self.uniform_generator and not self.has_discriminator:
+            yield (
+                "uniform_generator: needs electra_objective, since without a"
+                " discriminator there is nothing to train; choose one"
+            )
+        if self.electric_objective and not self.two_tower_generator:
+            yield (
+                "two_tower_generator: electric_objective needs the two-tower"
+                " generator; leave two_tower_generator out"
+            )
+        if self.two_tower_generator:
+            why = " (asked for by electric_objective)" * self.electric_objective
+            if not self.untied_generator:
+                yield (
+                    f"untied_generator: the two-tower generator{why} cannot"
+                    " share the discriminator's weights; leave"
+                    " untied_generator out"
+                )
+            if self.uniform_generator:
+                yield (
+                    "uniform_generator: cannot be combined with the two-tower"
+                    f" generator{why}; choose one"
+                )
+            if not self.has_discriminator:
+                yield (
+                    "two_tower_generator: needs electra_objective or"
+                    " electric_objective; a masked LM has no separate generator"
+                )
+        yield from super()._problems()
 
     def check_mode(self) -> None:
         """Raises unless exactly one of training and evaluation is asked for.
@@ -308,128 +286,47 @@ class PretrainingConfig(TrainingConfig):
                 " --do_train=false --do_eval=true"
             )
 
-    def warnings(self) -> list[str]:
-        """What will run but is probably not meant, one text each."""
-        return [
-            *self._size_warnings(),
-            *self._length_warnings(),
-            *self._ignored_warnings(),
-            *super().warnings(),
-        ]
-
-    def _check_generator(self) -> None:
-        """Refuses the combinations that crash in the original."""
-        if self.uniform_generator and not self.has_discriminator:
-            raise UserError(
-                "hparam uniform_generator: needs electra_objective, since"
-                " without a discriminator there is nothing to train; choose one"
-            )
-        if self.electric_objective and not self.two_tower_generator:
-            raise UserError(
-                "hparam two_tower_generator: electric_objective needs the"
-                " two-tower generator; leave two_tower_generator out"
-            )
-        if not self.two_tower_generator:
-            return
-        why = "electric_objective" if self.electric_objective else ""
-        why = f" (asked for by {why})" if why else ""
-        if not self.untied_generator:
-            raise UserError(
-                f"hparam untied_generator: the two-tower generator{why} cannot"
-                " share the discriminator's weights; leave untied_generator out"
-            )
-        if self.uniform_generator:
-            raise UserError(
-                "hparam uniform_generator: cannot be combined with the"
-                f" two-tower generator{why}; choose one"
-            )
-        if not self.has_discriminator:
-            raise UserError(
-                "hparam two_tower_generator: needs electra_objective or"
-                " electric_objective; a masked LM has no separate generator"
-            )
-
-    def _size_warnings(self) -> list[str]:
-        """Finds base and large models with small's settings."""
-        if (
-            self.model_size == "small"
-            or self.model_hparam_overrides.get("hidden_size", 768) < 512
-        ):
-            return []
-        small = {"learning_rate": 5e-4}
-        left = {"max_seq_length": 128, "train_batch_size": 128}
-        if self.model_size == "base":
-            left["generator_hidden_size"] = 0.25
-        else:
-            left["mask_prob"] = 0.15
-        if not self.debug:
-            # Somebody who asked for these values has said what they want.
-            small |= {
-                name: value
-                for name, value in left.items()
+    def _doubts(self) -> Iterator[str]:
+        hidden_size = self.model_hparam_overrides.get("hidden_size", 768)
+        if self.model_size != "small" and hidden_size >= 512 and not self.debug:
+            # Somebody who asked for a value has said what they want.
+            wanted = presets.load_preset(self.model_size)["hparams"]
+            left = [
+                f"{name} {getattr(self, name):g}"
+                for name in wanted.keys() - {"num_train_steps"}
                 if self.origins.get(name, "default") == "default"
-            }
-        found = [
-            f"{name} {getattr(self, name):g}"
-            for name, value in small.items()
-            if getattr(self, name) == value
-        ]
-        if not found:
-            return []
-        return [
-            f"model_size is {self.model_size} but these are the small model's"
-            f" settings: {', '.join(found)}. The paper's are one flag away:"
-            f" --preset={self.model_size}"
-            + (
-                ". At this learning_rate larger discriminators have collapsed;"
-                " the paper uses 0.0002"
-                if self.learning_rate == 5e-4
-                else ""
-            )
-        ]
-
-    def _length_warnings(self) -> list[str]:
-        """Finds schedules and step counts that do not fit together."""
-        if not self.do_train:
-            return []
-        found = []
-        if 0 < self.num_train_steps <= self.num_warmup_steps:
-            found.append(
+                and getattr(self, name) not in (None, wanted[name])
+            ]
+            if left:
+                yield (
+                    f"model_size is {self.model_size} but these are the small"
+                    f" model's settings: {', '.join(sorted(left))}. The"
+                    f" paper's are one flag away: --preset={self.model_size}."
+                    " At learning_rate 0.0005 larger discriminators collapsed"
+                )
+        if 0 < self.num_train_steps <= self.num_warmup_steps and self.do_train:
+            yield (
                 f"num_warmup_steps {self.num_warmup_steps} is not below"
                 f" num_train_steps {self.num_train_steps}: the learning rate"
                 f" never reaches {self.learning_rate:g}. Lower num_warmup_steps"
                 f" (a tenth of the run is usual:"
                 f" {max(1, self.num_train_steps // 10)})"
             )
-        if self.max_predictions_per_seq > self.max_seq_length:
-            found.append(
+        if self.max_predictions_per_seq > self.max_seq_length and self.do_train:
+            yield (
                 f"max_predictions_per_seq {self.max_predictions_per_seq} is"
                 f" more than max_seq_length {self.max_seq_length}: the rest is"
                 " padding"
             )
-        return found
-
-    def _ignored_warnings(self) -> list[str]:
-        """Finds settings that something else makes void, as in the original."""
-        found = []
+        # As in the original, something else makes these void.
         overrides = self.model_hparam_overrides
         if overrides.get("vocab_size", self.vocab_size) != self.vocab_size:
-            found.append(
+            yield (
                 f"vocab_size {self.vocab_size} gives way to"
                 f" {overrides['vocab_size']} in model_hparam_overrides"
             )
-        sizes = (
-            "hidden_size",
-            "num_hidden_layers",
-            "num_attention_heads",
-            "intermediate_size",
-        )
-        lost = [name for name in sizes if name in overrides]
-        if self.debug and lost:
-            found.append(
-                f"debug replaces {', '.join(lost)} of model_hparam_overrides by"
-                " its own tiny sizes"
-            )
+        if self.debug and overrides:
+            yield "debug replaces sizes of model_hparam_overrides by tiny ones"
         given = [
             name
             for name in (
@@ -439,13 +336,13 @@ class PretrainingConfig(TrainingConfig):
             )
             if self.origins.get(name, "default") not in ("default", "preset")
         ]
-        kind = generator_kind(self)
-        if given and kind in (GeneratorKind.UNIFORM, GeneratorKind.FULL):
-            found.append(
+        no_network = (GeneratorKind.UNIFORM, GeneratorKind.FULL)
+        if given and generator_kind(self) in no_network:
+            yield (
                 f"{', '.join(given)}: no effect, since there is no separate"
                 " generator network with these settings"
             )
-        return found
+        yield from super()._doubts()
 
 
 # Which generator: small, tied, masked-LM only, uniform or two-tower.

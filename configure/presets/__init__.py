@@ -12,7 +12,6 @@ import pathlib
 from typing import Any
 
 from configure import config
-from configure.errors import UserError
 
 _DIRECTORY = pathlib.Path(__file__).resolve().parent
 
@@ -25,11 +24,6 @@ def preset_names() -> tuple[str, ...]:
 
 def load_preset(name: str) -> dict[str, Any]:
     """Reads one preset."""
-    if name not in preset_names():
-        near = config.nearest_names(str(name), preset_names(), 1)[0]
-        raise UserError(
-            f"Unknown preset {name}. Nearest name: {near}. Presets:"
-            f" {', '.join(preset_names())}"
-        )
+    config.check_names([name], preset_names(), "preset")
     text = (_DIRECTORY / f"{name}.json").read_text(encoding="utf-8")
     return json.loads(text)

@@ -278,7 +278,6 @@ class Corpus:
     blanks_separate_docs: bool = True  # whether blank lines end documents
 
     # ---- Kinds of corpora (extensions) ----
-
     # auto goes by file name: .jsonl, archives (.tar, .tar.xz, .xz, ...),
     # anything else text; .gz is unpacked.
     corpus_format: _Format = "auto"

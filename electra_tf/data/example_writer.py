@@ -248,15 +248,13 @@ class BuildOptions:
     output_dir: str
 
     # ---- Examples ----
-
     # Tokens per example, [CLS] and [SEP] included.
     max_seq_length: _Length = 128
     num_processes: Positive = 1  # worker processes
     do_lower_case: bool = True  # --no-lower-case keeps upper case
     do_strip_accents: bool = True  # --no-strip-accents keeps them
 
-    # ---- Extensions ----
-    # Not in the original; every default keeps what the original does.
+    # ---- Extensions (every default keeps what the original does) ----
     seed: int = 0  # of all randomness
     # stream: one stream of random numbers per process, as in the original;
     # document: drawn from seed, file and document, so the examples do not

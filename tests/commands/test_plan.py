@@ -132,7 +132,7 @@ def test_measured_steps_give_the_time_to_finish(tmp_path, screen):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("--mask_probe=0.2", "Nearest: --mask_prob"),
+        ("--mask_probe=0.2", "Nearest names: mask_prob"),
         ("--measure=0", "must be above 0"),
     ],
 )

@@ -94,8 +94,8 @@ def test_malformed_json_names_file_line_and_column(tmp_path):
         ("[1]", "expected a JSON object"),
         ('{"a": 1, "a": 2}', "a given more than once"),
         ("", "not valid JSON at line 1, column 1"),
-        ("missing.json", "missing.json: no such hparams file"),
-        ("directory.json", "cannot read"),
+        ("missing.json", "missing.json: .*cannot be read: No such"),
+        ("directory.json", "cannot be read"),
         ("binary.json", r"not UTF-8 text \(byte 0\)"),
     ],
 )

@@ -27,6 +27,12 @@ def create(**hparams):
     return PretrainingConfig.create("NAME", "DATA", **hparams)
 
 
+def reread(text):
+    return PretrainingConfig.create(
+        **PretrainingConfig.explicit_hparams(json.loads(text))
+    )
+
+
 @pytest.mark.parametrize(
     ("hparams", "expected"),
     [
@@ -56,7 +62,7 @@ def create(**hparams):
             "64 is longer .* = 32",
         ),
         ({"lerning_rate": 1}, "Unknown hparam lerning_rate.*learning_rate"),
-        ({"preset": "bse"}, "Nearest name: base. Presets: base"),
+        ({"preset": "bse"}, "Unknown preset bse. Nearest names: base"),
         ({"model_hparam_overrides": {"hidden": 1}}, "key hidden.*hidden_size"),
         (
             {"model_hparam_overrides": {"hidden_size": "big"}},
@@ -149,7 +155,7 @@ def test_a_written_config_follows_a_new_name_and_keeps_edits():
     assert other.model_dir == "D/models/other"
     assert other.max_predictions_per_seq == 9
     written |= {"max_predictions_per_seq": 25, "learning_rate": 1e-3}
-    edited = PretrainingConfig.from_json(json.dumps(written))
+    edited = reread(json.dumps(written))
     assert (edited.max_predictions_per_seq, edited.learning_rate) == (25, 1e-3)
 
 
@@ -199,7 +205,7 @@ def test_every_preset_has_a_header_and_builds(name):
 )
 def test_any_config_survives_being_written_and_read(hparams):
     config = create(**hparams)
-    again = PretrainingConfig.from_json(config.to_json())
+    again = reread(config.to_json())
     assert again == config
     for name, value in hparams.items():
         assert getattr(config, name) == value
