@@ -27,7 +27,7 @@ from electra_tf.optimization.optimizer import (
 )
 from electra_tf.plan.memory import finetuning_memory
 from electra_tf.text.tokenization import check_vocab
-from electra_tf.training.remat import rows_of_a_machine, uses_remat
+from electra_tf.training.strategy import rows_of_a_machine, uses_remat
 
 _SETTLED_ORIGINS = ("default", "derived")
 _SIZE_HPARAMS = (

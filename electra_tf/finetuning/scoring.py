@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
@@ -19,7 +18,7 @@ from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.scorers import Scorer
-from electra_tf.training.loop import EvalLoop, step_function
+from electra_tf.training.loop import EvalLoop
 from electra_tf.training.summaries import Console
 
 # The inner loops of fine-tuning: training steps, and predictions row by row.
@@ -28,33 +27,37 @@ Features = dict[str, tf.Tensor]
 Row = dict[str, np.ndarray]
 
 
-class PredictLoop(EvalLoop):
-    """An `EvalLoop` that hands the outputs of real rows to whoever asks."""
+class PredictLoop:
+    """Hands the outputs of real rows, task by task, to whoever asks.
+
+    `arguments` are those of `EvalLoop`.
+    """
 
     def __init__(
-        self, *, task_names: tuple[str, ...], batch_size: int, **arguments: Any
+        self, *, task_names: tuple[str, ...], **arguments: Any
     ) -> None:
         self._task_names = task_names
-        self._batch_size = batch_size
-        self._dataset: tf.data.Dataset | None = None
-        self._take: Callable[[str, Row], None] = lambda task, row: None
-        self._traced: Any = None
-        super().__init__(
-            create_dataset=lambda: self._dataset,
-            create_metrics=lambda: _Rows(self._task_names, self._take),
-            outputs=self._flat_outputs,
-            **arguments,
-        )
-        self._run_step = self._traced_step
+        self._loop = EvalLoop(outputs=self._flat_outputs, **arguments)
 
     def predict(
         self, dataset: tf.data.Dataset, take: Callable[[str, Row], None]
     ) -> None:
         """Runs the model over a data set."""
+
+        def take_rows(arrays: Row, loss: float) -> None:
+            del loss
+            for row, task_id in enumerate(arrays["task_id"]):
+                if task_id < len(self._task_names):  # Else it is padding.
+                    task = self._task_names[task_id]
+                    own = {
+                        name.removeprefix(f"{task}/"): values[row]
+                        for name, values in arrays.items()
+                        if name.startswith(f"{task}/")
+                    }
+                    take(task, own)
+
         with tf.device("/cpu:0"):
-            self._dataset = dataset
-            self._take = take
-            self.evaluate(tf.constant(-1))
+            self._loop.run(dataset, take_rows)
 
     def _flat_outputs(
         self, features: Features, outputs: Mapping[str, Any]
@@ -64,49 +67,6 @@ class PredictLoop(EvalLoop):
             for key, value in outputs[name].items():
                 flat[f"{name}/{key}"] = value
         return flat
-
-    def _traced_step(self, features: Features, index: tf.Tensor):
-        if self._traced is None:
-            spec = {
-                name: tf.TensorSpec(
-                    [self._batch_size, *element.shape[1:]], element.dtype
-                )
-                for name, element in self._dataset.element_spec.items()
-            }
-            self._traced = step_function(
-                self._distributed_step,
-                self._jit_compile,
-                [spec, tf.TensorSpec([], tf.int32)],
-            )
-        return self._traced(features, index)
-
-
-class _Rows:
-    """Splits batches into rows and leaves out padding."""
-
-    def __init__(
-        self, task_names: tuple[str, ...], take: Callable[[str, Row], None]
-    ) -> None:
-        self._task_names = task_names
-        self._take = take
-
-    def update(self, arrays: Row, total_loss: float) -> None:
-        """Takes the outputs of a batch."""
-        del total_loss
-        outputs: dict[str, Row] = {name: {} for name in self._task_names}
-        for key, values in arrays.items():
-            task, _, name = key.partition("/")
-            if name:
-                outputs[task][name] = values
-        for row, task_id in enumerate(arrays["task_id"]):
-            if task_id < len(self._task_names):
-                task = self._task_names[task_id]
-                own = outputs[task].items()
-                self._take(task, {name: values[row] for name, values in own})
-
-    def result(self) -> dict[str, float]:
-        """Nothing: the rows have gone where they should."""
-        return {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +83,7 @@ class Evaluation:
     text: str  # the results on one line
 
 
-class Evaluator(orbit.AbstractEvaluator):
+class Evaluator:
     """Predicts splits of tasks with a model as it is at the time."""
 
     def __init__(
@@ -149,9 +109,8 @@ class Evaluator(orbit.AbstractEvaluator):
             jit_compile=config.jit_compile,
         )
 
-    def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
-        """Evaluates all tasks on their dev sets; for the training session."""
-        del num_steps
+    def evaluate(self) -> dict[str, float]:
+        """Evaluates all tasks on their dev sets."""
         found = [self.evaluate_task(task) for task in self._tasks]
         return flat_figures(found)
 

@@ -289,7 +289,7 @@ class Trial(Run):
         }
 
     def evaluate(self) -> dict[str, float]:
-        return self.evaluator.evaluate(tf.constant(-1))
+        return self.evaluator.evaluate()
 
     def evaluated(self, step: int, result: dict[str, float]) -> None:
         """Logs an evaluation; keeps the best; stops if nothing gets better."""

@@ -4,6 +4,6 @@
 
 In: batches of token ids and a resolved configuration. Out: masked inputs,
 generator, corrupted inputs, discriminator, losses, metrics, and the run that
-trains them. Reading order: masking, losses, model, metrics, build, runner;
+trains them. Reading order: masking, losses, model, metrics, runner;
 loading, scoring.
 """

@@ -2,8 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains or evaluates a model from a resolved configuration."""
 
+import datetime
 import functools
+import itertools
+import json
 import os
+import pickle
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,11 +28,24 @@ from electra_tf.checkpoints.weights import (
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.record_checks import check_records
 from electra_tf.data.records import load_manifest
-from electra_tf.pretraining import build, metrics
+from electra_tf.files import write_atomically
+from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
+from electra_tf.optimization.optimizer import (
+    AdamWeightDecay,
+    WarmupPolynomialDecay,
+)
+from electra_tf.plan.memory import pretraining_memory
+from electra_tf.pretraining import metrics
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.training import checkpointing, summaries
+from electra_tf.training import checkpointing
 from electra_tf.training import strategy as strategies
-from electra_tf.training.loop import TOKENS, EvalLoop, StepMetrics, TrainLoop
+from electra_tf.training.loop import (
+    TOKENS,
+    EvalLoop,
+    LossScale,
+    StepMetrics,
+    TrainLoop,
+)
 from electra_tf.training.run import PreemptionHandler, Run, print_start
 from electra_tf.training.summaries import Console, Panel, Progress
 
@@ -116,7 +134,7 @@ class PretrainingRun(Run):
         super().__init__(config, *others)
 
     def build_model(self) -> PretrainingModel:
-        return build.build_model(self.config)
+        return build_model(self.config)
 
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:
         config = self.config
@@ -125,7 +143,7 @@ class PretrainingRun(Run):
         return batches, config.num_train_steps
 
     def build_optimizer(self) -> Any:
-        return build.build_optimizer(self.config, self.model)
+        return build_optimizer(self.config, self.model)
 
     def start_fresh(self) -> None:
         """Takes `init_checkpoint`'s weights, if given; steps start at 0.
@@ -210,7 +228,7 @@ class PretrainingRun(Run):
         self.console.heading("Running training")
 
     def build_loop(self) -> TrainLoop:
-        return build.build_train_loop(
+        return build_train_loop(
             self.config,
             self.model,
             self.optimizer,
@@ -247,13 +265,25 @@ class PretrainingRun(Run):
         return shown
 
     @functools.cached_property
-    def _evaluator(self) -> EvalLoop:
-        return build_evaluator(
-            self.config,
-            self.model,
-            self.strategy,
+    def _eval_loop(self) -> EvalLoop:
+        return EvalLoop(
+            compute=self.model.compute,
+            seed=self.config.seed,
+            strategy=self.strategy,
+            outputs=metrics.metric_inputs,
             should_stop=self.preemption.requested,
+            jit_compile=self.config.jit_compile,
         )
+
+    @functools.cached_property
+    def _token_counts(self) -> np.ndarray | None:
+        config = self.config
+        try:
+            batches = build_dataset(config, config.train_batch_size, True)
+        except UserError:
+            return None  # Evaluating where only held-out records are.
+        vocab_size = self.model.encoder_config.vocab_size
+        return metrics.count_tokens(batches, vocab_size)
 
     @functools.cached_property
     def _collapse(self) -> metrics.CollapseWatch:
@@ -261,8 +291,23 @@ class PretrainingRun(Run):
             self.config.collapse_patience, self.eval_log.rows
         )
 
-    def evaluate(self) -> dict[str, float]:
-        return self._evaluator.evaluate(tf.constant(self.config.num_eval_steps))
+    def evaluate(
+        self, on_batch: Callable[[float], None] = lambda loss: None
+    ) -> dict[str, float]:
+        config = self.config
+        found = metrics.PretrainingMetrics(
+            mask_token_id=self.model.vocab["[MASK]"],
+            disc_weight=config.disc_weight,
+            token_counts=self._token_counts,
+        )
+
+        def take(arrays: dict[str, np.ndarray], loss: float) -> None:
+            found.update(arrays, loss)
+            on_batch(loss)
+
+        batches = build_dataset(config, config.eval_batch_size, training=False)
+        counts = self._eval_loop.run(batches, take, config.num_eval_steps)
+        return {**found.result(), **counts}
 
     def evaluated(self, step: int, result: dict[str, float]) -> None:
         """Logs one evaluation; writes the results files after the last."""
@@ -299,16 +344,15 @@ class PretrainingRun(Run):
         checkpointing.restore_model(path, self.model, self.step)
         console.line(f"Evaluating {path} (step {self.global_step:,})")
         console.heading("Running evaluation")
-        progress = Progress(0, config.num_eval_steps)
+        most = config.num_eval_steps
+        progress, numbers = Progress(0, most), itertools.count(1)
 
-        def on_batch(batches: int, loss: float) -> None:
-            if batches % 10 == 0 or batches == config.num_eval_steps:
-                console.line(progress.line(batches, {"loss": f"{loss:.4f}"}))
+        def on_batch(loss: float) -> None:
+            number = next(numbers)
+            if number % 10 == 0 or number == most:
+                console.line(progress.line(number, {"loss": f"{loss:.4f}"}))
 
-        evaluator = build_evaluator(
-            config, self.model, self.strategy, on_batch=on_batch
-        )
-        result = evaluator.evaluate(tf.constant(config.num_eval_steps))
+        result = self.evaluate(on_batch)
         if self.is_chief:
             _write_results(config, result, self.global_step, console)
         return {**result, "global_step": self.global_step}
@@ -391,59 +435,44 @@ def _evaluation_summary(result: dict[str, float]) -> list[str]:
     ]
 
 
-def build_evaluator(
-    config: PretrainingConfig,
-    model: PretrainingModel,
-    strategy: tf.distribute.Strategy,
-    **hooks: Any,
-) -> EvalLoop:
-    """The evaluation of a model on the held-out records."""
-
-    @functools.cache  # Once; only when an evaluation really comes.
-    def token_counts() -> np.ndarray | None:
-        try:
-            batches = build_dataset(config, config.train_batch_size, True)
-        except UserError:
-            return None  # Evaluating where only held-out records are.
-        return metrics.count_tokens(batches, model.encoder_config.vocab_size)
-
-    return EvalLoop(
-        compute=model.compute,
-        create_dataset=lambda: build_dataset(
-            config, config.eval_batch_size, training=False
-        ),
-        seed=config.seed,
-        strategy=strategy,
-        outputs=metrics.metric_inputs,
-        create_metrics=lambda: metrics.PretrainingMetrics(
-            mask_token_id=model.vocab["[MASK]"],
-            disc_weight=config.disc_weight,
-            token_counts=token_counts(),
-        ),
-        jit_compile=config.jit_compile,
-        **hooks,
-    )
-
-
 def _write_results(
     config: PretrainingConfig,
     result: dict[str, float],
     step: int,
     console: Console,
 ) -> None:
-    """Prints an evaluation as the original does, and writes its files."""
+    """Prints an evaluation as the original does, and writes its files.
+
+    Source: google-research/electra, run_pretraining.py, train_or_eval (which
+    names `results_txt` and `results_pkl` and prints the lines).
+    Differs: the original writes none of the files.
+    """
     result = {**result, "global_step": step}
-    for text in summaries.lines(result):
+    result = {name: result[name] for name in sorted(result)}
+    lines = [f"{name} = {value}" for name, value in result.items()]
+    for text in lines:
         console.line(f"  {text}")
+    record = {
+        "step": step,
+        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(
+            timespec="seconds"
+        ),
+        "metrics": result,
+        "config": config.as_dict(),
+    }
     replaced = tf.io.gfile.exists(config.results_json)
-    summaries.write_results(
-        result,
-        txt=config.results_txt,
-        pkl=config.results_pkl,
-        json_path=config.results_json,
-        config=config.as_dict(),
-        step=step,
-    )
+    for path, content in (
+        (config.results_txt, "".join(f"{line}\n" for line in lines)),
+        (config.results_pkl, pickle.dumps(result)),
+        (config.results_json, json.dumps(record, indent=1) + "\n"),
+    ):
+        write_atomically(
+            path,
+            content,
+            hint="The checkpoints are safe; make room or correct the"
+            " permissions, and evaluate again with --do_train=false"
+            " --do_eval=true.",
+        )
     verb = "Replaced the earlier results in" if replaced else "Wrote"
     console.line(
         f"{verb} {config.results_txt}, {config.results_pkl} and"
@@ -491,3 +520,77 @@ def export_parts(
         )
         written.append(prefix)
     return written
+
+
+# What a run is built from.
+
+LOSSES = ("mlm_loss", "cloze_loss", "disc_loss")
+
+
+def step_values(
+    features: dict[str, tf.Tensor], outputs: dict[str, tf.Tensor]
+) -> dict[str, tf.Tensor]:
+    """Scalars of a training step besides its total loss."""
+    values = {name: outputs[name] for name in LOSSES if name in outputs}
+    mask = features["input_mask"]
+    values[TOKENS] = tf.cast(tf.reduce_sum(mask), tf.float32)
+    if "fake_is_fake_tokens" in outputs:
+        replaced = tf.reduce_sum(outputs["fake_is_fake_tokens"] * mask)
+        values["replaced_tokens"] = tf.cast(replaced, tf.float32)
+    return values
+
+
+def build_model(config: Any) -> PretrainingModel:
+    """Returns a freshly initialized model."""
+    model = PretrainingModel(config)
+    rows = strategies.rows_of_a_machine(config.train_batch_size)
+    kept = pretraining_memory(config, rows)
+    set_compute_policy(
+        model, ComputePolicy.of(config, strategies.uses_remat(config, kept))
+    )
+    return model
+
+
+def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:
+    """Returns the optimizer of a model's variables."""
+    schedule = WarmupPolynomialDecay(
+        config.learning_rate,
+        config.num_train_steps,
+        config.num_warmup_steps,
+        config.lr_decay_power,
+        config.lr_read_order,
+    )
+    return AdamWeightDecay(
+        model.trainable_variables,
+        schedule,
+        config.weight_decay_rate,
+        bias_correction=config.adam_bias_correction,
+    )
+
+
+def build_train_loop(
+    config: Any,
+    model: PretrainingModel,
+    optimizer: AdamWeightDecay,
+    iterator: Iterator[Any],
+    step: tf.Variable,
+    strategy: tf.distribute.Strategy,
+    loss_scale: LossScale | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> TrainLoop:
+    """Returns the loop that updates a model, one batch a step."""
+    return TrainLoop(
+        compute=model.compute,
+        variables=model.trainable_variables,
+        optimizer=optimizer,
+        iterator=iterator,
+        step=step,
+        seed=config.seed,
+        strategy=strategy,
+        step_values=step_values,
+        should_stop=should_stop,
+        micro_batches=config.gradient_accumulation_steps,
+        prepare=model.prepare_micro_batches,
+        jit_compile=config.jit_compile,
+        loss_scale=loss_scale,
+    )

@@ -9,5 +9,5 @@ Out: trained variables, checkpoints that resume to the bit, and rows of numbers
 
 Knows nothing of generators, discriminators or tasks. Reading order: `run` (the
 course of a run), `loop` (one step and a chunk of steps), `strategy` (where),
-`checkpointing`, `summaries` (what is shown and written), `remat`.
+`checkpointing`, `summaries` (what is shown and written).
 """

@@ -418,44 +418,51 @@ class TrainLoop(orbit.AbstractTrainer):
         return gradients, values
 
 
-class EvalLoop(orbit.AbstractEvaluator):
+class EvalLoop:
     """Runs the objective over held-out batches, always with the same draws."""
 
     def __init__(
         self,
         *,
         compute: Compute,
-        create_dataset: Callable[[], Iterable[Features]],
         seed: int,
         strategy: tf.distribute.Strategy,
         outputs: Callable[[Features, dict[str, tf.Tensor]], Features],
-        create_metrics: Callable[[], Any],
-        on_batch: Callable[[int, float], None] = lambda batches, loss: None,
         should_stop: Callable[[], bool] = lambda: False,
         jit_compile: bool = False,
+        batch_size: int | None = None,
     ) -> None:
-        """`outputs` picks the tensors the metrics need, each [B, ...]."""
+        """`outputs` picks the tensors to hand over, each [B, ...].
+
+        With a `batch_size` one graph serves batches of all lengths.
+        """
         self._compute = compute
-        self._create_dataset = create_dataset
         self._seed = seed
         self._strategy = strategy
         self._outputs = outputs
-        self._create_metrics = create_metrics
-        self._on_batch = on_batch
         self._should_stop = should_stop
         self._jit_compile = jit_compile
-        self._run_step = step_function(self._distributed_step, jit_compile)
+        self._batch_size = batch_size
+        self._run_step: Callable[..., Any] | None = None
 
-    def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
-        """Evaluates at most `num_steps` batches (int32; -1 means all).
+    def run(
+        self,
+        dataset: Iterable[Features],
+        take: Callable[[dict[str, np.ndarray], float], None],
+        limit: int = -1,
+    ) -> dict[str, int]:
+        """Hands `take` the outputs and the loss of every batch; counts them.
+
+        Args:
+          limit: most batches; -1 means all.
 
         Raises:
           TrainingInterruptedError: when `should_stop` says so.
         """
-        metrics = self._create_metrics()
-        limit = int(num_steps)
+        if self._run_step is None:
+            self._run_step = self._make_step(dataset)
         batches = examples = 0
-        iterator = iter(self._create_dataset())
+        iterator = iter(dataset)
         while batches != limit:
             features = _next_batch(iterator, "evaluation")
             if features is None:
@@ -464,10 +471,9 @@ class EvalLoop(orbit.AbstractEvaluator):
                 features, tf.constant(batches, tf.int32)
             )
             arrays = {name: value.numpy() for name, value in outputs.items()}
-            metrics.update(arrays, float(loss))
+            take(arrays, float(loss))
             batches += 1
             examples += _rows(features)
-            self._on_batch(batches, float(loss))
             if self._should_stop():
                 raise TrainingInterruptedError
         if not batches:
@@ -475,7 +481,21 @@ class EvalLoop(orbit.AbstractEvaluator):
                 "the evaluation records do not fill a single batch; build more"
                 " held-out records or lower eval_batch_size."
             )
-        return {**metrics.result(), "examples": examples, "batches": batches}
+        return {"examples": examples, "batches": batches}
+
+    def _make_step(self, dataset: Any) -> Callable[..., Any]:
+        signature = None
+        if self._batch_size:
+            rows = {
+                name: tf.TensorSpec(
+                    [self._batch_size, *element.shape[1:]], element.dtype
+                )
+                for name, element in dataset.element_spec.items()
+            }
+            signature = [rows, tf.TensorSpec([], tf.int32)]
+        return step_function(
+            self._distributed_step, self._jit_compile, signature
+        )
 
     def _distributed_step(self, features: Features, index: tf.Tensor):
         outputs, loss = self._strategy.run(

@@ -11,7 +11,6 @@ import io
 import json
 import math
 import os
-import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -353,46 +352,3 @@ def _smooth(values: np.ndarray) -> np.ndarray:
     width = max(3, len(values) // 20) | 1
     padded = np.pad(values, width // 2, mode="edge")
     return np.convolve(padded, np.ones(width) / width, mode="valid")
-
-
-def write_results(
-    metrics: dict[str, float],
-    *,
-    txt: str,
-    pkl: str,
-    json_path: str,
-    config: dict[str, Any],
-    step: int,
-) -> None:
-    """Writes one evaluation in three forms, each whole or absent.
-
-    Source: google-research/electra, run_pretraining.py, train_or_eval (which
-    names `results_txt` and `results_pkl` and prints the lines).
-    Differs: the original writes none of the files.
-    """
-    metrics = {key: metrics[key] for key in sorted(metrics)}
-    record = {
-        "step": step,
-        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(
-            timespec="seconds"
-        ),
-        "metrics": metrics,
-        "config": config,
-    }
-    for path, content in (
-        (txt, "".join(f"{line}\n" for line in lines(metrics))),
-        (pkl, pickle.dumps({**metrics, "global_step": step})),
-        (json_path, json.dumps(record, indent=1) + "\n"),
-    ):
-        write_atomically(
-            path,
-            content,
-            hint="The checkpoints are safe; make room or correct the"
-            " permissions, and evaluate again with --do_train=false"
-            " --do_eval=true.",
-        )
-
-
-def lines(metrics: dict[str, float]) -> list[str]:
-    """Sorted `name = value` lines."""
-    return [f"{key} = {metrics[key]}" for key in sorted(metrics)]

@@ -96,33 +96,26 @@ def train(config, strategy, micro_batches=1):
     chunk = loop.take_chunk()
     evaluator = EvalLoop(
         compute=compute,
-        create_dataset=lambda: batches(config.max_seq_length, 1),
         seed=0,
         strategy=strategy,
         outputs=lambda features, outputs: {"probs": outputs["disc_probs"]},
-        create_metrics=Kept,
     )
-    evaluated = evaluator.evaluate(tf.constant(1))
+    evaluated = []
+
+    def take(arrays, loss):
+        evaluated.extend([loss, *arrays["probs"].tolist()])
+
+    evaluator.run(batches(config.max_seq_length, 1), take)
     return {
         "names": chunk.names,
         "values": chunk.values.tolist(),
         "step": int(step.numpy()),
-        "evaluation": [evaluated["loss"], *evaluated["probs"]],
+        "evaluation": evaluated,
         "weights": {
             v.name.split(":")[0]: v.numpy().ravel().tolist()
             for v in model.trainable_variables
         },
     }
-
-
-class Kept:
-    """Keeps what an evaluation hands over."""
-
-    def update(self, arrays, total_loss):
-        self.result_ = {"loss": total_loss, "probs": arrays["probs"].tolist()}
-
-    def result(self):
-        return self.result_
 
 
 def pretrain(hparams):

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from electra_tf.training import remat, summaries
+from electra_tf.training import strategy, summaries
 from electra_tf.training.loop import LossScale
 
 pytestmark = pytest.mark.slow  # Whole runs are compared.
@@ -45,10 +45,10 @@ def test_switches_that_save_memory_give_the_same_weights(
         np.testing.assert_allclose(recomputed[name], value, atol=1e-5)
 
     # A small machine switches by itself.
-    monkeypatch.setattr(remat, "machine_memory", lambda: 1 << 20)
+    monkeypatch.setattr(strategy, "machine_memory", lambda: 1 << 20)
     said = []
     monkeypatch.setattr(
-        remat.logging,
+        strategy.logging,
         "log_first_n",
         lambda level, text, count, *_: said.append(text),
     )

@@ -1,7 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 import io
+import json
 import pathlib
+import pickle
 
 import numpy as np
 import pytest
@@ -164,12 +166,27 @@ def test_one_class_for_several_evaluations_is_reported(
     assert (tmp_path / "model" / "results" / "r.json").exists()
 
 
-def test_evaluations_of_the_same_weights_are_equal(start):
+def test_evaluations_of_the_same_weights_are_equal_in_all_files(
+    start, tmp_path
+):
     start()
     first, _ = start(do_train=False, do_eval=True)
     second, output = start(do_train=False, do_eval=True)
     assert first == second
     assert "Replaced the earlier results" in output
+    results = tmp_path / "model" / "results"
+    assert pickle.loads((results / "r.pkl").read_bytes()) == first
+    lines = [f"{name} = {first[name]}\n" for name in sorted(first)]
+    assert (results / "r.txt").read_text() == "".join(lines)
+    record = json.loads((results / "r.json").read_text())
+    assert record["time"].endswith("+00:00")
+    assert record["metrics"] == first and record["step"] == 4
+    assert record["config"]["num_train_steps"] == 4
+    assert len(list(results.iterdir())) == 3
+    (tmp_path / "file").write_text("")
+    blocked = str(tmp_path / "file" / "r.txt")
+    with pytest.raises(UserError, match="written.*checkpoints are safe"):
+        start(do_train=False, do_eval=True, results_txt=blocked)
 
 
 def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):

@@ -51,17 +51,6 @@ class Descent(tf.Module):
         return {"learning_rate": rate, "grad_norm": norm}
 
 
-class MeanLoss:
-    def __init__(self):
-        self.losses = []
-
-    def update(self, arrays, total_loss):
-        self.losses.append(total_loss)
-
-    def result(self):
-        return {"loss": sum(self.losses) / len(self.losses)}
-
-
 def dataset():
     values = tf.random.stateless_normal([64, 4, 2], [1, 2])
     data = tf.data.Dataset.from_tensor_slices({"x": values})
@@ -131,15 +120,16 @@ class LineRun(Run):
         return {"loss": f"{row['loss']:.4f}"}
 
     def evaluate(self):
-        return EvalLoop(
+        loop = EvalLoop(
             compute=self.model.compute,
-            create_dataset=dataset,
             seed=7,
             strategy=self.strategy,
             outputs=lambda features, outputs: {"x": features["x"]},
-            create_metrics=MeanLoss,
             should_stop=lambda: self._should_stop("evaluation"),
-        ).evaluate(tf.constant(3))
+        )
+        losses = []
+        counts = loop.run(dataset(), lambda _, loss: losses.append(loss), 3)
+        return {"loss": sum(losses) / len(losses), **counts}
 
     def evaluated(self, step, result):
         self.evaluations.append((step, result))

@@ -10,7 +10,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import build
-from electra_tf.training import remat
+from electra_tf.training import strategy
 
 GIB = 1 << 30
 
@@ -21,9 +21,9 @@ def machine(monkeypatch):
 
     def give(memory, devices=("CPU",)):
         warnings = []
-        monkeypatch.setattr(remat, "machine_memory", lambda: memory)
+        monkeypatch.setattr(strategy, "machine_memory", lambda: memory)
         monkeypatch.setattr(
-            remat.logging,
+            strategy.logging,
             "log_first_n",
             lambda level, text, count, *_: warnings.append(text),
         )
@@ -41,7 +41,7 @@ def machine(monkeypatch):
 
 def decided(**hparams):
     config = PretrainingConfig.create("model", "data", **hparams)
-    return remat.uses_remat(config, pretraining_memory(config))
+    return strategy.uses_remat(config, pretraining_memory(config))
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,9 @@ def test_the_hparam_can_be_left_to_the_machine():
 
 
 def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
-    assert remat.rows_of_a_machine(7) == 7
-    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
-    with strategy.scope():
-        assert remat.rows_of_a_machine(7) == 7
+    assert strategy.rows_of_a_machine(7) == 7
+    with tf.distribute.MirroredStrategy(["/cpu:0"]).scope():
+        assert strategy.rows_of_a_machine(7) == 7
 
     class Workers(tf.distribute.MultiWorkerMirroredStrategy):
         num_replicas_in_sync = 2
@@ -95,7 +94,7 @@ def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
             pass
 
     monkeypatch.setattr(tf.distribute, "get_strategy", Workers)
-    assert remat.rows_of_a_machine(7) == 4
+    assert strategy.rows_of_a_machine(7) == 4
 
 
 def test_the_model_of_a_run_computes_as_decided(machine, tiny_config):

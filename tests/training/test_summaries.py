@@ -4,13 +4,11 @@
 
 import io
 import json
-import pickle
 import time
 
 import pytest
 import tensorflow as tf
 
-from configure.errors import UserError
 from electra_tf.training.summaries import (
     Console,
     JsonLines,
@@ -20,7 +18,6 @@ from electra_tf.training.summaries import (
     draw_curves,
     read_rows,
     seconds_text,
-    write_results,
 )
 
 
@@ -176,31 +173,3 @@ def test_a_picture_is_drawn_whatever_there_is(tmp_path):
         with open(path, "rb") as file:
             assert file.read(8) == b"\x89PNG\r\n\x1a\n"
     assert len(list(tmp_path.iterdir())) == 1
-
-
-def write(directory, metrics):
-    paths = {"txt": "r.txt", "pkl": "r.pkl", "json_path": "r.json"}
-    paths = {kind: str(directory / name) for kind, name in paths.items()}
-    write_results(metrics, **paths, config={"seed": 1}, step=7)
-
-
-def test_a_file_that_cannot_be_written_is_a_user_error(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(
-        UserError, match="cannot be written.*checkpoints are safe"
-    ):
-        write(tmp_path / "file", {})
-
-
-def test_three_files_tell_the_same(tmp_path):
-    metrics = {"b_loss": 0.5, "a_accuracy": 0.25}
-    results = tmp_path / "results"
-    write(results, metrics)
-    text = (results / "r.txt").read_text()
-    assert text == "a_accuracy = 0.25\nb_loss = 0.5\n"
-    read = pickle.loads((results / "r.pkl").read_bytes())
-    assert read == {**metrics, "global_step": 7}
-    record = json.loads((results / "r.json").read_text())
-    assert record.pop("time").endswith("+00:00")
-    assert record == {"metrics": metrics, "step": 7, "config": {"seed": 1}}
-    assert len(list(results.iterdir())) == 3
