@@ -14,7 +14,6 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.10 python3; do \
 PY := .venv/bin/python
 READY := .venv/.stamp
 
-export TF_CPP_MIN_LOG_LEVEL := 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLBACKEND := Agg
 # Works where the home directory is missing or read-only, too.

@@ -314,6 +314,10 @@ def format_config(config: Any) -> str:
     )
 
 
+# Of NVIDIA's driver: on Linux, under Windows, on Jetson.
+_GPU_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl")
+
+
 def run_program(
     main: Callable[[Parsed], int | None],
     parser: Callable[[Sequence[str]], Parsed] | argparse.ArgumentParser,
@@ -336,7 +340,12 @@ def run_program(
     def guarded(parsed: Parsed) -> int | None:
         # The libraries' own chatter; ours goes to standard output.
         logging.set_verbosity(logging.WARNING)
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        # Level 3 keeps back errors, too: without a GPU TensorFlow complains of
+        # CUDA at every start. What goes wrong comes as an exception as well.
+        os.environ.setdefault(
+            "TF_CPP_MIN_LOG_LEVEL",
+            "2" if any(map(os.path.exists, _GPU_FILES)) else "3",
+        )
         # There is one Keras here. Left to itself TensorFlow imports the other,
         # and with it scikit-learn and scipy.stats: a second of every start.
         os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")

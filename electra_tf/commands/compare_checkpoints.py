@@ -73,8 +73,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "results",
         (
-            *("output_dir", "comparison", "DIR"),
-            f"where {RESULT_FILE} goes; it is replaced",
+            *("output_dir", None, "DIR"),
+            f"write {RESULT_FILE} there; it is replaced",
         ),
         ("json", False, "", f"print what {RESULT_FILE} holds, not a screen"),
     )
@@ -168,13 +168,12 @@ def _compare(args: argparse.Namespace) -> int:
         "problems": problems,
         "agree": not problems,
     }
-    path = os.path.join(args.output_dir, RESULT_FILE)
     text = json.dumps(result, indent=1)
-    write_atomically(path, text + "\n")
-    say(
-        f"Written: {path}",
-        report.verdict(problems, bool(not_compared), args.tolerance),
-    )
+    if args.output_dir is not None:
+        path = os.path.join(args.output_dir, RESULT_FILE)
+        write_atomically(path, text + "\n")
+        say(f"Written: {path}")
+    say(report.verdict(problems, bool(not_compared), args.tolerance))
     if args.json:
         print(text)
     return 1 if problems else 0

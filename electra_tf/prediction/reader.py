@@ -234,7 +234,7 @@ def _names(options: Sequence[int | str]) -> str:
 
 
 class Progress:
-    """A bar on standard error: how much of the sources has been read.
+    """A bar on a terminal's standard error: how much has been read.
 
     Bytes tell how far it is where the sizes are known, else rows are counted.
     """
@@ -250,7 +250,7 @@ class Progress:
             unit_scale=True,
             unit_divisor=1000,
             file=sys.stderr,
-            disable=not shown,
+            disable=not shown or not sys.stderr.isatty(),
             dynamic_ncols=True,
             mininterval=0.5,
         )

@@ -447,9 +447,18 @@ def print_start(
     strategy: tf.distribute.Strategy,
     notes: Sequence[str] = (),
 ) -> None:
-    """Prints the configuration, the devices and what is probably not meant."""
+    """Prints what was chosen, the devices and what is probably not meant."""
+    values = config.as_dict()
+    chosen = {
+        name: value
+        for name, value in values.items()
+        if config.origins.get(name) not in ("default", "preset", "derived")
+    }
     console.heading("Config:")
-    console.table(config.as_dict())
+    console.table(chosen)
+    console.line(
+        f"{len(values) - len(chosen)} more are as by default: --print_config"
+    )
     console.line()
     for text in (*notes, strategies.describe(strategy)):
         console.line(text)
