@@ -8,24 +8,36 @@ a folder that holds both as `discriminator/` and `generator/` is one model here.
 """
 
 import dataclasses
+import functools
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import ml_dtypes  # noqa: F401  (gives NumPy the type bfloat16)
 import numpy as np
 import safetensors
 
+from configure.config import parse_json
 from configure.errors import UserError, first_lines
-from electra_tf.checkpoints import huggingface_config as configs
-from electra_tf.checkpoints import huggingface_names as names
-from electra_tf.checkpoints.huggingface_config import (
+from electra_tf import files
+from electra_tf.checkpoints import huggingface_layout as layout
+from electra_tf.checkpoints.huggingface_layout import (
+    BARE,
+    CONFIG,
+    FOLDERS,
     INDEX,
+    LABELS,
+    MASKED_LM,
+    PRETRAINING,
+    QUESTIONS,
     SINGLE,
+    TAGGING,
     TORCH,
     WEIGHT_FILES,
+    Network,
+    Pair,
 )
-from electra_tf.checkpoints.huggingface_names import Network, Pair
 from electra_tf.checkpoints.weights import TensorSpec, Weights
 
 # Tensors of a folder, whatever file they are in.
@@ -34,59 +46,54 @@ _NARROW = {"F16": "float16", "BF16": "bfloat16", "F64": "float64"}
 
 
 @dataclasses.dataclass(frozen=True)
-class _Stored:
-    """The tensors of a folder under the names they have there."""
+class _Tensor:
+    path: str  # of the file that is read, for messages
+    name: str  # in that file
+    shape: tuple[int, ...]
+    dtype: str  # as safetensors writes it ("F32", "BF16")
+    load: Callable[[], np.ndarray]  # gives it as stored
 
-    path: str  # the file they come from, for messages
-    shapes: dict[str, tuple[int, ...]]
-    dtypes: dict[str, str]  # as safetensors writes them ("F32", "BF16")
-    load: Callable[[str], np.ndarray]  # gives a tensor as stored
-
-    def read(self, name: str) -> np.ndarray:
-        """Reads one tensor as float32; widening others loses nothing."""
-        if self.dtypes[name] != "F32" and self.dtypes[name] not in _NARROW:
+    def read(self) -> np.ndarray:
+        """Reads it as float32; widening others loses nothing."""
+        if self.dtype != "F32" and self.dtype not in _NARROW:
             raise UserError(
-                f"{self.path}: {name} is stored as {self.dtypes[name]};"
-                " expected F32, F16 or BF16. Save the model without"
-                " quantization."
+                f"{self.path}: {self.name} is stored as {self.dtype}; expected"
+                " F32, F16 or BF16. Save the model without quantization."
             )
-        return np.asarray(self.load(name), np.float32, order="C")
-
-    def conversions(self) -> dict[str, str]:
-        """Says which tensors are not given as they are stored."""
-        codes = list(self.dtypes.values())
-        return {
-            f"{dtype} values": (
-                f"{codes.count(code)} {dtype} tensors are given as float32"
-            )
-            for code, dtype in _NARROW.items()
-            if code in codes
-        }
+        return np.asarray(self.load(), np.float32, order="C")
 
 
-def _open_stored(folder: str) -> _Stored:
-    """Finds a folder's weight files."""
-    paths = {name: os.path.join(folder, name) for name in WEIGHT_FILES}
-    found = next((n for n, p in paths.items() if os.path.isfile(p)), None)
-    if found is None:
-        raise UserError(
-            f"{folder}: no weights; expected {SINGLE}, {INDEX} or {TORCH}"
-            " beside config.json. Download the folder again."
-        )
-    path = paths[found]
-    if found == SINGLE:
-        return _open_safetensors(path, {path: None})
-    if found == INDEX:
-        return _open_safetensors(path, _shards(path))
-    if found == TORCH:
+def _find_weights(folder: str) -> str:
+    """The file of weights, or their index."""
+    for name in WEIGHT_FILES:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return path
+    names = files.list_directory(folder)
+    others = [n for n in names if n.endswith((".h5", ".msgpack", ".ot"))]
+    found = f" that can be read ({', '.join(others)} cannot)" if others else ""
+    raise UserError(
+        f"{folder}: no weights{found}; expected {SINGLE}, {INDEX} or {TORCH}"
+        " beside config.json (download the folder again), or"
+        " model.ckpt-<step>.index with its data."
+    )
+
+
+def _open_tensors(path: str) -> dict[str, _Tensor]:
+    name = os.path.basename(path)
+    if name == TORCH:
         return _open_torch(path)
+    if name == SINGLE:
+        return _open_safetensors(path, {path: None})
+    if name == INDEX:
+        return _open_safetensors(path, _shards(path))
     raise UserError(
         f"{path}: a PyTorch file in shards is not read; save the model as"
         f" {SINGLE} (transformers: save_pretrained)."
     )
 
 
-def _open_torch(path: str) -> _Stored:
+def _open_torch(path: str) -> dict[str, _Tensor]:
     """PyTorch unpickles tensors, nothing else, mapped where that is allowed."""
     try:
         import torch
@@ -116,24 +123,26 @@ def _open_torch(path: str) -> _Stored:
         raise UserError(f"{path}: expected a dictionary of tensors.")
     codes = {f"torch.{dtype}": code for code, dtype in _NARROW.items()}
     codes["torch.float32"] = "F32"
-    return _Stored(
-        path,
-        {name: tuple(tensor.shape) for name, tensor in tensors.items()},
-        {n: codes.get(str(t.dtype), str(t.dtype)) for n, t in tensors.items()},
-        lambda name: tensors[name].float().numpy(),
-    )
+
+    def opened(name: str) -> _Tensor:
+        tensor, dtype = tensors[name], str(tensors[name].dtype)
+        return _Tensor(
+            *(path, name, tuple(tensor.shape), codes.get(dtype, dtype)),
+            lambda: tensor.float().numpy(),
+        )
+
+    return {name: opened(name) for name in tensors}
 
 
 def _open_safetensors(
     path: str, shards: Mapping[str, list[str] | None]
-) -> _Stored:
+) -> dict[str, _Tensor]:
     """Opens one file, or shards with the names that an index expects there.
 
     Each is opened anew for every tensor: a mapping that stays open would count
     as memory for all that was read.
     """
-    paths: dict[str, str] = {}
-    stored = _Stored(path, {}, {}, lambda name: _load(paths[name], name))
+    tensors = {}
     for shard, listed in shards.items():
         with _safe_open(shard) as file:
             held = list(file.keys())
@@ -144,12 +153,11 @@ def _open_safetensors(
                         " there. Download the folder again."
                     )
                 view = file.get_slice(name)
-                paths[name] = shard
-                stored.shapes[name] = tuple(view.get_shape())
-                stored.dtypes[name] = view.get_dtype()
-    if "BF16" in stored.dtypes.values():
-        import ml_dtypes  # noqa: F401  (gives NumPy the type)
-    return stored
+                tensors[name] = _Tensor(
+                    *(path, name, tuple(view.get_shape()), view.get_dtype()),
+                    functools.partial(_load, shard, name),
+                )
+    return tensors
 
 
 def _load(path: str, name: str) -> np.ndarray:
@@ -162,32 +170,28 @@ def _load(path: str, name: str) -> np.ndarray:
 
 def _safe_open(path: str) -> Any:
     """Opens a file; its header is checked against its size on the way."""
+    if not os.path.exists(path):
+        raise UserError(
+            f"{path}: missing; its index names it. Download the folder again."
+        )
     try:
         return safetensors.safe_open(path, framework="np")
     except (safetensors.SafetensorError, OSError) as error:
-        raise UserError(f"{path}: {_reason(path, error)}") from error
-
-
-def _reason(path: str, error: Exception) -> str:
-    """Words for a file that does not open."""
-    if not os.path.exists(path):
-        return "missing; its index names it. Download the folder again."
-    with open(path, "rb") as file:
-        if file.read(80).startswith(b"version https://git-lfs"):
-            return (
-                "a Git LFS pointer, not the weights; run `git lfs pull` in the"
-                " folder."
-            )
-    return (
-        f"not a whole safetensors file ({error}): cut short or damaged."
-        " Download or copy it again."
-    )
+        with open(path, "rb") as file:
+            if file.read(80).startswith(b"version https://git-lfs"):
+                raise UserError(
+                    f"{path}: a Git LFS pointer, not the weights; run `git lfs"
+                    " pull` in the folder."
+                ) from error
+        raise UserError(
+            f"{path}: not a whole safetensors file ({error}): cut short or"
+            " damaged. Download or copy it again."
+        ) from error
 
 
 def _shards(path: str) -> dict[str, list[str]]:
     """Names by shard, from an index file."""
-    index = configs.read_json(path)
-    weight_map = index.get("weight_map")
+    weight_map = parse_json(files.read_text(path), path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(f"{path}: no `weight_map` from tensors to files.")
     shards: dict[str, list[str]] = {}
@@ -202,46 +206,54 @@ def _shards(path: str) -> dict[str, list[str]]:
     return shards
 
 
-# Folders of the two networks, and what they hold.
-_FOLDERS = {"discriminator": names.PRETRAINING, "generator": names.MASKED_LM}
+# Names there: which network they are of, and what has no place here.
+
+# Default names of tasks for heads whose folder does not say.
+_TASKS = {TAGGING: "chunk", QUESTIONS: "squad"}
+_HEAD_START = {
+    PRETRAINING: "discriminator_predictions.",
+    MASKED_LM: "generator_predictions.",
+    QUESTIONS: "qa_outputs.",
+}
+# Constants that older versions of transformers saved, and a tied copy.
+_BUFFER = re.compile(r"(^|\.)embeddings\.(position_ids|token_type_ids)$")
+_LM_HEAD = "generator_lm_head.weight"
+_WORD_TABLE = "electra.embeddings.word_embeddings.weight"
 _LAYER = re.compile(r"(?:electra\.)?encoder\.layer\.(\d+)\.")
-_FLOAT32 = np.dtype(np.float32)
 
 
-def is_huggingface(folder: str) -> bool:
-    """Whether weights or a config are there under transformers' names.
-
-    There, or in `discriminator/` or `generator/`; what they hold is not looked
-    at.
-    """
-    return _is_one(folder) or bool(_subfolders(folder))
-
-
-def _is_one(folder: str) -> bool:
-    wanted = (configs.CONFIG, *WEIGHT_FILES)
-    return any(os.path.isfile(os.path.join(folder, n)) for n in wanted)
+def _architecture_of(names: Iterable[str]) -> str:
+    """Tells a class from tensors' names; `BARE` where no head is known."""
+    for architecture, start in _HEAD_START.items():
+        if any(name.startswith(start) for name in names):
+            return architecture
+    if any(name.startswith("sequence_summary.") for name in names):
+        return BARE  # multiple choice; its classifier is another
+    return TAGGING if "classifier.weight" in names else BARE
 
 
-def _subfolders(folder: str) -> list[str]:
-    return [name for name in _FOLDERS if _is_one(os.path.join(folder, name))]
+def _spellings(theirs: str) -> list[str]:
+    """Names a tensor has in files of various ages."""
+    names = [theirs, theirs.removeprefix("electra.")]
+    for new, old in (("weight", "gamma"), ("bias", "beta")):
+        if theirs.endswith(f"LayerNorm.{new}"):
+            names += [n.removesuffix(new) + old for n in names[:2]]
+    # Of two tied tensors a file may hold either.
+    return [*names, _LM_HEAD] if theirs == _WORD_TABLE else names
 
 
-@dataclasses.dataclass(frozen=True)
-class _Source:
-    """Where one of our variables is in a folder."""
-
-    stored: _Stored
-    theirs: str  # name of the tensor in its file
-    row: int | None  # which row of it; None for all
-    transposed: bool
-    shape: tuple[int, ...]  # of the variable
-
-    def read(self) -> np.ndarray:
-        """Reads the values, float32, shaped as our variable."""
-        value = self.stored.read(self.theirs)
-        if self.row is not None:
-            value = value[self.row : self.row + 1]
-        return np.ascontiguousarray(value.T if self.transposed else value)
+def _why_unused(name: str) -> str | None:
+    """Says why a tensor has no place here; None for mere constants."""
+    if _BUFFER.search(name):
+        return None
+    if name.startswith(("classifier.", "sequence_summary.")):
+        return (
+            "transformers' classifier has a dense layer that the original's"
+            " heads have not"
+        )
+    if "crossattention" in name:
+        return "cross attention of a decoder; the original has none"
+    return "no counterpart in the original"
 
 
 class _Folder:
@@ -250,238 +262,189 @@ class _Folder:
     Attributes:
       path: the folder.
       config: config.json, filled in.
-      stored: the tensors.
+      tensors: those of the network, by their names of today.
       network: architecture and scopes, as far as the folder alone tells.
-      sizes: by config.json's keys, with the number of labels.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.config = configs.read_config(path)
-        self.stored = _open_stored(path)
+        self._file = _find_weights(path)
+        self.config = layout.read_config(path)
+        self._stored = _open_tensors(self._file)
         self.network = self._find_network()
-        self.sizes: dict[str, int] = dict(self.config)
-        if self.network.architecture == names.TAGGING:
-            head = self.stored.shapes.get("classifier.weight", (0,))
-            self.sizes[names.LABELS] = head[0]
-        self._files = self._match()
-        self._check_tied()
-
-    def _find_network(self) -> Network:
-        architecture = names.architecture_of(self.stored.shapes)
-        declared = self.config.get("architectures") or [None]
-        if declared[0] in names.HEADS:
-            architecture = declared[0]
-        if architecture == names.MASKED_LM:
-            scopes = [
-                configs.marked(self.config, key) or default
-                for key, default in (
-                    ("encoder", "generator"),
-                    ("embeddings", "electra"),
-                )
-            ]
-            if not set(scopes) <= {"electra", "generator"}:
-                raise UserError(
-                    f"{self.path}/{configs.CONFIG}: {configs.MARK}: expected"
-                    f" 'electra' or 'generator', found {scopes}."
-                )
-            return Network(architecture, *scopes)
-        task = configs.marked(self.config, "task")
-        task = task or names.DEFAULT_TASKS.get(architecture, "")
-        return Network(architecture, task=task)
-
-    def pairs(self, network: Network | None = None) -> list[Pair]:
-        """Tensors there and variables here."""
-        return (network or self.network).pairs(self.sizes)
-
-    def _match(self) -> dict[str, str]:
-        """Names in the file by names of today; refuses what is not there."""
-        held, layers = self.stored.shapes, self.config["num_hidden_layers"]
-        files, missing, differing = {}, [], []
-        for pair in self.pairs():
-            found = next(
-                (n for n in names.spellings(pair.theirs) if n in held), None
-            )
-            if found is None:
-                missing.append(pair.theirs)
-                continue
-            files[pair.theirs] = found
-            wanted = pair.their_shape(self.sizes)
-            if held[found] != wanted:
-                differing.append(
-                    f"{found}: {list(held[found])} in the file, {list(wanted)}"
-                    f" by {configs.CONFIG} ({', '.join(pair.axes)})"
-                )
-        differing += [
-            f"{name}: of a layer that num_hidden_layers {layers} in"
-            f" {configs.CONFIG} does not count"
-            for name in held
-            if (found := _LAYER.match(name)) and int(found[1]) >= layers
-        ]
-        for lines, what in (
-            (
-                missing,
-                f"lacks tensors that {self.network.architecture} of {layers}"
-                " layers has",
-            ),
-            (differing, f"does not fit its {configs.CONFIG}"),
-        ):
-            if lines:
-                title = f"{self.stored.path} {what}:"
-                raise UserError("\n".join([title, *first_lines(lines, 8)]))
-        return files
-
-    def _check_tied(self) -> None:
-        """Refuses a masked LM that scores words by a table of its own."""
-        table = self._files[names.WORD_TABLE]
+        self._sizes: dict[str, int] = dict(self.config)
+        if self.network.architecture == TAGGING:
+            head = self._stored.get("classifier.weight")
+            self._sizes[LABELS] = head.shape[0] if head else 0
+        self.tensors = self._match()
+        table, scores = self.tensors[_WORD_TABLE], self._stored.get(_LM_HEAD)
+        # A masked LM may not score words by a table of its own.
         if (
-            self.network.architecture != names.MASKED_LM
-            or names.LM_HEAD not in self.stored.shapes
-            or table == names.LM_HEAD
+            self.network.architecture == MASKED_LM
+            and scores not in (None, table)
+            and not np.array_equal(scores.read(), table.read())
         ):
-            return
-        scores = self.stored.read(names.LM_HEAD)
-        if not np.array_equal(scores, self.stored.read(table)):
             raise UserError(
-                f"{self.stored.path}: {names.LM_HEAD} is not the table of token"
+                f"{self._file}: {_LM_HEAD} is not the table of token"
                 " embeddings; in the original the two are one."
             )
 
-    def sources(self, network: Network | None = None) -> dict[str, _Source]:
-        """Where every variable is."""
-        return {
-            ours: _Source(
-                self.stored,
-                self._files[pair.theirs],
-                i if len(pair.ours) > 1 else None,
-                pair.transposed,
-                pair.shape(self.sizes),
+    def _find_network(self) -> Network:
+        architecture = _architecture_of(self._stored)
+        declared = self.config.get("architectures") or [None]
+        if declared[0] in layout.HEADS:
+            architecture = declared[0]
+        if architecture != MASKED_LM:
+            task = layout.marked(self.config, "task")
+            task = task or _TASKS.get(architecture, "")
+            return Network(architecture, task=task)
+        scopes = [
+            layout.marked(self.config, "encoder") or "generator",
+            layout.marked(self.config, "embeddings") or "electra",
+        ]
+        if not set(scopes) <= {"electra", "generator"}:
+            raise UserError(
+                f"{self.path}/{CONFIG}: {layout.MARK}: expected 'electra' or"
+                f" 'generator', found {scopes}."
             )
-            for pair in self.pairs(network)
+        return Network(architecture, *scopes)
+
+    def _match(self) -> dict[str, _Tensor]:
+        """Tensors by their names of today; refuses what is not there."""
+        held, layers = self._stored, self.config["num_hidden_layers"]
+        tensors, missing, differing = {}, [], []
+        for pair in self.network.pairs(self._sizes):
+            found = next((n for n in _spellings(pair.theirs) if n in held), "")
+            if not found:
+                missing.append(pair.theirs)
+                continue
+            tensors[pair.theirs] = tensor = held[found]
+            wanted = pair.their_shape(self._sizes)
+            if tensor.shape != wanted:
+                differing.append(
+                    f"{found}: {list(tensor.shape)} in the file, {list(wanted)}"
+                    f" by {CONFIG} ({', '.join(pair.axes)})"
+                )
+        differing += [
+            f"{name}: of a layer that num_hidden_layers {layers} in {CONFIG}"
+            " does not count"
+            for name in held
+            if (found := _LAYER.match(name)) and int(found[1]) >= layers
+        ]
+        lacks = f"lacks tensors that {self.network.architecture} of {layers}"
+        for lines, what in (
+            (missing, f"{lacks} layers has"),
+            (differing, f"does not fit its {CONFIG}"),
+        ):
+            if lines:
+                title = f"{self._file} {what}:"
+                raise UserError("\n".join([title, *first_lines(lines, 8)]))
+        return tensors
+
+    def variables(
+        self, network: Network
+    ) -> dict[str, tuple[_Tensor, Pair, int, TensorSpec]]:
+        """Where every variable of ours is, and of which shape."""
+        float32 = np.dtype(np.float32)
+        return {
+            ours: (
+                *(self.tensors[pair.theirs], pair, i),
+                TensorSpec(pair.shape(self._sizes), float32),
+            )
+            for pair in network.pairs(self._sizes)
             for i, ours in enumerate(pair.ours)
         }
 
-    def by_theirs(self) -> dict[str, _Source]:
-        """Where every tensor is, by its name there."""
-        sources = self.sources()
-        return {pair.theirs: sources[pair.ours[0]] for pair in self.pairs()}
-
     def dropped(self) -> dict[str, str]:
         """What is not used or not as stored, and why."""
-        used = {*self._files.values(), names.LM_HEAD}
+        used = {tensor.name for tensor in self.tensors.values()} | {_LM_HEAD}
         notes = {
             name: reason
-            for name in self.stored.shapes
-            if name not in used and (reason := names.why_unused(name))
+            for name in self._stored
+            if name not in used and (reason := _why_unused(name))
         }
-        notes |= self.stored.conversions()
-        notes |= configs.config_notes(self.config)
-        return notes | configs.tokenizer_notes(self.path)
-
-    def hparams(self) -> dict[str, Any]:
-        """Hparams that this folder alone states.
-
-        A generator alone is described as that of a discriminator of its size.
-        """
-        hparams = configs.encoder_hparams(self.config)
-        if self.network.encoder == "generator":
-            hparams |= {"generator_hidden_size": 1.0, "generator_layers": 1.0}
-        elif self.network.architecture == names.MASKED_LM:
-            hparams |= {"electra_objective": False}
-        if self.network.embeddings == "generator":
-            hparams["untied_generator_embeddings"] = True
-        return hparams | configs.tokenizer_hparams(self.path)
-
-    @property
-    def vocab_file(self) -> str | None:
-        """Path of the vocabulary, None where there is none."""
-        path = os.path.join(self.path, configs.VOCAB)
-        return path if os.path.isfile(path) else None
+        codes = [tensor.dtype for tensor in self._stored.values()]
+        for code, dtype in _NARROW.items():
+            if code in codes:
+                notes[f"{dtype} values"] = (
+                    f"{codes.count(code)} {dtype} tensors are given as float32"
+                )
+        notes |= layout.config_notes(self.config)
+        return notes | layout.read_tokenizer(self.path)[1]
 
 
 class _HuggingFaceWeights(Weights):
     """Reads variables from one or two folders."""
 
     def __init__(
-        self, path: str, sources: Mapping[str, _Source], *beside: Any
+        self,
+        path: str,
+        folders: Sequence[_Folder],
+        networks: Sequence[Network],
+        dropped: Mapping[str, str],
     ) -> None:
-        specs = {n: TensorSpec(s.shape, _FLOAT32) for n, s in sources.items()}
-        super().__init__(path, "huggingface", specs, *beside)
-        self._sources = sources
+        self._variables = {}
+        for folder, network in zip(folders, networks, strict=True):
+            self._variables |= folder.variables(network)
+        specs = {name: found[-1] for name, found in self._variables.items()}
+        super().__init__(path, "huggingface", specs, dropped)
+        self.hparams = layout.hparams_of(self.contents, folders[0].config)
+        self.hparams |= layout.read_tokenizer(folders[0].path)[0]
+        for folder in reversed(folders):
+            vocab_file = os.path.join(folder.path, layout.VOCAB)
+            if os.path.isfile(vocab_file):
+                self.vocab_file = vocab_file
 
     def read(self, name: str) -> np.ndarray:
         """See the base class."""
-        return self._sources[name].read()
+        tensor, pair, i, _ = self._variables[name]
+        return pair.to_ours(tensor.read(), i)
 
 
 def open_huggingface(folder: str) -> Weights:
     """Opens a model that transformers or `write_huggingface` saved."""
-    if os.path.isfile(folder):
-        folder = os.path.dirname(folder) or "."
     if not os.path.isdir(folder):
         raise UserError(f"{folder}: no such folder.")
     if _is_one(folder):
-        return _opened(_Folder(folder))
-    found = {
-        name: _Folder(os.path.join(folder, name))
-        for name in _subfolders(folder)
-    }
+        found = [_Folder(folder)]
+    else:
+        found = []
+        for name, architecture in FOLDERS.items():
+            path = os.path.join(folder, name)
+            if not _is_one(path):
+                continue
+            found.append(_Folder(path))
+            if found[-1].network.architecture != architecture:
+                raise UserError(
+                    f"{path} holds {found[-1].network.architecture}; expected"
+                    f" the {name}, {architecture}."
+                )
     if not found:
         raise UserError(
-            f"{folder}: no {configs.CONFIG} and no weights, neither here nor in"
+            f"{folder}: no {CONFIG} and no weights, neither here nor in"
             " discriminator/ or generator/."
         )
-    for name, one in found.items():
-        if one.network.architecture != _FOLDERS[name]:
-            raise UserError(
-                f"{one.path} holds {one.network.architecture}; expected the"
-                f" {name}, {_FOLDERS[name]}."
-            )
     if len(found) == 1:
-        return _opened(*found.values())
-    return _joined(folder, found["discriminator"], found["generator"])
-
-
-def _opened(folder: _Folder) -> Weights:
-    """The weights of a single folder."""
-    dropped = folder.dropped()
-    if folder.network.encoder == "generator":
-        dropped |= configs.generator_notes(folder.config)
-    return _HuggingFaceWeights(
-        folder.path,
-        folder.sources(),
-        dropped,
-        folder.hparams(),
-        folder.vocab_file,
-    )
-
-
-def _joined(path: str, discriminator: _Folder, generator: _Folder) -> Weights:
-    """The two networks of a pre-trained model, as the one that they were."""
-    network = _generator_of(path, discriminator, generator)
+        (one,) = found
+        notes = layout.generator_notes(one.network, one.config)
+        dropped = one.dropped() | notes
+        return _HuggingFaceWeights(one.path, found, [one.network], dropped)
+    discriminator, generator = found
+    network = _generator_of(folder, discriminator, generator)
     dropped = {
         f"{name}/{key}": reason
-        for name, folder in zip(
-            _FOLDERS, (discriminator, generator), strict=True
-        )
-        for key, reason in folder.dropped().items()
+        for name, one in zip(FOLDERS, found, strict=True)
+        for key, reason in one.dropped().items()
     }
-    hparams = discriminator.hparams()
-    configurations = (generator.config, discriminator.config)
-    if network.encoder == "electra":
-        hparams["untied_generator"] = False
-    else:
-        hparams |= configs.generator_hparams(*configurations)
-        dropped |= configs.generator_notes(generator.config)
-    if network.embeddings == "generator":
-        hparams["untied_generator_embeddings"] = True
-    return _HuggingFaceWeights(
-        path,
-        discriminator.sources() | generator.sources(network),
-        dropped | configs.differing_settings(*configurations),
-        hparams,
-        discriminator.vocab_file or generator.vocab_file,
-    )
+    configs = generator.config, discriminator.config
+    dropped |= layout.generator_notes(network, *configs)
+    networks = discriminator.network, network
+    return _HuggingFaceWeights(folder, found, networks, dropped)
+
+
+def _is_one(folder: str) -> bool:
+    wanted = (CONFIG, *WEIGHT_FILES)
+    return any(os.path.isfile(os.path.join(folder, n)) for n in wanted)
 
 
 def _generator_of(
@@ -491,36 +454,33 @@ def _generator_of(
     width, hidden = (
         generator.config[key] for key in ("embedding_size", "hidden_size")
     )
-    own = Network(names.MASKED_LM, "generator", "generator")
-    if generator.network == own and width == hidden:
+    own = Network(MASKED_LM, "generator", "generator")
+    both = discriminator.tensors, generator.tensors
+    differing = _first_difference(*both, "electra.embeddings.")
+    if width == hidden and (differing or generator.network == own):
         return own
-    both = discriminator, generator
-    if differing := _first_difference(*both, names.embedding_pairs("electra")):
-        if width == hidden:
-            return own
+    if differing:
         raise UserError(
             f"{path}: {differing} of discriminator/ and generator/ differ, but"
             " in the original a generator either has the discriminator's"
             f" tables or its own, as wide as its hidden size ({hidden}, not"
             f" {width}). They are not of one model; read one part alone:"
-            f" {os.path.join(path, 'discriminator')} or"
-            f" {os.path.join(path, 'generator')}."
+            f" {discriminator.path} or {generator.path}."
         )
-    layers = max(folder.config["num_hidden_layers"] for folder in both)
-    encoder = names.encoder_pairs("electra", layers, width != hidden)
-    scope = "generator" if _first_difference(*both, encoder) else "electra"
-    return Network(names.MASKED_LM, scope, "electra")
+    # The rest of the encoder.
+    other = _first_difference(*both, "electra.")
+    return Network(MASKED_LM, "generator" if other else "electra", "electra")
 
 
 def _first_difference(
-    one: _Folder, other: _Folder, pairs: Iterable[Pair]
+    one: Mapping[str, _Tensor], other: Mapping[str, _Tensor], start: str
 ) -> str | None:
-    """Name of the first tensor that is not the same in two folders."""
-    first, second = one.by_theirs(), other.by_theirs()
-    for pair in pairs:
-        a, b = first.get(pair.theirs), second.get(pair.theirs)
-        if a is None or b is None or a.shape != b.shape:
-            return pair.theirs
-        if not np.array_equal(a.read(), b.read()):
-            return pair.theirs
+    """Name of the first tensor that is not the same in two networks."""
+    for name in {**one, **other}:
+        if name.startswith(start):
+            a, b = one.get(name), other.get(name)
+            if a is None or b is None or a.shape != b.shape:
+                return name
+            if not np.array_equal(a.read(), b.read()):
+                return name
     return None

@@ -12,33 +12,46 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import safetensors
 
 from configure.errors import UserError, first_lines
-from electra_tf.checkpoints import huggingface_config as configs
-from electra_tf.checkpoints import huggingface_names as names
-from electra_tf.checkpoints.huggingface_config import (
+from electra_tf.checkpoints import huggingface_layout as layout
+from electra_tf.checkpoints.contents import TOWERS, Contents
+from electra_tf.checkpoints.huggingface_layout import (
+    BARE,
+    CONFIG,
+    LABELS,
+    MASKED_LM,
+    PRETRAINING,
+    QUESTIONS,
     SINGLE,
-    WEIGHT_FILES,
-    setting,
+    TAGGING,
+    VOCAB,
+    Network,
+    Pair,
 )
-from electra_tf.checkpoints.huggingface_names import Network, Pair
 from electra_tf.checkpoints.weights import STEP_NAME, TensorSpec, Weights
+from electra_tf.text.tokenization import (
+    PAD,
+    load_vocab,
+    refuse_missing_specials,
+)
 
-_TEMPORARY = ".part"
 _MOST_LINES = 12
-# The config comes last: without it there is no model to load.
+# All that a folder may hold of an earlier model. The config is the last to be
+# written and the first to go: without it there is no model to load.
 _FILES = (
-    SINGLE,
-    configs.VOCAB,
-    configs.TOKENIZER_CONFIG,
-    configs.SPECIAL_TOKENS_MAP,
-    configs.TOKENIZER,
-    configs.CONFIG,
+    *layout.WEIGHT_FILES,
+    VOCAB,
+    layout.TOKENIZER_CONFIG,
+    layout.SPECIAL_TOKENS_MAP,
+    layout.TOKENIZER,
+    CONFIG,
 )
 
 
@@ -46,31 +59,23 @@ _FILES = (
 class _Job:
     """A folder to be written."""
 
-    folder: str
+    below: str  # its name in the folder asked for; "" is that itself
     network: Network
     sizes: Mapping[str, int]  # by config.json's keys
     config: Mapping[str, Any]  # contents of config.json
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """Tensors there and variables here."""
-        return self.network.pairs(self.sizes)
+    pairs: list[Pair]  # tensors there and variables here
 
 
 @dataclasses.dataclass(frozen=True)
 class WriteReport:
     """What was written and what was not."""
 
-    folders: Mapping[str, str]  # architecture by folder
-    tensors: Mapping[str, int]  # number by folder
+    folders: Mapping[str, str]  # what is in each
     left_out: Mapping[str, str]  # what transformers cannot hold, and why
     notes: Mapping[str, str]  # remarks by subject
 
     def __str__(self) -> str:
-        lines = [
-            f"{folder}: {architecture}, {self.tensors[folder]} tensors"
-            for folder, architecture in self.folders.items()
-        ]
+        lines = [f"{folder}: {what}" for folder, what in self.folders.items()]
         lines += [f"  note: {k}: {v}" for k, v in self.notes.items()]
         left_out = [f"{name}: {why}" for name, why in self.left_out.items()]
         lines += first_lines(left_out, _MOST_LINES, "  left out: ")
@@ -95,26 +100,25 @@ def write_huggingface(
         raise UserError(
             f"{folder}: Hugging Face folders are written to a local disk only."
         )
-    if part not in ("all", "discriminator", "generator"):
+    if part not in ("all", *layout.FOLDERS):
         raise UserError(
             f"part is {part!r}; expected all, discriminator or generator."
         )
-    networks = names.networks_in(weights.contents, part)
+    networks = _networks_in(weights.contents, part)
     if not networks:
         wanted = "" if part == "all" else f"; there is no {part} to write"
         found = weights.contents.description
         raise UserError(f"{weights.path} holds {found}{wanted}.")
     hparams = {**weights.hparams, **(hparams or {})}
-    vocab_file = vocab_file or weights.vocab_file
-    jobs, vocab = [], None
+    vocab_file, vocab = vocab_file or weights.vocab_file, {}
+    jobs = []
     for network in networks:
         sizes = _sizes_of(weights, network, hparams)
-        if vocab_file and vocab is None:
-            vocab = configs.read_vocabulary(vocab_file, sizes["vocab_size"])
-        pad = vocab[configs.PAD] if vocab else 0
-        config = configs.make_config(network, sizes, hparams, pad)
+        if vocab_file:
+            vocab = _read_vocabulary(vocab_file, sizes["vocab_size"])
+        config = layout.make_config(network, sizes, hparams, vocab.get(PAD, 0))
         below = network.folder if part == "all" else ""
-        jobs.append(_Job(os.path.join(folder, below), network, sizes, config))
+        jobs.append(_Job(below, network, sizes, config, network.pairs(sizes)))
     left_out = _left_out(weights, part, jobs, hparams)
     if left_out and not drop_unrepresentable:
         lines = [f"{name}: {why}" for name, why in left_out.items()]
@@ -123,19 +127,98 @@ def write_huggingface(
             + "\n".join(first_lines(lines, _MOST_LINES))
             + "\nPass --drop_unrepresentable to leave this out."
         )
-    for job in jobs:
+    targets = [os.path.join(folder, job.below) for job in jobs]
+    for job, target in zip(jobs, targets, strict=True):
         _check_variables(job, weights)
-        _refuse_existing(job.folder, overwrite)
-    with _temporary_files(jobs):
-        for job in jobs:
-            _write(job, weights, vocab_file, vocab, hparams)
-        for job in jobs:
-            _rename(job.folder)
+        for name in _FILES:
+            path = os.path.join(target, name)
+            if os.path.exists(path) and not overwrite:
+                raise UserError(
+                    f"{path} exists; choose another folder or pass --overwrite."
+                )
+    # On the same disk, where there is a folder already.
+    place = os.path.abspath(folder)
+    while not os.path.isdir(place):
+        place = os.path.dirname(place)
+    try:
+        with tempfile.TemporaryDirectory(".part", dir=place) as temporary:
+            for job in jobs:
+                texts = {CONFIG: job.config}
+                if vocab:
+                    positions = job.sizes["max_position_embeddings"]
+                    texts |= layout.tokenizer_files(vocab, hparams, positions)
+                made = os.path.join(temporary, job.below)
+                _write(job, weights, made, texts)
+                if vocab_file:
+                    shutil.copyfile(vocab_file, os.path.join(made, VOCAB))
+            for job, target in zip(jobs, targets, strict=True):
+                _replace(os.path.join(temporary, job.below), target)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error}.") from error
     return WriteReport(
-        {job.folder: job.network.architecture for job in jobs},
-        {job.folder: len(job.pairs) for job in jobs},
+        {
+            target: f"{job.network.architecture}, {len(job.pairs)} tensors"
+            for job, target in zip(jobs, targets, strict=True)
+        },
         left_out,
-        _remarks(weights, jobs, vocab is not None, hparams),
+        _remarks(weights, jobs, bool(vocab), hparams),
+    )
+
+
+# Which networks can go there, and what has no place there.
+
+# Tasks whose head, one dense layer, labels every token. A sentence classifier
+# has the same shapes, but another layer at transformers.
+_TAGGING_TASKS = ("chunk",)
+
+
+def _networks_in(contents: Contents, part: str) -> list[Network]:
+    """The networks that a folder there can hold, of those asked for."""
+    found = []
+    generates = contents.has("generator_predictions/")
+    if part != "generator":
+        if contents.discriminates:
+            found.append(Network(PRETRAINING))
+        elif contents.has("electra/encoder/") and not generates:
+            found.append(_fine_tuned(contents))
+    if part != "discriminator" and generates:
+        scopes = (
+            "generator" if contents.has(f"generator/{inner}/") else "electra"
+            for inner in ("encoder", "embeddings")
+        )
+        found.append(Network(MASKED_LM, *scopes))
+    return found
+
+
+def _fine_tuned(contents: Contents) -> Network:
+    """Encoder with the first head that transformers has, else bare."""
+    for task in contents.tasks:
+        if task in _TAGGING_TASKS:
+            return Network(TAGGING, task=task)
+        scope = f"task_specific/{task}"
+        kernels = {f"{scope}/dense/kernel", f"{scope}/dense_1/kernel"}
+        joint = f"{scope}/qa_hidden/kernel" in contents.shapes
+        if kernels <= contents.shapes.keys() and not joint:
+            return Network(QUESTIONS, task=task)
+    return Network(BARE)
+
+
+def _why_unrepresentable(name: str, contents: Contents) -> str:
+    """Says why a variable has no place there."""
+    if name.startswith(TOWERS):
+        return "two-tower generator: transformers has no such model"
+    if not name.startswith("task_specific/"):
+        return "no counterpart in transformers"
+    task = name.split("/")[1]
+    if f"task_specific/{task}/qa_hidden/kernel" in contents.shapes:
+        return "joint question-answering head: transformers has none"
+    answers = f"task_specific/{task}/dense_1/kernel" in contents.shapes
+    if answers and "/dense/" not in name and "/dense_1/" not in name:
+        return "answerability classifier: transformers has none"
+    if answers or task in _TAGGING_TASKS:
+        return "second task; a folder holds one"
+    return (
+        "one dense layer on the first token: transformers' classifier has two"
     )
 
 
@@ -146,18 +229,29 @@ def _sizes_of(
     contents = weights.contents
     sizes = contents.tables(network.embeddings)
     sizes |= dataclasses.asdict(contents.stack(network.encoder))
-    if network.architecture == names.TAGGING:
+    if network.architecture == TAGGING:
         head = contents.shapes[f"{network.head_scope}/dense/bias"]
-        sizes[names.LABELS] = head[0]
-    if network.encoder == "electra" and not hparams.get("debug"):
-        for name, value in sizes.items():
-            stated = setting(hparams, name)
-            if stated is not None and stated != value:
-                raise UserError(
-                    f"{weights.path}: {name} is {value} by the weights' shapes"
-                    f" but {stated} by the hparams; correct the hparams."
-                )
+        sizes[LABELS] = head[0]
+    stated = layout.stated_settings(hparams)
+    for name, value in sizes.items():
+        if network.encoder == "electra" and stated.get(name, value) != value:
+            raise UserError(
+                f"{weights.path}: {name} is {value} by the weights' shapes but"
+                f" {stated[name]} by the hparams; correct the hparams."
+            )
     return sizes
+
+
+def _read_vocabulary(vocab_file: str, rows: int) -> dict[str, int]:
+    vocab = load_vocab(vocab_file)
+    refuse_missing_specials(vocab_file, vocab)
+    needed = max(vocab.values()) + 1
+    if needed > rows:
+        raise UserError(
+            f"{vocab_file} has {needed} lines but the model's token table"
+            f" {rows} rows; give the vocabulary it was trained with."
+        )
+    return vocab
 
 
 def _left_out(
@@ -166,16 +260,12 @@ def _left_out(
     """Lists what the folders to be written cannot hold, and why."""
     unasked = {
         "all": (),
-        "discriminator": (
-            "generator/",
-            "generator_predictions/",
-            *names.TOWERS,
-        ),
+        "discriminator": ("generator/", "generator_predictions/", *TOWERS),
         "generator": ("electra/", "discriminator_predictions/"),
     }[part]
     covered = {n for job in jobs for pair in job.pairs for n in pair.ours}
     reasons = {
-        name: names.why_unrepresentable(name, weights.contents)
+        name: _why_unrepresentable(name, weights.contents)
         for name in weights.shapes
         if name not in covered and not name.startswith(unasked)
     }
@@ -186,9 +276,9 @@ def _left_out(
             f"{len(slots)} of them; a Hugging Face folder holds weights only"
             " (--strip_optimizer leaves them out)"
         )
-    act = setting(hparams, "hidden_act")
-    generates = any(j.network.architecture == names.MASKED_LM for j in jobs)
-    if generates and act not in (None, "gelu"):
+    act = layout.stated_settings(hparams).get("hidden_act", "gelu")
+    generates = any(job.network.architecture == MASKED_LM for job in jobs)
+    if generates and act != "gelu":
         reasons[f"hidden_act {act} of generator_predictions"] = (
             "transformers has gelu there, whatever the config says"
         )
@@ -230,14 +320,14 @@ def _remarks(
             "none given (vocab_file), so there are no tokenizer files"
         )
     full = [job for job in jobs if job.network.encoder == "electra"]
-    stated = setting(hparams, "num_attention_heads") is not None
-    if full and not stated and "model_size" not in hparams:
+    stated = layout.stated_settings(hparams)
+    if full and not {"model_size", "num_attention_heads"} & stated.keys():
         notes["num_attention_heads"] = (
             f"not stated; {full[-1].config['num_attention_heads']}, one for"
             " 64 hidden units, is assumed"
         )
     if hparams.get("electric_objective") and any(
-        job.network.architecture == names.PRETRAINING for job in jobs
+        job.network.architecture == PRETRAINING for job in jobs
     ):
         notes["electric_objective"] = (
             "transformers gives Electric's energies without the generator's"
@@ -250,90 +340,49 @@ def _remarks(
     return notes
 
 
-def _refuse_existing(folder: str, overwrite: bool) -> None:
-    for name in (*_FILES, *WEIGHT_FILES):
-        path = os.path.join(folder, name)
-        if os.path.exists(path) and not overwrite:
-            raise UserError(
-                f"{path} exists; choose another folder or pass --overwrite."
-            )
-
-
-@contextlib.contextmanager
-def _temporary_files(jobs: list[_Job]) -> Iterator[None]:
-    """Removes unfinished files, and folders made for them, on failure."""
-    made = []
-    for job in jobs:
-        folder = job.folder.rstrip("/")
-        while folder and not os.path.isdir(folder):
-            made.append(folder)
-            folder = os.path.dirname(folder)
-    try:
-        yield
-    except BaseException:
-        for job in jobs:
-            for name in _FILES:
-                with contextlib.suppress(OSError):
-                    os.remove(os.path.join(job.folder, name + _TEMPORARY))
-        for folder in sorted(set(made), key=len, reverse=True):
-            with contextlib.suppress(OSError):
-                os.rmdir(folder)
-        raise
+# Files.
 
 
 def _write(
     job: _Job,
     weights: Weights,
-    vocab_file: str | None,
-    vocab: Mapping[str, int] | None,
-    hparams: Mapping[str, Any],
+    folder: str,
+    texts: Mapping[str, Mapping[str, Any]],
 ) -> None:
-    """Writes a folder's files under temporary names."""
-    bare = job.network.architecture == names.BARE
+    """Writes weights and JSON files."""
+    bare = job.network.architecture == BARE
     by_name = {
         # transformers saves a bare encoder without the prefix.
         pair.theirs.removeprefix("electra." if bare else ""): pair
         for pair in job.pairs
     }
-
-    def read(name: str) -> np.ndarray:
-        pair = by_name[name]
-        values = [weights.read(ours) for ours in pair.ours]
-        if pair.transposed:
-            values = [value.T for value in values]
-        return values[0] if len(values) == 1 else np.concatenate(values)
-
-    specs = {
-        name: TensorSpec(pair.their_shape(job.sizes), np.dtype(np.float32))
-        for name, pair in by_name.items()
-    }
-    texts = {configs.CONFIG: job.config}
-    if vocab:
-        positions = job.sizes["max_position_embeddings"]
-        texts |= configs.tokenizer_files(vocab, hparams, positions)
-    path = os.path.join(job.folder, "")
-    try:
-        os.makedirs(job.folder, exist_ok=True)
-        for name, content in texts.items():
-            with open(path + name + _TEMPORARY, "w", encoding="utf-8") as file:
-                json.dump(content, file, indent=2, ensure_ascii=False)
-                file.write("\n")
-        if vocab:
-            shutil.copyfile(vocab_file, path + configs.VOCAB + _TEMPORARY)
-    except OSError as error:
-        raise UserError(f"{job.folder}: cannot be written: {error}.") from error
-    write_safetensors(path + SINGLE + _TEMPORARY, specs, read)
+    float32 = np.dtype(np.float32)
+    os.makedirs(folder, exist_ok=True)
+    for name, content in texts.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+    write_safetensors(
+        os.path.join(folder, SINGLE),
+        {
+            name: TensorSpec(pair.their_shape(job.sizes), float32)
+            for name, pair in by_name.items()
+        },
+        lambda name: by_name[name].to_theirs(
+            [weights.read(ours) for ours in by_name[name].ours]
+        ),
+    )
 
 
-def _rename(folder: str) -> None:
-    """Gives the files their names; an earlier model's files go first."""
-    # The config first: what a kill leaves behind is not taken for a model.
-    paths = [os.path.join(folder, name) for name in (*WEIGHT_FILES, *_FILES)]
+def _replace(made: str, folder: str) -> None:
+    """Gives the files their place; an earlier model's files go first."""
+    os.makedirs(folder, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
-        os.remove(os.path.join(folder, configs.CONFIG))
-    for path in dict.fromkeys(paths):
-        if os.path.exists(path + _TEMPORARY):
-            os.replace(path + _TEMPORARY, path)
+        os.remove(os.path.join(folder, CONFIG))
+    for name in _FILES:
+        new, path = os.path.join(made, name), os.path.join(folder, name)
+        if os.path.exists(new):
+            os.replace(new, path)
         elif os.path.exists(path):
             os.remove(path)
 
@@ -364,27 +413,17 @@ def write_safetensors(
         }
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    try:
-        with open(path, "wb") as file:
-            file.write(len(text).to_bytes(8, "little") + text)
-            file.writelines(_buffers(specs, read))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error}.") from error
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name, spec in specs.items():
+            value = np.asarray(read(name), order="C")
+            if value.shape != spec.shape or value.dtype != np.float32:
+                raise ValueError(
+                    f"{name}: {value.dtype} {value.shape}, promised {spec}."
+                )
+            value = value.byteswap() if sys.byteorder == "big" else value
+            file.write(memoryview(value.reshape(-1).view(np.uint8)))
+        file.flush()
+        os.fsync(file.fileno())
     with safetensors.safe_open(path, framework="np"):
         pass
-
-
-def _buffers(
-    specs: Mapping[str, TensorSpec], read: Callable[[str], np.ndarray]
-) -> Iterable[memoryview]:
-    for name, spec in specs.items():
-        value = np.asarray(read(name), order="C")
-        if value.shape != spec.shape or value.dtype != np.float32:
-            raise ValueError(
-                f"{name}: {value.dtype} {value.shape}, promised {spec}."
-            )
-        if sys.byteorder == "big":
-            value = value.byteswap()
-        yield memoryview(value.reshape(-1).view(np.uint8))

@@ -23,6 +23,7 @@ from electra_tf.checkpoints.formats import (
     ELECTRA_CONFIG,
     VOCAB_FILE,
     config_text,
+    hugging_face_file,
 )
 from electra_tf.checkpoints.weights import (
     Weights,
@@ -272,9 +273,7 @@ def _choose_place(args: argparse.Namespace, step: int | None) -> _Place:
             )
         return _Place(os.path.dirname(target) or ".", "huggingface")
     if chosen is None:
-        from electra_tf.checkpoints.huggingface_reader import is_huggingface
-
-        chosen = "huggingface" if is_huggingface(target) else "tf1"
+        chosen = "huggingface" if hugging_face_file(target) else "tf1"
     if chosen == "huggingface":
         return _Place(target.rstrip("/") or "/", chosen)
     if target.endswith("/") or files.is_directory(target):

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from configure.errors import UserError
-from electra_tf.checkpoints.huggingface_names import Network
+from electra_tf.checkpoints.huggingface_layout import Network
 from electra_tf.checkpoints.huggingface_reader import open_huggingface
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.checkpoints.weights import (

@@ -15,8 +15,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from configure.errors import UserError
-from electra_tf.checkpoints.huggingface_names import Network
-from electra_tf.checkpoints.huggingface_reader import is_huggingface
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.huggingface_layout import Network
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.checkpoints.weights import MemoryWeights
 
@@ -38,7 +38,7 @@ def test_no_folder_and_nothing_in_it(tmp_path, hf_folder):
     ("name", "text", "words"),
     [
         ("config.json", None, "no config.json.*download"),
-        ("config.json", "{", "config.json: not readable as JSON"),
+        ("config.json", "{", "config.json: not valid JSON"),
         ("model.safetensors", None, "no weights; expected model.safetensors"),
         ("model.safetensors", "version https://git-lfs.github", "git lfs pull"),
     ],
@@ -119,7 +119,7 @@ def sharded(one):
 
 def test_shards_are_read(sharded, same_tensors, discriminator):
     same_tensors(sharded.weights(), discriminator)
-    assert is_huggingface(str(sharded))
+    assert open_weights(str(sharded)).kind == "huggingface"
     (sharded / SHARD.format(2)).unlink()
     assert f"{SHARD.format(2)}: missing" in sharded.refused()
     (sharded / INDEX).write_text("{}")

@@ -1,0 +1,531 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a Hugging Face ELECTRA folder holds, beside what the original calls it.
+
+Networks and names of their tensors, config.json, tokenizer files: as the
+original's variables and hparams, and the other way.
+"""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from configure.config import parse_json
+from configure.errors import UserError
+from electra_tf import files
+from electra_tf.checkpoints.contents import Contents, default_heads
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.text.tokenization import (
+    CLS,
+    MASK,
+    PAD,
+    SEP,
+    SPECIAL_TOKENS,
+    UNK,
+)
+
+SINGLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+TORCH = "pytorch_model.bin"
+TORCH_INDEX = "pytorch_model.bin.index.json"
+WEIGHT_FILES = (SINGLE, INDEX, TORCH, TORCH_INDEX)
+CONFIG = "config.json"
+VOCAB = "vocab.txt"
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+SPECIAL_TOKENS_MAP = "special_tokens_map.json"
+
+# Networks and their tensors.
+
+PRETRAINING = "ElectraForPreTraining"
+MASKED_LM = "ElectraForMaskedLM"
+TAGGING = "ElectraForTokenClassification"
+QUESTIONS = "ElectraForQuestionAnswering"
+BARE = "ElectraModel"
+# Those whose head has a counterpart here.
+HEADS = (PRETRAINING, MASKED_LM, TAGGING, QUESTIONS)
+# A pre-trained ELECTRA is two networks, each in a folder of this name.
+FOLDERS = {"discriminator": PRETRAINING, "generator": MASKED_LM}
+
+
+ONE = "1"  # an axis of one element
+LABELS = "number of labels"
+
+_TABLES = {
+    "word_embeddings": "vocab_size",
+    "token_type_embeddings": "type_vocab_size",
+    "position_embeddings": "max_position_embeddings",
+}
+# Layers of a transformer block, in the order of transformers' files: dense
+# ones with two axes, layer norms with one.
+_BLOCK = (
+    ("attention/self/query", ("hidden_size", "hidden_size")),
+    ("attention/self/key", ("hidden_size", "hidden_size")),
+    ("attention/self/value", ("hidden_size", "hidden_size")),
+    ("attention/output/dense", ("hidden_size", "hidden_size")),
+    ("attention/output", ("hidden_size",)),
+    ("intermediate/dense", ("hidden_size", "intermediate_size")),
+    ("output/dense", ("intermediate_size", "hidden_size")),
+    ("output", ("hidden_size",)),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """A tensor there and the variable, or two variables, it is here."""
+
+    theirs: str  # in a Hugging Face file, with the prefix `electra.`
+    # The original's name; two where a matrix of two rows is two here.
+    ours: tuple[str, ...]
+    # What sets each axis of one of ours: a key of config.json, LABELS or ONE.
+    axes: tuple[str, ...]
+
+    @property
+    def _transposed(self) -> bool:
+        """Whether rows there are columns here, as of every kernel."""
+        return self.ours[0].endswith("/kernel")
+
+    def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Shape of one of ours."""
+        return tuple(1 if a == ONE else sizes[a] for a in self.axes)
+
+    def their_shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Shape of the tensor there."""
+        shape = self.shape(sizes)
+        shape = shape[::-1] if self._transposed else shape
+        return (shape[0] * len(self.ours), *shape[1:])
+
+    def to_ours(self, value: np.ndarray, i: int) -> np.ndarray:
+        """Takes one of ours from the tensor there."""
+        if len(self.ours) > 1:
+            value = value[i : i + 1]
+        return np.ascontiguousarray(value.T if self._transposed else value)
+
+    def to_theirs(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Makes the tensor there from ours."""
+        if self._transposed:
+            values = [value.T for value in values]
+        return values[0] if len(values) == 1 else np.concatenate(values)
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """One network, as transformers keeps it: an encoder and a head."""
+
+    architecture: str  # transformers' class
+    encoder: str = "electra"  # TF1 scope: that or "generator"
+    embeddings: str = "electra"  # TF1 scope of its tables, likewise
+    task: str = ""  # the fine-tuning task's name, for TAGGING and QUESTIONS
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder beside the other network's; empty for neither."""
+        names = {network: name for name, network in FOLDERS.items()}
+        return names.get(self.architecture, "")
+
+    @property
+    def head_scope(self) -> str:
+        """TF1 scope of the head."""
+        if self.folder:
+            return f"{self.folder}_predictions"
+        return f"task_specific/{self.task}"
+
+    def pairs(self, sizes: Mapping[str, int]) -> list[Pair]:
+        """All its tensors, in the order of transformers' files."""
+        theirs, ours = "electra.embeddings", f"{self.embeddings}/embeddings"
+        width, hidden = "embedding_size", "hidden_size"
+        pairs = [
+            Pair(
+                f"{theirs}.{table}.weight", (f"{ours}/{table}",), (rows, width)
+            )
+            for table, rows in _TABLES.items()
+        ]
+        pairs += _norm(theirs, ours, (width,))
+        if sizes[width] != sizes[hidden]:
+            ours = f"{self.encoder}/embeddings_project"
+            pairs += _dense(f"{theirs}_project", ours, (width, hidden))
+        for i in range(sizes["num_hidden_layers"]):
+            for name, axes in _BLOCK:
+                theirs = f"electra.encoder.layer.{i}.{name.replace('/', '.')}"
+                ours = f"{self.encoder}/encoder/layer_{i}/{name}"
+                pairs += (_dense if len(axes) == 2 else _norm)(
+                    theirs, ours, axes
+                )
+        return pairs + self._head_pairs()
+
+    def _head_pairs(self) -> list[Pair]:
+        scope, hidden = self.head_scope, "hidden_size"
+        first, second = f"{scope}/dense", f"{scope}/dense_1"
+        if self.architecture == PRETRAINING:
+            return [
+                *_dense(f"{scope}.dense", first, (hidden, hidden)),
+                *_dense(f"{scope}.dense_prediction", second, (hidden, ONE)),
+            ]
+        if self.architecture == MASKED_LM:
+            width, bias = "embedding_size", f"{scope}/output_bias"
+            return [
+                *_dense(f"{scope}.dense", first, (hidden, width)),
+                *_norm(scope, scope, (width,)),
+                Pair("generator_lm_head.bias", (bias,), ("vocab_size",)),
+            ]
+        if self.architecture == TAGGING:
+            return _dense("classifier", first, (hidden, LABELS))
+        if self.architecture == QUESTIONS:
+            # One row for the start of an answer, one for its end.
+            kernels = (f"{first}/kernel", f"{second}/kernel")
+            biases = (f"{first}/bias", f"{second}/bias")
+            return [
+                Pair("qa_outputs.weight", kernels, (hidden, ONE)),
+                Pair("qa_outputs.bias", biases, (ONE,)),
+            ]
+        return []
+
+
+def _dense(theirs: str, ours: str, axes: tuple[str, ...]) -> list[Pair]:
+    return [
+        Pair(f"{theirs}.weight", (f"{ours}/kernel",), axes),
+        Pair(f"{theirs}.bias", (f"{ours}/bias",), axes[1:]),
+    ]
+
+
+def _norm(theirs: str, ours: str, axes: tuple[str, ...]) -> list[Pair]:
+    return [
+        Pair(f"{theirs}.LayerNorm.{there}", (f"{ours}/LayerNorm/{here}",), axes)
+        for there, here in (("bias", "beta"), ("weight", "gamma"))
+    ]
+
+
+# config.json as the original's hparams, and the other way.
+
+# What we add to it: facts that its own keys cannot say.
+MARK = "electra_tf"
+SIZES = (
+    "vocab_size",
+    "embedding_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+)
+SETTINGS = (
+    "hidden_act",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "initializer_range",
+)
+# Those of transformers' ElectraConfig; a saved file states all of them.
+_DEFAULTS = {
+    "embedding_size": 128,
+    **dataclasses.asdict(EncoderConfig.for_size("small", 30522)),
+}
+_LAYER_NORM_EPSILON = 1e-12
+_ACTIVATIONS = {
+    **dict.fromkeys(("gelu", "gelu_python"), "gelu"),
+    **{name: name for name in ("relu", "tanh", "linear")},
+}
+_NEAR_GELU = ("gelu_new", "gelu_fast", "gelu_pytorch_tanh")
+
+
+def read_config(folder: str) -> dict[str, Any]:
+    """Reads and checks a folder's config.json."""
+    path = os.path.join(folder, CONFIG)
+    if not os.path.isfile(path):
+        raise UserError(
+            f"{folder}: no {CONFIG}. It states the model's sizes and belongs"
+            " to the weights; download the whole folder."
+        )
+    given = parse_json(files.read_text(path), path)
+    config = {**_DEFAULTS, **given}
+    hidden, heads = config["hidden_size"], config["num_attention_heads"]
+    act = config["hidden_act"]
+    kind, position = "model_type", "position_embedding_type"
+    problem = None
+    if given.get(kind) != "electra":
+        problem = f"{kind} is {given.get(kind)!r}; expected 'electra'."
+    elif wrong := [n for n in SIZES if not _is_size(config[n])]:
+        found = config[wrong[0]]
+        problem = f"{wrong[0]} is {found!r}; expected a number above 0."
+    elif hidden % heads:
+        problem = (
+            f"hidden_size {hidden} is not a multiple of num_attention_heads"
+            f" {heads}."
+        )
+    elif config.get(position, "absolute") != "absolute":
+        problem = (
+            f"{position} is {config[position]!r}; the original has 'absolute'"
+            " only."
+        )
+    elif act not in (*_ACTIVATIONS, *_NEAR_GELU):
+        expected = ", ".join(_ACTIVATIONS)
+        problem = f"hidden_act is {act!r}; expected one of {expected}."
+    if problem:
+        raise UserError(f"{path}: {problem}")
+    return config
+
+
+def _is_size(value: Any) -> bool:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return is_whole and value > 0
+
+
+def config_notes(config: Mapping[str, Any]) -> dict[str, str]:
+    """Names settings that change the outputs and have no counterpart here."""
+    notes = {}
+    epsilon = config.get("layer_norm_eps", _LAYER_NORM_EPSILON)
+    if epsilon != _LAYER_NORM_EPSILON:
+        notes["layer_norm_eps"] = (
+            f"{epsilon} there, always {_LAYER_NORM_EPSILON} here; outputs will"
+            " differ"
+        )
+    if config["hidden_act"] in _NEAR_GELU:
+        notes["hidden_act"] = (
+            f"{config['hidden_act']} there, the exact gelu here; outputs will"
+            " differ by some 1e-3"
+        )
+    if config.get("is_decoder"):
+        notes["is_decoder"] = (
+            "attention to the left only there, in both directions here"
+        )
+    return {f"{CONFIG}: {name}": note for name, note in notes.items()}
+
+
+def generator_notes(
+    network: Network,
+    config: Mapping[str, Any],
+    discriminator: Mapping[str, Any] | None = None,
+) -> dict[str, str]:
+    """Names settings of a generator that it cannot have here."""
+    notes, hidden = {}, config["hidden_size"]
+    derived = {
+        "num_attention_heads": default_heads(hidden),
+        "intermediate_size": 4 * hidden,
+    }
+    for name, value in derived.items():
+        if network.encoder == "generator" and config[name] != value:
+            notes[name] = (
+                f"{config[name]} there; the original derives {value} from"
+                f" hidden size {hidden} and so does this project, so that"
+                " outputs will differ"
+            )
+    for name in ("max_position_embeddings", "type_vocab_size", *SETTINGS):
+        if discriminator and config[name] != discriminator[name]:
+            notes[name] = (
+                f"{config[name]} there; here the discriminator's"
+                f" {discriminator[name]} serves both"
+            )
+    return {f"generator's {CONFIG}: {name}": n for name, n in notes.items()}
+
+
+def hparams_of(contents: Contents, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Hparams of the networks that are there: by shapes, then config.json.
+
+    A generator alone is described as that of a discriminator of its size.
+    """
+    hparams = contents.hparams()
+    # The generator may just be in another folder.
+    hparams.pop("uniform_generator", None)
+    overrides = hparams.pop("model_hparam_overrides", {})
+    usual = {name: _DEFAULTS[name] for name in SETTINGS}
+    usual["num_attention_heads"] = default_heads(config["hidden_size"])
+    overrides.pop("num_attention_heads", None)
+    act = _ACTIVATIONS.get(config["hidden_act"], "gelu")
+    stated = {**config, "hidden_act": act}
+    overrides |= {n: stated[n] for n, v in usual.items() if stated[n] != v}
+    return hparams | {"model_hparam_overrides": overrides}
+
+
+def marked(config: Mapping[str, Any], key: str) -> str:
+    """Reads back what only our own folders say; empty where it is not."""
+    mark = config.get(MARK)
+    value = mark.get(key) if isinstance(mark, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def stated_settings(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    """What hparams state of an encoder, under the names of config.json."""
+    stated = {**hparams, **(hparams.get("model_hparam_overrides") or {})}
+    if hparams.get("debug"):  # the original's debug shape wins
+        stated = {n: v for n, v in stated.items() if n not in SIZES}
+        stated["num_attention_heads"] = 4
+    return {n: v for n, v in stated.items() if v is not None}
+
+
+def make_config(
+    network: Network,
+    sizes: Mapping[str, int],
+    hparams: Mapping[str, Any],
+    pad_token_id: int = 0,
+) -> dict[str, Any]:
+    """Describes a network as transformers wants it."""
+    hidden, stated = sizes["hidden_size"], stated_settings(hparams)
+    heads = default_heads(hidden)
+    if network.encoder == "electra":
+        heads = stated.get("num_attention_heads", heads)
+    if hidden % heads:
+        raise UserError(
+            f"The hidden size ({hidden}) is not a multiple of the number of"
+            f" attention heads ({heads}); set num_attention_heads in"
+            " model_hparam_overrides."
+        )
+    mark: dict[str, Any] = {"version": 1}
+    if network.architecture == MASKED_LM:
+        mark |= {"encoder": network.encoder, "embeddings": network.embeddings}
+    if network.task:
+        mark["task"] = network.task
+    labels = [f"LABEL_{i}" for i in range(sizes.get(LABELS, 0))]
+    naming = {
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: i for i, label in enumerate(labels)},
+    }
+    return {
+        "architectures": [network.architecture],
+        "model_type": "electra",
+        **{name: sizes[name] for name in SIZES if name in sizes},
+        "num_attention_heads": heads,
+        **{name: stated.get(name, _DEFAULTS[name]) for name in SETTINGS},
+        "layer_norm_eps": _LAYER_NORM_EPSILON,
+        "position_embedding_type": "absolute",
+        "classifier_dropout": None,
+        "summary_type": "first",
+        "summary_use_proj": True,
+        "summary_activation": "gelu",
+        "summary_last_dropout": 0.1,
+        "pad_token_id": pad_token_id,
+        "tie_word_embeddings": True,
+        **(naming if labels else {}),
+        MARK: mark,
+    }
+
+
+# Tokenizer files: our settings in transformers' words.
+
+_NAMES = {
+    "unk_token": UNK,
+    "sep_token": SEP,
+    "pad_token": PAD,
+    "cls_token": CLS,
+    "mask_token": MASK,
+}
+# Longer words become [UNK]. transformers' own default is 100.
+_LONGEST_WORD = 200
+
+
+def read_tokenizer(folder: str) -> tuple[dict[str, bool], dict[str, str]]:
+    """A tokenizer's hparams, where stated, and what of it is not so here."""
+    path = os.path.join(folder, TOKENIZER_CONFIG)
+    hparams, notes, config = {}, {}, {}
+    if os.path.isfile(path):
+        config = parse_json(files.read_text(path), path)
+        hparams["do_lower_case"] = bool(config.get("do_lower_case", True))
+    # Null means: as lower-casing says.
+    strips = config.get("strip_accents")
+    if hparams.get("do_lower_case") and strips is False:
+        hparams["strip_accents"] = False
+    if strips and config.get("do_lower_case") is False:
+        notes[f"{TOKENIZER_CONFIG}: strip_accents"] = (
+            "strips accents without lower-casing; here they stay"
+        )
+    if config.get("tokenize_chinese_chars") is False:
+        notes[f"{TOKENIZER_CONFIG}: tokenize_chinese_chars"] = (
+            "false there; here Chinese characters are always words"
+        )
+    vocab, whole = (os.path.join(folder, n) for n in (VOCAB, TOKENIZER))
+    if os.path.isfile(whole) and not os.path.isfile(vocab):
+        notes[TOKENIZER] = (
+            f"holds the vocabulary; there is no {VOCAB}. `write_vocab` of"
+            " electra_tf.checkpoints.huggingface_layout makes one"
+        )
+    return hparams, notes
+
+
+def write_vocab(folder: str, path: str) -> None:
+    """Writes the vocabulary that is only in tokenizer.json, one a line."""
+    source = os.path.join(folder, TOKENIZER)
+    model = parse_json(files.read_text(source), source).get("model") or {}
+    vocab = model.get("vocab")
+    if not isinstance(vocab, dict) or model.get("type") != "WordPiece":
+        raise UserError(f"{source}: no WordPiece vocabulary.")
+    tokens = sorted(vocab, key=vocab.get)
+    if [vocab[token] for token in tokens] != list(range(len(tokens))):
+        raise UserError(f"{source}: the vocabulary's ids have gaps.")
+    if files.exists(path):
+        raise UserError(f"{path} exists; choose another file.")
+    files.write_atomically(path, "".join(f"{token}\n" for token in tokens))
+
+
+def tokenizer_files(
+    vocab: Mapping[str, int], hparams: Mapping[str, Any], positions: int
+) -> dict[str, dict[str, Any]]:
+    """Makes the JSON files."""
+    lower = bool(hparams.get("do_lower_case", True))
+    strip = lower and bool(hparams.get("strip_accents", True))
+    config = {
+        "tokenizer_class": "ElectraTokenizer",
+        "do_lower_case": lower,
+        "strip_accents": strip,
+        "tokenize_chinese_chars": True,
+        "model_max_length": positions,
+        **_NAMES,
+    }
+
+    def piece(kind: str, name: str, segment: int) -> dict[str, Any]:
+        return {kind: {"id": name, "type_id": segment}}
+
+    # [CLS] A [SEP], and [CLS] A [SEP] B [SEP].
+    first = [
+        piece("SpecialToken", CLS, 0),
+        piece("Sequence", "A", 0),
+        piece("SpecialToken", SEP, 0),
+    ]
+    second = [piece("Sequence", "B", 1), piece("SpecialToken", SEP, 1)]
+    # The `tokenizers` library's description of BERT's way to split text.
+    tokenizer = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [
+            {
+                "id": vocab[token],
+                "content": token,
+                **dict.fromkeys(("single_word", "lstrip", "rstrip"), False),
+                "normalized": False,
+                "special": True,
+            }
+            for token in sorted(SPECIAL_TOKENS, key=vocab.__getitem__)
+        ],
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": strip,
+            "lowercase": lower,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": first,
+            "pair": first + second,
+            "special_tokens": {
+                name: {"id": name, "ids": [vocab[name]], "tokens": [name]}
+                for name in (CLS, SEP)
+            },
+        },
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": UNK,
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": _LONGEST_WORD,
+            "vocab": dict(vocab),
+        },
+    }
+    return {
+        TOKENIZER_CONFIG: config,
+        SPECIAL_TOKENS_MAP: dict(_NAMES),
+        TOKENIZER: tokenizer,
+    }
