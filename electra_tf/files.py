@@ -221,20 +221,12 @@ class LineReader:
 
     Attributes:
       done: bytes read.
-      spoiled: lines with bytes that were left out.
     """
 
-    def __init__(self, path: str, leave_out: bool = False) -> None:
-        """Reads nothing yet.
-
-        Args:
-          leave_out: whether bytes that are not UTF-8 are left out, else
-            their line is a problem.
-        """
+    def __init__(self, path: str) -> None:
+        """Reads nothing yet."""
         self.path = path
         self.done = 0
-        self.spoiled = 0
-        self._leave_out = leave_out
 
     def size(self) -> int | None:
         """Bytes in all; None where that is not known."""
@@ -282,11 +274,7 @@ class LineReader:
             try:
                 yield Line(number, raw.decode())
             except UnicodeDecodeError:
-                if self._leave_out:
-                    self.spoiled += 1
-                    yield Line(number, raw.decode("utf-8", "ignore"))
-                else:
-                    yield Line(number, None, repr(raw), "text in UTF-8")
+                yield Line(number, None, repr(raw), "text in UTF-8")
 
     def _skip_line(self, file: IO[bytes]) -> None:
         while part := file.readline(MAX_LINE_BYTES):

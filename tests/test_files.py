@@ -53,9 +53,9 @@ def test_errors_of_other_files_are_not_taken_for_the_written_one(tmp_path):
 
 @pytest.fixture
 def lines(tmp_path):
-    def read(content, name="a.txt", **options):
+    def read(content, name="a.txt"):
         (tmp_path / name).write_bytes(content)
-        reader = LineReader(str(tmp_path / name), **options)
+        reader = LineReader(str(tmp_path / name))
         return list(reader), reader
 
     return read
@@ -68,14 +68,11 @@ def test_only_newlines_end_lines_and_a_byte_order_mark_is_no_text(lines):
     assert reader.done == reader.size() == 12
 
 
-def test_bytes_that_are_not_utf8_are_a_problem_or_left_out(lines):
+def test_bytes_that_are_not_utf8_are_a_problem(lines):
     found, reader = lines(b"a\nb\xff\n")
     assert found[1] == Line(2, None, "b'b\\xff'", "text in UTF-8")
     with pytest.raises(UserError, match=r"a\.txt:2: found .* expected text in"):
         list(reader.texts())
-    found, reader = lines(b"a\nb\xff\n", leave_out=True)
-    assert [line.text for line in found] == ["a", "b"]
-    assert reader.spoiled == 1
 
 
 def test_a_line_without_end_is_not_read_whole(lines, monkeypatch):

@@ -6,17 +6,13 @@ import argparse
 import itertools
 import json
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from configure import config, flags
 from configure.errors import UserError
 from electra_tf.commands import shared_flags
-from electra_tf.files import shortened, write_atomically
+from electra_tf.files import write_atomically
 from electra_tf.prediction import writer
-
-if TYPE_CHECKING:
-    from electra_tf.prediction.reader import Read
 
 _DESCRIPTION = """
 Vectors of texts, words or wordpieces, from the encoder of any model: fine-tuned
@@ -28,7 +24,6 @@ an encoder that was not fine-tuned knows nothing of sentences that mean the
 same.
 """
 _SEVERAL = ("words", "none")
-_COLUMNS = {"text": ["text", "text_a", "sentence", 0]}
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -107,27 +102,24 @@ def main(args: argparse.Namespace) -> int:
         args.vocab_file,
         **given,
     )
-    run = shared_flags.Run(args, _COLUMNS)
+    run = shared_flags.Run(args)
     width = embedder.width(args.layers, args.combine)
     how = (args.layers, args.pooling, args.combine)
     rows = writer.answer_file(f"{stem}.rows.jsonl", "jsonl", args.overwrite)
-    texts, n_cut = _texts(run), 0
-    try:
-        with rows as write, writer.VectorFile(args.output, width) as vectors:
-            while some := list(itertools.islice(texts, args.batch_size * 16)):
-                found = embedder.embed([text for _, text in some], *how)
-                for (read, _), one in zip(some, found, strict=True):
-                    place = run.place_of(read)
-                    if one.units is not None:
-                        place["units"] = one.units
-                    if one.cut:
-                        place["cut"] = one.cut
-                        n_cut += 1
-                    vectors.append(one.vectors.reshape(-1, width))
-                    write(place)
-                    run.progress.update()
-    finally:
-        run.progress.close()
+    texts, n_cut = run.texts(), 0
+    with run, rows as write, writer.VectorFile(args.output, width) as vectors:
+        while some := list(itertools.islice(texts, args.batch_size * 16)):
+            found = embedder.embed([text for _, text in some], *how)
+            for (read, _), one in zip(some, found, strict=True):
+                place = run.place_of(read)
+                if one.units is not None:
+                    place["units"] = one.units
+                if one.cut:
+                    place["cut"] = one.cut
+                    n_cut += 1
+                vectors.append(one.vectors.reshape(-1, width))
+                write(place)
+                run.progress.update()
     stated = ("model", "part", "layers", "pooling", "combine")
     facts = {
         **{name: getattr(args, name) for name in stated},
@@ -146,12 +138,3 @@ def main(args: argparse.Namespace) -> int:
     run.say_summary("texts")
     shared_flags.say(f"{vectors.rows:,} vectors of {width} in {args.output}")
     return 0
-
-
-def _texts(run: shared_flags.Run) -> Iterator[tuple["Read", str]]:
-    for read in run.lines():
-        text = read.values["text"]
-        if isinstance(text, str):
-            yield read, text
-        else:
-            run.refuse(read, shortened(text), "a text")

@@ -6,8 +6,9 @@ Asks the generator of an ELECTRA, a masked LM, or a two-tower cloze model.
 """
 
 import argparse
+import contextlib
 import dataclasses
-import json
+import itertools
 from collections.abc import Sequence
 
 from configure import flags
@@ -18,32 +19,28 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
         prog="python -m electra_tf fill_mask",
-        usage="%(prog)s\n"
-        "       --model DIR (FILE ... | --text SENTENCE ...)\n"
-        "       [--top_k INT] [--output_format table|json] [--output FILE]",
+        usage="%(prog)s --model DIR [FILE ... | --text SENTENCE ...]\n"
+        "       [--top_k INT] [--output FILE] ...",
         description="Says which tokens fit where a text has [MASK], and with"
         " which probability. Each [MASK] is one wordpiece; several in a text"
-        " are answered each by itself.",
+        " are answered each by itself. Without --output tables are shown.",
     )
     shared_flags.add_model_flags(parser)
-    shared_flags.add_text_flags(parser)
+    shared_flags.add_input_flags(parser, sentences=True)
     flags.add_flags(
         parser,
         "the answers",
         ("top_k", 5, "N", "tokens a mask"),
-        (
-            *("output_format", "table", ("table", "json")),
-            "json: one object a line",
-        ),
-        shared_flags.OUTPUT,
         shared_flags.BATCH_SIZE,
+        *shared_flags.OUTPUT,
     )
+    parser.set_defaults(output=None)
     return parser.parse_args(list(argv[1:]))
 
 
 def main(args: argparse.Namespace) -> int:
     """Fills the masks of every text."""
-    texts = shared_flags.read_texts(args)
+    shared_flags.check_inputs(args)
     import rich.console
 
     from electra_tf.inspection.fill_mask import MaskFiller
@@ -52,13 +49,18 @@ def main(args: argparse.Namespace) -> int:
     filler = MaskFiller(
         shared_flags.load_model(args), args.top_k, args.batch_size
     )
-    with shared_flags.opened(args.output) as file:
-        console = rich.console.Console(file=file)
-        for filled in filler(text for _, text in texts if text.strip()):
-            if args.output_format == "json":
-                record = dataclasses.asdict(filled) | {"best": filled.best()}
-                file.write(json.dumps(record, ensure_ascii=False) + "\n")
-                file.flush()
-            else:
+    console, out = rich.console.Console(), contextlib.nullcontext()
+    if args.output:
+        out = shared_flags.answers(args)
+    args.progress &= bool(args.output)
+    with shared_flags.Run(args) as run, out as write:
+        texts, given = itertools.tee(run.texts())
+        masks_filled = filler(text for _, text in texts)
+        for filled, (read, _) in zip(masks_filled, given, strict=False):
+            if write is None:
                 console.print(filled_view(filled))
+            else:
+                record = dataclasses.asdict(filled) | {"best": filled.best()}
+                write({**run.place_of(read), **record})
+            run.progress.update()
     return 0

@@ -54,12 +54,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     flags.add_flags(
         parser,
         "what is written",
-        shared_flags.OUTPUT,
-        (
-            *("output_format", None, writer.FORMATS),
-            "default: by the end of the file's name, else jsonl",
-        ),
-        ("overwrite", False, "", "allow replacing the output file"),
+        *shared_flags.OUTPUT,
         ("echo", False, "", "repeat the question in each answer"),
         (
             *("probabilities", True, ""),
@@ -137,20 +132,16 @@ def _predict(
         read = next(read for n, read in waiting if n == number)
         run.refuse(read, error.found, error.expected)
 
-    form = writer.format_of(args.output, args.output_format)
-    try:
-        with writer.answer_file(args.output, form, args.overwrite) as write:
-            for number, answer in predictor.stream(items(), refused):
-                while waiting[0][0] < number:
-                    waiting.popleft()
-                _, read = waiting.popleft()
-                if not args.probabilities:
-                    answer.pop("probabilities", None)
-                echo = read.values if args.echo else {}
-                write({**run.place_of(read), **echo, **answer})
-                run.progress.update()
-    finally:
-        run.progress.close()
+    with run, shared_flags.answers(args) as write:
+        for number, answer in predictor.stream(items(), refused):
+            while waiting[0][0] < number:
+                waiting.popleft()
+            _, read = waiting.popleft()
+            if not args.probabilities:
+                answer.pop("probabilities", None)
+            echo = read.values if args.echo else {}
+            write({**run.place_of(read), **echo, **answer})
+            run.progress.update()
     for what, count in predictor.task.row_report.losses.items():
         shared_flags.say(f"{count:,} {what}")
     run.say_summary("answers")

@@ -1,27 +1,35 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Flags that the commands asking a pre-trained model share."""
+"""What commands that ask a model share: its flags, files in, answers out."""
 
 import argparse
 import contextlib
-import io
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from configure import config, flags
 from configure.errors import UserError
-from electra_tf import files
-from electra_tf.data import tables
-from electra_tf.files import STDIN
+from electra_tf.files import STDIN, shortened
+from electra_tf.prediction import writer
 from electra_tf.prediction.reader import FORMATS, Progress, Read, Source
 
-_BY_EXTENSION = {".txt": "text", ".tsv": "tsv", ".jsonl": "jsonl"}
-_EXPECTED = {
-    "tsv": "id<TAB>text",
-    "jsonl": 'an object such as {"id": "1", "text": "..."}',
-}
+# Bad lines that are named one by one; the rest is counted.
+SHOWN_LINES = 20
+# Where a text stands, likeliest first.
+TEXT_COLUMNS = {"text": ("text", "text_a", "sentence", 0)}
+
+# Rows for `flags.add_flags`.
+BATCH_SIZE = ("batch_size", 32, "N", "inputs at a time")
+OUTPUT = (
+    ("output", "-", "FILE", "where the answers go; - prints them"),
+    (
+        *("output_format", None, writer.FORMATS),
+        "default: by the end of the file's name, else jsonl",
+    ),
+    ("overwrite", False, "", "allow replacing the output file"),
+)
 
 
 def add_model_flags(parser: flags.FlagParser) -> None:
@@ -43,40 +51,6 @@ def add_model_flags(parser: flags.FlagParser) -> None:
     )
 
 
-def add_text_flags(parser: flags.FlagParser) -> None:
-    """Adds the flags that say which texts are read."""
-    group = flags.add_flags(
-        parser,
-        "the texts",
-        (
-            *("format", None, tuple(_BY_EXTENSION.values())),
-            "text (a line each), tsv (id, text) or jsonl (text and perhaps"
-            " id); default: by the end of the file's name, else text",
-        ),
-    )
-    flags.add_flag(
-        group,
-        "text",
-        metavar="SENTENCE",
-        action="append",
-        help="a text instead of files; may be given several times",
-    )
-    group.add_argument(
-        "inputs",
-        nargs="*",
-        metavar="FILE",
-        help="files, one after the other; - is standard input",
-    )
-
-
-# A row for `flags.add_flags`.
-OUTPUT = (
-    *("output", "-", "FILE"),
-    "where the answers go; a file is replaced; - prints them",
-)
-BATCH_SIZE = ("batch_size", 32, "N", "inputs at a time")
-
-
 def load_model(args: argparse.Namespace) -> Any:
     """Loads the model that the flags name; says what nothing states."""
     # TensorFlow only from here on.
@@ -85,86 +59,17 @@ def load_model(args: argparse.Namespace) -> Any:
     given = config.read_hparams(args.hparams) if args.hparams else None
     pretrained = load_pretrained(args.model, args.vocab_file, given)
     for text in pretrained.assumptions:
-        print(f"Not stated anywhere: {text}.", file=sys.stderr)
+        say(f"Not stated anywhere: {text}.")
     return pretrained
 
 
-def read_texts(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    """Yields (id, text), blank lines of plain text included.
-
-    Files are looked for at once, before a model is loaded.
-    """
-    if bool(args.text) == bool(args.inputs):
-        raise UserError(
-            "Give the texts as files (- for standard input), or by --text."
-        )
-    if args.text:
-        return ((str(n), text) for n, text in enumerate(args.text, 1))
-    for path in args.inputs:
-        files.check_readable(path)
-    return (item for path in args.inputs for item in _read(path, args.format))
-
-
-def _read(path: str, declared: str | None) -> Iterator[tuple[str, str]]:
-    name = declared or _BY_EXTENSION.get(path[path.rfind(".") :], "text")
-    reader = files.LineReader(path, leave_out=True)
-    if name == "text":
-        for number, text in enumerate(reader.texts(), 1):
-            yield str(number), text
-    else:
-        for row in tables.read_rows(reader, name):
-            yield _item(row, name, path)
-    if reader.spoiled:
-        print(
-            f"{path}: {reader.spoiled:,} line(s) with bytes that are not UTF-8;"
-            " those bytes were left out.",
-            file=sys.stderr,
-        )
-
-
-def _item(row: tables.Row, name: str, path: str) -> tuple[str, str]:
-    cells = row.cells
-    if name == "tsv" and len(cells) == 2:
-        return cells[0], cells[1]
-    if name == "jsonl" and isinstance(cells, dict):
-        text = cells.get("text")
-        if isinstance(text, str):
-            return str(cells.get("id", row.line)), text
-    found = row.found or (files.shortened(cells) if cells else "nothing")
-    raise UserError(
-        f"{path}:{row.line}: found {found}; expected {_EXPECTED[name]}"
-    )
-
-
-@contextlib.contextmanager
-def opened(path: str | None) -> Iterator[TextIO | None]:
-    """Opens a text file that gets its name when it is complete.
+def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
+    """Adds the flags that say what to read, and how.
 
     Args:
-      path: None for no file; "-" is standard output.
+      sentences: whether texts may also stand on the command line.
     """
-    if path is None:
-        yield None
-    elif path == "-":
-        yield sys.stdout
-        sys.stdout.flush()
-    else:
-        with files.atomic_file(path) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
-            yield text
-            text.flush()
-            text.detach()
-
-
-# What the commands share that go through files of questions.
-
-# Bad lines that are named one by one; the rest is counted.
-SHOWN_LINES = 20
-
-
-def add_input_flags(parser: flags.FlagParser) -> None:
-    """Adds the flags that say what to read, and how."""
-    flags.add_flags(
+    group = flags.add_flags(
         parser,
         "what is read",
         (
@@ -188,7 +93,16 @@ def add_input_flags(parser: flags.FlagParser) -> None:
         ),
         ("strict", False, "", "stop at the first line that cannot be used"),
         ("progress", True, "", "a bar on standard error"),
-    ).add_argument(
+    )
+    if sentences:
+        flags.add_flag(
+            group,
+            "text",
+            metavar="SENTENCE",
+            action="append",
+            help="a text instead of files; may be given several times",
+        )
+    group.add_argument(
         "inputs",
         nargs="*",
         metavar="FILE",
@@ -224,6 +138,10 @@ def make_sources(
     args: argparse.Namespace, columns: Mapping[str, Sequence[int | str]]
 ) -> list[Source]:
     """Returns the files to read; none of them is opened."""
+    if getattr(args, "text", None):
+        if args.inputs:
+            raise UserError("Give the texts as files or by --text, not both.")
+        return []
     key = None if args.id_column is None else _column(args.id_column)
     return [
         Source(path, args.format, columns, key, args.header)
@@ -237,25 +155,57 @@ def check_inputs(args: argparse.Namespace) -> None:
         source.check()
 
 
+def answers(
+    args: argparse.Namespace,
+) -> contextlib.AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
+    """Gives a function that writes an answer where `OUTPUT` says."""
+    form = writer.format_of(args.output, args.output_format)
+    return writer.answer_file(args.output, form, args.overwrite)
+
+
 class Run:
-    """Goes through the files: a progress bar, bad lines, a last line."""
+    """Goes through what is asked: a progress bar, bad lines, a last line.
+
+    Use it as a context manager; the bar ends with it.
+    """
 
     def __init__(
-        self, args: argparse.Namespace, columns: Mapping[str, Any]
+        self,
+        args: argparse.Namespace,
+        columns: Mapping[str, Any] = TEXT_COLUMNS,
     ) -> None:
         self.sources = make_sources(args, chosen_columns(args.columns, columns))
-        self.progress = Progress(self.sources, args.progress)
+        shown = args.progress and bool(self.sources)
+        self.progress = Progress(self.sources, shown)
+        self._given = getattr(args, "text", None) or []
         self._strict, self._bad = args.strict, 0
         self._started = time.monotonic()
 
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.progress.close()
+
     def lines(self) -> Iterator[Read]:
         """Yields the lines that could be read."""
+        for number, text in enumerate(self._given, 1):
+            yield Read("--text", number, {"text": text})
         for source in self.sources:
             for read in source:
                 if read.values is None:
                     self.refuse(read, read.found, read.expected)
                 else:
                     yield read
+
+    def texts(self) -> Iterator[tuple[Read, str]]:
+        """Yields the lines and their texts, where one text is asked for."""
+        for read in self.lines():
+            text = read.values["text"]
+            if isinstance(text, str):
+                yield read, text
+            else:
+                self.refuse(read, shortened(text), "a text")
 
     def refuse(self, read: Read, found: str, expected: str) -> None:
         """Names the first lines that cannot be used, and counts all."""

@@ -12,16 +12,12 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
-from electra_tf.inspection.sentences import (
-    check_length,
-    encode_with_masks,
-    framed,
-    padded,
-    shortened,
-)
+from electra_tf.files import shortened
 from electra_tf.modeling.layers import inference
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.text.tokenization import JOINER, MASK
+
+_INPUTS = ("input_ids", "input_mask", "segment_ids")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,18 +50,7 @@ class FilledText:
         tokens = list(self.tokens)
         for mask in self.masks:
             tokens[mask.position - 1] = mask.candidates[0].token
-        return join_wordpieces(tokens)
-
-
-def join_wordpieces(tokens: Iterable[str]) -> str:
-    """Joins wordpieces with blanks, continuations without."""
-    text = ""
-    for token in tokens:
-        if token.startswith(JOINER) and text:
-            text += token.removeprefix(JOINER)
-        else:
-            text += f" {token}" if text else token
-    return text
+        return " ".join(tokens).replace(f" {JOINER}", "")
 
 
 class MaskFiller:
@@ -77,10 +62,18 @@ class MaskFiller:
         pretrained.require_generator("fill-mask")
         if top_k < 1:
             raise UserError(f"top_k is {top_k}; expected at least 1.")
-        self.pretrained = pretrained
-        self.top_k = min(top_k, pretrained.model.encoder_config.vocab_size)
-        self.batch_size = batch_size
-        self._compute = _top_candidates(pretrained.model, self.top_k)
+        self.pretrained, self.batch_size = pretrained, batch_size
+        model, names = pretrained.model, (*_INPUTS, "positions")
+        top_k = min(top_k, model.encoder_config.vocab_size)
+        spec = dict.fromkeys(names, tf.TensorSpec([None, None], tf.int32))
+
+        @tf.function(input_signature=[spec])
+        def compute(features: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+            with inference():
+                logits = generator_logits(model, features)
+            return tuple(tf.math.top_k(tf.nn.softmax(logits), top_k))
+
+        self._compute = compute
 
     def __call__(self, texts: Iterable[str]) -> Iterator[FilledText]:
         """Fills the masks of texts with one "[MASK]" (a wordpiece) or more."""
@@ -95,7 +88,7 @@ class MaskFiller:
         positions = np.zeros([len(rows), max(map(len, places))], np.int32)
         for slots, found in zip(positions, places, strict=True):
             slots[: len(found)] = found
-        values, ids = self._compute(**padded(rows), positions=positions)
+        values, ids = self._compute(padded(rows) | {"positions": positions})
         values, ids = values.numpy(), ids.numpy().tolist()
         to_tokens = self.pretrained.tokenizer.convert_ids_to_tokens
         for i, (text, row) in enumerate(zip(texts, rows, strict=True)):
@@ -109,14 +102,44 @@ class MaskFiller:
             yield FilledText(text, tuple(to_tokens(row[1:-1])), masks)
 
     def _encode(self, text: str) -> list[int]:
-        ids = encode_with_masks(self.pretrained.tokenizer, text)
+        ids = encode(self.pretrained, text)
         if self.pretrained.model.special.mask_id not in ids:
             raise UserError(
                 f"No {MASK} in {shortened(text)!r}; write {MASK} where a token"
                 " is to be found."
             )
-        check_length(self.pretrained, ids, text)
-        return framed(self.pretrained, ids)
+        return ids
+
+
+def encode(pretrained: PretrainedModel, text: str) -> list[int]:
+    """[CLS], a text's ids and [SEP]; "[MASK]" is a token to be found.
+
+    The tokenizer itself knows no special tokens: like the original's it splits
+    "[MASK]" at its brackets, so that text cannot smuggle them in.
+    """
+    special, room = pretrained.model.special, pretrained.max_length - 2
+    ids: list[int] = []
+    for number, part in enumerate(text.split(MASK)):
+        ids += ([special.mask_id] if number else []) + (
+            pretrained.tokenizer.encode(part)
+        )
+    if len(ids) > room:
+        raise UserError(
+            f"{shortened(text)!r} has {len(ids)} tokens, and the model takes"
+            f" {room} at once; give a part of it."
+        )
+    return [special.cls_id, *ids, special.sep_id]
+
+
+def padded(rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
+    """Pads rows of ids to one segment: int32 [B, L], L the longest row's."""
+    ids = np.zeros([len(rows), max(map(len, rows))], np.int32)
+    mask = np.zeros_like(ids)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)] = row
+        mask[place, : len(row)] = 1
+    segments = np.zeros_like(ids)
+    return {"input_ids": ids, "input_mask": mask, "segment_ids": segments}
 
 
 def candidates(
@@ -131,45 +154,23 @@ def candidates(
 
 def token_name(pretrained: PretrainedModel, token_id: int) -> str:
     """The wordpiece of an id; rows beyond the vocabulary have no name."""
-    token_id = int(token_id)
-    return pretrained.tokenizer.inv_vocab.get(token_id, f"[id {token_id}]")
+    name = pretrained.tokenizer.inv_vocab.get(int(token_id))
+    return f"[id {token_id}]" if name is None else name
 
 
-def generator_logits(model: Any, features: Any, positions: Any) -> tf.Tensor:
-    """A generator's (or masked LM's) logits at some positions.
+def generator_logits(model: Any, features: Any) -> tf.Tensor:
+    """A generator's (or masked LM's) logits at `positions`.
 
-    Takes int32 [B, L] features and int32 [B, N]; returns float32 [B, N, V].
+    Takes int32 [B, L] features, `positions` [B, N]; returns float32 [B, N, V].
     """
-    inputs = [features[n] for n in ("input_ids", "input_mask", "segment_ids")]
+    generator, inputs = model.generator, [features[n] for n in _INPUTS]
     if model.kind is GeneratorKind.TWO_TOWER:
-        vectors, _, _ = model.generator(*inputs)
-        table = model.generator.ltr.embeddings.word_embeddings
+        vectors, _, _ = generator(*inputs)
+        embeddings = generator.ltr.embeddings
     else:
-        vectors = model.generator(*inputs).sequence_output
-        table = model.generator.embeddings.word_embeddings
+        vectors = generator(*inputs).sequence_output
+        embeddings = generator.embeddings
     return model.masked_lm_head(
-        tf.gather(vectors, positions, batch_dims=1), table
+        tf.gather(vectors, features["positions"], batch_dims=1),
+        embeddings.word_embeddings,
     )
-
-
-def _top_candidates(model: Any, top_k: int) -> Any:
-    ids = tf.TensorSpec([None, None], tf.int32)
-
-    @tf.function(input_signature=[ids] * 4)
-    def compute(
-        input_ids: tf.Tensor,
-        input_mask: tf.Tensor,
-        segment_ids: tf.Tensor,
-        positions: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        features = {
-            "input_ids": input_ids,
-            "input_mask": input_mask,
-            "segment_ids": segment_ids,
-        }
-        with inference():
-            logits = generator_logits(model, features, positions)
-        top = tf.math.top_k(tf.nn.softmax(logits), top_k)
-        return top.values, top.indices
-
-    return compute

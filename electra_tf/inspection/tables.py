@@ -14,10 +14,7 @@ from rich.text import Text
 
 from electra_tf.inspection.fill_mask import FilledText
 from electra_tf.inspection.token_inspection import (
-    DRAWN,
-    NONE,
     InspectedToken,
-    Proposal,
     TokenInspection,
 )
 
@@ -32,19 +29,11 @@ def inspection_view(inspection: TokenInspection) -> rich.console.Group:
     discriminator saw.
     """
     step = inspection.global_step
-    how = {
-        DRAWN: f"masked: drawn, seed {inspection.seed}",
-        NONE: "masked: nothing; looked at as it is",
-    }.get(inspection.masking, "masked: as chosen")
-    if inspection.masking not in (DRAWN, NONE) and any(
-        seen.proposal and seen.proposal.sampled for seen in inspection.tokens
-    ):
-        how += f", samples of seed {inspection.seed}"
     after = "" if step is None else f", step {step:,}"
     return rich.console.Group(
         Text(f"{inspection.kind} ({printable(inspection.model)}{after})"),
         Text(printable(inspection.text), style="bold"),
-        Text(how),
+        Text(f"masked: {inspection.masking}, seed {inspection.seed}"),
         _token_table(inspection),
         Text(summary(inspection)),
         *(Text(f"- {printable(note)}") for note in inspection.notes),
@@ -94,24 +83,16 @@ def summary(inspection: TokenInspection) -> str:
     proposals = [seen.proposal for seen in tokens if seen.proposal]
     parts = []
     if proposals:
-        parts.append(f"{len(proposals)} of {len(tokens)} tokens masked")
-    ranks = [p.true_rank for p in proposals if p.true_rank is not None]
-    if ranks:
-        first = ranks.count(1)
-        parts.append(f"the original was the likeliest at {first} of them")
-    predictions = [s.prediction for s in tokens if s.prediction]
-    predictions = [p for p in predictions if p.verdict]
-    if any(p.is_replaced is not None for p in predictions):
+        first = sum(p.true_rank == 1 for p in proposals)
         parts.append(
-            f"{sum(p.is_replaced is True for p in predictions)} replaced:"
-            f" found {inspection.count('found')},"
-            f" missed {inspection.count('missed')};"
-            f" false alarms: {inspection.count('false alarm')}"
+            f"{len(proposals)} of {len(tokens)} tokens masked, the original"
+            f" the likeliest at {first} of them"
         )
-    fakes = inspection.count("fake")
-    if predictions and (fakes or not proposals):
-        parts.append(f"{fakes} called fake without a label to compare with")
-    return ("; ".join(parts) or "nothing masked, nothing predicted") + "."
+    verdicts = [seen.prediction.verdict for seen in tokens if seen.prediction]
+    for name in ("found", "missed", "false alarm", "fake"):
+        if count := verdicts.count(name):
+            parts.append(f"{name}: {count}")
+    return ("; ".join(parts) or "nothing masked, nothing found") + "."
 
 
 def _table(title: str | None = None) -> Table:
@@ -125,8 +106,8 @@ def _table(title: str | None = None) -> Table:
 
 def _token_table(inspection: TokenInspection) -> Table:
     rows = [_cells(seen) for seen in inspection.tokens]
-    names = [name for name in rows[0] if any(row[name] for row in rows)]
     table = _table()
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
     for name in names:
         right = name in ("#", "replaced?", "log P")
         justify = "right" if right else "left"
@@ -138,45 +119,40 @@ def _token_table(inspection: TokenInspection) -> Table:
 
 
 def _cells(seen: InspectedToken) -> dict[str, Text]:
-    proposal, prediction = seen.proposal, seen.prediction
-    share = prediction.replaced_probability if prediction else None
-    colour = "" if share is None else _colour(share)
-    log_p = prediction.log_probability if prediction else None
-    return {
-        "#": Text(str(seen.position), style="dim"),
-        "original": Text(printable(seen.token)),
-        "generator saw": Text(proposal.shown if proposal else "", "bold"),
-        **_proposal_cells(seen.token, proposal),
-        "input": Text(
-            printable(seen.input_token) if prediction else "", colour
-        ),
-        "replaced?": Text("" if share is None else percent(share), colour),
-        "log P": Text("" if log_p is None else f"{log_p:.2f}"),
-        "verdict": Text(prediction.verdict if prediction else ""),
-    }
-
-
-def _proposal_cells(token: str, proposal: Proposal | None) -> dict[str, Text]:
-    """Candidates, a line each; the original's chance; what was drawn."""
-    cells = {name: Text() for name in ("proposals", "given", "sampled")}
-    if proposal is None:
-        return cells
-    lines = []
-    for candidate in proposal.candidates:
-        line = f"{printable(candidate.token)} {percent(candidate.probability)}"
-        is_it = candidate.token in (token, proposal.sampled)
-        lines.append(Text(line, "bold" if is_it else ""))
-    cells["proposals"] = Text("\n").join(lines)
-    if proposal.true_probability is not None:
-        cells["given"].append(percent(proposal.true_probability))
+    names = ("#", "original", "generator saw", "proposals", "given", "sampled")
+    names += ("input", "replaced?", "log P", "verdict")
+    cells = {name: Text() for name in names}
+    cells["#"] = Text(str(seen.position), style="dim")
+    cells["original"].append(printable(seen.token))
+    if proposal := seen.proposal:
+        cells["generator saw"].append(proposal.shown, "bold")
+        # Candidates, a line each; the original's chance; what was drawn.
+        known = (seen.token, proposal.sampled)
+        cells["proposals"] = Text("\n").join(
+            Text(
+                f"{printable(c.token)} {percent(c.probability)}",
+                "bold" if c.token in known else "",
+            )
+            for c in proposal.candidates
+        )
+        if proposal.true_probability is not None:
+            cells["given"].append(percent(proposal.true_probability))
         if proposal.true_rank is not None:
             cells["given"].append(f"\nrank {proposal.true_rank:,}")
-    if proposal.sampled is not None:
-        share = percent(proposal.sampled_probability or 0.0)
-        cells["sampled"].append(f"{printable(proposal.sampled)}\n{share}")
+        if proposal.sampled is not None:
+            share = percent(proposal.sampled_probability or 0.0)
+            cells["sampled"].append(f"{printable(proposal.sampled)}\n{share}")
+    if prediction := seen.prediction:
+        share, log_p = (
+            prediction.replaced_probability,
+            prediction.log_probability,
+        )
+        colour = ""
+        if share is not None:
+            step = min(int(share * len(_SCALE)), len(_SCALE) - 1)
+            colour = f"black on {_SCALE[step]}"
+            cells["replaced?"] = Text(percent(share), colour)
+        cells["input"] = Text(printable(seen.input_token), colour)
+        cells["log P"].append("" if log_p is None else f"{log_p:.2f}")
+        cells["verdict"].append(prediction.verdict)
     return cells
-
-
-def _colour(share: float) -> str:
-    step = min(int(share * len(_SCALE)), len(_SCALE) - 1)
-    return f"black on {_SCALE[step]}"

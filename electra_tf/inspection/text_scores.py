@@ -16,13 +16,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
-from electra_tf.inspection.fill_mask import generator_logits
-from electra_tf.inspection.sentences import (
-    framed,
-    padded,
-    room_for_tokens,
-    windows,
-)
+from electra_tf.inspection.fill_mask import generator_logits, padded
 from electra_tf.modeling.layers import inference
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
@@ -46,15 +40,28 @@ class TextScore:
     token_scores: tuple[float, ...]  # log-probability of each in its context
     unknown: int  # [UNK]s, which the model cannot tell apart
     windows: int  # stretches that a long text was scored in
-    # Of the two-tower cloze model, where asked for.
-    cloze_token_scores: tuple[float, ...] | None = None
 
-    @property
-    def cloze_score(self) -> float | None:
-        """The sum of the cloze model's, where asked for."""
-        if self.cloze_token_scores is None:
-            return None
-        return math.fsum(self.cloze_token_scores)
+
+class Window(NamedTuple):
+    """A stretch of a text's tokens, and which of them it answers for."""
+
+    begin: int  # index in the text of its first token
+    end: int  # after its last token
+    first: int  # of the first token that it answers for
+    last: int  # after the last one
+
+
+def windows(count: int, room: int) -> list[Window]:
+    """Divides a text of more tokens than fit beside [CLS] and [SEP]."""
+    if count <= room:
+        return [Window(0, count, 0, count)] if count else []
+    begins = [*range(0, count - room, max(1, room // 2)), count - room]
+    found: list[Window] = []
+    for begin, following in zip(begins, [*begins[1:], None], strict=True):
+        end = begin + room
+        last = count if following is None else (following + end + 1) // 2
+        found.append(Window(begin, end, found[-1].last if found else 0, last))
+    return found
 
 
 class _Row(NamedTuple):
@@ -79,23 +86,22 @@ class TextScorer:
         pretrained: PretrainedModel,
         method: str = "auto",
         batch_size: int = 32,
-        with_cloze: bool = False,
     ) -> None:
         self.pretrained = pretrained
-        self.method = _settled(pretrained, method, with_cloze)
+        self.method = _settled(pretrained, method)
         self.batch_size = batch_size
-        self._computed = {self.method} | ({"cloze"} if with_cloze else set())
-        self._compute = _graph(pretrained.model, self.method, with_cloze)
+        self._compute = _graph(pretrained.model, self.method)
 
     def score(self, texts: Iterable[str]) -> Iterator[TextScore]:
         """Scores texts in order, as they come; without tokens, 0."""
         held: list[_Held] = []
         rows: list[_Row] = []
+        special = self.pretrained.model.special
         for text in texts:
             ids = self.pretrained.tokenizer.encode(text)
-            stretches = windows(len(ids), room_for_tokens(self.pretrained))
+            stretches = windows(len(ids), self.pretrained.max_length - 2)
             for w in stretches:
-                shown = framed(self.pretrained, ids[w.begin : w.end])
+                shown = [special.cls_id, *ids[w.begin : w.end], special.sep_id]
                 asked = [(w.first, w.last)]
                 if self.method == "masked_lm":
                     asked = [(i, i + 1) for i in range(w.first, w.last)]
@@ -109,50 +115,41 @@ class TextScorer:
     def _score_held(
         self, held: list[_Held], rows: list[_Row]
     ) -> Iterator[TextScore]:
-        scores = [
-            {method: np.zeros([len(ids)]) for method in self._computed}
-            for _, ids, _ in held
-        ]
+        scores = [np.zeros([len(ids)]) for _, ids, _ in held]
         # Like lengths together: less padding.
         rows = sorted(rows, key=lambda row: len(row.shown))
         for start in range(0, len(rows), self.batch_size):
             batch = rows[start : start + self.batch_size]
-            for method, values in self._run(batch).items():
-                for row, found in zip(batch, values, strict=True):
-                    if self.method != "masked_lm":
-                        first, last = row.first, row.last
-                        found = found[first - row.offset : last - row.offset]
-                    scores[row.text][method][row.first : row.last] = found
+            for row, found in zip(batch, self._run(batch), strict=True):
+                if self.method != "masked_lm":
+                    found = found[row.first - row.offset :]
+                count = row.last - row.first
+                scores[row.text][row.first : row.last] = found[:count]
         tokenizer = self.pretrained.tokenizer
-        for (text, ids, n_windows), by_method in zip(held, scores, strict=True):
-            found = {name: tuple(x.tolist()) for name, x in by_method.items()}
-            own = found.pop(self.method)
+        for (text, ids, stretches), values in zip(held, scores, strict=True):
             yield TextScore(
                 text=text,
-                score=math.fsum(own),
+                score=math.fsum(values),
                 tokens=tuple(tokenizer.convert_ids_to_tokens(ids)),
-                token_scores=own,
+                token_scores=tuple(values.tolist()),
                 unknown=ids.count(tokenizer.vocab[UNK]),
-                windows=n_windows,
-                cloze_token_scores=found.get("cloze"),
+                windows=stretches,
             )
 
-    def _run(self, rows: Sequence[_Row]) -> dict[str, np.ndarray]:
-        """Scores of all tokens, or of the one that is masked, by method."""
+    def _run(self, rows: Sequence[_Row]) -> np.ndarray:
+        """Scores of all tokens [B, L], or of the one that is masked [B, 1]."""
         features = padded([row.shown for row in rows])
         if self.method == "masked_lm":
             places = np.array([[row.first - row.offset] for row in rows])
             ids = features["input_ids"]
-            targets = np.take_along_axis(ids, places, 1)
+            features["targets"] = np.take_along_axis(ids, places, 1)
             mask_id = self.pretrained.model.special.mask_id
             np.put_along_axis(ids, places, mask_id, 1)
             features["positions"] = places.astype(np.int32)
-            features["targets"] = targets
-        outputs = self._compute(features)
-        return {method: values.numpy() for method, values in outputs.items()}
+        return self._compute(features).numpy()
 
 
-def _settled(pretrained: PretrainedModel, method: str, with_cloze: bool) -> str:
+def _settled(pretrained: PretrainedModel, method: str) -> str:
     """The method by name; raises UserError for a model that lacks it."""
     two_towers = pretrained.model.kind is GeneratorKind.TWO_TOWER
     if method not in METHODS:
@@ -164,20 +161,15 @@ def _settled(pretrained: PretrainedModel, method: str, with_cloze: bool) -> str:
             method = "electric"
         else:
             method = "cloze" if two_towers else "masked_lm"
-    if with_cloze and method != "electric":
-        raise UserError(
-            f"The cloze score stands beside Electric's; the method is {method}."
-        )
     if method == "electric":
         if not pretrained.is_electric:
             raise UserError(
-                f"{pretrained.path}: not an Electric model; only Electric's"
-                " discriminator gives likelihoods (ELECTRA's tells real from"
-                " replaced, against its own generator). Methods for other"
-                " models: cloze (two towers), masked_lm."
+                f"{pretrained.path}: not an Electric model, whose discriminator"
+                " alone gives likelihoods; choose cloze (two towers) or"
+                " masked_lm."
             )
         pretrained.require_discriminator("scoring")
-    if method != "electric" or with_cloze:
+    else:
         pretrained.require_generator(f"the {method} score")
     if method == "cloze" and not two_towers:
         raise UserError(
@@ -193,34 +185,23 @@ def _settled(pretrained: PretrainedModel, method: str, with_cloze: bool) -> str:
 
 
 def _graph(
-    model: tf.Module, method: str, with_cloze: bool
-) -> Callable[[dict[str, np.ndarray]], dict[str, tf.Tensor]]:
+    model: tf.Module, method: str
+) -> Callable[[dict[str, np.ndarray]], tf.Tensor]:
     """One graph for every batch size and length."""
     names = ["input_ids", "input_mask", "segment_ids"]
     if method == "masked_lm":
         names += ["positions", "targets"]
-    spec = {name: tf.TensorSpec([None, None], tf.int32) for name in names}
+    spec = dict.fromkeys(names, tf.TensorSpec([None, None], tf.int32))
 
     @tf.function(input_signature=[spec])
-    def compute(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def compute(features: dict[str, tf.Tensor]) -> tf.Tensor:
         with inference():
             if method == "masked_lm":
-                return {method: _masked_scores(model, features)}
+                logits = generator_logits(model, features)
+                return -softmax_cross_entropy(logits, features["targets"])
             if method == "cloze":
                 outputs = scoring.cloze_scores(model, features)
-                return {method: outputs["cloze_token_scores"]}
-            outputs = scoring.electric_scores(model, features, with_cloze)
-        found = {method: outputs["token_scores"]}
-        if with_cloze:
-            found["cloze"] = outputs["cloze_token_scores"]
-        return found
+                return outputs["cloze_token_scores"]
+            return scoring.electric_scores(model, features)["token_scores"]
 
     return compute
-
-
-def _masked_scores(
-    model: tf.Module, features: dict[str, tf.Tensor]
-) -> tf.Tensor:
-    """Log-probabilities [B, 1] of `targets` at the masked `positions`."""
-    logits = generator_logits(model, features, features["positions"])
-    return -softmax_cross_entropy(logits, features["targets"])

@@ -11,19 +11,19 @@ one sample.
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from scipy.special import softmax
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
-from electra_tf.inspection.fill_mask import Candidate, candidates, token_name
-from electra_tf.inspection.sentences import (
-    check_length,
-    encode_with_masks,
-    framed,
+from electra_tf.inspection.fill_mask import (
+    Candidate,
+    candidates,
+    encode,
     padded,
+    token_name,
 )
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.pretraining import scoring
@@ -38,39 +38,17 @@ from electra_tf.text.tokenization import JOINER
 DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
 # What a two-tower generator sees in a token's place when it predicts it.
 LEFT_OUT = "(left out)"
-
-# Outputs that are looked at, one for each masked position or each token.
-_PER_SLOT = ("mlm_logits", "sampling_logits", "sampled_tokids")
-_PER_TOKEN = (
-    "fake_input_ids",
-    "fake_is_fake_tokens",
-    "disc_probs",
-    "energies",
-)
 _GENERATORS = {
     GeneratorKind.SMALL: "small generator",
     GeneratorKind.FULL: "one network for both parts",
     GeneratorKind.TWO_TOWER: "two-tower generator",
+    GeneratorKind.UNIFORM: "uniform generator",
 }
 
 Features = dict[str, tf.Tensor]
 
 
-@dataclasses.dataclass(frozen=True)
-class Choice:
-    """What is to be masked, if it is not drawn."""
-
-    words: tuple[str, ...] = ()  # every occurrence of these words; or
-    positions: tuple[int, ...] = ()  # these tokens, from 1 ([CLS] is 0)
-    nothing: bool = False  # the text is looked at as it is
-
-    @property
-    def is_made(self) -> bool:
-        """Whether anything was chosen."""
-        return bool(self.words or self.positions)
-
-
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Proposal:
     """What happened at a masked position."""
 
@@ -86,7 +64,7 @@ class Proposal:
     sampled_probability: float | None = None  # after temperature
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Prediction:
     """What the discriminator says of a token."""
 
@@ -96,25 +74,21 @@ class Prediction:
     is_replaced: bool | None
     # Electric only: log P(token | context), in nats.
     log_probability: float | None = None
+    # "real", "found", "missed", "false alarm", or "fake": "real" and "fake"
+    # where there is no label, "" where there is no probability.
+    verdict: str = dataclasses.field(default="", init=False)
 
-    @property
-    def verdict(self) -> str:
-        """One of "real", "found", "missed", "false alarm", or "fake".
-
-        "real" and "fake" where there is no label to compare with, "" where
-        there is no probability.
-        """
-        if self.replaced_probability is None:
-            return ""
-        says = self.replaced_probability > 0.5
-        if self.is_replaced is None:
-            return "fake" if says else "real"
-        if self.is_replaced:
-            return "found" if says else "missed"
-        return "false alarm" if says else "real"
+    def __post_init__(self) -> None:
+        if self.replaced_probability is not None:
+            says = self.replaced_probability > 0.5
+            self.verdict = {
+                None: ("real", "fake"),
+                False: ("real", "false alarm"),
+                True: ("missed", "found"),
+            }[self.is_replaced][says]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class InspectedToken:
     """One token."""
 
@@ -126,7 +100,7 @@ class InspectedToken:
     prediction: Prediction | None  # None without a discriminator
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class TokenInspection:
     """One sentence."""
 
@@ -139,111 +113,115 @@ class TokenInspection:
     tokens: tuple[InspectedToken, ...]  # with [CLS] and [SEP]
     notes: tuple[str, ...]  # what does not apply, and what to know besides
 
-    def as_dict(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it; verdicts included."""
-        record = dataclasses.asdict(self)
-        for token, seen in zip(record["tokens"], self.tokens, strict=True):
-            if seen.prediction is not None:
-                token["prediction"]["verdict"] = seen.prediction.verdict
-        return record
-
-    def count(self, verdict: str) -> int:
-        """How many tokens have a verdict."""
-        return sum(
-            seen.prediction is not None and seen.prediction.verdict == verdict
-            for seen in self.tokens
-        )
-
 
 class TokenInspector:
     """Shows what a model does with sentences; loaded once."""
 
     def __init__(
-        self,
-        pretrained: PretrainedModel,
-        top_k: int = 5,
-        seed: int = 0,
-        mask_prob: float | None = None,
+        self, pretrained: PretrainedModel, top_k: int = 5, seed: int = 0
     ) -> None:
-        self.pretrained = pretrained
-        self.seed = seed
-        self.top_k = min(top_k, pretrained.model.encoder_config.vocab_size)
-        self.mask_prob = (
-            pretrained.config.mask_prob if mask_prob is None else mask_prob
-        )
-        if top_k < 1 or not 0.0 < self.mask_prob < 1.0:
-            raise UserError(
-                f"top_k {top_k}, mask_prob {self.mask_prob}: expected at least"
-                " 1, and a share between 0 and 1."
-            )
+        if top_k < 1:
+            raise UserError(f"top_k is {top_k}; expected at least 1.")
+        self.pretrained, self.top_k, self.seed = pretrained, top_k, seed
+        model = pretrained.model
         self._proposes = not pretrained.lacks_generator()
-        self._samples = self._proposes or samples_uniformly(pretrained)
+        # A discriminator that was saved alone looks the same; so a uniform
+        # generator counts only where somebody said so.
+        self._is_uniform = (
+            model.kind is GeneratorKind.UNIFORM
+            and model.discriminates
+            and "uniform_generator" in pretrained.stated
+        )
         self._discriminates = not pretrained.lacks_discriminator()
         if not self._proposes and not self._discriminates:
             raise UserError(
                 f"{pretrained.path}: holds neither a generator nor a"
                 " discriminator with its head; there is nothing to look at."
             )
+        self._kind, self._notes = self._kind_and_notes()
 
     def inspect(
-        self, text: str, choice: Choice | None = None, number: int = 0
+        self,
+        text: str,
+        words: Sequence[str] = (),
+        nothing: bool = False,
+        number: int = 0,
     ) -> TokenInspection:
         """Follows sentence `number`; each has draws of its own.
 
-        "[MASK]" in the text stands for a token that nobody knows.
+        Args:
+          text: "[MASK]" in it stands for a token that nobody knows.
+          words: masks every occurrence of these instead of drawing.
+          nothing: masks nothing: the text is looked at as it is.
         """
-        choice = choice or Choice()
-        tokenizer, model = self.pretrained.tokenizer, self.pretrained.model
-        ids = encode_with_masks(tokenizer, text)
-        if not ids:
+        model = self.pretrained.model
+        ids = encode(self.pretrained, text)
+        if len(ids) == 2:
             raise UserError(f"{text!r}: no tokens to look at.")
-        check_length(self.pretrained, ids, text)
-        features = {
-            name: tf.constant(value)
-            for name, value in padded([framed(self.pretrained, ids)]).items()
-        }
+        features = {n: tf.constant(v) for n, v in padded([ids]).items()}
         seed = tf.constant([self.seed, number], tf.int32)
-        if choice.nothing or not self._samples:
-            if choice.is_made:
+        mask_id = model.special.mask_id
+        if nothing or not (self._proposes or self._is_uniform):
+            if words:
                 raise UserError(
-                    "Positions were chosen, but nothing can be proposed there:"
+                    "Words were chosen, but nothing can be proposed there:"
                     f" {self.pretrained.lacks_generator()}."
                 )
             masking, masked = NONE, _masked_at(features, [], 0)
-        elif choice.is_made or model.special.mask_id in ids:
+        elif words or mask_id in ids:
+            places = {i for i, token in enumerate(ids) if token == mask_id}
+            for word in words:
+                places.update(self._places_of(word, ids))
             masking = CHOSEN
-            masked = _chosen_inputs(self.pretrained, features, choice)
+            masked = _masked_at(features, sorted(places), mask_id)
         else:
-            masking, masked = DRAWN, self._drawn_inputs(features, seed)
+            # As in training, but distinct positions.
+            share = self.pretrained.config.mask_prob
+            rule = MaskingRule(
+                share,
+                max(1, math.ceil(len(ids) * share)),
+                model.masking_rule.replace_prob,
+                without_replacement=True,
+                whole_words=model.masking_rule.whole_words,
+            )
+            masking, stream = DRAWN, SeedStream(seed)
+            masked = mask_inputs(features, model.special, rule, stream)
         outputs = self._compute(features, masked, seed)
-        kind, notes = kind_and_notes(self.pretrained)
         return TokenInspection(
             text=text,
             model=self.pretrained.path,
-            kind=kind,
+            kind=self._kind,
             global_step=self.pretrained.global_step,
             masking=masking,
             seed=self.seed,
-            tokens=self._tokens(features, masked, outputs, masking),
-            notes=tuple(notes),
+            tokens=self._tokens(ids, masked, outputs, masking != NONE),
+            notes=tuple(self._notes),
         )
 
-    def _drawn_inputs(self, features: Features, seed: tf.Tensor) -> Features:
-        """Draws positions as training does, but distinct ones."""
-        model = self.pretrained.model
-        length = int(features["input_ids"].shape[1])
-        rule = MaskingRule(
-            self.mask_prob,
-            max(1, math.ceil(length * self.mask_prob)),
-            model.masking_rule.replace_prob,
-            without_replacement=True,
-            whole_words=model.masking_rule.whole_words,
-        )
-        return mask_inputs(features, model.special, rule, SeedStream(seed))
+    def _places_of(self, word: str, ids: Sequence[int]) -> list[int]:
+        """Positions of a word's pieces, wherever it stands as a whole word."""
+        tokenizer = self.pretrained.tokenizer
+        tokens = tokenizer.convert_ids_to_tokens(ids)
+        pieces = tokenizer.tokenize(word)
+        places: list[int] = []
+        # [CLS] and [SEP] are in no word.
+        for start in range(1, len(tokens) - len(pieces)):
+            end = start + len(pieces)
+            if list(tokens[start:end]) == pieces and not (
+                tokens[end].startswith(JOINER)
+            ):
+                places += range(start, end)
+        if not places or not pieces:
+            raise UserError(
+                f"mask_words: {word!r} ({' '.join(pieces) or 'no tokens'}) is"
+                f" not in the text, whose tokens are: {' '.join(tokens[1:-1])}"
+            )
+        return places
 
     def _compute(
         self, features: Features, masked: Features, seed: tf.Tensor
     ) -> dict[str, np.ndarray]:
+        """The sentence's outputs, one for each slot or each token."""
         model, config = self.pretrained.model, self.pretrained.config
         outputs = model.compute(features, masked_inputs=masked, seed=seed)
         if self._discriminates and self.pretrained.is_electric:
@@ -256,18 +234,22 @@ class TokenInspector:
                 config.temperature,
                 masked["masked_lm_ids"] if config.disallow_correct else None,
             )
-        wanted = {*_PER_SLOT, *_PER_TOKEN} & outputs.keys()
-        return {name: outputs[name].numpy()[0] for name in wanted}
+        wanted = ("mlm_logits", "sampling_logits", "sampled_tokids")
+        wanted += ("fake_input_ids", "fake_is_fake_tokens", "disc_probs")
+        return {
+            name: outputs[name].numpy()[0]
+            for name in (*wanted, "energies")
+            if name in outputs
+        }
 
     def _tokens(
         self,
-        features: Features,
+        ids: Sequence[int],
         masked: Features,
         outputs: dict[str, np.ndarray],
-        masking: str,
+        is_labelled: bool,
     ) -> tuple[InspectedToken, ...]:
         special = self.pretrained.model.special
-        ids = features["input_ids"].numpy()[0].tolist()
         # A discriminator without weights of its own says nothing.
         inputs = outputs["fake_input_ids"] if self._discriminates else ids
         shown = masked["input_ids"].numpy()[0]
@@ -275,25 +257,24 @@ class TokenInspector:
         used = masked["masked_lm_weights"].numpy()[0] > 0
         slots = {p: slot for slot, p in enumerate(positions) if used[slot]}
         found = []
-        for position, token_id in enumerate(ids):
+        for i, token_id in enumerate(ids):
             is_special = token_id in (special.cls_id, special.sep_id)
             proposal = prediction = None
-            if position in slots:
-                there = _at(slots[position], _PER_SLOT, outputs)
-                proposal = self._proposal(token_id, shown[position], there)
+            if i in slots:
+                proposal = self._proposal(token_id, shown[i], slots[i], outputs)
             if self._discriminates:
-                there = _at(position, _PER_TOKEN, outputs)
-                labelled = masking != NONE and token_id != special.mask_id
-                prediction = self._prediction(is_special, labelled, there)
+                probability = log_probability = label = None
+                # Electric's offset takes the generator, which may be absent.
+                if self._proposes or not self.pretrained.is_electric:
+                    probability = float(outputs["disc_probs"][i])
+                if is_labelled and token_id != special.mask_id:
+                    label = bool(outputs["fake_is_fake_tokens"][i])
+                if "energies" in outputs and not is_special:
+                    log_probability = -float(outputs["energies"][i])
+                prediction = Prediction(probability, label, log_probability)
+            names = (self._name(token_id), self._name(inputs[i]))
             found.append(
-                InspectedToken(
-                    position,
-                    self._name(token_id),
-                    self._name(inputs[position]),
-                    is_special,
-                    proposal,
-                    prediction,
-                )
+                InspectedToken(i, *names, is_special, proposal, prediction)
             )
         return tuple(found)
 
@@ -301,153 +282,68 @@ class TokenInspector:
         return token_name(self.pretrained, token_id)
 
     def _proposal(
-        self, token_id: int, shown_id: int, there: dict[str, np.ndarray]
+        self,
+        token_id: int,
+        shown_id: int,
+        slot: int,
+        outputs: dict[str, np.ndarray],
     ) -> Proposal:
         model = self.pretrained.model
-        probabilities = _softmax(there["mlm_logits"])
-        best = []
-        if self._proposes:
-            order = np.argsort(-probabilities, kind="stable")
-            best = order[: self.top_k].tolist()
-        sampled = sampled_probability = None
-        if self._discriminates:
-            sampled_id = int(there["sampled_tokids"])
-            sampled = self._name(sampled_id)
-            shares = _softmax(there["sampling_logits"])
-            sampled_probability = float(shares[sampled_id])
-        known = token_id != model.special.mask_id
-        above = int((probabilities > probabilities[token_id]).sum())
+        shares = softmax(np.float64(outputs["mlm_logits"][slot]))
+        best = np.argsort(-shares, kind="stable")[: self.top_k].tolist()
+        best = best if self._proposes else []
         sees_masks = model.kind is not GeneratorKind.TWO_TOWER
-        return Proposal(
+        found = Proposal(
             shown=self._name(shown_id) if sees_masks else LEFT_OUT,
-            candidates=candidates(self.pretrained, best, probabilities[best]),
-            true_probability=float(probabilities[token_id]) if known else None,
-            true_rank=above + 1 if known and self._proposes else None,
-            sampled=sampled,
-            sampled_probability=sampled_probability,
+            candidates=candidates(self.pretrained, best, shares[best]),
+            true_probability=None,
+            true_rank=None,
         )
+        if token_id != model.special.mask_id:
+            found.true_probability = float(shares[token_id])
+            if self._proposes:
+                found.true_rank = int((shares > shares[token_id]).sum()) + 1
+        if self._discriminates:
+            sampled = int(outputs["sampled_tokids"][slot])
+            shares = softmax(np.float64(outputs["sampling_logits"][slot]))
+            found.sampled = self._name(sampled)
+            found.sampled_probability = float(shares[sampled])
+        return found
 
-    def _prediction(
-        self, is_special: bool, labelled: bool, there: dict[str, np.ndarray]
-    ) -> Prediction:
-        log_probability = None
-        if "energies" in there and not is_special:
-            log_probability = -float(there["energies"])
-        # Electric's offset takes the generator, which may not be there.
-        probable = self._proposes or not self.pretrained.is_electric
-        return Prediction(
-            float(there["disc_probs"]) if probable else None,
-            bool(there["fake_is_fake_tokens"]) if labelled else None,
-            log_probability,
-        )
-
-
-def _at(
-    place: int, names: Sequence[str], outputs: dict[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    return {name: outputs[name][place] for name in names if name in outputs}
-
-
-def samples_uniformly(pretrained: PretrainedModel) -> bool:
-    """Whether replacements are drawn from all words alike.
-
-    A discriminator that was saved alone looks the same; so it counts only
-    where somebody said so.
-    """
-    return (
-        pretrained.model.kind is GeneratorKind.UNIFORM
-        and pretrained.model.discriminates
-        and "uniform_generator" in pretrained.stated
-    )
-
-
-def kind_and_notes(pretrained: PretrainedModel) -> tuple[str, list[str]]:
-    """The kind, as "ELECTRA, small generator", and what is special to it."""
-    model, is_electric = pretrained.model, pretrained.is_electric
-    name = "Electric" if is_electric else "ELECTRA"
-    notes = [f"Not stated anywhere: {t}." for t in pretrained.assumptions]
-    if not model.discriminates:
-        kind = "masked LM"
-        notes.append(
+    def _kind_and_notes(self) -> tuple[str, list[str]]:
+        """The kind, as "ELECTRA, small generator", and what is special."""
+        pretrained, kind = self.pretrained, self.pretrained.model.kind
+        is_electric = pretrained.is_electric
+        name = "Electric" if is_electric else "ELECTRA"
+        if not pretrained.model.discriminates:
+            title = "masked LM"
+        elif not self._discriminates:
+            title = f"{name}'s generator alone"
+        elif not (self._proposes or self._is_uniform):
+            title = f"{name}'s discriminator alone"
+        else:
+            title = f"{name}, {_GENERATORS[kind]}"
+        notes = {
             "A masked LM proposes and nothing more: no token is sampled and"
-            " there is no discriminator."
-        )
-    elif pretrained.lacks_discriminator():
-        kind = f"{name}'s generator alone"
-        notes.append(
-            "The checkpoint holds no discriminator: nothing is sampled for it."
-        )
-    elif samples_uniformly(pretrained):
-        kind = f"{name}, uniform generator"
-        notes.append(
-            "A uniform generator proposes nothing in particular: every word of"
-            " the vocabulary has the same probability."
-        )
-    elif pretrained.lacks_generator():
-        kind = f"{name}'s discriminator alone"
-        notes.append(
+            " there is no discriminator.": title == "masked LM",
+            "The checkpoint holds no discriminator: nothing is sampled for"
+            " it.": title.endswith("generator alone"),
             "The checkpoint holds no generator: nothing is masked, and the text"
-            " is looked at as it is."
-        )
-    else:
-        kind = f"{name}, {_GENERATORS[model.kind]}"
-    if model.kind is GeneratorKind.TWO_TOWER:
-        notes.append(
+            " is looked at as it is.": title.endswith("discriminator alone"),
+            "A uniform generator proposes nothing in particular: every word of"
+            " the vocabulary has the same probability.": self._is_uniform,
             "The two-tower generator sees no [MASK]: it predicts each token"
-            " from all the others, which it reads as they are."
-        )
-    if is_electric:
-        notes.append(
+            " from all the others, which it reads as they are.": kind
+            is GeneratorKind.TWO_TOWER,
             "Electric counts every sampled token as replaced, even one equal to"
-            " the original; log P is minus the discriminator's raw logit."
-        )
-    if is_electric and pretrained.lacks_generator():
-        notes.append(
+            " the original; log P is minus the discriminator's raw"
+            " logit.": is_electric,
             "Electric's probability of a replacement takes the generator's;"
-            " without it only log P is shown."
-        )
-    return kind, notes
-
-
-def _chosen_inputs(
-    pretrained: PretrainedModel, features: Features, choice: Choice
-) -> Features:
-    """Masks what somebody chose, and where the text says [MASK], too."""
-    mask_id = pretrained.model.special.mask_id
-    ids = features["input_ids"].numpy()[0].tolist()
-    chosen = {i for i, token in enumerate(ids) if token == mask_id}
-    for position in choice.positions:
-        if not 1 <= position <= len(ids) - 2:
-            raise UserError(
-                f"position {position}: the text has tokens 1 to"
-                f" {len(ids) - 2} (0 is [CLS])."
-            )
-        chosen.add(position)
-    tokens = pretrained.tokenizer.convert_ids_to_tokens(ids)
-    for word in choice.words:
-        chosen.update(_places_of(pretrained, word, tokens))
-    return _masked_at(features, sorted(chosen), mask_id)
-
-
-def _places_of(
-    pretrained: PretrainedModel, word: str, tokens: Sequence[str]
-) -> list[int]:
-    """Positions of a word's pieces, wherever it stands as a whole word."""
-    pieces = pretrained.tokenizer.tokenize(word)
-    places: list[int] = []
-    # [CLS] and [SEP] are in no word.
-    for start in range(1, len(tokens) - len(pieces)):
-        end = start + len(pieces)
-        if list(tokens[start:end]) == pieces and not (
-            tokens[end].startswith(JOINER)
-        ):
-            places += range(start, end)
-    if not places or not pieces:
-        raise UserError(
-            f"mask_words: {word!r} ({' '.join(pieces) or 'no tokens'}) is not"
-            f" in the text, whose tokens are: {' '.join(tokens[1:-1])}"
-        )
-    return places
+            " without it only log P is shown.": is_electric
+            and not self._proposes,
+        }
+        assumed = [f"Not stated anywhere: {t}." for t in pretrained.assumptions]
+        return title, assumed + [text for text, said in notes.items() if said]
 
 
 def _masked_at(
@@ -466,9 +362,3 @@ def _masked_at(
         "masked_lm_ids": tf.constant((ids[0][slots] * weights).astype("int32")),
         "masked_lm_weights": tf.constant(weights),
     }
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = np.asarray(logits, np.float64)
-    shifted = np.exp(shifted - shifted.max())
-    return shifted / shifted.sum()

@@ -7,18 +7,21 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.inspection.fill_mask import MaskFiller, join_wordpieces
-from electra_tf.inspection.sentences import encode_with_masks
+from electra_tf.inspection.fill_mask import (
+    FilledText,
+    MaskFiller,
+    encode,
+    padded,
+)
 
 TEXTS = ["the [MASK] is on that [MASK].", "[MASK]", "a b c [MASK]ing d e f g"]
 
 
 def direct_probabilities(pretrained, text, position):
     model = pretrained.model
-    special = model.special
-    ids = encode_with_masks(pretrained.tokenizer, text)
-    ids = tf.constant([[special.cls_id, *ids, special.sep_id]])
-    inputs = (ids, tf.ones_like(ids), tf.zeros_like(ids))
+    batch = padded([encode(pretrained, text)])
+    names = ("input_ids", "input_mask", "segment_ids")
+    inputs = [tf.constant(batch[name]) for name in names]
     if hasattr(model.generator, "ltr"):
         vectors = model.generator(*inputs)[0]
         table = model.generator.ltr.embeddings.word_embeddings
@@ -57,10 +60,25 @@ def test_the_generator_alone_will_do(pretrained):
 
 
 def test_the_likeliest_text_is_joined():
-    assert join_wordpieces(["un", "##like", "##ly", "it", "is"]) == (
-        "unlikely it is"
-    )
-    assert join_wordpieces(["##s", "a"]) == "##s a"
+    tokens = ("un", "##like", "##ly", "it", "is")
+    assert FilledText("", tokens, ()).best() == "unlikely it is"
+
+
+def test_a_mask_in_a_text_is_one_token(pretrained):
+    model = pretrained("mlm")
+    vocab, special = model.tokenizer.vocab, model.model.special
+    ids = encode(model, "the [MASK][MASK]was")
+    assert ids == [
+        *(special.cls_id, vocab["the"], special.mask_id, special.mask_id),
+        *(vocab["was"], special.sep_id),
+    ]
+
+
+def test_padding_is_masked_out():
+    batch = padded([[5, 6, 7], [8]])
+    assert batch["input_ids"].tolist() == [[5, 6, 7], [8, 0, 0]]
+    assert batch["input_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert not batch["segment_ids"].any()
 
 
 def test_top_k_is_no_more_than_the_vocabulary(pretrained):

@@ -47,11 +47,6 @@ def test_inspect_tokens_prints_draws_and_writes(run, tmp_path):
     assert page.read_text().count("ELECTRA, small generator") == 2
 
 
-def test_inspect_tokens_paints_when_told_to(run):
-    arguments = ("electra", "--text=the cat", "--color=always")
-    assert "\x1b[" in run(inspect_tokens, *arguments).out
-
-
 def test_inspect_tokens_prints_json_alone(run):
     printed = run(
         inspect_tokens,
@@ -68,9 +63,8 @@ def test_inspect_tokens_prints_json_alone(run):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ((), "as files .* or by --text"),
+        (("--text=a", "a.txt"), "as files or by --text"),
         (("--text=the", "--mask_none", "--mask_words=the"), "--mask_none"),
-        (("--text=a", "--mask_positions=a"), "--mask_positions=a: expected"),
         (("nowhere.txt",), "nowhere.txt: no such file"),
     ],
 )
@@ -95,77 +89,59 @@ def test_fill_mask_prints_a_table_and_json(run, tmp_path):
     assert "[MASK] at token 2" in table and "likeliest: the " in table
     texts = tmp_path / "texts.txt"
     texts.write_bytes("\ufeffthe [MASK]\r\n\n[MASK] [MASK] it\n".encode())
-    printed = run(fill_mask, "electra", texts, "--output_format=json").out
+    printed = run(fill_mask, "electra", texts, "--output=-").out
     records = [json.loads(line) for line in printed.splitlines()]
     assert [len(record["masks"]) for record in records] == [1, 2]
+    assert [record["line"] for record in records] == [1, 3]
     assert records[0]["text"] == "the [MASK]"
     assert len(records[0]["masks"][0]["candidates"]) == 5
 
 
-def test_score_of_lines_keeps_their_order_and_number(run, tmp_path):
+def test_score_of_lines_says_whose_they_are(run, tmp_path):
     texts = tmp_path / "texts.txt"
-    texts.write_bytes(b"the cat was it\n\nof \xff that\n")
-    printed = run(score, "electric", texts, "--with_cloze")
-    rows = [line.split("\t") for line in printed.out.splitlines()]
-    assert [row[0] for row in rows] == ["1", "2", "3"]
-    assert [row[3] for row in rows] == ["the cat was it", "", "of  that"]
-    assert rows[1][1:3] == ["0.0000", "0.0000"]
-    assert float(rows[0][1]) != float(rows[0][2])
-    assert "1 line(s) with bytes that are not UTF-8" in printed.err
-    assert "3 texts, 9 tokens scored by electric" in printed.err
-    arguments = ("--token_scores", "--output_format=jsonl")
-    printed = run(score, "electric", texts, *arguments).out
-    record = json.loads(printed.splitlines()[0])
-    assert sum(s for _, s in record["token_scores"]) == pytest.approx(
-        record["score"]
-    )
-    assert f"{record['score']:.4f}" == rows[0][1]
+    texts.write_bytes(b"the cat was it\n\nof \xff that\nof that\n")
+    printed = run(score, "electric", texts, "--token_scores")
+    records = [json.loads(line) for line in printed.out.splitlines()]
+    assert [record["line"] for record in records] == [1, 4]
+    for record in records:
+        total = sum(score for _, score in record["token_scores"])
+        assert total == pytest.approx(record["score"])
+    assert "texts.txt:3: found b'of \\xff that'; expected text" in printed.err
+    assert "2 texts scored by electric" in printed.err
+    assert "1 bad line left out; 1 blank line left out" in printed.err
+    assert "9 tokens," in printed.err
 
 
-def test_score_hands_ids_on(run, tmp_path):
+def test_score_hands_ids_on_and_reads_tables(run, tmp_path):
     table, records = tmp_path / "texts.tsv", tmp_path / "texts.jsonl"
-    table.write_text("u1\tthe cat\nu2\tof that\n")
-    records.write_text('{"id": "u1", "text": "the cat"}\n{"text": "of that"}\n')
-    out = run(score, "mlm", table, records).out
-    rows = [line.split("\t") for line in out.splitlines()]
-    assert [row[0] for row in rows] == ["u1", "u2", "u1", "2"]
+    table.write_text("id\ttext\nu1\tthe cat\nu2\tof that\n")
+    records.write_text('{"id": "u1", "text": "the cat"}\n{"text": 7}\n')
+    output = tmp_path / "scores.tsv"
+    arguments = (table, records, "--id_column=id", f"--output={output}")
+    printed = run(score, "mlm", *arguments)
+    header, *rows = output.read_text().splitlines()
+    assert header.split("\t")[:5] == ["file", "line", "id", "score", "text"]
+    rows = [row.split("\t")[2:] for row in rows]
+    assert [row[0] for row in rows] == ["u1", "u2", "u1"]
     assert rows[0] == rows[2]
-
-
-@pytest.mark.parametrize(
-    "name, content, message",
-    [
-        ("texts.tsv", "a\tb\n\n", "texts.tsv:2: found nothing; expected id"),
-        ("texts.tsv", "one\n", "texts.tsv:1: found .*expected id<TAB>text"),
-        ("texts.jsonl", "{}\n", 'texts.jsonl:1: found .*"text"'),
-        ("texts.jsonl", "{\n", "texts.jsonl:1: found"),
-    ],
-)
-def test_score_names_a_line_it_cannot_use(
-    run, tmp_path, name, content, message
-):
-    path = tmp_path / name
-    path.write_text(content)
-    with pytest.raises(UserError, match=message):
-        run(score, "mlm", path)
+    assert "texts.jsonl:2: found 7; expected a text" in printed.err
+    with pytest.raises(UserError, match=r"texts.jsonl:2: .*--strict"):
+        run(score, "mlm", records, "--strict")
 
 
 def test_score_reads_standard_input(run, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(b"the end\n"))
     monkeypatch.setattr(sys, "stdin", stream)
-    printed = run(score, "electra", "-")
-    assert printed.out.endswith("\tthe end\n")
+    printed = run(score, "electra")
+    assert json.loads(printed.out)["text"] == "the end"
     assert "scored by masked_lm" in printed.err
     assert "pseudo-perplexity" in printed.err
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["inspect_tokens", "fill_mask", "score"])
-def test_a_mistake_is_one_line(name, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("the\n")
-    command = [sys.executable, "-m", "electra_tf", name]
-    arguments = ["--model", str(tmp_path / "none"), str(text)]
+def test_a_mistake_is_one_line(tmp_path):
+    command = [sys.executable, "-m", "electra_tf", "score", "--text=the"]
+    arguments = ["--model", str(tmp_path / "none")]
     done = subprocess.run(
         [*command, *arguments], capture_output=True, text=True, check=False
     )

@@ -127,8 +127,8 @@ def test_models_without_a_discriminator_have_no_column_for_it():
 
 def test_summary_counts():
     assert summary(inspection()) == (
-        "1 of 6 tokens masked; the original was the likeliest at 1 of them;"
-        " 1 replaced: found 1, missed 0; false alarms: 1."
+        "1 of 6 tokens masked, the original the likeliest at 1 of them;"
+        " found: 1; false alarm: 1."
     )
 
 

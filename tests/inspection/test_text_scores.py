@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.inspection.text_scores import TextScorer
+from electra_tf.inspection.fill_mask import padded
+from electra_tf.inspection.text_scores import TextScorer, windows
 
 TEXTS = [
     "the cat is on the mat, and that was it.",
@@ -29,12 +30,8 @@ def log_softmax(logits):
 
 def features_of(pretrained, ids):
     special = pretrained.model.special
-    ids = [[special.cls_id, *ids, special.sep_id]]
-    return {
-        "input_ids": tf.constant(ids),
-        "input_mask": tf.ones_like(ids),
-        "segment_ids": tf.zeros_like(ids),
-    }
+    batch = padded([[special.cls_id, *ids, special.sep_id]])
+    return {name: tf.constant(values) for name, values in batch.items()}
 
 
 def direct_electric(pretrained, text):
@@ -77,12 +74,13 @@ def test_electric_scores_of_the_originals_model_equal_direct_computation(
     golden_electric,
 ):
     assert golden_electric.config.mask_prob == 0.25
-    scorer = TextScorer(golden_electric, batch_size=2, with_cloze=True)
-    for text, result in zip(TEXTS, scorer.score(TEXTS), strict=True):
+    found = TextScorer(golden_electric, batch_size=2).score(TEXTS)
+    clozes = TextScorer(golden_electric, "cloze").score(TEXTS)
+    for text, result, second in zip(TEXTS, found, clozes, strict=True):
         score, cloze = direct_electric(golden_electric, text)
-        assert result.text == text
+        assert result.text == second.text == text
         assert result.score == pytest.approx(score, abs=2e-4)
-        assert result.cloze_score == pytest.approx(cloze, abs=2e-4)
+        assert second.score == pytest.approx(cloze, abs=2e-4)
 
 
 def test_electrics_discriminator_alone_gives_the_same_scores(pretrained):
@@ -135,17 +133,29 @@ def test_a_long_text_counts_every_token_once(pretrained):
     )
 
 
-def test_a_text_without_tokens_has_score_0(pretrained):
-    scorer = TextScorer(pretrained("electric"), with_cloze=True)
-    result = next(scorer.score(["  \u200b "]))
-    assert result.score == result.cloze_score == 0.0
-    assert result.tokens == ()
+def test_no_tokens_score_0_and_unknown_ones_are_counted(pretrained):
+    scorer = TextScorer(pretrained("electric"))
+    nothing, unknown = scorer.score(["  \u200b ", "the \u4e2d"])
+    assert nothing.score == 0.0 and nothing.tokens == ()
+    assert unknown.tokens == ("the", "[UNK]") and unknown.unknown == 1
 
 
-def test_unknown_tokens_are_counted(pretrained):
-    result = next(TextScorer(pretrained("electric")).score(["the \u4e2d"]))
-    assert result.tokens == ("the", "[UNK]")
-    assert result.unknown == 1
+@pytest.mark.parametrize("room", [1, 2, 3, 7, 30])
+def test_every_token_is_answered_for_once_by_a_window_that_shows_it(room):
+    for count in range(120):
+        answered = []
+        for window in windows(count, room):
+            assert window.end - window.begin <= room
+            assert 0 <= window.begin <= window.first < window.last
+            assert window.last <= window.end <= count
+            answered += range(window.first, window.last)
+        assert answered == list(range(count))
+
+
+def test_tokens_of_a_long_text_have_context_on_both_sides():
+    for window in windows(100, 20)[1:-1]:
+        assert window.first - window.begin >= 4
+        assert window.end - window.last >= 4
 
 
 def test_scoring_streams(pretrained):
