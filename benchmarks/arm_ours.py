@@ -26,7 +26,7 @@ PLACES = {
     "electra_tf.training.loop": "LossScale TrainLoop",
     "electra_tf.finetuning.registry": "get_tasks",
     "electra_tf.finetuning.build": "trained_variables",
-    "electra_tf.finetuning.scoring": "PredictLoop",
+    "electra_tf.finetuning.trial": "PredictLoop",
     "electra_tf.prediction.predictor": "Predictor",
     "electra_tf.checkpoints.weights": "ModelWeights MemoryWeights assign",
     "electra_tf.checkpoints.formats": "open_weights",

@@ -13,31 +13,29 @@ import os
 import pickle
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.files import write_atomically
-from electra_tf.finetuning import scoring
 from electra_tf.finetuning.build import is_stated, resolve_start
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
-from electra_tf.finetuning.trial import Trial, changed_hparams
+from electra_tf.finetuning.trial import (
+    Trial,
+    changed_hparams,
+    write_test_outputs,
+)
 from electra_tf.metrics import trials
-from electra_tf.metrics.trials import describe, main_figure
 from electra_tf.training import strategy as strategies
 from electra_tf.training.checkpointing import best_or_newest
 from electra_tf.training.loop import TrainingInterruptedError
 from electra_tf.training.run import PreemptionHandler, print_start, remove_run
 from electra_tf.training.summaries import Console
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Of the results file.
 _FORMAT = 1
@@ -75,8 +73,13 @@ class _Run:
         console: Console,
         tasks: list[Task] | None,
     ) -> None:
+        if config.distribution_strategy == "multi_worker":
+            raise UserError(
+                "distribution_strategy multi_worker: fine-tuning runs on one"
+                " machine; use mirrored or auto."
+            )
         self._console = console
-        self._strategy = _strategy(config)
+        self._strategy = strategies.from_config(config)
         if not config.do_train:
             config = _with_model_to_evaluate(config)
         start = resolve_start(config)
@@ -109,7 +112,8 @@ class _Run:
                             [*records, record], key=lambda r: r.trial
                         )
                         self._files.write(records)
-                    self._let_go(trial)
+                    if trial != config.num_trials and config.do_train:
+                        self._let_go(trial)
                 trial += 1
         return self._finish(records, interrupted)
 
@@ -152,17 +156,18 @@ class _Run:
             if not run.fine_tune():
                 raise TrainingInterruptedError
         else:
-            config = dataclasses.replace(
-                config, init_checkpoint=_model_to_evaluate(config)
-            )
-            run.load(config.init_checkpoint)
+            path = str(config.init_checkpoint)
+            if config.origins.get("init_checkpoint") == _FOUND:
+                path = _trained_model(config.model_dir)
+            config = dataclasses.replace(config, init_checkpoint=path)
+            run.load(path)
         record = None
         if config.do_eval:
             record = self._evaluate(run, trial, config)
         if config.write_test_outputs and trial <= config.n_writes_test:
             self._console.heading("Predicting the test set")
             for task in self._tasks:
-                scoring.write_test_outputs(
+                write_test_outputs(
                     config, run.evaluator, task, trial, self._console
                 )
         return record
@@ -208,12 +213,9 @@ class _Run:
         )
 
     def _let_go(self, trial: int) -> None:
-        """Deletes a trial's model unless all are kept, or it is the last."""
-        config = self._config
-        if config.keep_all_models or not config.do_train:
-            return
-        if trial != config.num_trials:
-            path = f"{config.model_dir}_{trial}"
+        """Deletes a trial's model unless all are kept."""
+        if not self._config.keep_all_models:
+            path = f"{self._config.model_dir}_{trial}"
             remove_run(path, **Trial.own_files)
             self._console.line(f"keep_all_models is false: deleted {path}")
 
@@ -224,54 +226,33 @@ class _Run:
             self._console.heading(f"Results of {len(records)} trial(s)")
             for text in statistics_lines(records):
                 self._console.line(text)
-        summary = trials.summarize([record.results for record in records])
         result: dict[str, Any] = {
             "trials": [dataclasses.asdict(record) for record in records],
-            "statistics": {
-                task: {name: found.as_dict() for name, found in figures.items()}
-                for task, figures in summary.items()
-            },
+            "statistics": _statistics([record.results for record in records]),
         }
         if interrupted is not None:
             result["interrupted"] = interrupted
         return result
 
 
-def _strategy(config: FinetuningConfig) -> tf.distribute.Strategy:
-    if config.distribution_strategy == "multi_worker":
-        raise UserError(
-            "distribution_strategy multi_worker: fine-tuning runs on one"
-            " machine; use mirrored or auto."
-        )
-    return strategies.from_config(config)
-
-
 def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     """Evaluation only: the trials' own models, unless one is given."""
     if config.init_checkpoint and is_stated(config, "init_checkpoint"):
         return dataclasses.replace(config, num_trials=1)
-    path = best_or_newest(f"{config.model_dir}_1")
-    if path is None:
-        raise UserError(
-            f"do_train is false, and there is no model in {config.model_dir}_1;"
-            " train one, or give the model to evaluate as init_checkpoint."
-        )
     return dataclasses.replace(
         config,
-        init_checkpoint=path,
+        init_checkpoint=_trained_model(f"{config.model_dir}_1"),
         origins={**config.origins, "init_checkpoint": _FOUND},
     )
 
 
-def _model_to_evaluate(config: FinetuningConfig) -> str:
-    """The model that a trial evaluates without training."""
-    if config.origins.get("init_checkpoint") != _FOUND:
-        return str(config.init_checkpoint)
-    path = best_or_newest(config.model_dir)
+def _trained_model(directory: str) -> str:
+    path = best_or_newest(directory)
     if path is None:
         raise UserError(
-            f"do_train is false, and there is no model in {config.model_dir};"
-            " lower num_trials, or train it."
+            f"do_train is false, and there is no model in {directory}; train"
+            " it, lower num_trials, or give the model to evaluate as"
+            " init_checkpoint."
         )
     return path
 
@@ -329,37 +310,38 @@ class ResultsFiles:
         """
         config = self._config
         results = [record.results for record in records]
-        _write(config.results_txt, text_of(results).encode())
-        _write(config.results_pkl, pickle.dumps(results))
-        text = json.dumps(self._contents(records), indent=1, allow_nan=False)
-        _write(config.results_json, f"{text}\n".encode())
+        contents = _without_nan(self._contents(records))
+        text = json.dumps(contents, indent=1, allow_nan=False)
         title = f"{config.model_name}: {', '.join(config.task_names)}"
-        _write(self._plot, draw_scores(records, title))
+        for path, data in (
+            (config.results_txt, text_of(results)),
+            (config.results_pkl, pickle.dumps(results)),
+            (config.results_json, f"{text}\n"),
+            (self._plot, draw_scores(records, title)),
+        ):
+            hint = "The model is safe; run the same command again."
+            write_atomically(path, data, hint=hint)
         self._console.line(
             f"Wrote {config.results_txt}, {config.results_pkl},"
             f" {config.results_json} and {self._plot}"
         )
 
     def _contents(self, records: Sequence[TrialRecord]) -> dict[str, Any]:
-        results = [record.results for record in records]
         everything = [
-            {task: {**figures, **record.details[task]}
-             for task, figures in record.results.items()}
+            {
+                task: {**figures, **record.details[task]}
+                for task, figures in record.results.items()
+            }
             | record.other_splits
             for record in records
-        ]  # fmt: skip
-        best = trials.best_trial(results)
+        ]
+        best = trials.best_trial([record.results for record in records])
         now = datetime.datetime.now(datetime.timezone.utc)
         return {
             "format": _FORMAT,
             "time": now.isoformat(timespec="seconds"),
-            "trials": [
-                _without_nan(dataclasses.asdict(record)) for record in records
-            ],
-            "statistics": {
-                task: {name: found.as_dict() for name, found in figures.items()}
-                for task, figures in trials.summarize(everything).items()
-            },
+            "trials": [dataclasses.asdict(record) for record in records],
+            "statistics": _statistics(everything),
             "best_trial": None if best is None else records[best].trial,
             "collapsed_trials": [r.trial for r in records if r.collapsed],
             "config": self._config.as_dict(),
@@ -394,6 +376,16 @@ def text_of(results: Sequence[trials.TrialResults]) -> str:
     )
 
 
+def _statistics(
+    results: Sequence[trials.TrialResults],
+) -> dict[str, dict[str, Any]]:
+    """Task -> figure -> statistics, for JSON."""
+    return {
+        task: {name: found.as_dict() for name, found in figures.items()}
+        for task, figures in trials.summarize(results).items()
+    }
+
+
 def statistics_lines(records: Sequence[TrialRecord]) -> list[str]:
     """The table of all trials, and which of them collapsed."""
     results = [record.results for record in records]
@@ -425,15 +417,12 @@ def _read(path: str) -> dict[str, Any] | None:
         ) from error
 
 
-def _write(path: str, data: bytes) -> None:
-    hint = "The model is safe; run the same command again."
-    write_atomically(path, data, hint=hint)
-
-
 def _without_nan(value: Any) -> Any:
     """JSON has no NaN: None stands for it."""
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -456,58 +445,20 @@ def draw_scores(records: Sequence[TrialRecord], title: str) -> bytes:
     # After a trial: its first step need not wait for this.
     from matplotlib.figure import Figure
 
-    tasks = list(records[0].results) if records else []
-    columns = min(3, max(1, len(tasks)))
-    rows = max(1, -(-len(tasks) // columns))
-    figure = Figure(
-        figsize=(1.0 + 4.2 * columns, 0.6 + 3.4 * rows), layout="constrained"
-    )
+    tasks = list(records[0].results)
+    figure = Figure(figsize=(5.0, 3.4 * len(tasks)), layout="constrained")
     figure.suptitle(title)
-    for index, task in enumerate(tasks):
-        axes = figure.add_subplot(rows, columns, index + 1)
-        _draw_task(axes, task, records)
+    grid = figure.subplots(len(tasks), squeeze=False)
+    for axes, task in zip(grid.ravel(), tasks, strict=True):
+        name = trials.main_figure(list(records[0].results[task]))
+        values = {r.trial: r.results[task][name] for r in records}
+        axes.plot(values.keys(), values.values(), "o-", label=f"dev {name}")
+        fell = [r.trial for r in records if task in r.collapsed]
+        axes.plot(fell, [values[n] for n in fell], "rx", label="collapsed")
+        mean = trials.describe(list(values.values())).mean
+        axes.axhline(mean, linestyle="--", label=f"mean {mean:.2f}")
+        axes.set(title=task, xlabel="trial", xticks=list(values))
+        axes.legend(fontsize=7)
     packed = io.BytesIO()
     figure.savefig(packed, format="png", dpi=110)
     return packed.getvalue()
-
-
-def _draw_task(axes: Axes, task: str, records: Sequence[TrialRecord]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    name = main_figure(list(records[0].results[task]))
-    runs = np.array([record.trial for record in records])
-    values = np.array([record.results[task][name] for record in records])
-    fell = np.array([task in record.collapsed for record in records])
-    found = describe(values.tolist())
-    axes.plot(runs, values, color="tab:blue", marker="o", markersize=4)
-    if fell.any():
-        axes.plot(
-            runs[fell],
-            values[fell],
-            linestyle="none",
-            marker="x",
-            markersize=9,
-            color="tab:red",
-            label="collapsed",
-        )
-    if len(records) > 1:
-        axes.axhline(
-            found.mean,
-            color="0.35",
-            linestyle="--",
-            label=f"mean {found.mean:.2f} (std {found.std:.2f})",
-        )
-        axes.axhline(
-            found.median,
-            color="0.6",
-            linestyle=":",
-            label=f"median {found.median:.2f}",
-        )
-    axes.set_title(f"{task}: dev {name}", fontsize=10)
-    axes.set_xlabel("run", fontsize=8)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.tick_params(labelsize=8)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize=7, frameon=False)

@@ -1,76 +1,259 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One trial: a fresh head on the pre-trained model, trained to the end."""
+"""One trial: fresh heads on the pre-trained model, trained and scored.
 
+Source: google-research/electra, run_finetuning.py, ModelRunner and
+write_classification_outputs.
+"""
+
+import dataclasses
 import functools
+import json
 import os
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.formats import open_weights
+from electra_tf import files
+from electra_tf.checkpoints.formats import VOCAB_FILE, open_weights
 from electra_tf.checkpoints.weights import Weights, assign
-from electra_tf.finetuning import build, scoring
+from electra_tf.finetuning import build
 from electra_tf.finetuning.model import FinetuningModel
-from electra_tf.finetuning.preprocessing import Preprocessor
+from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import Task
+from electra_tf.metrics.scorers import Scorer
 from electra_tf.metrics.trials import lower_is_better, main_figure
 from electra_tf.training import checkpointing
-from electra_tf.training.loop import TOKENS, StepMetrics, TrainLoop
+from electra_tf.training.loop import (
+    TOKENS,
+    EvalLoop,
+    StepMetrics,
+    TrainLoop,
+)
 from electra_tf.training.run import Run
-from electra_tf.training.summaries import Panel
+from electra_tf.training.summaries import Console, Panel
 
 EXAMPLES = "examples"
-VOCAB_FILE = formats.VOCAB_FILE
 # A trained model stays what it is when these change.
 FREE_HPARAMS = frozenset(
-    {
-        "data_dir",
-        "distribution_strategy",
-        "do_eval",
-        "do_train",
-        "early_stopping_patience",
-        "eval_batch_size",
-        "eval_every_n_steps",
-        "gcp_project",
-        "group_eval_by_length",
-        "iterations_per_loop",
-        "keep_all_models",
-        "keep_checkpoint_max",
-        "log_every_n_steps",
-        "log_examples",
-        "max_answer_length",
-        "model_dir",
-        "n_best_size",
-        "n_writes_test",
-        "num_tpu_cores",
-        "num_trials",
-        "overwrite",
-        "predict_batch_size",
-        "preprocessed_data_dir",
-        "qa_na_threshold",
-        "recompute_grad",
-        "require_gpu",
-        "results_json",
-        "results_pkl",
-        "results_txt",
-        "save_checkpoints_steps",
-        "strict_rows",
-        "tfds_data_dir",
-        "threads",
-        "tpu_job_name",
-        "tpu_name",
-        "tpu_zone",
-        "use_tfrecords_if_existing",
-        "use_tpu",
-        "write_distill_outputs",
-        "write_test_outputs",
-    }
+    """
+    data_dir distribution_strategy do_eval do_train early_stopping_patience
+    eval_batch_size eval_every_n_steps gcp_project group_eval_by_length
+    iterations_per_loop keep_all_models keep_checkpoint_max log_every_n_steps
+    log_examples max_answer_length model_dir n_best_size n_writes_test
+    num_tpu_cores num_trials overwrite predict_batch_size preprocessed_data_dir
+    qa_na_threshold recompute_grad require_gpu results_json results_pkl
+    results_txt save_checkpoints_steps strict_rows tfds_data_dir threads
+    tpu_job_name tpu_name tpu_zone use_tfrecords_if_existing use_tpu
+    write_distill_outputs write_test_outputs
+    """.split()
 )
+Features = dict[str, tf.Tensor]
+Row = dict[str, np.ndarray]
+
+
+class PredictLoop:
+    """Hands the outputs of real rows, task by task, to whoever asks.
+
+    `arguments` are those of `EvalLoop`.
+    """
+
+    def __init__(
+        self, *, task_names: tuple[str, ...], **arguments: Any
+    ) -> None:
+        self._task_names = task_names
+        self._loop = EvalLoop(outputs=self._flat_outputs, **arguments)
+
+    def predict(
+        self, dataset: tf.data.Dataset, take: Callable[[str, Row], None]
+    ) -> None:
+        """Runs the model over a data set; `take` gets task and outputs."""
+
+        def take_rows(arrays: Row, loss: float) -> None:
+            del loss
+            for row, number in enumerate(arrays["task_id"]):
+                if number < len(self._task_names):  # Else it is padding.
+                    task = self._task_names[number]
+                    own = {
+                        name.removeprefix(f"{task}/"): values[row]
+                        for name, values in arrays.items()
+                        if name.startswith(f"{task}/")
+                    }
+                    take(task, own)
+
+        with tf.device("/cpu:0"):
+            self._loop.run(dataset, take_rows)
+
+    def _flat_outputs(
+        self, features: Features, outputs: Mapping[str, Any]
+    ) -> Features:
+        flat = {"task_id": features["task_id"]}
+        for name in self._task_names:
+            for key, value in outputs[name].items():
+                flat[f"{name}/{key}"] = value
+        return flat
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """A model's scores on a split of a task."""
+
+    task: str
+    split: str
+    results: dict[str, float]  # the original's figures, in its order
+    details: dict[str, float]  # figures beyond them
+    # What the model says of every example, where it always says the same; else
+    # None.
+    collapse: str | None
+    text: str  # the results on one line
+
+
+class Evaluator:
+    """Predicts splits of tasks with a model as it is at the time."""
+
+    def __init__(
+        self,
+        config: FinetuningConfig,
+        model: FinetuningModel,
+        tasks: Sequence[Task],
+        preprocessor: Preprocessor,
+        strategy: tf.distribute.Strategy,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._config = config
+        self._preprocessor = preprocessor
+        self._batches: dict[str, Batches] = {}
+        self._loop = PredictLoop(
+            task_names=tuple(task.name for task in tasks),
+            batch_size=config.eval_batch_size,
+            compute=compute_of(model),
+            seed=config.seed,
+            strategy=strategy,
+            should_stop=should_stop,
+            jit_compile=config.jit_compile,
+        )
+
+    def evaluate_task(self, task: Task, split: str = "dev") -> Evaluation:
+        """Evaluates a task on a split; writes the files that its scorer has."""
+        scorer = task.get_scorer(split)
+        self.predict(task, split, scorer.update)
+        results = {name: float(value) for name, value in scorer.get_results()}
+        for kind, value in scorer.files().items():
+            path = self._config.qa_file(task.name, kind)
+            files.write_atomically(path, json.dumps(value))
+        return Evaluation(
+            task.name,
+            split,
+            results,
+            {name: float(value) for name, value in scorer.get_details()},
+            _collapse(task, scorer),
+            scorer.results_str(),
+        )
+
+    def predict(
+        self, task: Task, split: str, take: Callable[[Row], None]
+    ) -> None:
+        """Hands the outputs for each example of a split to a function."""
+        key = f"{task.name}/{split}"
+        if key not in self._batches:
+            found, _ = self._preprocessor.prepare_predict([task], split)
+            self._batches[key] = found
+
+        def take_own(name: str, row: Row) -> None:
+            if name == task.name:
+                take(row)
+
+        self._loop.predict(self._batches[key](), take_own)
+
+
+def compute_of(model: FinetuningModel) -> Callable[..., dict[str, Any]]:
+    """A model's outputs, with its loss named as the loops want it."""
+
+    def compute(
+        features: Features, seed: tf.Tensor, training: bool
+    ) -> dict[str, Any]:
+        outputs = model.compute(features, training, seed)
+        return {**outputs, "total_loss": outputs["loss"]}
+
+    return compute
+
+
+def _collapse(task: Task, scorer: Scorer) -> str | None:
+    single = scorer.single_prediction()
+    if single is None:
+        return None
+    names = getattr(task, "labels", None)
+    if names is None and hasattr(task, "label_mapping"):
+        names = {i: label for label, i in task.label_mapping.items()}
+    if single == "":
+        return "every prediction is that there is no answer"
+    if names is not None and isinstance(single, int):
+        return f"every prediction is {names[single]!r}"
+    return f"every prediction is {single!r}"
+
+
+def write_test_outputs(
+    config: FinetuningConfig,
+    evaluator: Evaluator,
+    task: Task,
+    trial: int,
+    console: Console,
+) -> list[str]:
+    """Predicts a task's test splits; returns the files.
+
+    Questions are answered; of other tasks each example's number has logits
+    (classes), a number or labels.
+
+    Differs: questions are answered with the test examples; numbers are in the
+    task's own range; all tasks are supported.
+    """
+    written = []
+    for split in task.get_test_splits():
+        if not task.has_split(split):
+            console.warning(
+                f"{task.name}: there is no {split} split to predict; skipped"
+            )
+            continue
+        path = config.test_predictions(task.name, split, trial)
+        scorer = task.get_scorer(split)
+        if hasattr(scorer, "final_answers"):
+            evaluator.predict(task, split, scorer.update)
+            scorer.answer()
+            found = scorer.final_answers()
+            files.write_atomically(path, json.dumps(found) + "\n")
+        else:
+            found = _test_outputs(evaluator, task, split)
+            files.write_atomically(path, pickle.dumps(found))
+        console.line(
+            f"{task.name}, {split}: {len(found)} predictions in {path}"
+        )
+        written.append(path)
+    return written
+
+
+def _test_outputs(
+    evaluator: Evaluator, task: Task, split: str
+) -> dict[int, Any]:
+    found: dict[int, Any] = {}
+    unscale = getattr(task, "unscale", lambda value: value)
+
+    def take(row: Row) -> None:
+        if "labels_mask" in row:
+            n_words = round(float(np.sum(row["labels_mask"])))
+            value = row["predictions"][:n_words]
+        elif "logits" in row:
+            value = row["logits"]
+        else:
+            value = unscale(row["predictions"])
+        found[int(row["eid"])] = value
+
+    evaluator.predict(task, split, take)
+    return {eid: found[eid] for eid in sorted(found)}
 
 
 def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -136,7 +319,7 @@ class Trial(Run):
         )
         self.title = f"{config.model_name} on {', '.join(config.task_names)}"
         super().__init__(config, *others)
-        self.evaluator = scoring.Evaluator(
+        self.evaluator = Evaluator(
             config,
             self.model,
             tasks,
@@ -258,7 +441,7 @@ class Trial(Run):
             jit_compile=config.jit_compile,
             loss_scale=self.loss_scale,
             element_spec=self.iterator.element_spec,
-            compute=scoring.compute_of(self.model),
+            compute=compute_of(self.model),
             variables=build.trained_variables(config, self.model),
             optimizer=self.optimizer,
             iterator=self.iterator,
@@ -289,12 +472,22 @@ class Trial(Run):
         }
 
     def evaluate(self) -> dict[str, float]:
-        return self.evaluator.evaluate()
+        found = [self.evaluator.evaluate_task(task) for task in self._tasks]
+        several = len(found) > 1
+        return {
+            f"{one.task}_{name}" if several else name: value
+            for one in found
+            for name, value in (one.results | one.details).items()
+        }
 
     def evaluated(self, step: int, result: dict[str, float]) -> None:
         """Logs an evaluation; keeps the best; stops if nothing gets better."""
-        if self.config.keep_best:
-            scoring.check_figure(self.config.keep_best, result, "keep_best")
+        wanted = self.config.keep_best
+        if wanted and wanted not in result:
+            raise UserError(
+                f"hparam keep_best: there is no figure {wanted!r}; the"
+                f" evaluation gives: {', '.join(result)}"
+            )
         self.log_evaluation(step, result)
         shown = ", ".join(f"{k} {v:.4f}" for k, v in result.items())
         self.console.line(f"Evaluation at step {step:,}: {shown}")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.finetuning import scoring
-from electra_tf.finetuning.scoring import write_test_outputs
+from electra_tf.finetuning import trial
+from electra_tf.finetuning.trial import write_test_outputs
 from electra_tf.metrics.question_answering import SpanScorer
 from electra_tf.training.summaries import Console
 
@@ -89,7 +89,7 @@ def _span_scorer(config, *answers):
 )
 def test_a_collapse_is_told_in_words(single, words):
     scorer = types.SimpleNamespace(single_prediction=lambda: single)
-    assert scoring._collapse(Task(), scorer) == words
+    assert trial._collapse(Task(), scorer) == words
 
 
 def test_padding_rows_are_left_out_and_tasks_told_apart():
@@ -101,7 +101,7 @@ def test_padding_rows_are_left_out_and_tasks_told_apart():
             "b": {"half": features["x"] / 2},
         }
 
-    loop = scoring.PredictLoop(
+    loop = trial.PredictLoop(
         task_names=("a", "b"),
         batch_size=2,
         compute=compute,

@@ -155,7 +155,7 @@ def test_answers_stand_where_they_say(predictor):
 
 def test_answers_are_those_of_the_evaluation(predictor, finetuned_folder):
     from electra_tf.finetuning.preprocessing import Preprocessor
-    from electra_tf.finetuning.scoring import Evaluator
+    from electra_tf.finetuning.trial import Evaluator
     from electra_tf.prediction.loading import load_finetuned
 
     folder = finetuned_folder("manuals", fresh=True)
@@ -178,7 +178,8 @@ def test_answers_are_those_of_the_evaluation(predictor, finetuned_folder):
         Preprocessor(loaded.config, [task]),
         tf.distribute.OneDeviceStrategy("/cpu:0"),
     )
-    scorer = evaluator.score(task, "dev")
+    scorer = task.get_scorer("dev")
+    evaluator.predict(task, "dev", scorer.update)
     scorer.answer()
     answers = Predictor(loaded)([(q, context) for q in questions])
     for i, answer in enumerate(answers):
