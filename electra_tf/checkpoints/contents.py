@@ -14,7 +14,11 @@ from typing import Any
 
 from configure.config import MODEL_SIZES
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig
+from configure.pretraining import (
+    GeneratorKind,
+    PretrainingConfig,
+    generator_kind,
+)
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 Shapes = Mapping[str, Sequence[int]]
@@ -23,21 +27,18 @@ Shapes = Mapping[str, Sequence[int]]
 # discriminator, or of a masked LM, without a head.
 PARTS = ("all", "discriminator", "generator", "encoder")
 
-# Scopes of transformers: a generator of its own, the first of two towers, the
-# discriminator (which may be the generator, too).
-GENERATOR, TWO_TOWERS, FULL = "generator", "generator_ltr", "electra"
+# Scope of the discriminator (or of the one network for both).
+FULL = "electra"
 TOWERS = ("generator_ltr/", "generator_rtl/", "cloze_predictions/")
 _GENERATORS = ("generator/", "generator_ltr/", "generator_rtl/")
 _MASKED_LM_HEADS = ("generator_predictions/", "cloze_predictions/")
 _DISCRIMINATOR_HEAD = "discriminator_predictions/"
 _TASK_HEADS = "task_specific/"
-_KNOWN = (
-    f"{FULL}/",
-    *_GENERATORS,
-    *_MASKED_LM_HEADS,
-    _DISCRIMINATOR_HEAD,
-    _TASK_HEADS,
-)
+# Generators of their own, by the scope of their (first) transformer.
+_KINDS = {
+    "generator": GeneratorKind.SMALL,
+    "generator_ltr": GeneratorKind.TWO_TOWER,
+}
 _LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
 
 
@@ -75,9 +76,7 @@ class ModelSizes:
     embedding_size: int | None  # of the discriminator's tables, if there
     encoder: Stack | None  # scope `electra`; None for a generator alone
     generator: Stack | None  # the smaller network(s)
-    # "generator", "generator_ltr" (two towers), "electra" (one network for
-    # both) or None.
-    generator_scope: str | None
+    generator_kind: GeneratorKind  # UNIFORM, too, where none is there
     untied_embeddings: bool  # whether the generator has tables of its own
     # Whether the replaced-token head is there; None where neither head is.
     discriminates: bool | None
@@ -115,11 +114,6 @@ class Contents:
         return self.has(*_MASKED_LM_HEADS)
 
     @property
-    def has_two_towers(self) -> bool:
-        """Whether the generator is one from the left and one from the right."""
-        return self.has(*TOWERS)
-
-    @property
     def is_headless(self) -> bool:
         """Whether it is an encoder without pre-training heads."""
         return self.sizes.discriminates is None
@@ -133,14 +127,16 @@ class Contents:
     @property
     def unknown(self) -> list[str]:
         """Variables that no model of the original has."""
-        return sorted(n for n in self.shapes if not n.startswith(_KNOWN))
+        heads = (*_MASKED_LM_HEADS, _DISCRIMINATOR_HEAD, _TASK_HEADS)
+        known = (f"{FULL}/", *_GENERATORS, *heads)
+        return sorted(n for n in self.shapes if not n.startswith(known))
 
     @property
     def description(self) -> str:
         """Says in words what it is."""
         if self.tasks:
             return f"a fine-tuned model ({', '.join(self.tasks)})"
-        kind = "two-tower generator" if self.has_two_towers else "generator"
+        kind = "two-tower generator" if self.has(*TOWERS) else "generator"
         if self.discriminates and self.generates:
             return f"a {kind} and a discriminator"
         if self.discriminates:
@@ -221,28 +217,29 @@ class Contents:
     @functools.cached_property
     def sizes(self) -> ModelSizes:
         """All sizes; a UserError where it is no (whole) ELECTRA."""
-        scopes = [s for s in (FULL, GENERATOR, TWO_TOWERS) if s in self.layers]
-        if not scopes:
+        small = next((s for s in _KINDS if s in self.layers), None)
+        if not (small or FULL in self.layers):
             raise UserError(
                 "No encoder among the checkpoint's variables (expected names"
                 " such as electra/encoder/layer_0/...); it starts with "
                 f"{', '.join(sorted(self.shapes)[:3]) or 'nothing'}."
             )
-        small = next((s for s in scopes if s != FULL), None)
         table = "embeddings/word_embeddings"
         shares = f"{FULL}/{table}" in self.shapes
         tables = self.tables(FULL if shares else small or FULL)
         if not shares:
             tables["embedding_size"] = None
-        generates = self.has("generator_predictions/")
-        neither = not (self.discriminates or generates or small)
+        kind = GeneratorKind.UNIFORM
+        if self.has("generator_predictions/"):
+            kind = GeneratorKind.FULL
+        headless = not small and kind is GeneratorKind.UNIFORM
         return ModelSizes(
             **tables,
-            encoder=self.stack(FULL) if FULL in scopes else None,
+            encoder=self.stack(FULL) if FULL in self.layers else None,
             generator=self.stack(small) if small else None,
-            generator_scope=small or (FULL if generates else None),
+            generator_kind=_KINDS.get(small, kind),
             untied_embeddings=f"{small}/{table}" in self.shapes,
-            discriminates=None if neither else self.discriminates,
+            discriminates=self.discriminates or (None if headless else False),
         )
 
     def tables(self, scope: str) -> dict[str, Any]:
@@ -288,17 +285,38 @@ class Contents:
         A generator alone is described as that of a discriminator of its own
         size; for what shapes cannot tell see `assumptions`.
         """
-        sizes = self.sizes
-        hparams = _encoder_hparams(sizes)
+        sizes, stack = self.sizes, self.sizes.main
+        named, size = nearest_size(stack.hidden_size)
+        usual = {
+            "hidden_size": size.hidden_size,
+            "num_hidden_layers": size.num_hidden_layers,
+            # These two follow the hidden size unless they are given.
+            "intermediate_size": 4 * stack.hidden_size,
+            "num_attention_heads": default_heads(stack.hidden_size),
+            "max_position_embeddings": size.max_position_embeddings,
+            "type_vocab_size": size.type_vocab_size,
+        }
+        found = {
+            **dataclasses.asdict(sizes),
+            **dataclasses.asdict(stack),
+            "num_attention_heads": stack.heads,
+        }
+        overrides = {n: found[n] for n, v in usual.items() if found[n] != v}
+        hparams: dict[str, Any] = {
+            "model_size": named,
+            **({"model_hparam_overrides": overrides} if overrides else {}),
+            "embedding_size": sizes.embedding_size or stack.hidden_size,
+            "vocab_size": sizes.vocab_size,
+        }
         if sizes.discriminates is None:
             return hparams
         if sizes.encoder is not None and not sizes.discriminates:
             return hparams | {"electra_objective": False}
         if sizes.generator is None:
-            if sizes.generator_scope is None:
+            if sizes.generator_kind is GeneratorKind.UNIFORM:
                 return hparams | {"uniform_generator": True}
             return hparams | {"untied_generator": False}
-        if sizes.generator_scope == TWO_TOWERS:
+        if sizes.generator_kind is GeneratorKind.TWO_TOWER:
             hparams |= {
                 "electra_objective": False,
                 "electric_objective": True,
@@ -313,36 +331,28 @@ class Contents:
 
     def assumptions(self) -> list[str]:
         """Lists what `hparams` assumes because shapes do not show it."""
-        sizes = self.sizes
-        notes = [
-            f"num_attention_heads: {sizes.main.heads} assumed (one for 64"
-            " hidden units)",
-            "hidden_act: gelu assumed",
-            "do_lower_case, strip_accents: true assumed",
-        ]
-        if sizes.generator_scope == TWO_TOWERS:
-            notes.append(
-                "electric_objective: true assumed; two-tower ELECTRA has the"
-                " same variables"
+        sizes, kind = self.sizes, self.sizes.generator_kind
+        alone = sizes.discriminates and kind is GeneratorKind.UNIFORM
+        heads = f"num_attention_heads: {sizes.main.heads} assumed (one for 64"
+        notes = {
+            f"{heads} hidden units)": True,
+            "hidden_act: gelu assumed": True,
+            "do_lower_case, strip_accents: true assumed": True,
+            "electric_objective: true assumed; two-tower ELECTRA has the same"
+            " variables": kind is GeneratorKind.TWO_TOWER,
+            "uniform_generator: true assumed; a discriminator without its"
+            " generator has the same variables": alone,
+            "generator_hidden_size: unknown without the discriminator; sizes"
+            " are the generator's own": sizes.encoder is None,
+        }
+        if sizes.generator and not sizes.generator.follows_rule:
+            width, hidden = (
+                sizes.generator.intermediate_size,
+                sizes.generator.hidden_size,
             )
-        if sizes.discriminates and sizes.generator_scope is None:
-            notes.append(
-                "uniform_generator: true assumed; a discriminator without its"
-                " generator has the same variables"
-            )
-        if sizes.encoder is None:
-            notes.append(
-                "generator_hidden_size: unknown without the discriminator;"
-                " sizes are the generator's own"
-            )
-        generator = sizes.generator
-        if generator and not generator.follows_rule:
-            notes.append(
-                "the generator's feed-forward width"
-                f" {generator.intermediate_size} is not 4 *"
-                f" {generator.hidden_size}: no hparam sets it"
-            )
-        return notes
+            text = f"the generator's feed-forward width {width} is not 4 *"
+            notes[f"{text} {hidden}: no hparam sets it"] = True
+        return [text for text, applies in notes.items() if applies]
 
     def check_hparams(
         self, given: Mapping[str, Any], where: str = "the given hparams"
@@ -374,29 +384,6 @@ def _share(whole: Stack, part: Stack, field: str) -> float:
     return wanted / size
 
 
-def _encoder_hparams(sizes: ModelSizes) -> dict[str, Any]:
-    stack = sizes.main
-    named, size = nearest_size(stack.hidden_size)
-    overrides = {
-        name: getattr(stack, name)
-        for name in ("hidden_size", "num_hidden_layers")
-        if getattr(stack, name) != getattr(size, name)
-    }
-    # These two follow the hidden size unless they are given.
-    if not stack.follows_rule:
-        overrides["intermediate_size"] = stack.intermediate_size
-    if stack.heads != default_heads(stack.hidden_size):
-        overrides["num_attention_heads"] = stack.heads
-    for name in ("max_position_embeddings", "type_vocab_size"):
-        if getattr(sizes, name) != getattr(size, name):
-            overrides[name] = getattr(sizes, name)
-    hparams: dict[str, Any] = {"model_size": named}
-    if overrides:
-        hparams["model_hparam_overrides"] = overrides
-    width = sizes.embedding_size or stack.hidden_size
-    return hparams | {"embedding_size": width, "vocab_size": sizes.vocab_size}
-
-
 def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
     """The named size of a width; of another width, the first one."""
     sizes = {name: EncoderConfig.for_size(name, 1) for name in MODEL_SIZES}
@@ -424,19 +411,25 @@ MODEL_HPARAMS = (
     "untied_generator_embeddings",
     "vocab_size",
 )
-_GENERATOR_KINDS = {
-    GENERATOR: "a small generator (untied_generator=true, two towers off)",
-    TWO_TOWERS: "two towers (two_tower_generator or electric_objective=true)",
-    FULL: "one network for both parts (untied_generator=false), or a masked LM",
-    None: "no generator (uniform_generator=true)",
+_KIND_WORDS = {
+    GeneratorKind.SMALL: (
+        "a small generator (untied_generator=true, two towers off)"
+    ),
+    GeneratorKind.TWO_TOWER: (
+        "two towers (two_tower_generator or electric_objective=true)"
+    ),
+    GeneratorKind.FULL: (
+        "one network for both parts (untied_generator=false), or a masked LM"
+    ),
+    GeneratorKind.UNIFORM: "no generator (uniform_generator=true)",
 }
 _SHARES = {
     "generator_hidden_size": "hidden_size",
     "generator_layers": "num_hidden_layers",
 }
-# The hparam to change, by what differs. Tables, then the encoder, then what is
-# in proportion to it.
-_REMEDIES = {
+# The hparam to change, by what differs: tables and encoder, then what is in
+# proportion to it.
+_ENCODER_REMEDIES = {
     "tokens in the vocabulary": (
         "vocab_size (and use the vocabulary that it was trained with)"
     ),
@@ -450,6 +443,9 @@ _REMEDIES = {
         "model_size or model_hparam_overrides.num_hidden_layers"
     ),
     "intermediate_size": "model_hparam_overrides.intermediate_size",
+}
+_REMEDIES = {
+    **_ENCODER_REMEDIES,
     "width of the embeddings": "embedding_size",
     "generator": "those hparams",
     "embeddings of the generator's own": "untied_generator_embeddings",
@@ -493,19 +489,10 @@ def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
 def resolve(hparams: Mapping[str, Any]) -> ModelSizes:
     """Works out the sizes that hparams make."""
     config, encoder = as_config(hparams), encoder_config(hparams)
-    discriminates = config.electra_objective or config.electric_objective
-    scope: str | None = FULL
-    if config.uniform_generator:
-        scope = None
-    elif discriminates and config.untied_generator:
-        scope = TWO_TOWERS if config.two_tower_generator else GENERATOR
-    generator = None
-    if scope in (GENERATOR, TWO_TOWERS):
-        generator = _stack_of(
-            encoder.scaled(
-                config.generator_hidden_size, config.generator_layers
-            )
-        )
+    kind, generator = generator_kind(config), None
+    if kind in _KINDS.values():
+        shares = (getattr(config, name) for name in _SHARES)
+        generator = _stack_of(encoder.scaled(*shares))
     return ModelSizes(
         vocab_size=encoder.vocab_size,
         max_position_embeddings=encoder.max_position_embeddings,
@@ -513,10 +500,10 @@ def resolve(hparams: Mapping[str, Any]) -> ModelSizes:
         embedding_size=config.embedding_size or encoder.hidden_size,
         encoder=_stack_of(encoder),
         generator=generator,
-        generator_scope=scope,
+        generator_kind=kind,
         untied_embeddings=bool(generator)
         and config.untied_generator_embeddings,
-        discriminates=discriminates,
+        discriminates=config.electra_objective or config.electric_objective,
     )
 
 
@@ -528,26 +515,25 @@ def _stack_of(config: EncoderConfig) -> Stack:
 
 def _differences(stored: ModelSizes, hparams: Mapping[str, Any]) -> list[str]:
     """One text for each size in which hparams make another model."""
-    config = encoder_config(hparams)
-    encoder = _stack_of(config)
-    old = _facts(stored, stored.encoder)
-    new = _facts(config, encoder)
-    remedies = dict(_REMEDIES)
-    if stored.encoder in (None, encoder):
-        given = resolve(hparams)
-        old |= _structure(stored)
-        new |= _structure(given)
-        if stored.generator is None:
-            # A discriminator alone fits any generator's hparams.
-            if not (stored.discriminates and stored.generator_scope == FULL):
-                del old["generator"]
-        else:
-            del old["replaced-token head"]
-            for hparam, field in _SHARES.items():
-                share = _share(given.main, stored.generator, field)
-                remedies[f"generator's {field}"] = f"{hparam} to {share}"
-    elif stored.encoder.follows_rule and encoder.follows_rule:
-        del old["intermediate_size"]  # 4 * hidden_size on both sides
+    encoder = _stack_of(encoder_config(hparams))
+    same = stored.encoder in (None, encoder)
+    # The generator is in proportion to the encoder: first that, then the rest.
+    given = resolve(hparams if same else {**hparams, "uniform_generator": True})
+    old, new, remedies = _facts(stored), _facts(given), dict(_REMEDIES)
+    if not same:
+        remedies = dict(_ENCODER_REMEDIES)
+        if stored.encoder.follows_rule and encoder.follows_rule:
+            del remedies["intermediate_size"]
+    elif stored.generator is None:
+        is_full = stored.generator_kind is GeneratorKind.FULL
+        # A discriminator alone fits any generator's hparams.
+        if not (stored.discriminates and is_full):
+            del remedies["generator"]
+    else:
+        del remedies["replaced-token head"]
+        for hparam, field in _SHARES.items():
+            share = _share(given.main, stored.generator, field)
+            remedies[f"generator's {field}"] = f"{hparam} to {share}"
     return [
         f"{what}: checkpoint {old[what]}, hparams {new[what]}; change {remedy}"
         for what, remedy in remedies.items()
@@ -555,23 +541,15 @@ def _differences(stored: ModelSizes, hparams: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _facts(
-    sizes: ModelSizes | EncoderConfig, encoder: Stack | None
-) -> dict[str, Any]:
-    """Sizes of tables and encoder, by what messages call them."""
-    return {
+def _facts(sizes: ModelSizes) -> dict[str, Any]:
+    """Sizes by what messages call them."""
+    facts = {
         "tokens in the vocabulary": sizes.vocab_size,
         "positions": sizes.max_position_embeddings,
         "segments": sizes.type_vocab_size,
-        **(dataclasses.asdict(encoder) if encoder else {}),
-    }
-
-
-def _structure(sizes: ModelSizes) -> dict[str, Any]:
-    """The rest, likewise."""
-    facts = {
+        **(dataclasses.asdict(sizes.encoder) if sizes.encoder else {}),
         "width of the embeddings": sizes.embedding_size,
-        "generator": _GENERATOR_KINDS[sizes.generator_scope],
+        "generator": _KIND_WORDS[sizes.generator_kind],
         "replaced-token head": sizes.discriminates,
     }
     if sizes.generator:

@@ -18,7 +18,8 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints.contents import TWO_TOWERS, merged
+from configure.pretraining import GeneratorKind
+from electra_tf.checkpoints.contents import merged
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference
 from electra_tf.data.example_writer import ExampleBuilder
@@ -164,7 +165,7 @@ def _unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
     stated = giver.hparams.get("model_hparam_overrides") or {}
     overrides = {name: stated[name] for name in names if name in stated}
     kept = SETTINGS
-    if sizes.generator_scope == TWO_TOWERS:
+    if sizes.generator_kind is GeneratorKind.TWO_TOWER:
         kept += ("electra_objective", "electric_objective")
     hparams = {n: giver.hparams[n] for n in kept if n in giver.hparams}
     return hparams | {"model_hparam_overrides": overrides}
