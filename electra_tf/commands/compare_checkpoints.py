@@ -58,7 +58,6 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "the text they are compared on",
         ("text", None, "FILE", "default: the Python language reference"),
-        ("records", None, "GLOB", "pre-training records instead of a text"),
         ("vocab_file", None, "FILE", "default: the one beside a checkpoint"),
         ("hparams", None, "JSON", "hparams that the checkpoints do not state"),
         (
@@ -76,19 +75,13 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             *("output_dir", None, "DIR"),
             f"write {RESULT_FILE} there; it is replaced",
         ),
-        ("json", False, "", f"print what {RESULT_FILE} holds, not a screen"),
     )
     args = parser.parse_args(list(argv[1:]))
     if bool(args.b) == bool(args.expect):
         parser.error("give two checkpoints, or one and --expect=FILE.npz")
-    if args.text and args.records:
-        parser.error("give --text or --records, not both")
-    if args.expect and (args.text or args.records):
-        parser.error("--expect brings its own inputs; leave --text, --records")
-    if args.max_seq_length and (args.expect or args.records):
+    if args.expect and (args.text or args.max_seq_length):
         parser.error(
-            "--expect and --records bring examples of their own length; leave"
-            " --max_seq_length"
+            "--expect brings its own inputs; leave --text, --max_seq_length"
         )
     if not 0 <= args.tolerance < math.inf:
         parser.error(f"--tolerance is {args.tolerance}; expected 0 or more")
@@ -118,16 +111,12 @@ def _compare(args: argparse.Namespace) -> int:
     from electra_tf.checkpoints.formats import open_weights
     from electra_tf.compare import outputs, recording
 
-    def say(*lines: str) -> None:
-        if lines and not args.json:
-            print(*lines, sep="\n", flush=True)
-
     request = _request(args)
     result: dict[str, Any] = {"tolerance": args.tolerance, "a": args.a}
     a = open_weights(args.a)
-    say(f"A  {_description(a)}")
+    _say(f"A  {_description(a)}")
     if args.expect:
-        say(f"B  {args.expect} (recorded)")
+        _say(f"B  {args.expect} (recorded)")
         result["expect"] = args.expect
         outcome = recording.compare_on_recording(a, args.expect, request)
         pattern = args.allow_missing
@@ -138,16 +127,16 @@ def _compare(args: argparse.Namespace) -> int:
         ]
     else:
         b = open_weights(args.b)
-        say(f"B  {_description(b)}")
+        _say(f"B  {_description(b)}")
         result["b"] = args.b
         names = dict.fromkeys([*a.shapes, *b.shapes])
         extra = dict.fromkeys([*a.specs, *b.specs])  # slots and step
         extra = [name for name in extra if name not in names]
         variables = report.worst_first(compare_tensors(a, b, names))
         optimizer = report.worst_first(compare_tensors(a, b, extra))
-        say(*report.variables_table(variables, args.tolerance))
+        _say(*report.variables_table(variables, args.tolerance))
         if optimizer:
-            say(report.optimizer_line(optimizer, args.include_optimizer))
+            _say(report.optimizer_line(optimizer, args.include_optimizer))
         result["variables"] = [row.as_dict() for row in variables]
         result["optimizer"] = [row.as_dict() for row in optimizer]
         deciding = variables + (optimizer if args.include_optimizer else [])
@@ -159,24 +148,26 @@ def _compare(args: argparse.Namespace) -> int:
     if outcome.forward is not None:
         problems += outcome.forward.problems(args.tolerance)
         result["outputs"] = outcome.forward.as_dict()
-        say(*report.forward_table(outcome.forward))
+        _say(*report.forward_table(outcome.forward))
         not_compared |= outcome.forward.not_compared
-    say(*report.not_compared_table(not_compared), *outcome.notes)
+    _say(*report.not_compared_table(not_compared), *outcome.notes)
     result |= {
         "not_compared": not_compared,
         "notes": outcome.notes,
         "problems": problems,
         "agree": not problems,
     }
-    text = json.dumps(result, indent=1)
     if args.output_dir is not None:
         path = os.path.join(args.output_dir, RESULT_FILE)
-        write_atomically(path, text + "\n")
-        say(f"Written: {path}")
-    say(report.verdict(problems, bool(not_compared), args.tolerance))
-    if args.json:
-        print(text)
+        write_atomically(path, json.dumps(result, indent=1) + "\n")
+        _say(f"Written: {path}")
+    _say(report.verdict(problems, bool(not_compared), args.tolerance))
     return 1 if problems else 0
+
+
+def _say(*lines: str) -> None:
+    if lines:
+        print(*lines, sep="\n", flush=True)
 
 
 def _request(args: argparse.Namespace) -> Any:
@@ -186,14 +177,11 @@ def _request(args: argparse.Namespace) -> Any:
     def lines() -> Iterable[str]:
         return LineReader(args.text).texts() if args.text else corpus_lines()
 
-    given = {}
-    if args.hparams is not None:
-        given = config.read_hparams(args.hparams)
-        # The file beside a recording will do, and so will a run's.
-        given = PretrainingConfig.explicit_hparams(given.get("hparams", given))
+    # The file beside a recording will do, and so will a run's.
+    given = config.read_hparams(args.hparams) if args.hparams else {}
+    given = PretrainingConfig.explicit_hparams(given.get("hparams", given))
     return Request(
         lines=lines,
-        records=args.records,
         vocab_file=args.vocab_file,
         hparams=given,
         length=args.max_seq_length,

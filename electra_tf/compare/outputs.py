@@ -4,14 +4,12 @@
 
 Positions to mask and replacements are drawn once, from the first model, and
 given to both; dropout is off. So equal weights give equal numbers, and what
-differs is due to the weights. One model is in memory at a time.
+differs is due to the weights.
 """
 
 import dataclasses
-import gc
-import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,10 +23,8 @@ from electra_tf.compare.differences import ForwardDifference
 from electra_tf.data.example_writer import ExampleBuilder
 from electra_tf.data.records import (
     FEATURE_NAMES,
-    BrokenRecordError,
     ExampleEncoder,
     decode_example,
-    read_records,
 )
 from electra_tf.pretraining.loading import (
     SETTINGS,
@@ -63,7 +59,6 @@ class Request:
     """On what to compare."""
 
     lines: Callable[[], Iterable[str]]  # gives the text
-    records: str | None = None  # globs of pre-training records instead
     vocab_file: str | None = None  # None for the one beside a checkpoint
     # What the checkpoints do not state; wins over what they do.
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -89,7 +84,7 @@ class Outcome:
 def compare_on_text(
     a: Weights, b: Weights, request: Request, shapes_agree: bool = True
 ) -> Outcome:
-    """Builds a model of each, one at a time, and runs both on the same text."""
+    """Builds a model of each and runs both on the same text."""
     try:
         hparams = _both_hparams(a, b, request.hparams)
     except UserError as error:
@@ -107,27 +102,17 @@ def compare_on_text(
     outcome.notes += cut
     configs = [model_config(h, vocab_file, length) for h in hparams]
     config = configs[0]
-    if request.records:
-        features = features_from_records(
-            request.records, request.count, config.vocab_size, rows
-        )
-    else:
-        case = (config.do_lower_case, config.strip_accents)
-        tokenizer = FullTokenizer(vocab_file, *case)
-        features = features_from_lines(
-            request.lines(), tokenizer, length, request.count, request.seed
-        )
+    case = (config.do_lower_case, config.strip_accents)
+    features = features_from_lines(
+        request.lines(),
+        FullTokenizer(vocab_file, *case),
+        length,
+        request.count,
+        request.seed,
+    )
     try:
-        loaded = LoadedModel("A", a, config)
-        absent = lacks(loaded)
-        runs = list(_run_first(loaded, features, request.seed))
-        # One model at a time: let A go before B comes.
-        del loaded
-        gc.collect()
-        loaded = LoadedModel("B", b, configs[1])
-        found = ForwardDifference(not_compared=lacks(loaded) | absent)
-        _compare_second(found, loaded, runs)
-        outcome.forward = found
+        models = (LoadedModel("A", a, config), LoadedModel("B", b, configs[1]))
+        outcome.forward = _compare_batches(*models, features, request.seed)
     except UserError as error:
         if shapes_agree:
             raise
@@ -174,8 +159,8 @@ def _unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
 def _length(request: Request, rows: int) -> tuple[int, list[str]]:
     """Wordpieces per example, and what there is to say about them."""
     length = request.length or _DEFAULT_LENGTH
-    if length <= rows or request.records:  # Records bring their own length.
-        return min(length, rows), []
+    if length <= rows:
+        return length, []
     if request.length:
         raise UserError(
             f"--max_seq_length is {length}, but the models have {rows}"
@@ -220,22 +205,18 @@ def assumptions(
     checkpoints: Sequence[Weights], given: Mapping[str, Any]
 ) -> list[str]:
     """Says what the shapes do not show where nothing states it either."""
-    if given:
-        return []
     silent = {
         label: "; ".join(weights.contents.assumptions())
         for label, weights in zip("AB", checkpoints, strict=False)
-        if not weights.hparams
+        if not (weights.hparams or given)
     }
-    remedy = " (--hparams can state it)"
     if 0 < len(silent) < len(checkpoints):
-        (silent_one,) = silent
-        stating = "B" if silent_one == "A" else "A"
-        text = f"{silent_one} has no configuration: {stating}'s heads,"
-        return [f"{text} activation and tokenizer are used for both{remedy}"]
-    if len(set(silent.values())) == 1:
-        silent = {" and ".join(silent): next(iter(silent.values()))}
-    return [f"Of {label}{remedy}: {text}" for label, text in silent.items()]
+        what = "the other's heads, activation and tokenizer are used for both"
+        silent = dict.fromkeys(silent, what)
+    return [
+        f"{label} has no configuration: {text} (--hparams can state it)"
+        for label, text in silent.items()
+    ]
 
 
 def _one_line(error: UserError) -> str:
@@ -267,66 +248,11 @@ def features_from_lines(
     encoder = ExampleEncoder(
         length, vocab[CLS], vocab[SEP], max(vocab.values()) + 1
     )
-    return _stacked([decode_example(encoder.encode(*e)) for e in examples])
-
-
-def _stacked(rows: Sequence[Mapping[str, list[int]]]) -> Features:
+    rows = [decode_example(encoder.encode(*e)) for e in examples]
     return {
         name: np.array([row[name] for row in rows], np.int32)
         for name in FEATURE_NAMES
     }
-
-
-def features_from_records(
-    patterns: str, count: int, vocab_size: int, max_length: int
-) -> Features:
-    """Takes the first examples of pre-training records."""
-    where = f"--records={patterns!r}"
-    paths = [
-        path
-        for pattern in patterns.split(",")
-        for path in sorted(tf.io.gfile.glob(pattern.strip()))
-    ]
-    if not paths:
-        raise UserError(f"No record file matches {where}.")
-    rows = list(itertools.islice(_records(paths), count))
-    if not rows:
-        raise UserError(f"The files of {where} are empty.")
-    lengths = {len(row[name]) for row in rows for name in FEATURE_NAMES}
-    if len(lengths) > 1:
-        raise UserError(
-            f"{where}: records of different lengths {sorted(lengths)}; choose"
-            " files of one."
-        )
-    features = _stacked(rows)
-    ids = features["input_ids"]
-    if ids.min() < 0 or ids.max() >= vocab_size:
-        raise UserError(
-            f"{where}: token ids from {ids.min()} to {ids.max()}, but the"
-            f" models' vocab_size is {vocab_size}; they belong to another"
-            " vocabulary."
-        )
-    if ids.shape[1] > max_length:
-        raise UserError(
-            f"{where}: examples of {ids.shape[1]} wordpieces, but the models"
-            f" have {max_length} positions; choose shorter ones."
-        )
-    return features
-
-
-def _records(paths: Iterable[str]) -> Iterator[dict[str, list[int]]]:
-    for path in paths:
-        try:
-            for row in map(decode_example, read_records(path)):
-                absent = [name for name in FEATURE_NAMES if name not in row]
-                if absent:
-                    raise UserError(
-                        f"{path}: no int64 feature {absent[0]!r}; are these"
-                        " pre-training records?"
-                    )
-                yield row
-        except BrokenRecordError as error:
-            raise UserError(f"{error}: {path} is damaged.") from error
 
 
 # The forward passes.
@@ -388,88 +314,76 @@ def add_logits(
         found.add_agreement("replaced or not", a > 0, b > 0)
 
 
-@dataclasses.dataclass
-class _BatchRun:
-    """What a model made of a batch, and of what."""
-
-    features: Features  # not masked
-    masked_inputs: Features  # what was shown, and what was to predict
-    sampled_token_ids: np.ndarray | None  # int32 [B, N]
-    layers: dict[str, np.ndarray]  # float32 [layers, tokens, H] by network
-    # float32 [predictions, V] and [tokens], by the model's name for them.
-    logits: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
-    losses: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
-
-    def add_loss(self, name: str, losses: Any, weights: np.ndarray) -> None:
-        """Keeps the sum of the weighted losses, and that of the weights."""
-        weights = np.asarray(weights, np.float64)
-        total = (np.asarray(losses, np.float64) * weights).sum()
-        self.losses[name] = np.array([total, weights.sum() + 1e-6])
-
-
-def _run(loaded: LoadedModel, features: Features, *given: Any) -> _BatchRun:
-    outputs, layers = run_model(loaded, features, *given)
-    real, weights = features["input_mask"] > 0, outputs["masked_lm_weights"]
-    masked = {name: outputs[name] for name in MASKED}
-    masked["input_ids"] = outputs["masked_input_ids"]
-    run = _BatchRun(features, masked, outputs.get("sampled_tokids"), layers)
-    absent = lacks(loaded)
-    if "generator logits" not in absent:
-        run.logits["mlm_logits"] = outputs["mlm_logits"][weights > 0]
-        losses = outputs["mlm_per_token_loss"]
-        run.add_loss("masked LM loss", losses, weights)
-        if "cloze_per_token_loss" in outputs:
-            losses = outputs["cloze_per_token_loss"]
-            run.add_loss("cloze loss", losses, outputs["cloze_weights"])
-    if "discriminator logits" not in absent:
-        logits = outputs["disc_logits"]
-        run.logits["disc_logits"] = logits[real]
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(
-            outputs["fake_is_fake_tokens"].astype(np.float32), logits
+def _losses(
+    outputs: Mapping[str, np.ndarray], real: np.ndarray
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """Sums of weighted losses, and of the weights, by logits and name."""
+    losses = {}
+    if "mlm_logits" in outputs:
+        losses["mlm_logits", "masked LM loss"] = (
+            outputs["mlm_per_token_loss"],
+            outputs["masked_lm_weights"],
         )
-        run.add_loss("discriminator loss", losses, real)
-    return run
+    if "cloze_per_token_loss" in outputs:
+        losses["mlm_logits", "cloze loss"] = (
+            outputs["cloze_per_token_loss"],
+            outputs["cloze_weights"],
+        )
+    if "disc_logits" in outputs:
+        labels = outputs["fake_is_fake_tokens"].astype(np.float32)
+        losses["disc_logits", "discriminator loss"] = (
+            tf.nn.sigmoid_cross_entropy_with_logits(
+                labels, outputs["disc_logits"]
+            ).numpy(),
+            real,
+        )
+    return {
+        key: ((np.float64(x) * w).sum(), np.float64(w).sum() + 1e-6)
+        for key, (x, w) in losses.items()
+    }
 
 
-def _run_first(
-    loaded: LoadedModel, features: Features, seed: int
-) -> Iterator[_BatchRun]:
-    """Runs the model that masks and samples."""
-    starts = range(0, len(features["input_ids"]), _BATCH_SIZE)
-    for i, start in enumerate(starts):
-        batch = {n: v[start : start + _BATCH_SIZE] for n, v in features.items()}
-        yield _run(loaded, batch, None, None, tf.constant([seed, i], tf.int32))
-
-
-def _compare_second(
-    found: ForwardDifference, loaded: LoadedModel, runs: list[_BatchRun]
-) -> None:
-    """Runs the other model on the same inputs and compares as it goes."""
+def _compare_batches(
+    a: LoadedModel, b: LoadedModel, features: Features, seed: int
+) -> ForwardDifference:
+    """Runs both on the same inputs; A masks and samples."""
+    found = ForwardDifference(not_compared=lacks(b) | lacks(a))
+    tokens = predictions = 0
     sums: dict[str, np.ndarray] = {}
-    counts = dict.fromkeys(("examples", "length", "tokens", "predictions"), 0)
-    while runs:
-        a = runs.pop(0)
-        b = _run(loaded, a.features, a.masked_inputs, a.sampled_token_ids)
-        for network in dict.fromkeys([*a.layers, *b.layers]):
-            if network in a.layers and network in b.layers:
-                found.add_layers(network, a.layers[network], b.layers[network])
+    rows, length = features["input_ids"].shape
+    for i, start in enumerate(range(0, rows, _BATCH_SIZE)):
+        batch = {n: v[start : start + _BATCH_SIZE] for n, v in features.items()}
+        draw = tf.constant([seed, i], tf.int32)
+        of_a, layers_a = run_model(a, batch, seed=draw)
+        masked = {name: of_a[name] for name in MASKED}
+        masked["input_ids"] = of_a["masked_input_ids"]
+        of_b, layers_b = run_model(b, batch, masked, of_a.get("sampled_tokids"))
+        for network in dict.fromkeys([*layers_a, *layers_b]):
+            if network in layers_a and network in layers_b:
+                found.add_layers(network, layers_a[network], layers_b[network])
                 continue
             # Towers on one side only; what is absent is named already.
-            has, other = ("A", "B") if network in a.layers else ("B", "A")
+            has, other = ("A", "B") if network in layers_a else ("B", "A")
             found.not_compared.setdefault(
                 f"{network} layers", f"{has} has this network, {other} not"
             )
-        for name in sorted(a.logits.keys() & b.logits.keys(), reverse=True):
-            add_logits(found, name, a.logits[name], b.logits[name])
-        for name in a.losses.keys() & b.losses.keys():
-            pair = np.array([a.losses[name], b.losses[name]])
-            sums[name] = sums.get(name, 0) + pair
-        counts["examples"] += len(a.features["input_ids"])
-        counts["length"] = a.features["input_ids"].shape[1]
-        counts["tokens"] += int(a.features["input_mask"].sum())
-        counts["predictions"] += int(a.masked_inputs["masked_lm_weights"].sum())
-    found.inputs = counts
+        real, weights = batch["input_mask"] > 0, masked["masked_lm_weights"]
+        for name, used in (("mlm_logits", weights > 0), ("disc_logits", real)):
+            if LOGITS[name] not in found.not_compared:
+                add_logits(found, name, of_a[name][used], of_b[name][used])
+        sums_a, sums_b = _losses(of_a, real), _losses(of_b, real)
+        for logits, name in sums_a.keys() & sums_b.keys():
+            if LOGITS[logits] not in found.not_compared:
+                pair = [sums_a[logits, name], sums_b[logits, name]]
+                sums[name] = sums.get(name, 0) + np.array(pair)
+        tokens += int(real.sum())
+        predictions += int(weights.sum())
+    found.inputs = {
+        **{"examples": rows, "length": length},
+        **{"tokens": tokens, "predictions": predictions},
+    }
     found.losses = {
         name: tuple(float(x) for x in total[:, 0] / total[:, 1])
         for name, total in sorted(sums.items(), reverse=True)
     }
+    return found

@@ -40,13 +40,6 @@ def variables_table(
         f" {near} within {tolerance:g}" + "".join(_problem_counts(found))
     ]
     lines += first_lines(absences(found), _MOST_ROWS)
-    other_types = [r for r in compared if r.dtype_a != r.dtype_b]
-    if other_types:
-        first = other_types[0]
-        lines.append(
-            f"  {len(other_types)} of another type, {first.name} first:"
-            f" {first.dtype_a} | {first.dtype_b}"
-        )
     worst = [r for r in compared if not r.difference.is_exact][:_MOST_ROWS]
     if worst:
         lines.append(
@@ -144,19 +137,15 @@ def not_compared_table(reasons: dict[str, str]) -> list[str]:
 
 def optimizer_line(found: Sequence[TensorDifference], decides: bool) -> str:
     """Describes Adam slots and step."""
-    slots = [row for row in found if row.name != STEP_NAME]
-    compared = [row for row in slots if row.difference]
-    text = f"{len(compared)} slots compared"
-    if compared:
-        worst = compared[0]
-        text += f", largest difference {worst.difference.max_abs:.2e}"
-        if not worst.difference.is_exact:
-            text += f" ({worst.name})"
-    text += "".join(_problem_counts(slots))
-    for row in found:
-        if row.name == STEP_NAME:
-            same = row.difference is not None and row.difference.is_exact
-            text += "; step " + ("equal" if same else row.problem or "differs")
+    compared = [row for row in found if row.difference]
+    slots = [row for row in compared if row.name != STEP_NAME]
+    text = f"{len(slots)} slots compared"
+    if slots:
+        worst = slots[0].difference.max_abs
+        text += f", largest difference {worst:.2e} ({slots[0].name})"
+    if any(r.name == STEP_NAME and not r.difference.is_exact for r in compared):
+        text += "; step differs"
+    text += "".join(_problem_counts(found))
     return f"Optimizer ({'' if decides else 'not '}deciding): {text}"
 
 

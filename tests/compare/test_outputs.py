@@ -10,12 +10,8 @@ import pytest
 from configure.errors import UserError
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.compare import outputs as comparison
-from electra_tf.compare.outputs import (
-    features_from_lines,
-    features_from_records,
-)
+from electra_tf.compare.outputs import features_from_lines
 from electra_tf.compare.recording import read_recording
-from electra_tf.data.records import ExampleEncoder, frame_record
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.text.tokenization import FullTokenizer
 
@@ -217,23 +213,6 @@ def test_no_electra_is_a_reason_not_a_crash(weights, request_of):
 def test_mistakes_are_named(weights, request_of, settings, message):
     with pytest.raises(UserError, match=message):
         compare(weights(), weights(), request_of(**settings))
-
-
-def test_records_serve_instead_of_text(tmp_path, weights, request_of):
-    encoder = ExampleEncoder(12, 101, 102, 200)
-    payloads = [encoder.encode([110 + i, 120, 130], [140]) for i in range(5)]
-    path = tmp_path / "pretrain_data.tfrecord-0"
-    path.write_bytes(b"".join(map(frame_record, payloads)))
-    request = request_of(records=f"{tmp_path}/*")
-    found = compare(weights(), weights(), request)
-    assert found.inputs["examples"] == 5 and found.inputs["length"] == 12
-    assert found.inputs["tokens"] == 35 and not found.problems(0.0)
-    with pytest.raises(UserError, match="another vocabulary"):
-        features_from_records(str(path), 5, 114, 12)
-    with pytest.raises(UserError, match="have 8 positions"):
-        features_from_records(str(path), 5, 200, 8)
-    with pytest.raises(UserError, match="No record file"):
-        features_from_records(f"{tmp_path}/none*", 5, 200, 12)
 
 
 def test_empty_text_is_refused(weights, request_of):
