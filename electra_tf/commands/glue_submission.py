@@ -48,7 +48,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 def main(args: argparse.Namespace) -> None:
     """Writes the submission, and says what it holds and lacks."""
     from electra_tf import files
-    from electra_tf.finetuning import glue_submission
+    from electra_tf.finetuning import glue
 
     path = args.output or os.path.join(
         *(args.data_dir, "models", args.model_name),
@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> None:
     )
     if files.exists(path) and not args.overwrite:
         raise UserError(f"{path} is there already; add --overwrite")
-    found = glue_submission.collect(args.model_name, args.data_dir, args.trial)
+    found = glue.collect(args.model_name, args.data_dir, args.trial)
     missing = [f"  {file}: {why}" for file, why in found.missing.items()]
     if not found.rows:
         raise UserError("there is nothing to submit:\n" + "\n".join(missing))
@@ -66,8 +66,8 @@ def main(args: argparse.Namespace) -> None:
             + "\n".join(missing)
             + "\nTo write it without them: --partial"
         )
-    glue_submission.write_archive(found.rows, path)
-    for part in glue_submission.PARTS:
+    glue.write_archive(found.rows, path)
+    for part in glue.PARTS:
         if part.file in found.rows:
             print(
                 f"{part.file:<12} {len(found.rows[part.file]):>7,} rows of"

@@ -29,7 +29,6 @@ from electra_tf.plan.memory import finetuning_memory
 from electra_tf.text.tokenization import check_vocab
 from electra_tf.training.strategy import rows_of_a_machine, uses_remat
 
-_SETTLED_ORIGINS = ("default", "derived")
 _SIZE_HPARAMS = (
     "model_size",
     "embedding_size",
@@ -154,39 +153,48 @@ def resolve_start(config: FinetuningConfig) -> Start:
     """
     weights = None
     adopted: dict[str, Any] = {}
+    notes = []
     if config.init_checkpoint:
-        weights = _open(config)
+        try:
+            weights = open_weights(config.init_checkpoint)
+        except UserError as error:
+            raise UserError(
+                f"init_checkpoint: {error} To start from random weights, set"
+                " init_checkpoint to null."
+            ) from error
         adopted = _sizes_of(config, weights)
         for name in _TOKENIZER_HPARAMS:
-            if name in weights.hparams and not is_stated(config, name):
-                adopted[name] = weights.hparams[name]
-    adopted |= _vocabulary(config, weights)
+            ours = getattr(config, name)
+            theirs = weights.hparams.get(name, ours)
+            if not is_stated(config, name):
+                adopted[name] = theirs
+            elif theirs != ours:
+                notes.append(
+                    f"{name} = {ours}, as given, though the model was"
+                    f" pre-trained with {theirs}"
+                )
+        notes += _guesses(config, weights)
+    if not is_stated(config, "vocab_file"):
+        own = os.path.join(config.pretrained_model_dir, "vocab.txt")
+        if tf.io.gfile.exists(own):
+            adopted["vocab_file"] = own
+        elif weights is not None and weights.vocab_file:
+            adopted["vocab_file"] = weights.vocab_file
     now = config.as_dict()
     adopted = {n: v for n, v in adopted.items() if now[n] != v}
-    notes = [
+    taken = [
         f"{n} = {v} (of the pre-trained model)" for n, v in adopted.items()
     ]
-    notes += _tokenizer_notes(config, weights)
-    notes += _guesses(config, weights)
     if adopted:  # The joined overrides hold the given ones.
         config = with_values(config, "checkpoint", adopted)
     _check_vocabulary(config)
-    return Start(config, weights, tuple(notes))
-
-
-def _open(config: FinetuningConfig) -> Weights:
-    try:
-        return open_weights(config.init_checkpoint)
-    except UserError as error:
-        raise UserError(
-            f"init_checkpoint: {error} To start from random weights, set"
-            " init_checkpoint to null."
-        ) from error
+    return Start(config, weights, (*taken, *notes))
 
 
 def is_stated(config: FinetuningConfig, name: str) -> bool:
     """Whether somebody asked for a value, rather than a default."""
-    return config.origins.get(name, "argument") not in _SETTLED_ORIGINS
+    origin = config.origins.get(name, "argument")
+    return origin not in ("default", "derived")
 
 
 def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
@@ -201,17 +209,8 @@ def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
     whole = merged(stored, given)
     if config.debug:
         return {}
-    _check_unseen_sizes(weights, stored, whole)
-    return {name: whole[name] for name in _SIZE_HPARAMS if name in whole}
-
-
-def _check_unseen_sizes(
-    weights: Weights, stored: dict[str, Any], whole: dict[str, Any]
-) -> None:
-    if not weights.hparams:
-        return
     theirs, ours = encoder_config(stored), encoder_config(whole)
-    for name in _UNSEEN_SIZES:
+    for name in _UNSEEN_SIZES if weights.hparams else ():
         if getattr(theirs, name) != getattr(ours, name):
             raise UserError(
                 f"{weights.path} was trained with {name}"
@@ -219,41 +218,12 @@ def _check_unseen_sizes(
                 f" {getattr(ours, name)}; set"
                 f" model_hparam_overrides.{name}, or leave the sizes out."
             )
+    return {name: whole[name] for name in _SIZE_HPARAMS if name in whole}
 
 
-def _vocabulary(
-    config: FinetuningConfig, weights: Weights | None
-) -> dict[str, str]:
-    """The model's own vocabulary, where it has one and none is given."""
-    if is_stated(config, "vocab_file"):
-        return {}
-    own = os.path.join(config.pretrained_model_dir, "vocab.txt")
-    if tf.io.gfile.exists(own):
-        return {"vocab_file": own}
-    if weights is not None and weights.vocab_file:
-        return {"vocab_file": weights.vocab_file}
-    return {}
-
-
-def _tokenizer_notes(
-    config: FinetuningConfig, weights: Weights | None
-) -> list[str]:
-    """Says where a given tokenizer setting is not the model's."""
-    if weights is None:
-        return []
-    return [
-        f"{name} = {getattr(config, name)}, as given, though the model was"
-        f" pre-trained with {weights.hparams[name]}"
-        for name in _TOKENIZER_HPARAMS
-        if is_stated(config, name)
-        and weights.hparams.get(name, getattr(config, name))
-        != getattr(config, name)
-    ]
-
-
-def _guesses(config: FinetuningConfig, weights: Weights | None) -> list[str]:
+def _guesses(config: FinetuningConfig, weights: Weights) -> list[str]:
     """Names what neither the checkpoint nor anybody says."""
-    if weights is None or weights.hparams:
+    if weights.hparams:
         return []
     return [
         f"{note}; it has no file that says so"
@@ -264,13 +234,12 @@ def _guesses(config: FinetuningConfig, weights: Weights | None) -> list[str]:
 
 
 def _check_vocabulary(config: FinetuningConfig) -> None:
-    vocab = check_vocab(config.vocab_file)
-    sizes = encoder_sizes(config)
-    if max(vocab.values()) >= sizes.vocab_size:
+    count = max(check_vocab(config.vocab_file).values()) + 1
+    known = encoder_sizes(config).vocab_size
+    if count > known:
         raise UserError(
-            f"{config.vocab_file} holds {max(vocab.values()) + 1} tokens but"
-            f" the model has {sizes.vocab_size}; use the vocabulary that it was"
-            " pre-trained with."
+            f"{config.vocab_file} holds {count} tokens but the model has"
+            f" {known}; use the vocabulary that it was pre-trained with."
         )
 
 

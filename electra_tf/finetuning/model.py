@@ -11,7 +11,7 @@ finetune/qa/qa_tasks.py and finetune/tagging/tagging_tasks.py.
 
 import abc
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -200,7 +200,6 @@ class SentenceHead(Head):
     def logits(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
-        """Returns the named outputs."""
         return self.named(self.sentence_output(encoded, features, dropout))
 
     @abc.abstractmethod
@@ -212,13 +211,11 @@ class ClassificationHead(SentenceHead):
     """One of several classes; `units` is their number."""
 
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns `logits` [B, units] and `predictions` [B]."""
         return {"logits": output, "predictions": tf.argmax(output, -1)}
 
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
     ) -> tf.Tensor:
-        """Returns the cross-entropies."""
         labels = tf.one_hot(self.feature(features, "label_ids"), self.units)
         return -tf.reduce_sum(labels * tf.nn.log_softmax(outputs["logits"]), -1)
 
@@ -235,7 +232,6 @@ class RegressionHead(SentenceHead):
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
     ) -> tf.Tensor:
-        """Returns the squared errors."""
         targets = self.feature(features, "targets")
         return tf.square(outputs["predictions"] - targets)
 
@@ -377,11 +373,12 @@ class QuestionAnsweringHead(Head):
                 tf.nn.log_softmax(start_logits), self.beam_size
             )
             beam |= {"start_top_log_probs": log_probs, "start_top_index": index}
+            end_logits_of = self._end_given_start(hidden, mask)
             if dropout is not None:  # training
                 starts = self.feature(features, "start_positions")
-                end_logits = self._end_logits(hidden, starts) + mask
+                end_logits = end_logits_of(starts)
             else:
-                beam |= self._search_ends(hidden, index, mask)
+                beam |= self._search_ends(index, end_logits_of)
                 end_logits = tf.zeros_like(start_logits)
         if self.answerable is not None:
             answerable_logit = self._answerable_logit(hidden, start_logits)
@@ -423,13 +420,8 @@ class QuestionAnsweringHead(Head):
         """Makes the next layer that the original leaves without a name."""
         suffix = f"_{self._n_unnamed}" if self._n_unnamed else ""
         self._n_unnamed += 1
-        return Dense(
-            f"{self.scope}/dense{suffix}",
-            in_width,
-            units,
-            activation,
-            seed=self.seed,
-        )
+        name = f"{self.scope}/dense{suffix}"
+        return Dense(name, in_width, units, activation, seed=self.seed)
 
     def _empty_beam(self, batch: tf.Tensor) -> dict[str, tf.Tensor]:
         size = self.beam_size
@@ -440,45 +432,36 @@ class QuestionAnsweringHead(Head):
             "end_top_index": tf.zeros([batch, size, size], tf.int32),
         }
 
-    def _end_logits(self, hidden: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
-        """End logits [B, L] given one start [B] a row, not masked."""
-        start_kernel, token_kernel = tf.split(self.qa_hidden.kernel, 2)
-        return self._end_logits_of(
-            tf.einsum("blh,hu->blu", hidden, token_kernel),
-            tf.gather(hidden, starts, batch_dims=1),
-            start_kernel,
-        )
-
-    def _end_logits_of(
-        self,
-        from_tokens: tf.Tensor,
-        start_vectors: tf.Tensor,
-        start_kernel: tf.Tensor,
-    ) -> tf.Tensor:
-        """End logits [B, L] of the hidden layer's two shares."""
-        from_start = tf.matmul(start_vectors, start_kernel)
-        from_start = tf.nn.bias_add(from_start, self.qa_hidden.bias)
-        inner = gelu(from_tokens + tf.expand_dims(from_start, 1))  # [B, L, 512]
-        return tf.squeeze(self.end(inner), -1)
-
-    def _search_ends(
-        self, hidden: tf.Tensor, starts: tf.Tensor, mask: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
-        """The best ends of each start in the beam [B, K]."""
+    def _end_given_start(
+        self, hidden: tf.Tensor, mask: tf.Tensor
+    ) -> Callable[[tf.Tensor], tf.Tensor]:
+        """From one start [B] a row to the end logits [B, L], masked."""
         start_kernel, token_kernel = tf.split(self.qa_hidden.kernel, 2)
         from_tokens = tf.einsum("blh,hu->blu", hidden, token_kernel)
 
+        def end_logits(starts: tf.Tensor) -> tf.Tensor:
+            vectors = tf.gather(hidden, starts, batch_dims=1)
+            from_start = tf.matmul(vectors, start_kernel)
+            from_start = tf.nn.bias_add(from_start, self.qa_hidden.bias)
+            # [B, L, 512]
+            inner = gelu(from_tokens + tf.expand_dims(from_start, 1))
+            return tf.squeeze(self.end(inner), -1) + mask
+
+        return end_logits
+
+    def _search_ends(
+        self,
+        starts: tf.Tensor,
+        end_logits_of: Callable[[tf.Tensor], tf.Tensor],
+    ) -> dict[str, tf.Tensor]:
+        """The best ends of each start in the beam [B, K]."""
         # One start's activations at a time: each waits for the one before. No
         # loop, since those that collect tensors cannot become LiteRT's.
         log_probs, index = [], []
         for number in range(self.beam_size):
             with tf.control_dependencies(log_probs[-1:]):
-                start = tf.identity(starts[:, number])
-                vectors = tf.gather(hidden, start, batch_dims=1)
-                logits = self._end_logits_of(from_tokens, vectors, start_kernel)
-                best = tf.math.top_k(
-                    tf.nn.log_softmax(logits + mask), self.beam_size
-                )
+                logits = end_logits_of(tf.identity(starts[:, number]))
+                best = tf.math.top_k(tf.nn.log_softmax(logits), self.beam_size)
             log_probs.append(best.values)
             index.append(best.indices)
         return {

@@ -12,7 +12,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.commands import glue_submission as command
-from electra_tf.finetuning import glue_submission
+from electra_tf.finetuning import glue
 from electra_tf.finetuning.registry import GLUE_TASKS
 
 ROWS = 4
@@ -21,7 +21,7 @@ ROWS = 4
 @pytest.fixture
 def model(tmp_path):
     """Test files and predictions of all tasks; row i is of class i % n."""
-    for part in glue_submission.PARTS:
+    for part in glue.PARTS:
         spec = GLUE_TASKS[part.task]
         path = tmp_path / "finetuning_data" / part.task
         path.mkdir(parents=True, exist_ok=True)
@@ -177,7 +177,7 @@ class Attack:
 def test_a_pickle_that_is_no_prediction_is_not_run(value, tmp_path, capfd):
     path = write(tmp_path, "sst_test_1", value)
     with pytest.raises(UserError, match="no file of test predictions"):
-        glue_submission.read_predictions(str(path))
+        glue.read_predictions(str(path))
     assert "run\n" not in capfd.readouterr().out
 
 
@@ -186,7 +186,7 @@ def test_arrays_and_numbers_of_every_protocol_are_read(protocol, tmp_path):
     value = {np.int64(3): np.arange(2, dtype=np.float32), 4: np.float32(0.5)}
     path = tmp_path / "x.pkl"
     path.write_bytes(pickle.dumps(value, protocol))
-    found = glue_submission.read_predictions(str(path))
+    found = glue.read_predictions(str(path))
     assert found[3].tolist() == [0.0, 1.0] and found[4] == 0.5
 
 
