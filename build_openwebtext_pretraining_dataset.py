@@ -23,27 +23,24 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
         " extracted to disk.",
         usage="%(prog)s --data-dir DIR [flags]",
     )
-    flags.add_flag(
-        parser,
-        "data_dir",
-        required=True,
-        metavar="DIR",
-        help="holds vocab.txt and openwebtext/; the records go there",
-    )
+    place = "holds vocab.txt and openwebtext/; the records go there"
+    flags.add_flags(parser, "files", ("data_dir", flags.REQUIRED, "DIR", place))
     build.add_build_flags(parser)
     return parser.parse_args(argv[1:])
 
 
 def main(args: argparse.Namespace) -> None:
     """Builds the records."""
-    corpus = Corpus(
-        os.path.join(args.data_dir, "openwebtext"),
-        blanks_separate_docs=False,
-        corpus_format="openwebtext",
+    options = build.options_from(
+        args,
+        corpus=Corpus(
+            os.path.join(args.data_dir, "openwebtext"),
+            blanks_separate_docs=False,
+            corpus_format="openwebtext",
+        ),
+        vocab_file=os.path.join(args.data_dir, "vocab.txt"),
+        output_dir=os.path.join(args.data_dir, "pretrain_tfrecords"),
     )
-    vocab_file = os.path.join(args.data_dir, "vocab.txt")
-    output_dir = os.path.join(args.data_dir, "pretrain_tfrecords")
-    options = build.options_from(args, corpus, vocab_file, output_dir)
     build.build_records(options)
 
 

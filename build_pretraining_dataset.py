@@ -15,28 +15,27 @@ from electra_tf.data import build
 def parse_flags(argv: list[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
-        description="Builds pre-training records from raw text."
-        f" {build.CORPUS_NOTE}",
+        description="Builds pre-training records from raw text. The corpus: one"
+        " sentence per line, a blank line between documents, UTF-8. Lines"
+        " longer than an example lose their tail (see --split_long_lines); the"
+        " closing report counts what was lost. Sentences of one document are"
+        " packed into two segments per example.",
         usage="%(prog)s --corpus-dir DIR --vocab-file FILE --output-dir DIR"
         " [flags]",
         epilog="For example: --num-processes=4 --draws=document"
         " --held-out-fraction=0.01",
     )
-    files = parser.add_argument_group("files")
-    for name, required, help in (
-        ("corpus_dir", False, "directory of text files"),
-        ("vocab_file", True, "vocabulary, one token a line"),
-        ("output_dir", True, "where the records go"),
-    ):
-        flags.add_flag(
-            files, name, required=required, help=help, metavar="PATH"
-        )
-    flags.boolean_argument(
-        files,
-        "blanks_separate_docs",
-        default=True,
-        help="whether a blank line ends a document (default: true); otherwise"
-        " each file is one document",
+    flags.add_flags(
+        parser,
+        "files",
+        ("corpus_dir", None, "PATH", "directory of text files"),
+        ("vocab_file", flags.REQUIRED, "PATH", "vocabulary, one token a line"),
+        ("output_dir", flags.REQUIRED, "PATH", "where the records go"),
+        (
+            *("blanks_separate_docs", True, ""),
+            "whether a blank line ends a document (default: true); otherwise"
+            " each file is one document",
+        ),
     )
     build.add_build_flags(parser)
     build.add_corpus_flags(parser)
@@ -49,9 +48,8 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> None:
     """Builds the records."""
-    corpus = build.corpus_from(args)
     build.build_records(
-        build.options_from(args, corpus, args.vocab_file, args.output_dir)
+        build.options_from(args, corpus=build.corpus_from(args))
     )
 
 

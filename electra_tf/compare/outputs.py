@@ -20,9 +20,9 @@ from configure.pretraining import GeneratorKind
 from electra_tf.checkpoints.contents import merged
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference
-from electra_tf.data.example_writer import ExampleBuilder
-from electra_tf.data.records import (
+from electra_tf.data.example_writer import (
     FEATURE_NAMES,
+    ExampleBuilder,
     ExampleEncoder,
     decode_example,
 )

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text becomes record files, and record files become batches.
 
-* `build` jobs on workers; `corpora` documents; `example_writer` two segments
-  and the shards of one job; `records` bytes and the manifest
+* `build` jobs on workers and the manifest; `corpora` documents;
+  `example_writer` two segments, their bytes and the shards of one job
 * `record_checks` do records fit a run? `input_pipeline` batches
 * `tables` rows of users' files and of TFDS; `feature_spec` of fine-tuning
 

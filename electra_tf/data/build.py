@@ -4,42 +4,39 @@
 
 import argparse
 import dataclasses
+import hashlib
+import json
 import multiprocessing
 import os
-import queue
+import re
+import signal
 import sys
 import time
-import traceback
 import typing
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
+from concurrent import futures
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+import electra_tf
 from configure import flags
 from configure.config import check_bounds
-from configure.errors import UserError, listed
+from configure.errors import UserError, first_lines, listed
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.corpora import Listing
 from electra_tf.data.example_writer import (
+    HELD_OUT_PREFIX,
+    TEMPORARY_PREFIX,
+    TRAINING_PREFIX,
     BuildOptions,
     Job,
     JobReport,
     run_job,
 )
-from electra_tf.data.records import (
-    MANIFEST_NAME,
-    TEMPORARY_PREFIX,
-    differences,
-    is_own_file,
-    load_manifest,
-    new_manifest,
-    save_manifest,
-)
 from electra_tf.text.tokenization import FullTokenizer, check_vocab, vocab_hash
-
-Say = Callable[[str], None]
 
 # With draws=document the jobs may be smaller than a worker's share: the workers
 # then end together, and a build that is interrupted loses less.
@@ -48,8 +45,8 @@ _PIECES_PER_JOB = 4
 _SMALLEST_PIECE = 1 << 16
 
 
-def build_records(options: BuildOptions, say: Say = print) -> dict[str, Any]:
-    """Builds the pre-training records of a corpus.
+def build_records(options: BuildOptions) -> dict[str, Any]:
+    """Builds the pre-training records of a corpus; returns the manifest.
 
     Running it again after an interruption does what is left to do.
 
@@ -57,42 +54,28 @@ def build_records(options: BuildOptions, say: Say = print) -> dict[str, Any]:
     Differs: never wipes the output directory; see BuildOptions.overwrite.
     """
     _check_options(options)
-    vocab = check_vocab(options.vocab_file)
     listing = corpora.list_sources(options.corpus)
     num_jobs = _num_jobs(options, listing.sources)
-    wanted = new_manifest(
-        _settings(options),
-        {"hash": vocab_hash(options.vocab_file), "size": len(vocab)},
-        [(source.name, source.size) for source in listing.sources],
-        num_jobs,
-    )
-    wanted["tokenizer"] = {
-        "do_lower_case": options.do_lower_case,
-        "strip_accents": options.do_strip_accents,
-        "unicode_version": unicodedata.unidata_version,
-    }
-    manifest = _open_output(options, wanted)
+    manifest = _open_output(options, _manifest(options, listing, num_jobs))
     if manifest["complete"]:
-        say(f"{options.output_dir}: already complete, nothing to do.")
-        for line in summary(manifest):
-            say(line)
+        print(f"{options.output_dir}: already complete, nothing to do.")
+        print("\n".join(summary(manifest)))
         return manifest
-    for line in warnings_before(options, listing):
-        say(line)
+    for line in _warnings_before(options, listing):
+        print(line)
     jobs = plan_jobs(options, listing.sources, manifest["num_jobs"])
     left = [job for job in jobs if str(job.index) not in manifest["jobs"]]
     if len(left) < len(jobs):
-        say(f"Continuing: {len(jobs) - len(left)} of {len(jobs)} jobs done.")
+        print(f"Continuing: {len(jobs) - len(left)} of {len(jobs)} jobs done.")
     started = time.monotonic()
 
     def on_done(job: Job, report: JobReport) -> None:
-        manifest["jobs"][str(job.index)] = dataclasses.asdict(report)
+        manifest["jobs"][str(job.index)] = report
         save_manifest(options.output_dir, manifest)
 
-    run_jobs(options, left, on_done, say)
+    run_jobs(options, left, on_done)
     _complete(options, manifest)
-    for line in summary(manifest, time.monotonic() - started):
-        say(line)
+    print("\n".join(summary(manifest, time.monotonic() - started)))
     return manifest
 
 
@@ -107,29 +90,6 @@ def _check_options(options: BuildOptions) -> None:
             f"{options.num_shards}: with draws=stream each process writes its "
             "own shards. Take fewer processes or more shards."
         )
-
-
-def _settings(options: BuildOptions) -> dict[str, Any]:
-    """Everything that decides what the records hold."""
-    corpus = options.corpus
-    settings = {
-        "max_seq_length": options.max_seq_length,
-        "blanks_separate_docs": corpus.blanks_separate_docs,
-        "do_lower_case": options.do_lower_case,
-        "strip_accents": options.do_strip_accents,
-        "num_shards": options.num_shards,
-        "seed": options.seed,
-        "draws": options.draws,
-        "split_long_lines": options.split_long_lines,
-        "held_out_fraction": options.held_out_fraction,
-        "corpus_format": corpus.corpus_format,
-        "text_field": corpus.text_field,
-        "tfds_name": corpus.tfds_name,
-        "tfds_split": corpus.tfds_split,
-    }
-    if options.draws == "stream":
-        settings["num_processes"] = options.num_processes
-    return settings
 
 
 def _num_jobs(options: BuildOptions, sources: list[corpora.Source]) -> int:
@@ -165,6 +125,122 @@ def plan_jobs(
     ]
 
 
+# What was built and how: `manifest.json` beside the records.
+
+MANIFEST_NAME = "manifest.json"
+MANIFEST_FORMAT = 1
+_OWN_NAMES = re.compile(
+    rf"({re.escape(TEMPORARY_PREFIX)})?({MANIFEST_NAME}"
+    rf"|({TRAINING_PREFIX}|{HELD_OUT_PREFIX})\.tfrecord-\d+-of-\d+)"
+)
+
+
+def _manifest(
+    options: BuildOptions, listing: Listing, num_jobs: int
+) -> dict[str, Any]:
+    """The manifest before any job is done."""
+    # Everything that decides what the records hold.
+    settings = dataclasses.asdict(options)
+    settings |= settings.pop("corpus")
+    settings["strip_accents"] = settings.pop("do_strip_accents")
+    for name in ("path", "vocab_file", "output_dir", "tfds_data_dir"):
+        del settings[name]
+    del settings["overwrite"]
+    if options.draws != "stream":
+        del settings["num_processes"]
+    sources = [[source.name, source.size] for source in listing.sources]
+    names = json.dumps(sources).encode()
+    return {
+        "format": MANIFEST_FORMAT,
+        "written_by": f"electra_tf {electra_tf.__version__}",
+        "complete": False,
+        "settings": settings,
+        "vocabulary": {
+            "hash": vocab_hash(options.vocab_file),
+            "size": len(check_vocab(options.vocab_file)),
+        },
+        "corpus": {
+            "fingerprint": hashlib.blake2b(names, digest_size=16).hexdigest(),
+            "num_files": len(sources),
+            "num_bytes": sum(size for _, size in sources),
+            "files": sources,
+        },
+        "tokenizer": {
+            "do_lower_case": options.do_lower_case,
+            "strip_accents": options.do_strip_accents,
+            "unicode_version": unicodedata.unidata_version,
+        },
+        "num_jobs": num_jobs,
+        "jobs": {},
+        "counts": {},
+    }
+
+
+def load_manifest(directory: str) -> dict[str, Any] | None:
+    """Reads a directory's manifest; None if there is none."""
+    path = os.path.join(directory, MANIFEST_NAME)
+    if not files.exists(path):
+        return None
+    try:
+        manifest = json.loads(files.read_bytes(path))
+        if manifest["format"] == MANIFEST_FORMAT:
+            return manifest
+        reason = "another program or version wrote it"
+    except (ValueError, TypeError, KeyError) as error:
+        reason = repr(error)
+    raise UserError(
+        f"{path} is not a manifest of format {MANIFEST_FORMAT} ({reason})."
+        " Choose another directory or build again with --overwrite."
+    )
+
+
+def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
+    """Writes the manifest under a temporary name, then renames it."""
+    # Laid out for people only at the end: that takes ten times as long, and
+    # an unfinished one is written after each job.
+    indent = 1 if manifest["complete"] else None
+    files.write_atomically(
+        os.path.join(directory, MANIFEST_NAME),
+        json.dumps(manifest, indent=indent) + "\n",
+        temporary=os.path.join(directory, TEMPORARY_PREFIX + MANIFEST_NAME),
+    )
+
+
+def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """Lines such as "seed: built with 1, asked for 2"; none: go on building.
+
+    Only what was asked for is compared, not what came out.
+    """
+    lines = []
+    for name, value in wanted["settings"].items():
+        before = found["settings"].get(name)
+        if before != value:
+            lines.append(f"{name}: built with {before!r}, asked for {value!r}")
+    if found["vocabulary"]["hash"] != wanted["vocabulary"]["hash"]:
+        lines.append(
+            "vocab_file: another vocabulary of "
+            f"{found['vocabulary']['size']} tokens, now "
+            f"{wanted['vocabulary']['size']}"
+        )
+    # Newer tables know more characters: the same text gives other tokens.
+    before, now = (
+        manifest.get("tokenizer", {}).get("unicode_version")
+        for manifest in (found, wanted)
+    )
+    if before != now:
+        lines.append(f"Python's Unicode tables: built with {before}, now {now}")
+    if found["corpus"]["fingerprint"] != wanted["corpus"]["fingerprint"]:
+        before, now = (
+            set(map(tuple, manifest["corpus"]["files"]))
+            for manifest in (found, wanted)
+        )
+        changed = listed(sorted({name for name, _ in before ^ now}))
+        lines.append(
+            f"corpus: files added, removed or of another size: {changed}"
+        )
+    return lines
+
+
 def _open_output(options: BuildOptions, wanted: dict) -> dict:
     """The manifest to go on with; refuses a directory of something else."""
     directory = options.output_dir
@@ -172,7 +248,7 @@ def _open_output(options: BuildOptions, wanted: dict) -> dict:
         files.make_directory(directory)
         names = files.list_directory(directory)
         if options.overwrite:
-            for name in filter(is_own_file, names):
+            for name in filter(_OWN_NAMES.fullmatch, names):
                 files.remove(os.path.join(directory, name))
             found = None
         else:
@@ -193,7 +269,7 @@ def _open_output(options: BuildOptions, wanted: dict) -> dict:
             f"output_dir {directory!r} cannot be written to: "
             f"{error.strerror or error}."
         ) from error
-    if lines := differences(found, wanted):
+    if lines := _differences(found, wanted):
         raise UserError(
             f"output_dir {directory!r} holds records of another build:\n  "
             + "\n  ".join(lines)
@@ -218,7 +294,7 @@ def _complete(options: BuildOptions, manifest: dict) -> None:
             "held_out_fraction? Run again with --overwrite after the change."
         )
     for name in files.list_directory(options.output_dir):
-        if name.startswith(TEMPORARY_PREFIX) and is_own_file(name):
+        if name.startswith(TEMPORARY_PREFIX) and _OWN_NAMES.fullmatch(name):
             files.remove(os.path.join(options.output_dir, name))
     manifest["complete"] = True
     save_manifest(options.output_dir, manifest)
@@ -230,11 +306,10 @@ _SECONDS_BETWEEN_REPORTS = 5.0
 
 
 class _Progress:
-    """Passes on at most one progress line every few seconds."""
+    """Prints at most one progress line every few seconds."""
 
-    def __init__(self, job: Job, say: Say):
+    def __init__(self, job: Job):
         self._label = f"Job {job.index + 1} of {job.count}:"
-        self._say = say
         self._started = self._last = time.monotonic()
 
     def __call__(self, share: float, num_examples: int) -> None:
@@ -244,70 +319,65 @@ class _Progress:
         self._last = now
         elapsed = now - self._started
         eta = elapsed / share - elapsed
-        self._say(
+        print(
             f"{self._label} {100 * share:.1f}%, ELAPSED: {elapsed:.0f}s, "
-            f"ETA: {eta:.0f}s, {num_examples:,} examples written"
+            f"ETA: {eta:.0f}s, {num_examples:,} examples written",
+            flush=True,
         )
+
+
+_tokenizer: FullTokenizer  # of this process
+
+
+def _prepare(options: BuildOptions) -> None:
+    global _tokenizer
+    _tokenizer = FullTokenizer(
+        options.vocab_file, options.do_lower_case, options.do_strip_accents
+    )
+
+
+def _prepare_worker(options: BuildOptions) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent ends workers.
+    _prepare(options)
+
+
+def _run(options: BuildOptions, job: Job) -> JobReport:
+    return run_job(options, job, _tokenizer, _Progress(job))
 
 
 def run_jobs(
     options: BuildOptions,
     jobs: list[Job],
     on_done: Callable[[Job, JobReport], None],
-    say: Say,
 ) -> None:
     """Runs jobs, on worker processes if there is more than one."""
-    tokenizer = FullTokenizer(
-        options.vocab_file, options.do_lower_case, options.do_strip_accents
-    )
     num_workers = min(options.num_processes, len(jobs))
-    if num_workers > 1:
-        _run_on_workers(options, tokenizer, jobs, num_workers, on_done, say)
+    if num_workers <= 1:
+        _prepare(options)
+        for job in jobs:
+            on_done(job, _run(options, job))
         return
-    for job in jobs:
-        report = run_job(options, job, tokenizer, _Progress(job, say))
-        on_done(job, report)
-
-
-def _run_on_workers(
-    options, tokenizer, jobs, num_workers, on_done, say
-) -> None:
-    context = multiprocessing.get_context(_start_method())
-    waiting = context.SimpleQueue()
-    messages = context.Queue()
-    for job in jobs:
-        waiting.put(job)
-    for _ in range(num_workers):
-        waiting.put(None)
-    workers = [
-        context.Process(
-            target=_work,
-            args=(options, tokenizer, waiting, messages),
-            daemon=True,
-        )
-        for _ in range(num_workers)
-    ]
+    others = multiprocessing.active_children()
+    pool = futures.ProcessPoolExecutor(
+        num_workers,
+        multiprocessing.get_context(_start_method()),
+        _prepare_worker,
+        (options,),
+    )
     try:
-        for worker in workers:
-            worker.start()
-        left = len(jobs)
-        while left:
-            message = _next_message(messages, workers)
-            if message[0] == "say":
-                say(message[1])
-            elif message[0] == "done":
-                on_done(message[1], message[2])
-                left -= 1
-            elif message[0] == "user error":
-                raise UserError(message[1])
-            else:
-                raise RuntimeError(f"A worker failed:\n{message[1]}")
-        for worker in workers:
-            worker.join()
+        running = {pool.submit(_run, options, job): job for job in jobs}
+        for done in futures.as_completed(running):
+            on_done(running[done], done.result())
+    except BrokenProcessPool as error:
+        raise UserError(
+            "A worker process ended (killed, or out of memory?). Finished jobs"
+            " are kept; run the same command again to go on."
+        ) from error
     finally:
-        for worker in workers:
-            if worker.is_alive():
+        for worker in multiprocessing.active_children():
+            if worker not in others:
                 worker.terminate()
+        pool.shutdown()
 
 
 def _start_method() -> str:
@@ -317,46 +387,13 @@ def _start_method() -> str:
     return "fork" if safe and "fork" in methods else "spawn"
 
 
-def _next_message(messages, workers) -> tuple:
-    while True:
-        try:
-            return messages.get(timeout=0.5)
-        except queue.Empty:
-            for worker in workers:
-                # None: running. 0: no jobs were left for it.
-                if worker.exitcode:
-                    raise UserError(
-                        f"A worker process ended with code {worker.exitcode} "
-                        "(killed, or out of memory?). Finished jobs are kept; "
-                        "run the same command again to go on."
-                    ) from None
-
-
-def _work(
-    options: BuildOptions, tokenizer: FullTokenizer, waiting, messages
-) -> None:
-    """What a worker process does."""
-    try:
-        while (job := waiting.get()) is not None:
-            progress = _Progress(job, lambda line: messages.put(("say", line)))
-            report = run_job(options, job, tokenizer, progress)
-            messages.put(("done", job, report))
-    except KeyboardInterrupt:
-        pass
-    except UserError as error:
-        messages.put(("user error", str(error)))
-    except Exception:
-        messages.put(("failed", traceback.format_exc()))
-
-
 # What a build tells its user before and after, in one screen.
 
 # Fewer examples than this in a shard make training crawl from file to file.
 _EXAMPLES_PER_SHARD = 100
-_NAMES_SHOWN = 5
 
 
-def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
+def _warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
     """Warnings that need no reading."""
     lines = []
     if listing.nested_directories:
@@ -384,27 +421,17 @@ def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
 def summary(manifest: dict[str, Any], seconds: float = 0.0) -> list[str]:
     """The closing report."""
     counts, settings = manifest["counts"], manifest["settings"]
-    tokens = max(1, counts["tokens"])
-    length = settings["max_seq_length"]
-
-    def share(name: str) -> str:
-        return f"{counts[name]:>12,}  ({100 * counts[name] / tokens:.2f}%)"
-
-    lines = [
-        f"  documents            {counts['documents']:>12,}",
-        f"  lines                {counts['lines']:>12,}",
-        f"  lines over {length:<4} tokens{counts['lines_over_length']:>11,}",
-        f"  tokens               {counts['tokens']:>12,}",
-        f"  unknown tokens       {share('unknown_tokens')}",
-        f"  tokens dropped       {share('tokens_dropped')}",
-        f"  examples             {counts['examples']:>12,}",
-        f"  shards               {settings['num_shards']:>12,}",
-    ]
+    names = """documents lines lines_over_length tokens unknown_tokens
+        tokens_dropped examples""".split()
     if settings["held_out_fraction"]:
-        lines += [
-            f"  held-out documents   {counts['held_out_documents']:>12,}",
-            f"  held-out examples    {counts['held_out_examples']:>12,}",
-        ]
+        names += ["held_out_documents", "held_out_examples"]
+    lines = []
+    for name in names:
+        line = f"  {name.replace('_', ' '):<20} {counts[name]:>12,}"
+        if name in ("unknown_tokens", "tokens_dropped"):
+            line += f"  ({counts[name] / max(1, counts['tokens']):.2%})"
+        lines.append(line)
+    lines.append(f"  {'shards':<20} {settings['num_shards']:>12,}")
     if seconds:
         rate = counts["examples"] / seconds
         lines.append(f"  {seconds:.1f} s, {rate:,.0f} examples/s")
@@ -440,27 +467,18 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
             "WARNING: held_out_fraction selected no document; raise it or "
             "give more documents."
         )
-    return lines + _invalid_lines(manifest)
-
-
-def _invalid_lines(manifest: dict[str, Any]) -> list[str]:
     invalid: dict[str, list[int]] = {}
     for job in manifest["jobs"].values():
         for name, (offset, count) in job["invalid"].items():
             entry = invalid.setdefault(name, [offset, 0])
             entry[0] = min(entry[0], offset)
             entry[1] += count
-    lines = [
-        f"WARNING: {name}: {count} bytes are not UTF-8 and were left out, "
-        f"the first at byte {offset}"
+    bad = [
+        f"{name}: {count} bytes are not UTF-8 and were left out, the first at"
+        f" byte {offset}"
         for name, (offset, count) in sorted(invalid.items())
     ]
-    if len(lines) > _NAMES_SHOWN:
-        rest = len(lines) - _NAMES_SHOWN
-        lines[_NAMES_SHOWN:] = [
-            f"WARNING: {rest} more files with such bytes: see manifest.json"
-        ]
-    return lines
+    return lines + first_lines(bad, lead="WARNING: ")
 
 
 # The flags of the two programs that build.
@@ -488,20 +506,19 @@ def add_corpus_flags(parser: flags.FlagParser) -> None:
 
 def corpus_from(args: argparse.Namespace) -> corpora.Corpus:
     """Collects parsed flags; a TFDS data set needs only its name."""
-    names = [field.name for field in dataclasses.fields(corpora.Corpus)]
-    given = {name: value for name, value in vars(args).items() if name in names}
-    if args.tfds_name and args.corpus_format == "auto":
-        given["corpus_format"] = "tfds"
-    return corpora.Corpus(args.corpus_dir or "", **given)
+    corpus = corpora.Corpus(
+        args.corpus_dir or "", **_given(corpora.Corpus, args)
+    )
+    if corpus.tfds_name and corpus.corpus_format == "auto":
+        return dataclasses.replace(corpus, corpus_format="tfds")
+    return corpus
 
 
-def options_from(
-    args: argparse.Namespace,
-    corpus: corpora.Corpus,
-    vocab_file: str,
-    output_dir: str,
-) -> BuildOptions:
+def options_from(args: argparse.Namespace, **places: Any) -> BuildOptions:
     """Collects parsed flags."""
-    names = [f.name for f in dataclasses.fields(BuildOptions)]
-    given = {name: getattr(args, name) for name in names if name not in _PLACES}
-    return BuildOptions(corpus, vocab_file, output_dir, **given)
+    return BuildOptions(**{**_given(BuildOptions, args), **places})
+
+
+def _given(fields_class: type, args: argparse.Namespace) -> dict[str, Any]:
+    names = [field.name for field in dataclasses.fields(fields_class)]
+    return {n: getattr(args, n) for n in names if hasattr(args, n)}

@@ -18,7 +18,7 @@ import os
 import random
 import tarfile
 from collections.abc import Iterable, Iterator
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from configure.config import check_bounds, one_of
 from configure.errors import UserError, listed
@@ -128,16 +128,9 @@ def _text_pieces(
 _LARGEST_SHUFFLED = 4 << 30
 
 
-def is_archive(path: str) -> bool:
-    """Whether the file opens as a tar archive of any compression."""
-    with files.open_file(path, "rb") as file:
-        return tarfile.is_tarfile(file)
-
-
-def read_members(
-    name: str,
-    path: str,
-    blanks_separate_docs: bool,
+def _read_members(
+    source: "Source",
+    blanks: bool,
     report: ReadingReport,
     shuffle: random.Random | None = None,
 ) -> Iterator[Piece]:
@@ -147,22 +140,20 @@ def read_members(
     Differs: nothing is extracted; members are sorted by name before they are
       shuffled, where the original takes the order of the file system.
     """
+    path, limit = source.path, None if shuffle is None else _LARGEST_SHUFFLED
     try:
         with (
             files.open_file(path, "rb") as file,
             tarfile.open(fileobj=file, mode="r:*") as archive,
         ):
-            limit = _LARGEST_SHUFFLED if shuffle is not None else None
             members = _texts(archive, path, file, report, limit)
             if shuffle is not None:
                 held = sorted(members, key=lambda member: member[0])
                 shuffle.shuffle(held)
                 members = iter(held)
             for member, text in members:
-                inside = f"{name}!{member}"
-                yield from _text_pieces(
-                    text, inside, member, blanks_separate_docs, report
-                )
+                inside = f"{source.name}!{member}"
+                yield from _text_pieces(text, inside, member, blanks, report)
     except PermissionError:
         raise
     except (tarfile.TarError, OSError) as error:
@@ -179,12 +170,24 @@ def _texts(
     report: ReadingReport,
     limit: int | None,
 ) -> Iterator[tuple[str, bytes]]:
-    before = report.units_read
     total = 0
     for member in archive:
         if member.isdir():
             continue
-        _check_member(member, path)
+        parts = member.name.replace("\\", "/").split("/")
+        if (
+            not member.isfile()
+            or ".." in parts
+            or not parts[0]
+            or parts[0][1:] == ":"
+            or member.name.endswith((".xz", ".tar", ".gz", ".zip"))
+        ):
+            raise UserError(
+                f"{path}: member {member.name!r} is no text file inside the"
+                " archive: a link, a device, a path that leaves it, or an"
+                " archive itself (unpack the outer one first). Nothing was"
+                " extracted."
+            )
         total += member.size
         if limit is not None and total > limit:
             raise UserError(
@@ -193,41 +196,12 @@ def _texts(
                 "directory."
             )
         content = archive.extractfile(member).read()
-        report.units_read = before + file.tell()
+        report.units_read = file.tell()
         yield member.name, content
-    report.units_read = before + files.file_size(path)
-
-
-def _check_member(member: tarfile.TarInfo, path: str) -> None:
-    parts = member.name.replace("\\", "/").split("/")
-    if not member.isfile():
-        problem = "is a link or a device, not a text file"
-    elif member.name.startswith(("/", "\\")) or parts[0][1:] == ":":
-        problem = "has an absolute path"
-    elif ".." in parts:
-        problem = "has a path that leaves the archive"
-    elif member.name.endswith((".xz", ".tar", ".gz", ".zip")):
-        problem = "is itself an archive; unpack the outer one first"
-    else:
-        return
-    raise UserError(
-        f"{path}: member {member.name!r} {problem}. Nothing was extracted."
-    )
+    report.units_read = files.file_size(path)
 
 
 # Text data sets of TensorFlow Datasets, read by name.
-
-
-def count_examples(name: str, split: str, data_dir: str) -> int:
-    """Downloads and prepares a data set if need be."""
-    splits = tfds_builder(name, data_dir).info.splits
-    try:
-        return splits[split].num_examples
-    except (KeyError, ValueError) as error:
-        raise UserError(
-            f"tfds_split {split!r} is not a split of {name} (it has: "
-            f"{', '.join(splits)})."
-        ) from error
 
 
 def _read_examples(
@@ -239,27 +213,30 @@ def _read_examples(
         builder, corpus.tfds_split, source.start, source.end
     )
     for index, example in enumerate(examples, source.start):
-        text = _text(example, corpus.text_field, source.name)
         inside = f"{source.name}[{index}]"
+        text = _text_of(example, corpus.text_field, inside)
         yield from _text_pieces(
             text, inside, index, corpus.blanks_separate_docs, report
         )
         report.units_read += 1
 
 
-def _text(example: dict, text_field: str, name: str) -> bytes:
-    value = example
-    for part in text_field.split("/"):
-        if not isinstance(value, dict) or part not in value:
+def _text_of(record: Any, field: str, where: str) -> str | bytes:
+    """The text of a JSONL record or of a TFDS example ("outer/inner")."""
+    value = record
+    flat = isinstance(record, dict) and field in record
+    for name in [field] if flat else field.split("/"):
+        if not isinstance(value, dict) or name not in value:
+            names = record if isinstance(record, dict) else ["no fields"]
             raise UserError(
-                f"{name} has no feature {text_field!r} (it has: "
-                f"{', '.join(example)}); name one with --text_field."
+                f"{where} has no field {field!r} (it has: {', '.join(names)});"
+                " name the field with --text_field."
             )
-        value = value[part]
-    if not isinstance(value, bytes):
+        value = value[name]
+    if not isinstance(value, str | bytes):
         raise UserError(
-            f"{name}: feature {text_field!r} is {type(value).__name__}, "
-            "expected text."
+            f"{where}: field {field!r} is {type(value).__name__}, expected"
+            " text."
         )
     return value
 
@@ -356,10 +333,17 @@ def list_sources(corpus: Corpus) -> Listing:
 
 
 def _tfds_source(corpus: Corpus) -> Source:
-    if not corpus.tfds_name:
-        raise UserError("corpus_format tfds needs --tfds_name.")
     name, split = corpus.tfds_name, corpus.tfds_split
-    size = count_examples(name, split, corpus.tfds_data_dir)
+    if not name:
+        raise UserError("corpus_format tfds needs --tfds_name.")
+    splits = tfds_builder(name, corpus.tfds_data_dir).info.splits
+    try:
+        size = splits[split].num_examples
+    except (KeyError, ValueError) as error:
+        raise UserError(
+            f"tfds_split {split!r} is not a split of {name} (it has: "
+            f"{', '.join(splits)})."
+        ) from error
     if not size:
         raise UserError(f"{name}, split {split!r}, holds no examples.")
     return Source(f"{name}:{split}", name, "tfds", size, 0, size)
@@ -421,10 +405,8 @@ def read_documents(
     try:
         if source.kind == "tfds":
             yield from _read_examples(source, corpus, report)
-        elif source.kind == "archive" and is_archive(source.path):
-            yield from read_members(
-                source.name, source.path, blanks, report, shuffle
-            )
+        elif source.kind == "archive" and _is_archive(source.path):
+            yield from _read_members(source, blanks, report, shuffle)
         elif source.kind == "jsonl":
             yield from _read_jsonl(source, corpus, report)
         else:
@@ -440,6 +422,11 @@ def read_documents(
         ) from error
     except PermissionError as error:
         raise UserError(f"{source.path}: no permission to read it.") from error
+
+
+def _is_archive(path: str) -> bool:
+    with files.open_file(path, "rb") as file:
+        return tarfile.is_tarfile(file)
 
 
 def _lines_until(file, start: int, end: int) -> Iterable[bytes]:
@@ -467,29 +454,14 @@ def _read_jsonl(
             where = f"{source.path}: the line at byte {position}"
             if raw.strip():
                 line = report.decode(raw, source.name, position)
-                text = _json_text(line, corpus.text_field, where)
+                try:
+                    record = json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise UserError(f"{where} is not JSON: {error}.") from error
+                text = _text_of(record, corpus.text_field, where)
                 blanks = corpus.blanks_separate_docs
                 yield from _text_pieces(
                     text, source.name, position, blanks, report
                 )
             position += len(raw)
             report.units_read += len(raw)
-
-
-def _json_text(line: str, field: str, where: str) -> str:
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{where} is not JSON: {error}.") from error
-    if not isinstance(record, dict) or field not in record:
-        names = ", ".join(record) if isinstance(record, dict) else "no fields"
-        raise UserError(
-            f"{where} has no field {field!r} (it has: {names}); name the "
-            "field with --text_field."
-        )
-    if not isinstance(record[field], str):
-        raise UserError(
-            f"{where}: field {field!r} is "
-            f"{type(record[field]).__name__}, expected a string."
-        )
-    return record[field]

@@ -1,30 +1,30 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One job of a build: read its sources, build examples, write its shards."""
+"""One job of a build: documents become examples, examples become records.
 
-import collections
+The bytes of records (tf.train.Example inside TFRecord) are written by hand:
+TensorFlow's import costs a worker seconds, and its protocol buffers are slower
+than the tokenizer. The tests hold them against `tf.train.Example` and
+`tf.io.TFRecordWriter`.
+"""
+
 import contextlib
 import dataclasses
 import functools
 import hashlib
 import os
 import random
-from collections.abc import Callable
-from typing import Annotated, Any
+import struct
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, NamedTuple
+
+import google_crc32c
 
 from configure.config import Bound, Positive, at_least, one_of
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.corpora import ReadingReport
-from electra_tf.data.records import (
-    HELD_OUT_PREFIX,
-    TEMPORARY_PREFIX,
-    TRAINING_PREFIX,
-    ExampleEncoder,
-    frame_record,
-    shard_name,
-)
 from electra_tf.text.tokenization import CLS, SEP, UNK, FullTokenizer
 
 # Sentences (lists of token ids) become two-segment pre-training examples.
@@ -45,10 +45,7 @@ class ExampleBuilder:
     the same stream the examples equal the original's one by one.
 
     Attributes:
-      random: the stream of random numbers; may be replaced between examples.
-      tokens_in: number of tokens accepted so far.
-      tokens_dropped: number of tokens cut off at the ends of segments and
-        written nowhere (0 with `split_long_lines`).
+      tokens_dropped: tokens cut off at the ends of segments so far.
 
     Source: build_pretraining_dataset.py, ExampleBuilder.
     Differs: takes token ids, owns its random stream, counts what it cuts off
@@ -62,11 +59,6 @@ class ExampleBuilder:
         split_long_lines: bool = False,
     ):
         """Takes the tokens per example, [CLS] and [SEP] included."""
-        if max_length < MIN_SEQUENCE_LENGTH:
-            raise ValueError(
-                f"max_length is {max_length}; it must be at least "
-                f"{MIN_SEQUENCE_LENGTH}."
-            )
         self.random = random_stream
         self.tokens_in = 0
         self.tokens_dropped = 0
@@ -152,10 +144,154 @@ class ExampleBuilder:
             self._target_length = self._max_length
 
 
+# An example -> the bytes of its record, and back.
+
+FEATURE_NAMES = ("input_ids", "input_mask", "segment_ids")
+
+_LENGTH = struct.Struct("<Q")
+_CRC = struct.Struct("<I")
+_HEADER_SIZE = _LENGTH.size + _CRC.size
+
+
+def _varint(value: int) -> bytes:
+    if value < 0x80:
+        return bytes((value,))
+    return bytes((value & 0x7F | 0x80,)) + _varint(value >> 7)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _field_head(number: int, size: int) -> bytes:
+    """What a protocol buffer has before the payload of such a field."""
+    return _varint(number << 3 | 2) + _varint(size)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _feature_head(name: str, size: int) -> bytes:
+    """What stands before the values of an entry of tf.train.Features."""
+    head = b""
+    for number in (1, 3, 2):  # int64_list.value, feature.int64_list, value
+        head = _field_head(number, len(head) + size) + head
+    head = _field_head(1, len(name)) + name.encode() + head
+    return _field_head(1, len(head) + size) + head
+
+
+def _feature(name: str, packed: bytes) -> bytes:
+    """One entry of tf.train.Features.feature holding packed int64 values."""
+    return _feature_head(name, len(packed)) + packed
+
+
+class ExampleEncoder:
+    """Two segments of token ids -> bytes of a serialized tf.train.Example.
+
+    Features are int64 lists of length `max_length`: `input_ids` = [CLS]
+    first [SEP] (second [SEP]) and zeros, `input_mask` 1 at tokens,
+    `segment_ids` 1 at the second segment and its [SEP]. Equal, byte by byte,
+    to the deterministic serialization of the same tf.train.Example.
+
+    Source: build_pretraining_dataset.py, ExampleBuilder._make_tf_example.
+    """
+
+    def __init__(
+        self, max_length: int, cls_id: int, sep_id: int, vocab_size: int
+    ):
+        self._max_length = max_length
+        self._varints = list(map(_varint, range(vocab_size)))
+        self._cls = _varint(cls_id)
+        self._sep = _varint(sep_id)
+        self._masks = [
+            _feature("input_mask", b"\1" * n + b"\0" * (max_length - n))
+            for n in range(max_length + 1)
+        ]
+        self._segments = functools.lru_cache(maxsize=1 << 14)(
+            self._encode_segment_ids
+        )
+
+    def encode(self, first: list[int], second: list[int]) -> bytes:
+        """Serializes one example."""
+        varint = self._varints.__getitem__
+        first_length = len(first) + 2
+        length = first_length
+        ids = self._cls + b"".join(map(varint, first)) + self._sep
+        if second:
+            ids += b"".join(map(varint, second)) + self._sep
+            length += len(second) + 1
+        ids += b"\0" * (self._max_length - length)
+        features = (
+            _feature("input_ids", ids)
+            + self._masks[length]
+            + self._segments(first_length, length)
+        )
+        return _field_head(1, len(features)) + features
+
+    def _encode_segment_ids(self, first_length: int, length: int) -> bytes:
+        packed = b"\0" * first_length + b"\1" * (length - first_length)
+        packed += b"\0" * (self._max_length - length)
+        return _feature("segment_ids", packed)
+
+
+def _masked_crc(text: bytes) -> int:
+    """CRC-32C (Castagnoli), turned and shifted as TFRecord wants it."""
+    crc = google_crc32c.value(text)
+    return (crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF
+
+
+@functools.lru_cache(maxsize=4096)
+def _header(length: int) -> bytes:
+    prefix = _LENGTH.pack(length)
+    return prefix + _CRC.pack(_masked_crc(prefix))
+
+
+def frame_record(payload: bytes) -> bytes:
+    """Wraps a serialized example as a TFRecord record."""
+    return _header(len(payload)) + payload + _CRC.pack(_masked_crc(payload))
+
+
+class BrokenRecordError(ValueError):
+    """A record file that ends early or holds impossible lengths."""
+
+
+def read_records(path: str) -> Iterator[bytes]:
+    """Reads a TFRecord file; errors name file, record number and byte."""
+    with files.open_file(path, "rb") as file:
+        number = 0
+        while header := file.read(_HEADER_SIZE):
+            start = file.tell() - len(header)
+            where = f"{path}: record {number} at byte {start}"
+            length = int.from_bytes(header[: _LENGTH.size], "little")
+            if len(header) == _HEADER_SIZE and header != _header(length):
+                raise BrokenRecordError(f"{where} has a damaged header")
+            payload, crc = file.read(length), file.read(_CRC.size)
+            if len(crc) < _CRC.size:
+                raise BrokenRecordError(f"{where} is cut short")
+            if crc != _CRC.pack(_masked_crc(payload)):
+                raise BrokenRecordError(f"{where} has a damaged payload")
+            yield payload
+            number += 1
+
+
+def decode_example(payload: bytes) -> dict[str, list[int]]:
+    """Reads the int64 features of a serialized tf.train.Example."""
+    # Imported here because only files that nothing is known of are looked into.
+    import tensorflow as tf
+    from google.protobuf.message import DecodeError
+
+    try:
+        features = tf.train.Example.FromString(payload).features.feature
+    except DecodeError as error:
+        raise BrokenRecordError("not a tf.train.Example") from error
+    return {
+        name: list(feature.int64_list.value)
+        for name, feature in features.items()
+        if feature.HasField("int64_list")
+    }
+
+
 # The record files of one job: written under other names, then renamed.
 
+TRAINING_PREFIX = "pretrain_data"
+HELD_OUT_PREFIX = "eval_data"
+TEMPORARY_PREFIX = ".tmp-"
 _SPARE_FILES = 128
-_MANY_FILES = 64  # What Linux has room for at first.
 
 
 class ShardSet:
@@ -171,7 +307,7 @@ class ShardSet:
         """Creates the files."""
         self.num_records = 0
         self._directory = directory
-        self._names = [shard_name(prefix, i, count) for i in indices]
+        self._names = [f"{prefix}.tfrecord-{i}-of-{count}" for i in indices]
         self._sizes = [0] * len(indices)
         if not files.is_remote(directory):
             _allow_open_files(len(indices))
@@ -212,24 +348,18 @@ class ShardSet:
 def _allow_open_files(count: int) -> None:
     """Makes room for open files where the system has a limit on them."""
     try:
-        import fcntl
         import resource
     except ImportError:  # Windows
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count + _SPARE_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
     # Where the system refuses, opening the files will say so itself.
     with contextlib.suppress(ValueError, OSError):
-        if soft != resource.RLIM_INFINITY and soft < wanted:
-            if hard != resource.RLIM_INFINITY:
-                wanted = min(wanted, hard)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        # A process with threads (a worker has one) waits some 30 ms each
-        # time Linux doubles its table of files; one high number makes it grow
-        # once.
-        if count >= _MANY_FILES:
-            with open(os.devnull, "rb") as file:
-                os.close(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, wanted - 1))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 Draws = Annotated[str, one_of("stream", "document")]
@@ -272,8 +402,7 @@ class BuildOptions:
     overwrite: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """The part of a build that one worker does in one go."""
 
     index: int  # which of `count` jobs
@@ -281,18 +410,10 @@ class Job:
     sources: list[corpora.Source]  # what it reads
 
 
-@dataclasses.dataclass
-class JobReport:
-    """What a finished job did; sums up over jobs."""
-
-    # documents, held_out_documents, lines, lines_over_length, tokens,
-    # unknown_tokens, tokens_dropped, examples, held_out_examples, invalid_bytes
-    counts: dict[str, int]
-    # File name -> [offset of the first undecodable byte, number].
-    invalid: dict[str, list[int]]
-    # Name, records and bytes of each training shard.
-    shards: list[dict[str, Any]]
-    held_out_shards: list[dict[str, Any]]  # the same for evaluation shards
+# What a finished job did: `counts` that sum up over jobs; `invalid`, by file
+# name [offset of the first undecodable byte, number]; `shards` and
+# `held_out_shards`, name, records and bytes of each.
+JobReport = dict[str, Any]
 
 
 def _digest(purpose: str, seed: int, name: str, position: str) -> int:
@@ -308,8 +429,8 @@ _encoder = functools.lru_cache(maxsize=1)(ExampleEncoder)
 
 
 @dataclasses.dataclass
-class _Channel:
-    """Builder and shards of one split: training or held out."""
+class _Split:
+    """Builder and shards of the training or of the held-out documents."""
 
     builder: ExampleBuilder
     shards: ShardSet
@@ -329,7 +450,6 @@ class ExampleWriter:
         self.random = random.Random(options.seed + job.index)
         self.reading = ReadingReport()
         self._options = options
-        self._job = job
         self._tokenizer = tokenizer
         vocab = tokenizer.vocab
         self._encoder = _encoder(
@@ -338,36 +458,34 @@ class ExampleWriter:
             vocab[SEP],
             max(vocab.values()) + 1,
         )
-        self._counts: collections.Counter = collections.Counter()
+        names = ("lines", "lines_over_length", "unknown_tokens")
+        self._counts = dict.fromkeys(names, 0)
         indices = range(job.index, options.num_shards, job.count)
-        self._training = self._channel(
+        self.training = self._split(
             TRAINING_PREFIX, self.random, list(indices), options.num_shards
         )
-        self._held_out = None
-        if options.held_out_fraction > 0:
-            stream = random.Random(
-                _digest("held out", options.seed, "", str(job.index))
-            )
-            self._held_out = self._channel(
-                HELD_OUT_PREFIX, stream, [job.index], job.count
-            )
+        stream = random.Random(
+            _digest("held out", options.seed, "", str(job.index))
+        )
+        indices = [job.index] if options.held_out_fraction else []
+        self._held_out = self._split(
+            HELD_OUT_PREFIX, stream, indices, job.count
+        )
 
-    def _channel(self, prefix, stream, indices, count) -> _Channel:
+    def _split(self, prefix, stream, indices, count) -> _Split:
         options = self._options
         builder = ExampleBuilder(
             options.max_seq_length, stream, options.split_long_lines
         )
         shards = ShardSet(options.output_dir, prefix, indices, count)
-        return _Channel(builder, shards)
-
-    @property
-    def num_examples(self) -> int:
-        """Training examples so far."""
-        return self._training.shards.num_records
+        return _Split(builder, shards)
 
     def write(self, source: corpora.Source, on_piece: Callable = int) -> None:
         """Builds and writes the examples of one source."""
-        by_document = self._options.draws == "document"
+        seed, by_document = (
+            self._options.seed,
+            self._options.draws == "document",
+        )
         shuffle = None if by_document else self.random
         self.reading.units_read = 0
         position = None
@@ -376,36 +494,28 @@ class ExampleWriter:
         ):
             if position is None:
                 position = piece.position
-                channel = self._choose_channel(source.name, position)
+                split = self._choose_split(source.name, position)
                 if by_document:
-                    channel.builder.restart(
-                        random.Random(
-                            _digest(
-                                "document",
-                                self._options.seed,
-                                source.name,
-                                position,
-                            )
-                        )
-                    )
-            self._add_lines(channel, piece.lines)
+                    key = _digest("document", seed, source.name, position)
+                    split.builder.restart(random.Random(key))
+            self._add_lines(split, piece.lines)
             if piece.is_last:
-                self._write_examples(channel, channel.builder.flush())
+                self._write_examples(split, split.builder.flush())
                 position = None
                 on_piece()
 
-    def _choose_channel(self, name: str, position: str) -> _Channel:
-        channel = self._training
-        if self._held_out is not None:
+    def _choose_split(self, name: str, position: str) -> _Split:
+        split, share = self.training, self._options.held_out_fraction
+        if share:
             draw = _digest("choose", self._options.seed, name, position)
-            if draw < self._options.held_out_fraction * 2.0**64:
-                channel = self._held_out
-        channel.documents += 1
-        return channel
+            if draw < share * 2.0**64:
+                split = self._held_out
+        split.documents += 1
+        return split
 
-    def _add_lines(self, channel: _Channel, lines: list[str]) -> None:
+    def _add_lines(self, split: _Split, lines: list[str]) -> None:
         encode = self._tokenizer.encode
-        add = channel.builder.add
+        add = split.builder.add
         unknown_id = self._tokenizer.vocab[UNK]
         room = self._options.max_seq_length - 2
         over_length = unknown = 0
@@ -415,44 +525,40 @@ class ExampleWriter:
             if len(ids) > room:
                 over_length += 1
             if finished := add(ids):
-                self._write_examples(channel, finished)
+                self._write_examples(split, finished)
         self._counts["lines"] += len(lines)
         self._counts["lines_over_length"] += over_length
         self._counts["unknown_tokens"] += unknown
 
-    def _write_examples(self, channel: _Channel, finished: list) -> None:
+    def _write_examples(self, split: _Split, finished: list) -> None:
         for first, second in finished:
-            channel.shards.write(self._encoder.encode(first, second))
+            split.shards.write(self._encoder.encode(first, second))
 
     def finish(self) -> JobReport:
         """Closes the shards and gives them their names."""
-        channels = [self._training]
-        if self._held_out is not None:
-            channels.append(self._held_out)
-        for channel in channels:
-            channel.shards.close()
+        training, held_out = splits = self.training, self._held_out
+        for split in splits:
+            split.shards.close()
         # Only now: a job that fails leaves no file with a final name.
-        published = [channel.shards.publish() for channel in channels]
-        builders = [channel.builder for channel in channels]
-        held_out = self._held_out
+        shards, held_out_shards = [split.shards.publish() for split in splits]
+        builders = [split.builder for split in splits]
+        invalid = self.reading.invalid
         counts = {
-            "documents": self._training.documents,
-            "held_out_documents": held_out.documents if held_out else 0,
-            "lines": self._counts["lines"],
-            "lines_over_length": self._counts["lines_over_length"],
+            **self._counts,
+            "documents": training.documents,
+            "held_out_documents": held_out.documents,
             "tokens": sum(b.tokens_in for b in builders),
-            "unknown_tokens": self._counts["unknown_tokens"],
             "tokens_dropped": sum(b.tokens_dropped for b in builders),
-            "examples": self._training.shards.num_records,
-            "held_out_examples": held_out.shards.num_records if held_out else 0,
-            "invalid_bytes": sum(n for _, n in self.reading.invalid.values()),
+            "examples": training.shards.num_records,
+            "held_out_examples": held_out.shards.num_records,
+            "invalid_bytes": sum(count for _, count in invalid.values()),
         }
-        return JobReport(
-            counts,
-            self.reading.invalid,
-            published[0],
-            published[1] if held_out else [],
-        )
+        return {
+            "counts": counts,
+            "invalid": invalid,
+            "shards": shards,
+            "held_out_shards": held_out_shards,
+        }
 
 
 def run_job(
@@ -475,7 +581,7 @@ def run_job(
 
         def on_piece():
             share = (done + writer.reading.units_read) / total
-            on_progress(share, writer.num_examples)
+            on_progress(share, writer.training.shards.num_records)
 
         for source in sources:
             writer.write(source, on_piece)

@@ -2,23 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do the records fit the run? Asked before training, not after hours of it."""
 
-import fnmatch
+import glob
 import itertools
 import os
-import struct
 from typing import Any, NamedTuple
 
 from absl import logging
 
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.data.records import (
+from electra_tf.data.build import MANIFEST_NAME, load_manifest
+from electra_tf.data.example_writer import (
     FEATURE_NAMES,
     HELD_OUT_PREFIX,
-    MANIFEST_NAME,
     BrokenRecordError,
     decode_example,
-    load_manifest,
     read_records,
 )
 from electra_tf.text.tokenization import vocab_hash
@@ -68,24 +66,18 @@ def find_record_files(config: Any, training: bool) -> RecordFiles:
 
 def _glob(patterns: str) -> list[str]:
     paths = []
-    for pattern in patterns.split(","):
-        folder, name = os.path.split(pattern.strip())
-        if any(sign in folder for sign in "*?["):
+    for pattern in map(str.strip, patterns.split(",")):
+        if files.is_remote(pattern):
             import tensorflow as tf
 
-            paths += sorted(tf.io.gfile.glob(pattern.strip()))
-        elif files.is_directory(folder or "."):
-            names = files.list_directory(folder or ".")
-            paths += [
-                os.path.join(folder, n)
-                for n in names
-                if fnmatch.fnmatchcase(n, name)
-            ]
+            paths += sorted(tf.io.gfile.glob(pattern))
+        else:
+            paths += sorted(glob.glob(pattern))
     return paths
 
 
 def check_records(config: Any, training: bool) -> list[str]:
-    """Compares the records with what a run expects of them."""
+    """Compares the records with what a run expects; returns warnings."""
     found = find_record_files(config, training)
     warnings = []
     if not training and not found.held_out:
@@ -99,31 +91,18 @@ def check_records(config: Any, training: bool) -> list[str]:
     for folder, paths in by_folder.items():
         manifest = load_manifest(folder)
         listed = _listed_shards(manifest)
-        known = [p for p in paths if os.path.basename(p) in listed]
-        if manifest is not None and (known or not manifest["complete"]):
+        unknown = [p for p in paths if os.path.basename(p) not in listed]
+        if manifest is not None and (
+            len(unknown) < len(paths) or not manifest["complete"]
+        ):
             warnings += _check_manifest(config, folder, manifest)
-            warnings += _missing_shards(folder, listed)
-            for path in known:
-                _check_size(path, listed[os.path.basename(path)])
-        unknown = [path for path in paths if path not in known]
+            for name, shard in listed.items():
+                if os.path.join(folder, name) in paths:
+                    _check_size(os.path.join(folder, name), shard["bytes"])
         _check_unlisted(config, unknown)
     for line in warnings:
         logging.warning("%s", line)
     return warnings
-
-
-def _missing_shards(folder: str, listed: dict[str, dict]) -> list[str]:
-    """Warns of files that the manifest lists and the folder lacks."""
-    present = set(files.list_directory(folder))
-    missing = sorted(set(listed) - present)
-    if not missing:
-        return []
-    records = sum(listed[name]["records"] for name in missing)
-    return [
-        f"{folder}: {len(missing)} of {len(listed)} files listed in "
-        f"{MANIFEST_NAME} are missing, {missing[0]} first; {records:,} "
-        "examples are left out."
-    ]
 
 
 def _listed_shards(manifest: dict | None) -> dict[str, dict]:
@@ -138,15 +117,29 @@ def _listed_shards(manifest: dict | None) -> dict[str, dict]:
 
 
 def _check_manifest(config: Any, folder: str, manifest: dict) -> list[str]:
+    """Refuses records built otherwise than the run expects them."""
+    settings, vocabulary = manifest["settings"], manifest["vocabulary"]
     if not manifest["complete"]:
         done, count = len(manifest["jobs"]), manifest["num_jobs"]
         raise UserError(
             f"The records in {folder} are not complete ({done} of {count} "
             "jobs done): run the command that builds them again."
         )
-    settings = manifest["settings"]
     _check_length(config, folder, settings["max_seq_length"])
-    _check_vocabulary(config, folder, manifest["vocabulary"])
+    path = getattr(config, "vocab_file", None)
+    if path and files.exists(path):
+        if vocab_hash(path) != vocabulary["hash"]:
+            raise UserError(
+                f"The records in {folder} were built with another vocabulary "
+                f"({vocabulary['size']} tokens) than vocab_file {path}. Use "
+                "the one they were built with, or build them again."
+            )
+    elif vocabulary["size"] > config.vocab_size:
+        raise UserError(
+            f"The records in {folder} were built with {vocabulary['size']} "
+            f"tokens, vocab_size is {config.vocab_size}. Set vocab_size to "
+            "the size of the vocabulary."
+        )
     warnings = []
     for name in ("do_lower_case", "strip_accents"):
         wanted = getattr(config, name, settings[name])
@@ -156,7 +149,24 @@ def _check_manifest(config: Any, folder: str, manifest: dict) -> list[str]:
                 f"with {settings[name]}: use the same setting wherever the "
                 "model meets text."
             )
+    listed, present = _listed_shards(manifest), files.list_directory(folder)
+    if missing := sorted(listed.keys() - set(present)):
+        records = sum(listed[name]["records"] for name in missing)
+        warnings.append(
+            f"{folder}: {len(missing)} of {len(listed)} files listed in "
+            f"{MANIFEST_NAME} are missing, {missing[0]} first; {records:,} "
+            "examples are left out."
+        )
     return warnings
+
+
+def _check_size(path: str, expected: int) -> None:
+    if (size := files.file_size(path)) != expected:
+        raise UserError(
+            f"{path} has {size} bytes, {MANIFEST_NAME} says {expected}: the "
+            "file is cut short or was changed. Copy it again, or build the "
+            "records again."
+        )
 
 
 def _check_length(config: Any, where: str, length: int) -> None:
@@ -168,34 +178,6 @@ def _check_length(config: Any, where: str, length: int) -> None:
         )
 
 
-def _check_vocabulary(config: Any, folder: str, vocabulary: dict) -> None:
-    path = getattr(config, "vocab_file", None)
-    if path and files.exists(path):
-        if vocab_hash(path) == vocabulary["hash"]:
-            return
-        raise UserError(
-            f"The records in {folder} were built with another vocabulary "
-            f"({vocabulary['size']} tokens) than vocab_file {path}. Use the "
-            "one they were built with, or build them again."
-        )
-    if vocabulary["size"] > config.vocab_size:
-        raise UserError(
-            f"The records in {folder} were built with {vocabulary['size']} "
-            f"tokens, vocab_size is {config.vocab_size}. Set vocab_size to "
-            "the size of the vocabulary."
-        )
-
-
-def _check_size(path: str, shard: dict) -> None:
-    size = files.file_size(path)
-    if size != shard["bytes"]:
-        raise UserError(
-            f"{path} has {size} bytes, {MANIFEST_NAME} says {shard['bytes']}: "
-            "the file is cut short or was changed. Copy it again, or build "
-            "the records again."
-        )
-
-
 def _check_unlisted(config: Any, paths: list[str]) -> None:
     """Looks into records that have no manifest, such as the original's."""
     walked = 0
@@ -204,7 +186,7 @@ def _check_unlisted(config: Any, paths: list[str]) -> None:
         walked += size
         is_small = walked <= _BYTES_WALKED and not files.is_remote(path)
         try:
-            records = read_records(path, check_crc=False)
+            records = read_records(path)
             first = itertools.islice(records, _RECORDS_DECODED)
             for number, payload in enumerate(first):
                 _check_example(config, f"{path}, record {number}", payload)
@@ -242,9 +224,6 @@ def _check_example(config: Any, where: str, payload: bytes) -> None:
 
 # How many examples a run will read.
 
-_LENGTH = struct.Struct("<Q")
-_AROUND_LENGTH = 4  # bytes of a checksum, after the length and the payload
-
 
 class ExampleCount(NamedTuple):
     """Training examples on disk."""
@@ -281,12 +260,9 @@ def _walk(path: str, limit: int) -> tuple[int, int]:
     """Counts records by their lengths; stops after `limit` bytes."""
     records = position = 0
     with files.open_file(path, "rb") as file:
-        while position < limit:
-            header = file.read(_LENGTH.size)
-            if len(header) < _LENGTH.size:
-                break
+        while position < limit and (length := file.read(8)):
             records += 1
-            payload = _LENGTH.unpack(header)[0]
-            position += _LENGTH.size + 2 * _AROUND_LENGTH + payload
+            # The length is framed by its checksum and that of the payload.
+            position += 16 + int.from_bytes(length, "little")
             file.seek(position)
     return records, position

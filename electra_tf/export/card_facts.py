@@ -20,7 +20,7 @@ import tensorflow as tf
 
 import electra_tf
 from configure.pretraining import PretrainingConfig
-from electra_tf.data.records import MANIFEST_NAME
+from electra_tf.data.build import MANIFEST_NAME
 from electra_tf.export.conversions import measure_conversions
 from electra_tf.export.signatures import Loaded, ServingModule
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel

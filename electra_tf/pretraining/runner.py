@@ -25,9 +25,9 @@ from electra_tf.checkpoints.weights import (
     select_part,
     variables_by_name,
 )
+from electra_tf.data.build import load_manifest
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.record_checks import check_records
-from electra_tf.data.records import load_manifest
 from electra_tf.files import write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.optimizer import (

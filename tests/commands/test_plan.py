@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from electra_tf.commands import plan
-from electra_tf.data.records import ExampleEncoder, frame_record
+from electra_tf.data.example_writer import ExampleEncoder, frame_record
 
 
 @pytest.fixture

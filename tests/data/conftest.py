@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small corpora and builds of them."""
 
+import contextlib
+import io
 import random
 
 import pytest
@@ -55,15 +57,13 @@ def build(tmp_path, vocab_file, corpus_dir):
         settings.setdefault("max_seq_length", 32)
         settings.setdefault("num_shards", 4)
         settings.setdefault("vocab_file", vocab_file)
-        run.said = []
-        return build_records(
-            BuildOptions(
-                corpus=Corpus(**corpus),
-                output_dir=str(tmp_path / output),
-                **settings,
-            ),
-            say=run.said.append,
+        options = BuildOptions(
+            Corpus(**corpus), output_dir=str(tmp_path / output), **settings
         )
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            manifest = build_records(options)
+        run.said = printed.getvalue().splitlines()
+        return manifest
 
     run.said = []
     run.tmp_path = tmp_path

@@ -9,7 +9,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.data import build as building
-from electra_tf.data import example_writer, records
+from electra_tf.data import example_writer
 
 FIRST_WORD_ID = 5
 
@@ -19,7 +19,7 @@ def _payloads(folder, prefix="pretrain_data"):
     return [
         payload
         for path in sorted(folder.glob(f"{prefix}.tfrecord-*"))
-        for payload in records.read_records(str(path))
+        for payload in example_writer.read_records(str(path))
     ]
 
 
@@ -29,14 +29,17 @@ def _multiset(folder, prefix="pretrain_data"):
 
 def _num_tokens(folder, prefix="pretrain_data"):
     return sum(
-        sum(i >= FIRST_WORD_ID for i in records.decode_example(p)["input_ids"])
+        sum(
+            i >= FIRST_WORD_ID
+            for i in example_writer.decode_example(p)["input_ids"]
+        )
         for p in _payloads(folder, prefix)
     )
 
 
 def _shard(folder, number, of):
     path = folder / f"pretrain_data.tfrecord-{number}-of-{of}"
-    return list(records.read_records(str(path)))
+    return list(example_writer.read_records(str(path)))
 
 
 def test_examples_are_dealt_out_in_turn(build):
@@ -117,7 +120,7 @@ def test_counts_add_up(build):
         for shard in job["shards"] + job["held_out_shards"]:
             path = folder / shard["name"]
             assert path.stat().st_size == shard["bytes"]
-            found = list(records.read_records(str(path)))
+            found = list(example_writer.read_records(str(path)))
             assert len(found) == shard["records"]
     assert manifest == json.loads((folder / "manifest.json").read_text())
 
@@ -137,16 +140,17 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     real = example_writer.ExampleWriter.write
 
     def failing(self, *args):
-        if self._job.index == 1:
+        if self.training.shards._names[0].endswith("-1-of-4"):
             raise KeyboardInterrupt
         return real(self, *args)
 
     # In this process, so that the patches reach the workers' work.
-    def in_line(options, tokenizer, jobs, num_workers, on_done, say):
-        single = dataclasses.replace(options, num_processes=1)
-        building.run_jobs(single, jobs, on_done, say)
+    run_jobs = building.run_jobs
 
-    monkeypatch.setattr(building, "_run_on_workers", in_line)
+    def in_line(options, jobs, on_done):
+        run_jobs(dataclasses.replace(options, num_processes=1), jobs, on_done)
+
+    monkeypatch.setattr(building, "run_jobs", in_line)
     monkeypatch.setattr(example_writer.ExampleWriter, "write", failing)
     with pytest.raises(KeyboardInterrupt):
         build("cut", **settings)
@@ -224,7 +228,9 @@ def test_what_workers_end_with_is_reported(build, corpus_dir, monkeypatch):
         build("out", num_processes=2)
     monkeypatch.setattr(building, "_start_method", lambda: "fork")
     monkeypatch.setattr(building, "run_job", lambda *_: os._exit(9))
-    with pytest.raises(UserError, match="code 9.*run the same command"):
+    with pytest.raises(
+        UserError, match="worker process ended.*run the same command"
+    ):
         build("killed", num_processes=2)
 
 

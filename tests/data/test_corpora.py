@@ -125,7 +125,7 @@ def test_damaged_files_are_named(tmp_path):
             {"a.jsonl": '{"x": 1}\n'},
             "no field 'text'.*it has: x.*--text_field",
         ),
-        ({"a.jsonl": '{"text": 3}\n'}, "int, expected a string"),
+        ({"a.jsonl": '{"text": 3}\n'}, "int, expected text"),
         ({}, "holds no text: 0 files"),
         ({"empty.txt": "", "inner/a": "a"}, "1 files, all empty.*inner"),
     ],
@@ -238,5 +238,5 @@ def test_tfds_data_sets_are_read_by_name_and_range(tmp_path):
     assert len(parts) == 4
     assert _documents(corpus, parts)[0] == documents
     corpus = dataclasses.replace(corpus, text_field="text")
-    with pytest.raises(UserError, match="no feature 'text'.*body"):
+    with pytest.raises(UserError, match="no field 'text'.*body"):
         _documents(corpus, [source])

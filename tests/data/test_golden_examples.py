@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from electra_tf.data import records
+from electra_tf.data import example_writer
 from electra_tf.data.corpora import Corpus, list_sources
 from electra_tf.data.example_writer import BuildOptions, ExampleWriter, Job
 from electra_tf.text.tokenization import FullTokenizer
@@ -43,7 +43,7 @@ def _write(config, corpus_dir, vocab_file, output_dir):
     writer.finish()
     files = [
         list(
-            records.read_records(
+            example_writer.read_records(
                 f"{output_dir}/pretrain_data.tfrecord-{i}-of-{shards}"
             )
         )
@@ -51,7 +51,7 @@ def _write(config, corpus_dir, vocab_file, output_dir):
     ]
     count = sum(map(len, files))
     examples = [
-        records.decode_example(files[n % shards][n // shards])
+        example_writer.decode_example(files[n % shards][n // shards])
         for n in range(count)
     ]
     names = [source.name for source in sources]
@@ -60,7 +60,7 @@ def _write(config, corpus_dir, vocab_file, output_dir):
 
 def _assert_equal(examples, npz_path):
     expected = np.load(npz_path)
-    for name in records.FEATURE_NAMES:
+    for name in example_writer.FEATURE_NAMES:
         np.testing.assert_array_equal(
             np.array([example[name] for example in examples]), expected[name]
         )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data import input_pipeline, records
+from electra_tf.data import example_writer, input_pipeline
 
 LENGTH = 32
 
@@ -45,15 +45,15 @@ def _take(iterator, count):
 def _assert_same(batches, others):
     assert len(batches) == len(others)
     for batch, other in zip(batches, others, strict=True):
-        for name in records.FEATURE_NAMES:
+        for name in example_writer.FEATURE_NAMES:
             np.testing.assert_array_equal(batch[name], other[name])
 
 
 def _stored(config, pattern):
     return collections.Counter(
-        tuple(records.decode_example(payload)["input_ids"])
+        tuple(example_writer.decode_example(payload)["input_ids"])
         for path in sorted(tf.io.gfile.glob(pattern))
-        for payload in records.read_records(path)
+        for payload in example_writer.read_records(path)
     )
 
 
@@ -68,7 +68,7 @@ def test_batches_are_int32_and_hold_stored_examples(config, deterministic):
     config.deterministic_input = deterministic
     batches = _batches(config, 20)
     for batch in batches:
-        assert set(batch) == set(records.FEATURE_NAMES)
+        assert set(batch) == set(example_writer.FEATURE_NAMES)
         for value in batch.values():
             assert value.dtype == np.int32
             assert value.shape == (8, LENGTH)

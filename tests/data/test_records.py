@@ -5,11 +5,11 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from electra_tf.data import records
+from electra_tf.data import example_writer
 
 LENGTH = 24
 IDS = st.lists(st.integers(0, 29_999), min_size=1, max_size=10)
-ENCODER = records.ExampleEncoder(LENGTH, 101, 102, 30_000)
+ENCODER = example_writer.ExampleEncoder(LENGTH, 101, 102, 30_000)
 
 
 def _plain_example(first, second):
@@ -42,9 +42,9 @@ def test_bytes_equal_the_deterministic_protocol_buffer(first, second):
     features = expected.features.feature
     # Others write the features in any order.
     for example in (payload, expected.SerializeToString()):
-        assert records.decode_example(example) == {
+        assert example_writer.decode_example(example) == {
             name: list(features[name].int64_list.value)
-            for name in records.FEATURE_NAMES
+            for name in example_writer.FEATURE_NAMES
         }
 
 
@@ -55,18 +55,26 @@ def test_framing_equals_the_tensorflow_writer(tmp_path_factory, payloads):
         for payload in payloads:
             writer.write(payload)
     with open(path, "rb") as file:
-        assert b"".join(map(records.frame_record, payloads)) == file.read()
-    assert list(records.read_records(path)) == payloads
+        assert (
+            b"".join(map(example_writer.frame_record, payloads)) == file.read()
+        )
+    assert list(example_writer.read_records(path)) == payloads
 
 
 @pytest.mark.parametrize("cut", [1, 5, 20, 60])
 def test_broken_files_are_named_with_record_and_byte(tmp_path, cut):
     path = tmp_path / "records"
-    framed = bytearray().join(map(records.frame_record, [b"a" * 50, b"b" * 50]))
+    framed = bytearray().join(
+        map(example_writer.frame_record, [b"a" * 50, b"b" * 50])
+    )
     path.write_bytes(framed[:-cut])
-    with pytest.raises(records.BrokenRecordError, match=r"record 1 at byte 66"):
-        list(records.read_records(str(path)))
+    with pytest.raises(
+        example_writer.BrokenRecordError, match=r"record 1 at byte 66"
+    ):
+        list(example_writer.read_records(str(path)))
     framed[30] ^= 1
     path.write_bytes(framed)
-    with pytest.raises(records.BrokenRecordError, match="damaged payload"):
-        list(records.read_records(str(path)))
+    with pytest.raises(
+        example_writer.BrokenRecordError, match="damaged payload"
+    ):
+        list(example_writer.read_records(str(path)))
