@@ -146,3 +146,15 @@ def test_the_project_speaks_only_of_itself():
             continue
         found = pattern.search(path.read_text(encoding="utf-8"))
         assert found is None, f"{path}: {found[0]}"
+
+
+def test_the_tests_run_with_the_extras_of_the_package():
+    extras = re.findall(
+        r'"(\w+)==([\d.]+)"',
+        re.search(r"(?m)^serve = .*$", (ROOT / "pyproject.toml").read_text())[
+            0
+        ],
+    )
+    wanted = (ROOT / "requirements-dev.txt").read_text().splitlines()
+    assert extras
+    assert all("==".join(pin) in wanted for pin in extras)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from configure import flags
+from configure.errors import UserError
 
 _DESCRIPTION = """
 Serves an exported model by TensorFlow Serving's REST protocol for predictions,
@@ -58,6 +59,14 @@ def main(args: argparse.Namespace) -> int:
     """Serves until it is told to stop."""
     import asyncio
 
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"serve needs aiohttp, which cannot be imported ({error}); install"
+            ' the extra: pip install "electra_tf[serve]", or from a checkout:'
+            " pip install .[serve]"
+        ) from None
     from electra_tf.serving.application import ModelServer
     from electra_tf.serving.batching import Limits
     from electra_tf.serving.served_model import open_model

@@ -76,7 +76,7 @@ def check_onnx_installed() -> None:
             raise UserError(
                 f"--onnx needs {name}, which cannot be imported ({error});"
                 ' install the extra: pip install "electra_tf[onnx]", or from'
-                " a checkout: pip install -e .[onnx]"
+                " a checkout: pip install .[onnx]"
             ) from error
 
 

@@ -117,6 +117,12 @@ def test_a_connection_taken_as_it_stops_does_not_hold_it_up(toy_model, turns):
     asyncio.run(run())
 
 
+def test_without_the_extra_it_says_what_to_install(toy_folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(UserError, match=r'pip install "electra_tf\[serve\]"'):
+        serve.main(serve.parse_flags(["serve", str(toy_folder)]))
+
+
 def test_a_port_that_is_taken_is_a_message(toy_folder):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
