@@ -30,7 +30,7 @@ from electra_tf.finetuning.trial import (
     changed_hparams,
     write_test_outputs,
 )
-from electra_tf.metrics import trials
+from electra_tf.metrics import scorers
 from electra_tf.training import strategy as strategies
 from electra_tf.training.checkpointing import best_or_newest
 from electra_tf.training.loop import TrainingInterruptedError
@@ -335,7 +335,7 @@ class ResultsFiles:
             | record.other_splits
             for record in records
         ]
-        best = trials.best_trial([record.results for record in records])
+        best = scorers.best_trial([record.results for record in records])
         now = datetime.datetime.now(datetime.timezone.utc)
         return {
             "format": _FORMAT,
@@ -365,7 +365,7 @@ class ResultsFiles:
             )
 
 
-def text_of(results: Sequence[trials.TrialResults]) -> str:
+def text_of(results: Sequence[scorers.TrialResults]) -> str:
     """The text file: a line for each trial and task, as the original's."""
     return "".join(
         f"{task}: "
@@ -377,23 +377,23 @@ def text_of(results: Sequence[trials.TrialResults]) -> str:
 
 
 def _statistics(
-    results: Sequence[trials.TrialResults],
+    results: Sequence[scorers.TrialResults],
 ) -> dict[str, dict[str, Any]]:
     """Task -> figure -> statistics, for JSON."""
     return {
         task: {name: found.as_dict() for name, found in figures.items()}
-        for task, figures in trials.summarize(results).items()
+        for task, figures in scorers.summarize(results).items()
     }
 
 
 def statistics_lines(records: Sequence[TrialRecord]) -> list[str]:
     """The table of all trials, and which of them collapsed."""
     results = [record.results for record in records]
-    lines = trials.table_lines(trials.summarize(results))
+    lines = scorers.table_lines(scorers.summarize(results))
     for record in records:
         for task, what in record.collapsed.items():
             lines.append(f"trial {record.trial} collapsed on {task}: {what}")
-    best = trials.best_trial(results)
+    best = scorers.best_trial(results)
     if len(records) > 1 and best is not None:
         record = records[best]
         lines.append(f"best trial: {record.trial} ({record.model_dir})")
@@ -450,12 +450,12 @@ def draw_scores(records: Sequence[TrialRecord], title: str) -> bytes:
     figure.suptitle(title)
     grid = figure.subplots(len(tasks), squeeze=False)
     for axes, task in zip(grid.ravel(), tasks, strict=True):
-        name = trials.main_figure(list(records[0].results[task]))
+        name = scorers.main_figure(list(records[0].results[task]))
         values = {r.trial: r.results[task][name] for r in records}
         axes.plot(values.keys(), values.values(), "o-", label=f"dev {name}")
         fell = [r.trial for r in records if task in r.collapsed]
         axes.plot(fell, [values[n] for n in fell], "rx", label="collapsed")
-        mean = trials.describe(list(values.values())).mean
+        mean = scorers.describe(list(values.values())).mean
         axes.axhline(mean, linestyle="--", label=f"mean {mean:.2f}")
         axes.set(title=task, xlabel="trial", xticks=list(values))
         axes.legend(fontsize=7)

@@ -26,8 +26,7 @@ from electra_tf.finetuning import build
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import Task
-from electra_tf.metrics.scorers import Scorer
-from electra_tf.metrics.trials import lower_is_better, main_figure
+from electra_tf.metrics.scorers import Scorer, lower_is_better, main_figure
 from electra_tf.training import checkpointing
 from electra_tf.training.loop import (
     TOKENS,

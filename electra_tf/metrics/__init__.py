@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a model's outputs to named figures, answers, statistics over trials.
 
-`scorers` (texts and words), `question_answering` (from scores of positions to
-answers), `answer_scores` (their official figures), `trials` (statistics),
-`glue` (averages over tasks). Nothing here writes a file.
+`scorers` (texts, words, trials), `question_answering` (from scores of
+positions to answers and their figures), `glue` (averages over tasks). Nothing
+here writes a file.
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.metrics.trials import (
+from electra_tf.metrics.scorers import (
     Statistics,
     aligned,
     column_widths,

@@ -2,22 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a model's scores for windows of passages to answers and figures.
 
-Source: google-research/electra, finetune/qa/qa_metrics.py.
+Answers are scored as SQuAD 1.1 and 2.0 and MRQA 2019 do; SQuAD's scores are
+computed by the official scripts of tf-models-official.
+
+Source: google-research/electra, finetune/qa/qa_metrics.py,
+squad_official_eval_v1.py, squad_official_eval.py (of which these scripts are
+versions, too) and mrqa_official_eval.py.
 """
 
+import collections
+import re
+import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
+from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.metrics import answer_scores
 from electra_tf.metrics.scorers import Figures, Scorer
 from electra_tf.text.tokenization import BasicTokenizer
 
 # Null odds of a question without any window.
 _NO_WINDOW = np.float32(1000000)
-_SPAN_OUTPUTS = {
+# Outputs of the head that spans are made of, by whether prediction is joint.
+SPAN_OUTPUTS = {
     True: (
         "start_top_log_probs",
         "start_top_index",
@@ -29,17 +39,11 @@ _SPAN_OUTPUTS = {
 
 
 class QuestionExample(Protocol):
-    """An example of a question answering task, as scoring sees it.
+    """An example of a question answering task, as scoring sees it."""
 
-    Attributes:
-      key: the question's id in predictions.
-      answers: the expected answers.
-      doc_tokens: the passage's words.
-    """
-
-    key: str
-    answers: tuple[str, ...]
-    doc_tokens: list[str]
+    key: str  # the question's id in predictions
+    answers: tuple[str, ...]  # the expected ones
+    doc_tokens: list[str]  # the passage's words
 
 
 class Window(NamedTuple):
@@ -270,10 +274,13 @@ class SpanScorer(Scorer):
         super().update(results)
         eid = int(results["eid"])
         self._losses[eid] = float(results["loss"])
-        names = _SPAN_OUTPUTS[self._config.joint_prediction]
+        names = SPAN_OUTPUTS[self._config.joint_prediction]
         kept = {name: np.array(results[name]) for name in names}
-        if self._version == "squad2":
-            kept["null_score"] = self._null_score(results)
+        if self._version == "squad2" and self._config.answerable_classifier:
+            kept["null_score"] = np.float32(results["answerable_logit"])
+        elif self._version == "squad2":
+            start, end = results["start_logits"][0], results["end_logits"][0]
+            kept["null_score"] = np.float32(start) + np.float32(end)
         self._outputs[eid] = kept
 
     def get_loss(self) -> float:
@@ -316,7 +323,13 @@ class SpanScorer(Scorer):
         self.predictions, self.null_odds, self.best = {}, {}, {}
         for example in self._examples:
             windows = self._windows_of(example)
-            outputs = [self._outputs_of(window) for window in windows]
+            for window in windows:
+                if window.eid not in self._outputs:
+                    raise ValueError(
+                        f"{self._name}: no outputs for window {window.eid}; the"
+                        " predictions are not those of the split that is scored"
+                    )
+            outputs = [self._outputs[window.eid] for window in windows]
             answers = find_answers(
                 self._config,
                 windows,
@@ -324,13 +337,34 @@ class SpanScorer(Scorer):
                 example.doc_tokens,
                 self._tokenizer,
             )
-            self._choose(example.key, answers, outputs)
-            self.best[example.key] = answers
+            self.best[example.key], chosen = answers, answers[0]
+            if self._version == "squad2":
+                # Where only no answer may be the best, the best other one is
+                # taken: it is the odds that decide.
+                chosen = next((a for a in answers if a.text), chosen)
+                odds = min([_NO_WINDOW, *(o["null_score"] for o in outputs)])
+                if not self._config.answerable_classifier:
+                    odds = odds - chosen.start_score - chosen.end_score
+                self.null_odds[example.key] = float(odds)
+            self.predictions[example.key] = chosen.text
 
     def files(self) -> dict[str, Any]:
         """Answers, odds of having none, best answers, figures; for JSON."""
         self.get_results()
-        best = {key: _as_records(found) for key, found in self.best.items()}
+        best = {
+            key: [
+                {
+                    "text": answer.text,
+                    "probability": share,
+                    "start_logit": float(answer.start_score),
+                    "end_logit": float(answer.end_score),
+                }
+                for answer, share in zip(
+                    answers, probabilities(answers), strict=True
+                )
+            ]
+            for key, answers in self.best.items()
+        }
         found = {"preds": self.predictions, "nbest": best}
         if self._version == "squad2":
             found["null_odds"] = self.null_odds
@@ -338,72 +372,137 @@ class SpanScorer(Scorer):
 
     def _get_results(self) -> Figures:
         self.answer()
-        questions = [
-            answer_scores.Question(e.key, e.answers) for e in self._examples
-        ]
+        questions = [Question(e.key, e.answers) for e in self._examples]
         if self._version == "squad2":
-            self.scores = answer_scores.evaluate_squad2(
+            self.scores = evaluate_squad2(
                 questions,
                 self.predictions,
                 self.null_odds,
                 self._config.qa_na_threshold,
             )
-        elif self._version == "squad1":
-            self.scores = answer_scores.evaluate_squad1(
-                questions, self.predictions
-            )
         else:
-            self.scores = answer_scores.evaluate_mrqa(
-                questions, self.predictions
-            )
+            evaluate = {"squad1": evaluate_squad1, "mrqa": evaluate_mrqa}
+            self.scores = evaluate[self._version](questions, self.predictions)
         return sorted(self.scores.items())
 
-    def _choose(
-        self,
-        key: str,
-        answers: list[Answer],
-        outputs: list[dict[str, np.ndarray]],
-    ) -> None:
-        """Settles a question's answer and null odds.
 
-        Where only no answer may be the best, the best other one is taken: it
-        is the odds that decide.
-        """
-        if self._version != "squad2":
-            self.predictions[key] = answers[0].text
-            return
-        answer = next((a for a in answers if a.text), answers[0])
-        odds = min([_NO_WINDOW, *(o["null_score"] for o in outputs)])
-        if not self._config.answerable_classifier:
-            odds = odds - answer.start_score - answer.end_score
-        self.null_odds[key] = float(odds)
-        self.predictions[key] = answer.text
+# Scores of answers.
 
-    def _null_score(self, results: Mapping[str, Any]) -> np.float32:
-        if self._config.answerable_classifier:
-            return np.float32(results["answerable_logit"])
-        return np.float32(results["start_logits"][0]) + np.float32(
-            results["end_logits"][0]
-        )
-
-    def _outputs_of(self, window: Window) -> dict[str, np.ndarray]:
-        if window.eid not in self._outputs:
-            raise ValueError(
-                f"{self._name}: no outputs for window {window.eid}; the"
-                " predictions are not those of the split that is scored"
-            )
-        return self._outputs[window.eid]
+# Names of the original's script -> names of tf-models-official's.
+_BEST = {
+    "best_exact": "final_exact",
+    "best_exact_thresh": "final_exact_thresh",
+    "best_f1": "final_f1",
+    "best_f1_thresh": "final_f1_thresh",
+}
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def _as_records(answers: list[Answer]) -> list[dict[str, Any]]:
-    return [
-        {
-            "text": answer.text,
-            "probability": probability,
-            "start_logit": float(answer.start_score),
-            "end_logit": float(answer.end_score),
-        }
-        for answer, probability in zip(
-            answers, probabilities(answers), strict=True
-        )
+class Question(NamedTuple):
+    """A question and the answers that count as right."""
+
+    key: str  # its id
+    answers: tuple[str, ...]  # texts; none for a question without an answer
+
+
+def evaluate_squad1(
+    questions: Sequence[Question], predictions: Mapping[str, str]
+) -> dict[str, float]:
+    """Scores answers to questions that all have one.
+
+    Differs: the original fails at a question without answers.
+    """
+    answered = [question for question in questions if question.answers]
+    _require_answers(answered, len(questions))
+    scores = squad_evaluate_v1_1.evaluate(_dataset(answered), predictions)
+    # As in the original's script, which multiplies before it divides.
+    matches = round(scores["exact_match"] * len(answered))
+    return {
+        "exact_match": 100.0 * matches / len(answered),
+        "f1": 100.0 * scores["final_f1"],
+    }
+
+
+def evaluate_squad2(
+    questions: Sequence[Question],
+    predictions: Mapping[str, str],
+    null_odds: Mapping[str, float],
+    threshold: float,
+) -> dict[str, float]:
+    """Scores answers where a question may have none."""
+    predicted = [q for q in questions if q.key in predictions]
+    _require_answers(predicted, len(questions))
+    dataset = _dataset(predicted)
+    # The script's threshold is fixed at 1.
+    decided = {key: 2.0 * (odds > threshold) for key, odds in null_odds.items()}
+    at_threshold = squad_evaluate_v2_0.evaluate(dataset, predictions, decided)
+    at_best = squad_evaluate_v2_0.evaluate(dataset, predictions, null_odds)
+    prefixes = ("", "HasAns_", "NoAns_")
+    names = [p + n for p in prefixes for n in ("exact", "f1", "total")]
+    scores = {n: at_threshold[n] for n in names if n in at_threshold}
+    return scores | {name: at_best[own] for name, own in _BEST.items()}
+
+
+def _dataset(questions: Sequence[Question]) -> list[dict[str, Any]]:
+    """The questions as the scripts read them."""
+    qas = [
+        {"id": q.key, "answers": [{"text": text} for text in q.answers]}
+        for q in questions
     ]
+    return [{"paragraphs": [{"qas": qas}]}]
+
+
+def evaluate_mrqa(
+    questions: Sequence[Question], predictions: Mapping[str, str]
+) -> dict[str, float]:
+    """Compares predictions with the best fitting expected answer each."""
+    answers = {question.key: question.answers for question in questions}
+    scored = [key for key in answers if key in predictions and answers[key]]
+    _require_answers(scored, len(answers))
+    matches = f1 = 0.0
+    for key in scored:
+        found = predictions[key]
+        matches += max(exact_match(found, answer) for answer in answers[key])
+        f1 += max(f1_score(found, answer) for answer in answers[key])
+    return {
+        "exact_match": 100.0 * matches / len(scored),
+        "f1": 100.0 * f1 / len(scored),
+    }
+
+
+def normalize(text: str) -> str:
+    """Lower-cases; drops ASCII punctuation, articles and extra spaces."""
+    text = text.lower().translate(_WITHOUT_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", text).split())
+
+
+def exact_match(prediction: str, answer: str) -> bool:
+    """Whether two answers are the same once normalized."""
+    return normalize(prediction) == normalize(answer)
+
+
+def f1_score(prediction: str, answer: str) -> float:
+    """Harmonic mean of precision and recall of an answer's words.
+
+    From 0 to 1; 0 where no word is shared, so also where nothing is left of
+    both once normalized, which `exact_match` takes as equal.
+    """
+    found = normalize(prediction).split()
+    expected = normalize(answer).split()
+    shared = collections.Counter(found) & collections.Counter(expected)
+    n_shared = shared.total()
+    if n_shared == 0:
+        return 0.0
+    precision = n_shared / len(found)
+    recall = n_shared / len(expected)
+    return (2 * precision * recall) / (precision + recall)
+
+
+def _require_answers(scored: list[Any], n_questions: int) -> None:
+    if not scored:
+        raise UserError(
+            f"none of {n_questions} questions has both a prediction and an"
+            " expected answer, so there is nothing to score; evaluate on a"
+            " split with answers"
+        )

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of tasks with a label per text or per word.
+"""Figures of tasks with a label per text or per word; statistics over trials.
 
 Source: google-research/electra, finetune/scorer.py, finetune/classification/
 classification_metrics.py, finetune/tagging/tagging_metrics.py.
@@ -10,9 +10,11 @@ second that no start of a run has to wait for.
 """
 
 import abc
+import dataclasses
 import itertools
+import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,7 +107,6 @@ class SentenceLevelScorer(Scorer):
         self._preds.append(np.asarray(results["predictions"]).tolist())
 
     def get_loss(self) -> float:
-        """Mean loss of an example."""
         return self._total_loss / len(self._true_labels)
 
     def single_prediction(self) -> Any | None:
@@ -153,12 +154,10 @@ class F1Scorer(SentenceLevelScorer):
     def _get_results(self) -> Figures:
         figures = self._class_f1(1)
         if self._original_recall:
-            precision = figures[0][1]
-            figures = [(name, precision) for name, _ in figures]
+            figures = [(name, figures[0][1]) for name, _ in figures]
         return [*figures, ("loss", self.get_loss())]
 
     def get_details(self) -> Figures:
-        """Accuracy beside it."""
         return [("accuracy", self._accuracy())]
 
 
@@ -172,7 +171,6 @@ class MCCScorer(SentenceLevelScorer):
         return [("mcc", 100.0 * float(mcc)), ("loss", self.get_loss())]
 
     def get_details(self) -> Figures:
-        """Accuracy beside it."""
         return [("accuracy", self._accuracy())]
 
 
@@ -228,7 +226,6 @@ class MultiLabelScorer(SentenceLevelScorer):
         ]
 
     def get_details(self) -> Figures:
-        """F1 of each label."""
         values = np.ravel(self._f1(None))
         return [
             (f"f1_{name}", 100.0 * float(value))
@@ -278,11 +275,9 @@ class WordLevelScorer(Scorer):
         """
         super().update(results)
         n_words = round(float(np.sum(results["labels_mask"])))
-        for name, kept in (
-            ("labels", self._labels),
-            ("predictions", self._preds),
-        ):
-            kept.append(np.asarray(results[name])[:n_words].tolist())
+        labels, preds = results["labels"], results["predictions"]
+        self._labels.append(np.asarray(labels)[:n_words].tolist())
+        self._preds.append(np.asarray(preds)[:n_words].tolist())
         self._total_loss += float(np.sum(results["loss"]))
         self._total_words += n_words
 
@@ -291,7 +286,6 @@ class WordLevelScorer(Scorer):
         return 2 * self._total_loss / max(1, self._total_words)
 
     def get_details(self) -> Figures:
-        """The mean loss of a word."""
         mean = self._total_loss / max(1, self._total_words)
         return [("loss_per_word", mean)]
 
@@ -337,7 +331,6 @@ class EntityLevelF1Scorer(WordLevelScorer):
         return [*figures, ("loss", self.get_loss())]
 
     def get_details(self) -> Figures:
-        """Precision, recall and F1 of seqeval, and the accuracy of words."""
         from seqeval import metrics
 
         true = [self._seqeval_tags(labels) for labels in self._labels]
@@ -381,3 +374,129 @@ def _f1_figures(n_correct: int, n_predicted: int, n_gold: int) -> Figures:
         recall = 100.0 * n_correct / n_gold
         f1 = 2 * precision * recall / (precision + recall)
     return [("precision", precision), ("recall", recall), ("f1", f1)]
+
+
+# What several trials of one fine-tuning say together.
+
+# One trial: task -> figure -> value.
+TrialResults = Mapping[str, Mapping[str, float]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Statistics:
+    """One figure over all trials.
+
+    Undefined values (NaN) stay among `values` but enter nothing else.
+    """
+
+    values: tuple[float, ...]  # one a trial, in the order of the trials
+    mean: float
+    median: float
+    std: float  # sample standard deviation (n - 1); 0 for a single value
+    best: float  # the highest; for losses and errors the lowest
+    best_index: int | None  # its place among `values`, from 0
+    undefined: int  # number of undefined values
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values for JSON, undefined ones as None."""
+        plain = dataclasses.asdict(self)
+        plain["values"] = [finite(value) for value in self.values]
+        for name in ("mean", "median", "std", "best"):
+            plain[name] = finite(plain[name])
+        return plain
+
+
+def lower_is_better(figure: str) -> bool:
+    """Whether a figure is a loss or an error."""
+    return "loss" in figure or figure.endswith("mse")
+
+
+def main_figure(names: Sequence[str]) -> str:
+    """How trials are compared: F1 where there is one, else the first."""
+    return "f1" if "f1" in names else names[0]
+
+
+def describe(values: Sequence[float], lower: bool = False) -> Statistics:
+    """Statistics of one figure."""
+    defined = [v for v in values if math.isfinite(v)]
+    best, best_index = math.nan, None
+    if defined:
+        best = min(defined) if lower else max(defined)
+        best_index = list(values).index(best)
+    return Statistics(
+        values=tuple(float(v) for v in values),
+        mean=float(np.mean(defined)) if defined else math.nan,
+        median=float(np.median(defined)) if defined else math.nan,
+        std=float(np.std(defined, ddof=1)) if len(defined) > 1 else 0.0,
+        best=float(best),
+        best_index=best_index,
+        undefined=len(values) - len(defined),
+    )
+
+
+def summarize(
+    trials: Sequence[TrialResults],
+) -> dict[str, dict[str, Statistics]]:
+    """Task -> figure -> statistics, in the order of the first trial."""
+    if not trials:
+        return {}
+    return {
+        task: {
+            name: describe(
+                [trial[task][name] for trial in trials], lower_is_better(name)
+            )
+            for name in figures
+            if all(name in trial[task] for trial in trials)
+        }
+        for task, figures in trials[0].items()
+    }
+
+
+def best_trial(trials: Sequence[TrialResults]) -> int | None:
+    """The place, from 0, of the trial with the best mean of main figures.
+
+    None where no trial has defined figures.
+    """
+    if not trials:
+        return None
+    scores = []
+    for trial in trials:
+        mains = []
+        for figures in trial.values():
+            name = main_figure(list(figures))
+            sign = -1 if lower_is_better(name) else 1
+            mains.append(sign * figures[name])
+        scores.append(float(np.mean(mains)) if mains else math.nan)
+    return describe(scores).best_index
+
+
+def table_lines(summary: Mapping[str, Mapping[str, Statistics]]) -> list[str]:
+    """The statistics as an aligned table."""
+    rows = [["task", "figure", "mean", "median", "std", "best", "values"]]
+    for task, figures in summary.items():
+        for name, found in figures.items():
+            numbers = (found.mean, found.median, found.std, found.best)
+            texts = [f"{number:.2f}" for number in numbers]
+            values = " ".join(f"{value:.2f}" for value in found.values)
+            rows.append([task, name, *texts, values])
+    widths = column_widths(row[:-1] for row in rows)
+    return [f"{aligned(row[:-1], widths)}  {row[-1]}" for row in rows]
+
+
+def column_widths(rows: Iterable[Sequence[str]]) -> list[int]:
+    """The width of the longest cell of each column."""
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    """A line of a table: two columns to the left, the others to the right."""
+    cells = zip(row, widths, strict=True)
+    return "  ".join(
+        cell.ljust(width) if column < 2 else cell.rjust(width)
+        for column, (cell, width) in enumerate(cells)
+    )
+
+
+def finite(value: float) -> float | None:
+    """A number for JSON; None where it is undefined."""
+    return value if math.isfinite(value) else None

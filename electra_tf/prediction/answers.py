@@ -23,7 +23,11 @@ from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.questions import Passage, QAExample
 from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Example, Task
-from electra_tf.metrics.question_answering import Answer, probabilities
+from electra_tf.metrics.question_answering import (
+    SPAN_OUTPUTS,
+    Answer,
+    probabilities,
+)
 from electra_tf.text.words import read_spans, split_words
 
 _FIRST = ("text", "text_a", "sentence", "sentence1")
@@ -325,14 +329,7 @@ class QuestionAnswerer(Answerer):
             "context": ("context", "passage"),
         }
         self._n_best = n_best
-        spans = ("start_logits", "end_logits")
-        if task.config.joint_prediction:
-            spans = (
-                "start_top_log_probs",
-                "start_top_index",
-                "end_top_log_probs",
-                "end_top_index",
-            )
+        spans = SPAN_OUTPUTS[task.config.joint_prediction]
         self.outputs = ("answerable_logit", *spans)
         # Questions about one text share its wordpieces.
         self._passage = functools.lru_cache(_PASSAGES_KEPT)(Passage)

@@ -11,17 +11,17 @@ from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning import registry
-from electra_tf.metrics import answer_scores
-from electra_tf.metrics.answer_scores import (
+from electra_tf.metrics.question_answering import (
     Question,
+    SpanScorer,
+    Window,
     evaluate_mrqa,
     evaluate_squad1,
     evaluate_squad2,
-)
-from electra_tf.metrics.question_answering import (
-    SpanScorer,
-    Window,
+    exact_match,
+    f1_score,
     find_answers,
+    normalize,
     project_to_passage,
 )
 from electra_tf.text.tokenization import BasicTokenizer
@@ -117,9 +117,9 @@ def test_string_scores_equal_the_originals(recorded):
     assert len(pairs) == 289
     for pair in pairs:
         gold, found = pair["gold"], pair["pred"]
-        assert answer_scores.normalize(gold) == pair["normalized_gold"]
-        assert answer_scores.exact_match(found, gold) == pair["exact_v1"]
-        assert answer_scores.f1_score(found, gold) == pair["f1_v1"]
+        assert normalize(gold) == pair["normalized_gold"]
+        assert exact_match(found, gold) == pair["exact_v1"]
+        assert f1_score(found, gold) == pair["f1_v1"]
         # What tf-models-official computes is what the original computes.
         v1, v2 = squad_evaluate_v1_1, squad_evaluate_v2_0
         assert v1._exact_match_score(found, gold) == pair["exact_v1"]

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from electra_tf.metrics import trials
+from electra_tf.metrics import scorers as trials
 
 RESULTS = [
     {"cola": {"mcc": 10.0, "loss": 0.5}, "sst": {"accuracy": 90.0}},
