@@ -93,7 +93,7 @@ def main(args: argparse.Namespace) -> None:
     files.write_atomically(
         args.output, "".join(f"{token}\n" for token in tokens)
     )
-    coverage = vocab_builder.measure_coverage(tokens, counts)
+    words, unknown, pieces = vocab_builder.measure_coverage(tokens, counts)
     size = f"{len(tokens):,} tokens, as wanted"
     if len(tokens) < args.vocab_size:
         size = (
@@ -104,9 +104,9 @@ def main(args: argparse.Namespace) -> None:
     print(
         f"Vocabulary written to {args.output}\n"
         f"  size           {size}\n"
-        f"  words counted  {coverage.words:,} ({len(counts):,} different)\n"
-        f"  unknown words  {coverage.unknown:,} ({coverage.unknown_rate:.4%})\n"
-        f"  pieces a word  {coverage.pieces_per_word:.3f}\n"
+        f"  words counted  {words:,} ({len(counts):,} different)\n"
+        f"  unknown words  {unknown:,} ({unknown / words:.4%})\n"
+        f"  pieces a word  {pieces / words:.3f}\n"
         f"  took           {time.monotonic() - started:,.1f} s"
     )
     for name, (offset, left_out) in report.invalid.items():

@@ -8,7 +8,6 @@ space and around the commonest marks, and each raw word is looked up; only a
 word not met before is cleaned, lower-cased and split.
 """
 
-import abc
 import hashlib
 import itertools
 import os
@@ -96,48 +95,50 @@ def is_accent(char: str) -> bool:
     return unicodedata.category(char) == "Mn"
 
 
-class _Table(dict, abc.ABC):
+class _Table(dict):
     """A `str.translate` table whose rows are worked out when first wanted.
 
     Filling it for all of Unicode would delay every start.
     """
 
-    def __missing__(self, code_point: int) -> str | int | None:
-        row = self._row(chr(code_point))
-        self[code_point] = row
-        return row
-
-    @abc.abstractmethod
-    def _row(self, char: str) -> str | int | None:
-        """What a character becomes; None deletes it."""
-
-
-class CleaningTable(_Table):
-    """Deletes what is removed, makes spaces plain, sets ideographs apart."""
-
-    def _row(self, char: str) -> str | int | None:
-        if is_removed(char):
-            return None
-        if is_whitespace(char):
-            return " "
-        # A character that stays goes in as a number: `translate` is quicker.
-        return f" {char} " if is_cjk(char) else ord(char)
-
-
-class SplittingTable(_Table):
-    """Sets punctuation apart by spaces; optionally drops accents."""
-
-    def __init__(self, drop_accents: bool):
+    def __init__(self, row: Callable[[str], str | None]):
+        """Takes what a character becomes; None deletes it."""
         super().__init__()
-        self._drop_accents = drop_accents
+        self._row = row
+
+    def __missing__(self, code_point: int) -> str | int | None:
+        char = chr(code_point)
+        row = self._row(char)
+        # A character that stays goes in as a number: `translate` is quicker.
+        self[code_point] = code_point if row == char else row
+        return self[code_point]
 
     def __reduce__(self) -> tuple:
-        return SplittingTable, (self._drop_accents,)
+        return _Table, (self._row,)
 
-    def _row(self, char: str) -> str | int | None:
-        if self._drop_accents and is_accent(char):
-            return None
-        return f" {char} " if is_punctuation(char) else ord(char)
+
+def _clean(char: str) -> str | None:
+    """Deletes what is removed, makes spaces plain, sets ideographs apart."""
+    if is_removed(char):
+        return None
+    if is_whitespace(char):
+        return " "
+    return f" {char} " if is_cjk(char) else char
+
+
+def _set_apart(char: str) -> str:
+    """Sets punctuation apart by spaces."""
+    return f" {char} " if is_punctuation(char) else char
+
+
+def _set_apart_and_strip(char: str) -> str | None:
+    """Sets punctuation apart by spaces, and drops accents."""
+    return None if is_accent(char) else _set_apart(char)
+
+
+def splitting_table(drop_accents: bool) -> _Table:
+    """A table that sets punctuation apart; optionally drops accents."""
+    return _Table(_set_apart_and_strip if drop_accents else _set_apart)
 
 
 # Vocabulary files: one token per line, its id the number of lines before it.
@@ -166,8 +167,25 @@ def check_vocab(path: str) -> dict[str, int]:
         raise UserError(
             f"Vocabulary file {path} is empty. Expected one token per line."
         )
-    _refuse_blank_lines(path, tokens)
-    _refuse_duplicates(path, tokens)
+    if blank := [n for n, token in enumerate(tokens, 1) if not token]:
+        raise UserError(
+            f"Vocabulary file {path} has {len(blank)} blank line(s):"
+            f" {listed(blank, 3)}. Every line counts as a token; delete"
+            " blank lines, or put a token on them if ids after them must stay."
+        )
+    vocab: dict[str, int] = {}
+    repeats = []
+    for number, token in enumerate(tokens):
+        if (first := vocab.setdefault(token, number)) != number:
+            repeats.append(
+                f"line {number + 1} repeats {token!r} of line {first + 1}"
+            )
+    if repeats:
+        raise UserError(
+            f"Vocabulary file {path} has {len(repeats)} duplicate token(s):"
+            f" {listed(repeats, 3)}. Each token must have one id; remove or"
+            " rename the repeats."
+        )
     refuse_missing_specials(path, tokens)
     if tokens[0] != PAD:
         raise UserError(
@@ -175,12 +193,7 @@ def check_vocab(path: str) -> dict[str, int]:
             f" be the first line (id 0), because records are padded with 0;"
             f" line 1 is {tokens[0]!r}."
         )
-    return {token: number for number, token in enumerate(tokens)}
-
-
-def invert_vocab(vocab: Mapping[str, int]) -> dict[int, str]:
-    """Turns a vocabulary round."""
-    return {number: token for token, number in vocab.items()}
+    return vocab
 
 
 def vocab_hash(path: str) -> str:
@@ -206,31 +219,6 @@ def _read(path: str, read: Callable[[str], Any]) -> Any:
             f"Vocabulary file {error}. Expected a file such as vocab.txt, one"
             " token per line, in UTF-8."
         ) from error
-
-
-def _refuse_blank_lines(path: str, tokens: list[str]) -> None:
-    blank = [line for line, token in enumerate(tokens, 1) if not token]
-    if blank:
-        raise UserError(
-            f"Vocabulary file {path} has {len(blank)} blank line(s):"
-            f" {listed(blank, 3)}. Every line counts as a token; delete"
-            " blank lines, or put a token on them if ids after them must stay."
-        )
-
-
-def _refuse_duplicates(path: str, tokens: list[str]) -> None:
-    first_lines: dict[str, int] = {}
-    repeats = []
-    for line, token in enumerate(tokens, 1):
-        first = first_lines.setdefault(token, line)
-        if first != line:
-            repeats.append(f"line {line} repeats {token!r} of line {first}")
-    if repeats:
-        raise UserError(
-            f"Vocabulary file {path} has {len(repeats)} duplicate token(s):"
-            f" {listed(repeats, 3)}. Each token must have one id; remove or"
-            " rename the repeats."
-        )
 
 
 def refuse_missing_specials(path: str, tokens: Collection[str]) -> None:
@@ -302,8 +290,8 @@ class BasicTokenizer:
         self.do_lower_case = do_lower_case
         self.strip_accents = strip_accents
         self._decompose = bool(do_lower_case and strip_accents)
-        self._cleaning = CleaningTable()
-        self._splitting = SplittingTable(self._decompose)
+        self._cleaning = _Table(_clean)
+        self._splitting = splitting_table(self._decompose)
 
     def tokenize(self, text: str | bytes) -> list[str]:
         """Splits text into words and marks; none is empty or holds spaces."""
@@ -420,46 +408,65 @@ class FullTokenizer:
         strip_accents: bool = True,
     ):
         self.vocab = load_vocab(vocab_file)
-        self.inv_vocab = invert_vocab(self.vocab)
+        self.inv_vocab = {number: token for token, number in self.vocab.items()}
         self.basic_tokenizer = BasicTokenizer(do_lower_case, strip_accents)
         self.wordpiece_tokenizer = WordpieceTokenizer(self.vocab)
         # Two levels: "end/" and "end…" are different raw words that share the
         # work of splitting "end" into pieces.
-        self._tokens_of_token = _Memo(self._tokenize_token)
         self._ids_of_token = _Memo(self._encode_token)
-        whole = self._whole_words()
-        self._tokens_of_word = _Memo(
-            self._tokenize_word, {word: (word,) for word in whole}
-        )
         self._ids_of_word = _Memo(
-            self._encode_word, {word: (self.vocab[word],) for word in whole}
+            self._encode_word,
+            {word: (self.vocab[word],) for word in self._whole_words()},
         )
 
     def tokenize(self, text: str | bytes) -> list[str]:
         """Splits text into wordpieces."""
-        words = self._raw_words(text)
-        return _chain(map(self._tokens_of_word.__getitem__, words))
+        if UNK in self.vocab:
+            return [self.inv_vocab[number] for number in self.encode(text)]
+        pieces = []
+        for token in self.basic_tokenizer.tokenize(text):
+            pieces += self.wordpiece_tokenizer.split_word(token)
+        return pieces
 
     def encode(self, text: str | bytes) -> list[int]:
         """Splits text into wordpieces and returns their ids."""
-        words = self._raw_words(text)
-        return _chain(map(self._ids_of_word.__getitem__, words))
-
-    def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
-        """Looks up the ids of wordpieces."""
-        return convert_tokens_to_ids(self.vocab, tokens)
-
-    def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
-        """Looks up the wordpieces of ids."""
-        return convert_ids_to_tokens(self.inv_vocab, ids)
-
-    def _raw_words(self, text: str | bytes) -> list[str]:
         text = as_text(text)
         # "End" and "end" are one word then. Elsewhere lower-casing has to wait
         # until the text is clean (see `BasicTokenizer`).
         if self.basic_tokenizer.do_lower_case and text.isascii():
             text = text.lower()
-        return split_raw_words(text)
+        words = split_raw_words(text)
+        return _chain(map(self._ids_of_word.__getitem__, words))
+
+    def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
+        """Looks up the ids of wordpieces.
+
+        Source: model/tokenization.py `convert_tokens_to_ids`.
+        Differs: an unknown token is named in a sentence, not in a `KeyError`.
+        """
+        try:
+            return [self.vocab[token] for token in tokens]
+        except KeyError as error:
+            raise UserError(
+                f"Token {error.args[0]!r} is not among the {len(self.vocab)} of"
+                " the vocabulary. Add it to the vocabulary file, or use the"
+                " file that the tokens were made with."
+            ) from None
+
+    def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
+        """Looks up the wordpieces of ids.
+
+        Source: model/tokenization.py `convert_ids_to_tokens`.
+        """
+        try:
+            return [self.inv_vocab[number] for number in ids]
+        except KeyError as error:
+            raise UserError(
+                f"Id {error.args[0]} is not in the vocabulary, whose ids run"
+                f" from {min(self.inv_vocab, default=0)} to"
+                f" {max(self.inv_vocab, default=0)}. Use the vocabulary file"
+                " that the ids were made with."
+            ) from None
 
     def _whole_words(self) -> list[str]:
         """Plain words of the vocabulary: each stays as it is."""
@@ -474,65 +481,15 @@ class FullTokenizer:
         ]
         return words[: MEMO_ENTRIES // 2]  # There must be room for others.
 
-    def _tokenize_word(self, word: str) -> tuple[str, ...]:
-        tokens = self.basic_tokenizer.split_word(word)
-        return _gather(self._tokens_of_token, tokens)
-
     def _encode_word(self, word: str) -> tuple[int, ...]:
         tokens = self.basic_tokenizer.split_word(word)
-        return _gather(self._ids_of_token, tokens)
-
-    def _tokenize_token(self, token: str) -> tuple[str, ...]:
-        return tuple(self.wordpiece_tokenizer.split_word(token))
+        if len(tokens) == 1:  # the usual case; the memo of words remembers it
+            return self._encode_token(tokens[0])
+        return tuple(_chain(map(self._ids_of_token.__getitem__, tokens)))
 
     def _encode_token(self, token: str) -> tuple[int, ...]:
         pieces = self.wordpiece_tokenizer.split_word(token)
-        try:
-            return tuple(map(self.vocab.__getitem__, pieces))
-        except KeyError:  # convert_tokens_to_ids says which token it is.
-            return tuple(self.convert_tokens_to_ids(pieces))
-
-
-def convert_tokens_to_ids(
-    vocab: Mapping[str, int], tokens: Iterable[str]
-) -> list[int]:
-    """Looks up the ids of wordpieces.
-
-    Source: model/tokenization.py `convert_tokens_to_ids`.
-
-    Differs: an unknown token is named in a sentence, not in a bare `KeyError`.
-    """
-    tokens = list(tokens)
-    try:
-        return [vocab[token] for token in tokens]
-    except KeyError:
-        missing = next(token for token in tokens if token not in vocab)
-        raise UserError(
-            f"Token {missing!r} is not among the {len(vocab)} of the"
-            " vocabulary. Add it to the vocabulary file, or use the file that"
-            " the tokens were made with."
-        ) from None
-
-
-def convert_ids_to_tokens(
-    inv_vocab: Mapping[int, str], ids: Iterable[int]
-) -> list[str]:
-    """Looks up the wordpieces of ids.
-
-    Source: model/tokenization.py `convert_ids_to_tokens`.
-
-    Differs: as in `convert_tokens_to_ids`.
-    """
-    ids = list(ids)
-    try:
-        return [inv_vocab[number] for number in ids]
-    except KeyError:
-        missing = next(number for number in ids if number not in inv_vocab)
-        raise UserError(
-            f"Id {missing} is not in the vocabulary, whose ids run from"
-            f" {min(inv_vocab, default=0)} to {max(inv_vocab, default=0)}. Use"
-            " the vocabulary file that the ids were made with."
-        ) from None
+        return tuple(self.convert_tokens_to_ids(pieces))
 
 
 class _Memo(dict):
@@ -559,12 +516,6 @@ class _Memo(dict):
     def __reduce__(self) -> tuple:
         # A copy sent to another process starts empty.
         return _Memo, (self.compute,)
-
-
-def _gather(memo: _Memo, tokens: list[str]) -> tuple:
-    if len(tokens) == 1:  # the usual case; the memo of words remembers it
-        return memo.compute(tokens[0])
-    return tuple(_chain(map(memo.__getitem__, tokens)))
 
 
 def _chain(parts: Iterable[Iterable[_Value]]) -> list[_Value]:

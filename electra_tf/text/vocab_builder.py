@@ -9,10 +9,10 @@ is ordered by counts and text, so equal counts give an equal vocabulary.
 """
 
 import collections
-import dataclasses
 import heapq
 import itertools
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from configure.errors import UserError
 from electra_tf.text import tokenization
@@ -143,23 +143,12 @@ def _merge_in_word(pieces: list[str], pair: _Pair, merged: str) -> list[str]:
 MAX_CHARACTERS = 1000
 
 
-@dataclasses.dataclass(frozen=True)
-class Coverage:
+class Coverage(NamedTuple):
     """How a vocabulary fits the words it is to split."""
 
     words: int  # how many words, counted with repetition
     unknown: int  # how many of them become [UNK]
     pieces: int  # how many wordpieces they all make
-
-    @property
-    def unknown_rate(self) -> float:
-        """The share of words that become [UNK]."""
-        return self.unknown / max(self.words, 1)
-
-    @property
-    def pieces_per_word(self) -> float:
-        """The mean number of wordpieces in a word."""
-        return self.pieces / max(self.words, 1)
 
 
 def count_words(
@@ -204,7 +193,14 @@ def build_vocab(
       only whole words and endings of words as pieces, and comes only near the
       size; merging finds beginnings too, and takes a small part of the time.
     """
-    _refuse_bad_numbers(vocab_size, num_unused, min_count, max_characters)
+    for name, value, least in (
+        ("vocab_size", vocab_size, 1),
+        ("num_unused", num_unused, 0),
+        ("min_count", min_count, 1),
+        ("max_characters", max_characters, 1),
+    ):
+        if value < least:
+            raise UserError(f"{name} is {value}; it must be {least} or more.")
     counts = words
     if not isinstance(words, Mapping):
         counts = count_words(words, do_lower_case, strip_accents)
@@ -239,26 +235,13 @@ def measure_coverage(
 ) -> Coverage:
     """Splits counted words with a vocabulary."""
     tokenizer = WordpieceTokenizer(frozenset(tokens))
-    unknown = pieces = 0
+    words = unknown = pieces = 0
     for word, count in word_counts.items():
         split = tokenizer.split_word(word)
+        words += count
         pieces += count * len(split)
-        if split == [tokenization.UNK]:
-            unknown += count
-    return Coverage(sum(word_counts.values()), unknown, pieces)
-
-
-def _refuse_bad_numbers(
-    vocab_size: int, num_unused: int, min_count: int, max_characters: int
-) -> None:
-    for name, value, least in (
-        ("vocab_size", vocab_size, 1),
-        ("num_unused", num_unused, 0),
-        ("min_count", min_count, 1),
-        ("max_characters", max_characters, 1),
-    ):
-        if value < least:
-            raise UserError(f"{name} is {value}; it must be {least} or more.")
+        unknown += count * (split == [tokenization.UNK])
+    return Coverage(words, unknown, pieces)
 
 
 def _frequent_characters(

@@ -70,7 +70,7 @@ class WordAligner:
     ) -> None:
         self._tokenizer = tokenizer
         self._as_elsewhere = as_elsewhere
-        self._splitting = tokenization.SplittingTable(drop_accents=True)
+        self._splitting = tokenization.splitting_table(drop_accents=True)
         self._memo: dict[str, list[int]] = {}
 
     def encode_word(self, word: str) -> list[int]:
