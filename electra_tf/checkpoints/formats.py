@@ -188,18 +188,12 @@ def unseen_differences(
     """Compares what changes the outputs but does not show in shapes."""
     if not stored:
         return []
-    old, new = encoder_config(stored), encoder_config(given)
-    pairs = [
-        (name, getattr(old, name), getattr(new, name))
-        for name in ("num_attention_heads", "hidden_act")
-    ]
-    pairs += [
-        (name, stored[name], given[name])
-        for name in _TOKENIZER
-        if name in stored and name in given
-    ]
+    old, new = (
+        {**dataclasses.asdict(encoder_config(hparams)), **hparams}
+        for hparams in (stored, given)
+    )
     return [
-        f"{name}: {a} beside the checkpoint, {b} here"
-        for name, a, b in pairs
-        if a != b
+        f"{name}: {old[name]} beside the checkpoint, {new[name]} here"
+        for name in ("num_attention_heads", "hidden_act", *_TOKENIZER)
+        if name in old and name in new and old[name] != new[name]
     ]

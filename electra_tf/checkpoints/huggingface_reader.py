@@ -22,22 +22,7 @@ from configure.config import parse_json
 from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
-from electra_tf.checkpoints.huggingface_layout import (
-    BARE,
-    CONFIG,
-    FOLDERS,
-    INDEX,
-    LABELS,
-    MASKED_LM,
-    PRETRAINING,
-    QUESTIONS,
-    SINGLE,
-    TAGGING,
-    TORCH,
-    WEIGHT_FILES,
-    Network,
-    Pair,
-)
+from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
 from electra_tf.checkpoints.weights import TensorSpec, Weights
 
 # Tensors of a folder, whatever file they are in.
@@ -65,7 +50,7 @@ class _Tensor:
 
 def _find_weights(folder: str) -> str:
     """The file of weights, or their index."""
-    for name in WEIGHT_FILES:
+    for name in layout.WEIGHT_FILES:
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return path
@@ -73,23 +58,23 @@ def _find_weights(folder: str) -> str:
     others = [n for n in names if n.endswith((".h5", ".msgpack", ".ot"))]
     found = f" that can be read ({', '.join(others)} cannot)" if others else ""
     raise UserError(
-        f"{folder}: no weights{found}; expected {SINGLE}, {INDEX} or {TORCH}"
-        " beside config.json (download the folder again), or"
+        f"{folder}: no weights{found}; expected {layout.SINGLE}, {layout.INDEX}"
+        f" or {layout.TORCH} beside config.json (download the folder again), or"
         " model.ckpt-<step>.index with its data."
     )
 
 
 def _open_tensors(path: str) -> dict[str, _Tensor]:
-    name = os.path.basename(path)
-    if name == TORCH:
+    """Opens a file of weights, or what an index names."""
+    if path.endswith(layout.TORCH):
         return _open_torch(path)
-    if name == SINGLE:
+    if path.endswith(layout.SINGLE):
         return _open_safetensors(path, {path: None})
-    if name == INDEX:
+    if path.endswith(layout.INDEX):
         return _open_safetensors(path, _shards(path))
     raise UserError(
         f"{path}: a PyTorch file in shards is not read; save the model as"
-        f" {SINGLE} (transformers: save_pretrained)."
+        f" {layout.SINGLE} (transformers: save_pretrained)."
     )
 
 
@@ -102,7 +87,7 @@ def _open_torch(path: str) -> dict[str, _Tensor]:
             f"{path}: only PyTorch reads this file, and it is not installed."
             " Either `pip install torch`, or, where transformers is installed,"
             " load the model and call save_pretrained, which writes"
-            f" {SINGLE}."
+            f" {layout.SINGLE}."
         ) from error
     options = {"map_location": "cpu", "weights_only": True}
     try:
@@ -123,15 +108,14 @@ def _open_torch(path: str) -> dict[str, _Tensor]:
         raise UserError(f"{path}: expected a dictionary of tensors.")
     codes = {f"torch.{dtype}": code for code, dtype in _NARROW.items()}
     codes["torch.float32"] = "F32"
-
-    def opened(name: str) -> _Tensor:
-        tensor, dtype = tensors[name], str(tensors[name].dtype)
-        return _Tensor(
-            *(path, name, tuple(tensor.shape), codes.get(dtype, dtype)),
-            lambda: tensor.float().numpy(),
+    return {
+        name: _Tensor(
+            *(path, name, tuple(tensor.shape)),
+            codes.get(str(tensor.dtype), str(tensor.dtype)),
+            lambda tensor=tensor: tensor.float().numpy(),
         )
-
-    return {name: opened(name) for name in tensors}
+        for name, tensor in tensors.items()
+    }
 
 
 def _open_safetensors(
@@ -209,11 +193,11 @@ def _shards(path: str) -> dict[str, list[str]]:
 # Names there: which network they are of, and what has no place here.
 
 # Default names of tasks for heads whose folder does not say.
-_TASKS = {TAGGING: "chunk", QUESTIONS: "squad"}
+_TASKS = {layout.TAGGING: "chunk", layout.QUESTIONS: "squad"}
 _HEAD_START = {
-    PRETRAINING: "discriminator_predictions.",
-    MASKED_LM: "generator_predictions.",
-    QUESTIONS: "qa_outputs.",
+    layout.PRETRAINING: "discriminator_predictions.",
+    layout.MASKED_LM: "generator_predictions.",
+    layout.QUESTIONS: "qa_outputs.",
 }
 # Constants that older versions of transformers saved, and a tied copy.
 _BUFFER = re.compile(r"(^|\.)embeddings\.(position_ids|token_type_ids)$")
@@ -228,8 +212,8 @@ def _architecture_of(names: Iterable[str]) -> str:
         if any(name.startswith(start) for name in names):
             return architecture
     if any(name.startswith("sequence_summary.") for name in names):
-        return BARE  # multiple choice; its classifier is another
-    return TAGGING if "classifier.weight" in names else BARE
+        return layout.BARE  # multiple choice; its classifier is another
+    return layout.TAGGING if "classifier.weight" in names else layout.BARE
 
 
 def _spellings(theirs: str) -> list[str]:
@@ -273,14 +257,14 @@ class _Folder:
         self._stored = _open_tensors(self._file)
         self.network = self._find_network()
         self._sizes: dict[str, int] = dict(self.config)
-        if self.network.architecture == TAGGING:
+        if self.network.architecture == layout.TAGGING:
             head = self._stored.get("classifier.weight")
-            self._sizes[LABELS] = head.shape[0] if head else 0
+            self._sizes[layout.LABELS] = head.shape[0] if head else 0
         self.tensors = self._match()
         table, scores = self.tensors[_WORD_TABLE], self._stored.get(_LM_HEAD)
         # A masked LM may not score words by a table of its own.
         if (
-            self.network.architecture == MASKED_LM
+            self.network.architecture == layout.MASKED_LM
             and scores not in (None, table)
             and not np.array_equal(scores.read(), table.read())
         ):
@@ -294,7 +278,7 @@ class _Folder:
         declared = self.config.get("architectures") or [None]
         if declared[0] in layout.HEADS:
             architecture = declared[0]
-        if architecture != MASKED_LM:
+        if architecture != layout.MASKED_LM:
             task = layout.marked(self.config, "task")
             task = task or _TASKS.get(architecture, "")
             return Network(architecture, task=task)
@@ -405,45 +389,36 @@ def open_huggingface(folder: str) -> Weights:
     """Opens a model that transformers or `write_huggingface` saved."""
     if not os.path.isdir(folder):
         raise UserError(f"{folder}: no such folder.")
-    if _is_one(folder):
-        found = [_Folder(folder)]
-    else:
-        found = []
-        for name, architecture in FOLDERS.items():
-            path = os.path.join(folder, name)
-            if not _is_one(path):
-                continue
-            found.append(_Folder(path))
-            if found[-1].network.architecture != architecture:
-                raise UserError(
-                    f"{path} holds {found[-1].network.architecture}; expected"
-                    f" the {name}, {architecture}."
-                )
+    names = [""] if _is_one(folder) else [*layout.FOLDERS]
+    paths = {name: os.path.join(folder, name).rstrip("/") for name in names}
+    found = {n: _Folder(path) for n, path in paths.items() if _is_one(path)}
     if not found:
         raise UserError(
             f"{folder}: no {CONFIG} and no weights, neither here nor in"
             " discriminator/ or generator/."
         )
-    if len(found) == 1:
-        (one,) = found
-        notes = layout.generator_notes(one.network, one.config)
-        dropped = one.dropped() | notes
-        return _HuggingFaceWeights(one.path, found, [one.network], dropped)
-    discriminator, generator = found
-    network = _generator_of(folder, discriminator, generator)
-    dropped = {
-        f"{name}/{key}": reason
-        for name, one in zip(FOLDERS, found, strict=True)
-        for key, reason in one.dropped().items()
-    }
-    configs = generator.config, discriminator.config
-    dropped |= layout.generator_notes(network, *configs)
-    networks = discriminator.network, network
-    return _HuggingFaceWeights(folder, found, networks, dropped)
+    for name, one in found.items():
+        held, wanted = one.network.architecture, layout.FOLDERS.get(name)
+        if wanted not in (None, held):
+            raise UserError(
+                f"{one.path} holds {held}; expected the {name}, {wanted}."
+            )
+    folders, dropped = list(found.values()), {}
+    networks = [one.network for one in folders]
+    configs = [one.config for one in folders]
+    for name, one in found.items():
+        lead = f"{name}/" if len(found) > 1 else ""
+        dropped |= {lead + key: why for key, why in one.dropped().items()}
+    if len(found) > 1:
+        networks[1] = _generator_of(folder, *folders)
+    else:
+        folder = folders[0].path
+    dropped |= layout.generator_notes(networks[-1], *reversed(configs))
+    return _HuggingFaceWeights(folder, folders, networks, dropped)
 
 
 def _is_one(folder: str) -> bool:
-    wanted = (CONFIG, *WEIGHT_FILES)
+    wanted = (CONFIG, *layout.WEIGHT_FILES)
     return any(os.path.isfile(os.path.join(folder, n)) for n in wanted)
 
 
@@ -454,7 +429,7 @@ def _generator_of(
     width, hidden = (
         generator.config[key] for key in ("embedding_size", "hidden_size")
     )
-    own = Network(MASKED_LM, "generator", "generator")
+    own = Network(layout.MASKED_LM, "generator", "generator")
     both = discriminator.tensors, generator.tensors
     differing = _first_difference(*both, "electra.embeddings.")
     if width == hidden and (differing or generator.network == own):
@@ -468,8 +443,8 @@ def _generator_of(
             f" {discriminator.path} or {generator.path}."
         )
     # The rest of the encoder.
-    other = _first_difference(*both, "electra.")
-    return Network(MASKED_LM, "generator" if other else "electra", "electra")
+    scope = "generator" if _first_difference(*both, "electra.") else "electra"
+    return Network(layout.MASKED_LM, scope)
 
 
 def _first_difference(

@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors
@@ -22,19 +22,7 @@ import safetensors
 from configure.errors import UserError, first_lines
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import TOWERS, Contents
-from electra_tf.checkpoints.huggingface_layout import (
-    BARE,
-    CONFIG,
-    LABELS,
-    MASKED_LM,
-    PRETRAINING,
-    QUESTIONS,
-    SINGLE,
-    TAGGING,
-    VOCAB,
-    Network,
-    Pair,
-)
+from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
 from electra_tf.checkpoints.weights import STEP_NAME, TensorSpec, Weights
 from electra_tf.text.tokenization import (
     PAD,
@@ -47,7 +35,7 @@ _MOST_LINES = 12
 # written and the first to go: without it there is no model to load.
 _FILES = (
     *layout.WEIGHT_FILES,
-    VOCAB,
+    layout.VOCAB,
     layout.TOKENIZER_CONFIG,
     layout.SPECIAL_TOKENS_MAP,
     layout.TOKENIZER,
@@ -55,31 +43,20 @@ _FILES = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class _Job:
-    """A folder to be written."""
+class _Job(NamedTuple):
+    """A network to be written, and where."""
 
-    below: str  # its name in the folder asked for; "" is that itself
+    below: str  # its folder in the one asked for; "" is that itself
     network: Network
     sizes: Mapping[str, int]  # by config.json's keys
-    config: Mapping[str, Any]  # contents of config.json
     pairs: list[Pair]  # tensors there and variables here
 
 
-@dataclasses.dataclass(frozen=True)
-class WriteReport:
-    """What was written and what was not."""
+class WriteReport(NamedTuple):
+    """What was not written as it is."""
 
-    folders: Mapping[str, str]  # what is in each
-    left_out: Mapping[str, str]  # what transformers cannot hold, and why
-    notes: Mapping[str, str]  # remarks by subject
-
-    def __str__(self) -> str:
-        lines = [f"{folder}: {what}" for folder, what in self.folders.items()]
-        lines += [f"  note: {k}: {v}" for k, v in self.notes.items()]
-        left_out = [f"{name}: {why}" for name, why in self.left_out.items()]
-        lines += first_lines(left_out, _MOST_LINES, "  left out: ")
-        return "\n".join(lines)
+    left_out: dict[str, str]  # what transformers cannot hold, and why
+    notes: dict[str, str]  # remarks by subject
 
 
 def write_huggingface(
@@ -114,11 +91,10 @@ def write_huggingface(
     jobs = []
     for network in networks:
         sizes = _sizes_of(weights, network, hparams)
-        if vocab_file:
-            vocab = _read_vocabulary(vocab_file, sizes["vocab_size"])
-        config = layout.make_config(network, sizes, hparams, vocab.get(PAD, 0))
         below = network.folder if part == "all" else ""
-        jobs.append(_Job(below, network, sizes, config, network.pairs(sizes)))
+        jobs.append(_Job(below, network, sizes, network.pairs(sizes)))
+    if vocab_file:
+        vocab = _read_vocabulary(vocab_file, sizes["vocab_size"])
     left_out = _left_out(weights, part, jobs, hparams)
     if left_out and not drop_unrepresentable:
         lines = [f"{name}: {why}" for name, why in left_out.items()]
@@ -127,11 +103,14 @@ def write_huggingface(
             + "\n".join(first_lines(lines, _MOST_LINES))
             + "\nPass --drop_unrepresentable to leave this out."
         )
-    targets = [os.path.join(folder, job.below) for job in jobs]
-    for job, target in zip(jobs, targets, strict=True):
+    configs = [
+        layout.make_config(job.network, job.sizes, hparams, vocab.get(PAD, 0))
+        for job in jobs
+    ]
+    for job in jobs:
         _check_variables(job, weights)
         for name in _FILES:
-            path = os.path.join(target, name)
+            path = os.path.join(folder, job.below, name)
             if os.path.exists(path) and not overwrite:
                 raise UserError(
                     f"{path} exists; choose another folder or pass --overwrite."
@@ -142,27 +121,22 @@ def write_huggingface(
         place = os.path.dirname(place)
     try:
         with tempfile.TemporaryDirectory(".part", dir=place) as temporary:
-            for job in jobs:
-                texts = {CONFIG: job.config}
+            for job, config in zip(jobs, configs, strict=True):
+                made = os.path.join(temporary, job.below)
+                texts = {CONFIG: config}
                 if vocab:
                     positions = job.sizes["max_position_embeddings"]
                     texts |= layout.tokenizer_files(vocab, hparams, positions)
-                made = os.path.join(temporary, job.below)
                 _write(job, weights, made, texts)
-                if vocab_file:
-                    shutil.copyfile(vocab_file, os.path.join(made, VOCAB))
-            for job, target in zip(jobs, targets, strict=True):
-                _replace(os.path.join(temporary, job.below), target)
+                if vocab:
+                    target = os.path.join(made, layout.VOCAB)
+                    shutil.copyfile(vocab_file, target)
+            for job in jobs:
+                made = os.path.join(temporary, job.below)
+                _replace(made, os.path.join(folder, job.below))
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error}.") from error
-    return WriteReport(
-        {
-            target: f"{job.network.architecture}, {len(job.pairs)} tensors"
-            for job, target in zip(jobs, targets, strict=True)
-        },
-        left_out,
-        _remarks(weights, jobs, bool(vocab), hparams),
-    )
+    return WriteReport(left_out, _remarks(weights, jobs, hparams))
 
 
 # Which networks can go there, and what has no place there.
@@ -178,7 +152,7 @@ def _networks_in(contents: Contents, part: str) -> list[Network]:
     generates = contents.has("generator_predictions/")
     if part != "generator":
         if contents.discriminates:
-            found.append(Network(PRETRAINING))
+            found.append(Network(layout.PRETRAINING))
         elif contents.has("electra/encoder/") and not generates:
             found.append(_fine_tuned(contents))
     if part != "discriminator" and generates:
@@ -186,21 +160,26 @@ def _networks_in(contents: Contents, part: str) -> list[Network]:
             "generator" if contents.has(f"generator/{inner}/") else "electra"
             for inner in ("encoder", "embeddings")
         )
-        found.append(Network(MASKED_LM, *scopes))
+        found.append(Network(layout.MASKED_LM, *scopes))
     return found
 
 
 def _fine_tuned(contents: Contents) -> Network:
     """Encoder with the first head that transformers has, else bare."""
     for task in contents.tasks:
-        if task in _TAGGING_TASKS:
-            return Network(TAGGING, task=task)
-        scope = f"task_specific/{task}"
-        kernels = {f"{scope}/dense/kernel", f"{scope}/dense_1/kernel"}
-        joint = f"{scope}/qa_hidden/kernel" in contents.shapes
-        if kernels <= contents.shapes.keys() and not joint:
-            return Network(QUESTIONS, task=task)
-    return Network(BARE)
+        if kind := _head_of(contents, task):
+            return Network(kind, task=task)
+    return Network(layout.BARE)
+
+
+def _head_of(contents: Contents, task: str) -> str:
+    """The class there that has a task's head; empty where none has."""
+    scope = f"task_specific/{task}"
+    if task in _TAGGING_TASKS:
+        return layout.TAGGING
+    joint = contents.has(f"{scope}/qa_hidden/")
+    independent = contents.has(f"{scope}/dense_1/") and not joint
+    return layout.QUESTIONS if independent else ""
 
 
 def _why_unrepresentable(name: str, contents: Contents) -> str:
@@ -209,14 +188,14 @@ def _why_unrepresentable(name: str, contents: Contents) -> str:
         return "two-tower generator: transformers has no such model"
     if not name.startswith("task_specific/"):
         return "no counterpart in transformers"
-    task = name.split("/")[1]
-    if f"task_specific/{task}/qa_hidden/kernel" in contents.shapes:
-        return "joint question-answering head: transformers has none"
-    answers = f"task_specific/{task}/dense_1/kernel" in contents.shapes
-    if answers and "/dense/" not in name and "/dense_1/" not in name:
+    _, task, layer, *_ = name.split("/")
+    kind = _head_of(contents, task)
+    if kind == layout.QUESTIONS and layer not in ("dense", "dense_1"):
         return "answerability classifier: transformers has none"
-    if answers or task in _TAGGING_TASKS:
+    if kind:
         return "second task; a folder holds one"
+    if contents.has(f"task_specific/{task}/qa_hidden/"):
+        return "joint question-answering head: transformers has none"
     return (
         "one dense layer on the first token: transformers' classifier has two"
     )
@@ -229,9 +208,9 @@ def _sizes_of(
     contents = weights.contents
     sizes = contents.tables(network.embeddings)
     sizes |= dataclasses.asdict(contents.stack(network.encoder))
-    if network.architecture == TAGGING:
+    if network.architecture == layout.TAGGING:
         head = contents.shapes[f"{network.head_scope}/dense/bias"]
-        sizes[LABELS] = head[0]
+        sizes[layout.LABELS] = head[0]
     stated = layout.stated_settings(hparams)
     for name, value in sizes.items():
         if network.encoder == "electra" and stated.get(name, value) != value:
@@ -277,8 +256,7 @@ def _left_out(
             " (--strip_optimizer leaves them out)"
         )
     act = layout.stated_settings(hparams).get("hidden_act", "gelu")
-    generates = any(job.network.architecture == MASKED_LM for job in jobs)
-    if generates and act != "gelu":
+    if jobs[-1].network.architecture == layout.MASKED_LM and act != "gelu":
         reasons[f"hidden_act {act} of generator_predictions"] = (
             "transformers has gelu there, whatever the config says"
         )
@@ -305,35 +283,20 @@ def _check_variables(job: _Job, weights: Weights) -> None:
 
 
 def _remarks(
-    weights: Weights,
-    jobs: list[_Job],
-    has_vocab: bool,
-    hparams: Mapping[str, Any],
+    weights: Weights, jobs: list[_Job], hparams: Mapping[str, Any]
 ) -> dict[str, str]:
     """What a user may want to know beside."""
     notes = {}
     if STEP_NAME in weights.specs:
         step = weights.global_step
         notes[STEP_NAME] = f"{step}; not part of a model, left out"
-    if not has_vocab:
-        notes["vocabulary"] = (
-            "none given (vocab_file), so there are no tokenizer files"
-        )
-    full = [job for job in jobs if job.network.encoder == "electra"]
-    stated = layout.stated_settings(hparams)
-    if full and not {"model_size", "num_attention_heads"} & stated.keys():
-        notes["num_attention_heads"] = (
-            f"not stated; {full[-1].config['num_attention_heads']}, one for"
-            " 64 hidden units, is assumed"
-        )
-    if hparams.get("electric_objective") and any(
-        job.network.architecture == PRETRAINING for job in jobs
-    ):
+    discriminates = jobs[0].network.architecture == layout.PRETRAINING
+    if hparams.get("electric_objective") and discriminates:
         notes["electric_objective"] = (
             "transformers gives Electric's energies without the generator's"
             " log-probabilities that training adds"
         )
-    if len(full) == 2:
+    if len(jobs) == 2 and jobs[1].network.encoder == "electra":
         notes["untied_generator=false"] = (
             "the one encoder is written to both folders"
         )
@@ -350,7 +313,7 @@ def _write(
     texts: Mapping[str, Mapping[str, Any]],
 ) -> None:
     """Writes weights and JSON files."""
-    bare = job.network.architecture == BARE
+    bare = job.network.architecture == layout.BARE
     by_name = {
         # transformers saves a bare encoder without the prefix.
         pair.theirs.removeprefix("electra." if bare else ""): pair
@@ -363,7 +326,7 @@ def _write(
             json.dump(content, file, indent=2, ensure_ascii=False)
             file.write("\n")
     write_safetensors(
-        os.path.join(folder, SINGLE),
+        os.path.join(folder, layout.SINGLE),
         {
             name: TensorSpec(pair.their_shape(job.sizes), float32)
             for name, pair in by_name.items()

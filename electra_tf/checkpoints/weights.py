@@ -125,44 +125,33 @@ def is_variable(name: str) -> bool:
 
 
 class MemoryWeights(Weights):
-    """Tensors that are in memory already."""
+    """Tensors that are in memory already: arrays, or a model's variables."""
 
-    def __init__(
-        self, values: Mapping[str, np.ndarray], path: str = "memory"
-    ) -> None:
-        self._values = {name: np.asarray(v) for name, v in values.items()}
-        specs = {
-            n: TensorSpec(v.shape, v.dtype) for n, v in self._values.items()
+    def __init__(self, values: Mapping[str, Any], path: str = "memory") -> None:
+        self._values = {
+            n: v if hasattr(v, "shape") else np.asarray(v)
+            for n, v in values.items()
         }
+        specs = {}
+        for name, value in self._values.items():
+            # Of a variable, the type is TensorFlow's.
+            dtype = getattr(value.dtype, "as_numpy_dtype", value.dtype)
+            specs[name] = TensorSpec(tuple(value.shape), np.dtype(dtype))
         super().__init__(path, "memory", specs)
 
     def read(self, name: str) -> np.ndarray:
         """See the base class."""
-        return self._values[name]
+        return np.asarray(self._values[name])
 
 
-class ModelWeights(Weights):
+class ModelWeights(MemoryWeights):
     """The variables of a live model, read when asked for."""
 
     def __init__(
         self, variables: Mapping[str, Any], step: int, path: str
     ) -> None:
-        self._variables = dict(variables)
-        self._step = np.asarray(step, np.int64)
-        specs = {
-            name: TensorSpec(
-                tuple(variable.shape), np.dtype(variable.dtype.as_numpy_dtype)
-            )
-            for name, variable in self._variables.items()
-        }
-        specs[STEP_NAME] = TensorSpec((), self._step.dtype)
-        super().__init__(path, "memory", specs)
-
-    def read(self, name: str) -> np.ndarray:
-        """See the base class."""
-        return (
-            self._step if name == STEP_NAME else self._variables[name].numpy()
-        )
+        step = np.asarray(step, np.int64)
+        super().__init__({**variables, STEP_NAME: step}, path)
 
 
 def variables_by_name(variables: Iterable[Any]) -> dict[str, Any]:
