@@ -11,7 +11,7 @@ import argparse
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from configure import flags
 from configure.config import read_hparams
@@ -126,53 +126,47 @@ def main(args: argparse.Namespace) -> None:
         slots = len(weights.slots)
         weights = without_optimizer(weights)
         changes.append(f"{slots} Adam slots left out (--strip_optimizer)")
-    place = _choose_place(args, source.global_step)
+    path, form = _choose_place(args, source.global_step)
+    is_folder = form == "huggingface"
     vocab_file = args.vocab_file or source.vocab_file
     notes = _check_vocab(vocab_file, weights, args.source)
     guessed = [name for text in assumed for name in _names(text)]
     beside = {ELECTRA_CONFIG: config_text(hparams, guessed).encode()}
     if vocab_file is not None:
         beside[VOCAB_FILE] = files.read_bytes(vocab_file)
-    _check_place(source.path, place, beside, args.overwrite)
-    dropped, remarks = _write(weights, place, hparams, vocab_file, args)
-    for folder in place.folders:
+    folder = path if is_folder else os.path.dirname(path) or "."
+    _check_free(source.path, path, is_folder, folder, beside, args.overwrite)
+    dropped, remarks = _write(weights, path, form, hparams, vocab_file, args)
+    folders = [folder]
+    if is_folder:  # Its own writer puts the vocabulary there.
+        beside.pop(VOCAB_FILE, None)
+        inner = (os.path.join(path, name) for name in _NETWORKS)
+        folders += filter(os.path.isdir, inner)
+    for place in folders:
         for name, content in beside.items():
-            if name == ELECTRA_CONFIG or not place.is_folder:
-                files.write_atomically(os.path.join(folder, name), content)
-    dropped = {**weights.dropped, **dropped}
-    unknown = source.contents.unknown
-    kept = [name for name in unknown if name not in dropped]
+            files.write_atomically(os.path.join(place, name), content)
     reasons: dict[str, list[str]] = {}
-    for name, reason in dropped.items():
+    for name, reason in {**weights.dropped, **dropped}.items():
         reasons.setdefault(reason, []).append(name)
-    if place.is_folder:  # What was written is looked at again.
+    if is_folder:  # What was written is looked at again.
         from electra_tf.checkpoints.huggingface_reader import open_huggingface
 
-        weights = open_huggingface(place.path)
+        weights = open_huggingface(path)
+    kept = weights.specs
     report = {
-        "from": {
-            "path": source.path,
-            "kind": source.kind,
-            **source.counts(),
-        },
-        "to": {
-            "path": place.path,
-            "kind": place.format,
-            **weights.counts(),
-        },
+        "from": {"path": source.path, "kind": source.kind, **source.counts()},
+        "to": {"path": path, "kind": form, **weights.counts()},
         "part": args.part,
-        "files": _file_sizes(place),
         "changes": changes,
         "dropped": reasons,
-        "unknown": unknown,
-        "unknown_fate": "kept under their names" if kept else "left out",
+        "unknown": [name for name in source.contents.unknown if name in kept],
         "notes": remarks + notes,
         "assumed": assumed,
         "hparams": hparams,
     }
-    files.write_atomically(place.report, json.dumps(report, indent=2) + "\n")
-    print(_screen(report))
-    print(f"Report   {place.report}")
+    place = f"{path}{os.sep if is_folder else '.'}{_REPORT}"
+    files.write_atomically(place, json.dumps(report, indent=2) + "\n")
+    print(_screen(report), f"Report   {place}", sep="\n")
 
 
 def _hparams(
@@ -240,30 +234,10 @@ def _check_vocab(
 # Where the result goes, and what must not be replaced there.
 
 
-class _Place(NamedTuple):
-    path: str  # a prefix, or a Hugging Face folder
-    format: str  # of the result
-
-    @property
-    def is_folder(self) -> bool:
-        return self.format == "huggingface"
-
-    @property
-    def folders(self) -> list[str]:
-        """Where configs go: first the folder of the vocabulary, too."""
-        if not self.is_folder:
-            return [os.path.dirname(self.path) or "."]
-        inner = [os.path.join(self.path, name) for name in _NETWORKS]
-        return [self.path, *filter(os.path.isdir, inner)]
-
-    @property
-    def report(self) -> str:
-        separator = os.sep if self.is_folder else "."
-        return f"{self.path}{separator}{_REPORT}"
-
-
-def _choose_place(args: argparse.Namespace, step: int | None) -> _Place:
-    """Settles the format and the prefix or folder."""
+def _choose_place(
+    args: argparse.Namespace, step: int | None
+) -> tuple[str, str]:
+    """Settles the prefix or Hugging Face folder, and the format."""
     target, chosen = args.target, args.output_format
     if target.endswith(_HUGGING_FACE_SUFFIXES):
         if chosen not in (None, "huggingface"):
@@ -271,36 +245,39 @@ def _choose_place(args: argparse.Namespace, step: int | None) -> _Place:
                 f"{target}: a Hugging Face file name, but --output_format is"
                 f" {chosen}."
             )
-        return _Place(os.path.dirname(target) or ".", "huggingface")
+        return os.path.dirname(target) or ".", "huggingface"
     if chosen is None:
         chosen = "huggingface" if hugging_face_file(target) else "tf1"
     if chosen == "huggingface":
-        return _Place(target.rstrip("/") or "/", chosen)
+        return target.rstrip("/") or "/", chosen
     if target.endswith("/") or files.is_directory(target):
         name = "model.ckpt" if step is None else f"model.ckpt-{step}"
         target = os.path.join(target, name)
-    return _Place(target.removesuffix(".index"), chosen)
+    return target.removesuffix(".index"), chosen
 
 
-def _check_place(
-    source: str, place: _Place, beside: Mapping[str, bytes], overwrite: bool
+def _check_free(
+    source: str,
+    path: str,
+    is_folder: bool,
+    folder: str,
+    beside: Mapping[str, bytes],
+    overwrite: bool,
 ) -> None:
     """Refuses to replace what is not the same, before anything is written."""
     from electra_tf.checkpoints.tf1 import files_of
 
-    if os.path.abspath(place.path) == os.path.abspath(source):
+    if os.path.abspath(path) == os.path.abspath(source):
         raise UserError(
-            f"{place.path} is the checkpoint that is read; choose another"
-            " place."
+            f"{path} is the checkpoint that is read; choose another place."
         )
     differing = [
-        path
+        there
         for name, content in beside.items()
-        if files.exists(path := os.path.join(place.folders[0], name))
-        and files.read_bytes(path) != content
+        if files.exists(there := os.path.join(folder, name))
+        and files.read_bytes(there) != content
     ]
-    if not place.is_folder:
-        differing += files_of(place.path)
+    differing += [] if is_folder else files_of(path)
     if differing and not overwrite:
         raise UserError(
             f"{differing[0]} exists and would be replaced; choose another"
@@ -310,7 +287,8 @@ def _check_place(
 
 def _write(
     weights: Weights,
-    place: _Place,
+    path: str,
+    form: str,
     hparams: dict[str, Any],
     vocab_file: str | None,
     args: argparse.Namespace,
@@ -319,12 +297,12 @@ def _write(
     from electra_tf.checkpoints import tf1, tf2
 
     dropped, notes = {}, []
-    if place.is_folder:
+    if form == "huggingface":
         from electra_tf.checkpoints.huggingface_writer import write_huggingface
 
         report = write_huggingface(
             weights,
-            place.path,
+            path,
             part="all" if args.part == "encoder" else args.part,
             drop_unrepresentable=args.drop_unrepresentable,
             vocab_file=vocab_file,
@@ -335,43 +313,19 @@ def _write(
         if reason := dropped.pop("Adam slots", None):
             dropped |= dict.fromkeys(weights.slots, reason)
         notes += [f"{name}: {text}" for name, text in report.notes.items()]
-    elif place.format == "native":
-        tf2.write_native(weights, place.path, overwrite=args.overwrite)
+    elif form == "native":
+        tf2.write_native(weights, path, overwrite=args.overwrite)
         if weights.global_step is None:
             notes.append("no step was stored: it is 0 in the result")
     else:
-        tf1.write_tf1(weights, place.path, overwrite=args.overwrite)
+        tf1.write_tf1(weights, path, overwrite=args.overwrite)
     if vocab_file is None:
         notes.append("no vocabulary is known; give one as --vocab_file")
-    if not weights.slots and not place.is_folder:
+    if not weights.slots and form != "huggingface":
         notes.append(
             "no Adam slots: training starts from it with --init_checkpoint"
         )
     return dropped, notes
-
-
-# What a conversion did: one screen, and the whole of it as JSON.
-
-
-def _file_sizes(place: _Place) -> dict[str, int]:
-    """Bytes by file, for what a conversion wrote."""
-    from electra_tf.checkpoints.tf1 import files_of
-
-    if place.is_folder:
-        paths = [
-            os.path.join(folder, name)
-            for folder in place.folders
-            for name in files.list_directory(folder)
-        ]
-    else:
-        paths = files_of(place.path)
-        for name in (ELECTRA_CONFIG, VOCAB_FILE):
-            paths.append(os.path.join(place.folders[0], name))
-    return {
-        os.path.relpath(path, place.folders[0]): files.file_size(path)
-        for path in paths
-        if files.exists(path) and not files.is_directory(path)
-    }
 
 
 def _screen(report: Mapping[str, Any]) -> str:
@@ -380,15 +334,13 @@ def _screen(report: Mapping[str, Any]) -> str:
     lines = [f"Read     {source['path']}", _counts(source)]
     lines.append(f"Written  {result['path']} (part: {report['part']})")
     lines.append(_counts(result))
-    for name, size in report["files"].items():
-        lines.append(f"  {size:>14,} bytes  {name}")
     lines += [f"Changed  {text}" for text in report["changes"]]
     for reason, names in report["dropped"].items():
         lines.append(f"Dropped  {listed(names, 3)}: {reason}")
     if report["unknown"]:
         lines.append(
             f"Unknown  {listed(report['unknown'], 3)}: of no model of the"
-            f" original's; {report['unknown_fate']}"
+            " original's; kept under their names"
         )
     lines += [f"Note     {text}" for text in report["notes"]]
     lines += [f"Assumed  {text}" for text in report["assumed"]]

@@ -22,34 +22,8 @@ from electra_tf.data.corpora import Corpus
 from electra_tf.data.example_writer import BuildOptions
 from electra_tf.text.vocab_builder import build_vocab
 
-VOCAB_SIZE = 4000
-LENGTH = 32
+_PRESET = "demo"
 PARAGRAPHS_PER_DOCUMENT = 12
-MODEL = {
-    "embedding_size": 64,
-    "generator_hidden_size": 0.25,
-    "generator_layers": 0.5,
-    # Short sequences, two layers, large initial weights: attention finds the
-    # neighbours soon (docs/results.md, "Why it is made so").
-    "model_hparam_overrides": {
-        "hidden_size": 128,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "max_position_embeddings": LENGTH,
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-        "initializer_range": 0.08,
-    },
-    "max_seq_length": LENGTH,
-    "train_batch_size": 64,
-    "shuffle_buffer_size": 1000,
-    "eval_batch_size": 64,
-    "learning_rate": 1e-3,
-    "num_eval_steps": 20,
-    "log_every_n_steps": 50,
-    "seed": 1,
-}
-
 
 # Title and metric; the baseline's title and metric.
 _RESULTS = (
@@ -96,7 +70,8 @@ def prepare(output_dir: str) -> int:
     corpus_dir = os.path.join(output_dir, "corpus")
     vocab_file = os.path.join(output_dir, "vocab.txt")
     lines = corpus_lines()
-    tokens = build_vocab(lines, vocab_size=VOCAB_SIZE, num_unused=0)
+    model = PretrainingConfig.create("demo", output_dir, preset=_PRESET)
+    tokens = build_vocab(lines, vocab_size=model.vocab_size, num_unused=0)
     for path, texts in (
         (os.path.join(corpus_dir, "python_reference.txt"), lines),
         (vocab_file, tokens),
@@ -108,7 +83,7 @@ def prepare(output_dir: str) -> int:
             corpus=Corpus(corpus_dir),
             vocab_file=vocab_file,
             output_dir=os.path.join(output_dir, "pretrain_tfrecords"),
-            max_seq_length=LENGTH,
+            max_seq_length=model.max_seq_length,
             num_shards=4,
             draws="document",
             held_out_fraction=0.1,
@@ -168,7 +143,7 @@ def main(args: argparse.Namespace) -> int:
         eval_every_n_steps=max(1, args.steps // 6),
         save_checkpoints_steps=max(1, args.steps // 6),
         overwrite=True,
-        **MODEL,
+        preset=_PRESET,
     )
     result = runner.run(config)
     if "interrupted" in result:

@@ -195,7 +195,7 @@ def test_every_preset_has_a_header_and_builds(name):
             "preset": st.sampled_from([None, *presets.preset_names()]),
             "seed": st.integers(0, 2**31 - 1),
             "mask_prob": st.floats(0.1, 0.9),
-            "max_seq_length": st.integers(16, 512),
+            "max_seq_length": st.integers(16, 32),
             "max_predictions_per_seq": st.integers(1, 16),
             "train_batch_size": st.integers(1, 4096),
             "embedding_size": st.none() | st.integers(1, 1024),
