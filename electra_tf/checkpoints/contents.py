@@ -358,12 +358,26 @@ class Contents:
         self, given: Mapping[str, Any], where: str = "the given hparams"
     ) -> None:
         """Raises a UserError where given hparams make another model."""
-        differences = _differences(self.sizes, merged(self.hparams(), given))
-        if differences:
+        hparams = merged(self.hparams(), given)
+        encoder = _stack_of(encoder_config(hparams))
+        if self.sizes.encoder not in (None, encoder):
+            # Its generator is in proportion to it; that comes after.
+            hparams["uniform_generator"] = True
+        if differences := _differences(self.sizes, resolve(hparams)):
             raise UserError(
                 f"The checkpoint is of another model than {where} describe:\n"
                 + "\n".join(f"  {text}" for text in differences)
             )
+
+    def differences(self, model: "Contents") -> list[str]:
+        """Sizes that differ in a model, and the hparam to change.
+
+        Empty where one of the two is no whole ELECTRA.
+        """
+        try:
+            return _differences(self.sizes, model.sizes)
+        except UserError:
+            return []
 
 
 def default_heads(hidden_size: int) -> int:
@@ -513,16 +527,13 @@ def _stack_of(config: EncoderConfig) -> Stack:
     )
 
 
-def _differences(stored: ModelSizes, hparams: Mapping[str, Any]) -> list[str]:
+def _differences(stored: ModelSizes, given: ModelSizes) -> list[str]:
     """One text for each size in which hparams make another model."""
-    encoder = _stack_of(encoder_config(hparams))
-    same = stored.encoder in (None, encoder)
-    # The generator is in proportion to the encoder: first that, then the rest.
-    given = resolve(hparams if same else {**hparams, "uniform_generator": True})
+    same = stored.encoder in (None, given.encoder)
     old, new, remedies = _facts(stored), _facts(given), dict(_REMEDIES)
     if not same:
         remedies = dict(_ENCODER_REMEDIES)
-        if stored.encoder.follows_rule and encoder.follows_rule:
+        if stored.encoder.follows_rule and given.main.follows_rule:
             del remedies["intermediate_size"]
     elif stored.generator is None:
         is_full = stored.generator_kind is GeneratorKind.FULL

@@ -12,7 +12,7 @@ import abc
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -359,7 +359,7 @@ def assign(
         if name in shapes and name not in other_shape
     }
     loaded = tuple(targets)
-    check_shapes(weights.path, targets, weights)
+    check_shapes(weights, targets)
     refused = [name for name in missing if not may_lack(name)]
     if refused and not missing_is_fine:
         lines = [
@@ -396,32 +396,28 @@ def assign(
 
 
 def check_shapes(
-    path: str, variables: "Mapping[str, tf.Variable]", weights: Weights
+    weights: Weights, variables: "Mapping[str, tf.Variable]"
 ) -> None:
     """Compares shapes and types before anything is read."""
     lines = []
     for name, variable in variables.items():
         spec, shape = weights.specs[name], tuple(variable.shape)
+        dtype = np.dtype(variable.dtype.as_numpy_dtype)
         if spec.shape != shape:
-            remedy = f"change {shape_hint(name, spec.shape, shape)}"
-            if name.endswith("position_embeddings"):
-                remedy += (
-                    ", or make the table fit with convert_checkpoint"
-                    f" --extend_positions={shape[0]}"
-                )
             lines.append(
-                f"{name}: checkpoint {list(spec.shape)}, model {list(shape)};"
-                f" {remedy}"
+                f"{name}: checkpoint {list(spec.shape)}, model {list(shape)}"
             )
-        elif spec.dtype != variable.dtype.as_numpy_dtype:
+        elif spec.dtype != dtype:
             lines.append(
-                f"{name}: checkpoint {spec.dtype}, model"
-                f" {np.dtype(variable.dtype.as_numpy_dtype)}; convert the"
+                f"{name}: checkpoint {spec.dtype}, model {dtype}; convert the"
                 " checkpoint"
             )
     if lines:
-        title = f"{path} is of another model, shapes differ:"
-        raise UserError("\n".join([title, *first_lines(lines, _MOST_LINES)]))
+        stored = Contents({n: weights.specs[n].shape for n in variables})
+        model = Contents({n: tuple(v.shape) for n, v in variables.items()})
+        lines = first_lines(lines, _MOST_LINES) + stored.differences(model)
+        title = f"{weights.path} is of another model, shapes differ:"
+        raise UserError("\n".join([title, *lines]))
 
 
 def _slot_targets(weights: Weights, optimizer: Any) -> "dict[str, tf.Variable]":
@@ -437,56 +433,5 @@ def _slot_targets(weights: Weights, optimizer: Any) -> "dict[str, tf.Variable]":
             " from its weights alone with --init_checkpoint, in a model_dir of"
             " its own."
         )
-    check_shapes(weights.path, targets, weights)
+    check_shapes(weights, targets)
     return targets
-
-
-# Which hparam stands behind an axis of a variable.
-
-_HIDDEN = "model_size or model_hparam_overrides.hidden_size"
-_INNER = "model_hparam_overrides.intermediate_size (4 * hidden_size unless set)"
-_GENERATOR = "generator_hidden_size (1.0 for the released small model)"
-_WIDTH = "embedding_size"
-
-# Which hparam sets each axis (the last named one, all further axes), by part
-# of the variable's name; the first part that matches counts.
-_SHAPE_HINTS = (
-    (
-        "position_embeddings",
-        "model_hparam_overrides.max_position_embeddings",
-        _WIDTH,
-    ),
-    (
-        "token_type_embeddings",
-        "model_hparam_overrides.type_vocab_size",
-        _WIDTH,
-    ),
-    ("word_embeddings", "vocab_size", _WIDTH),
-    ("embeddings/LayerNorm", _WIDTH),
-    ("electra/embeddings_project/kernel", _WIDTH, _HIDDEN),
-    ("embeddings_project/kernel", _WIDTH, _GENERATOR),
-    ("output_bias", "vocab_size"),
-    ("generator_predictions/dense/kernel", _GENERATOR, _WIDTH),
-    ("cloze_predictions/dense/kernel", _GENERATOR, _WIDTH),
-    ("generator_predictions/", _WIDTH),
-    ("cloze_predictions/", _WIDTH),
-    ("generator", _GENERATOR),
-    ("intermediate/dense/kernel", _HIDDEN, _INNER),
-    ("intermediate/dense/bias", _INNER),
-    ("attention/output/dense/kernel", _HIDDEN),
-    ("output/dense/kernel", _INNER, _HIDDEN),
-    ("", _HIDDEN),
-)
-
-
-def shape_hint(name: str, stored: Sequence[int], wanted: Sequence[int]) -> str:
-    """Names the hparams that set the axes in which two shapes differ."""
-    hints = next(hints for part, *hints in _SHAPE_HINTS if part in name)
-    if len(stored) != len(wanted):
-        return " and ".join(hints)
-    differing = {
-        hints[min(axis, len(hints) - 1)]: None
-        for axis, sizes in enumerate(zip(stored, wanted, strict=True))
-        if sizes[0] != sizes[1]
-    }
-    return " and ".join(differing)

@@ -86,7 +86,7 @@ class LoadedModel:
         _refuse_other_depth(weights, wanted)
         weights = _AsFloat32(weights)
         targets = {name: v for name, v in wanted.items() if name in held}
-        check_shapes(weights.path, targets, weights)
+        check_shapes(weights, targets)
         # Straight into place: nobody sees this model half-loaded.
         for name, variable in targets.items():
             variable.assign(weights.read(name))

@@ -12,8 +12,9 @@ import tensorflow as tf
 
 from configure.errors import UserError, first_lines
 from electra_tf.checkpoints import tf1, tf2
+from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.weights import Coverage, Weights, assign, shape_hint
+from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.files import write_atomically
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
@@ -213,20 +214,22 @@ def check_same_variables(
         name: tuple(variable.shape)
         for name, variable in tf2.variables_by_name(variables).items()
     }
-    problems = []
-    for name in sorted(saved.keys() | wanted.keys()):
-        if saved.get(name) != wanted.get(name):
-            problems.append((name, saved.get(name), wanted.get(name)))
-    if not problems:
+    names = [
+        name
+        for name in sorted(saved.keys() | wanted.keys())
+        if saved.get(name) != wanted.get(name)
+    ]
+    if not names:
         return
     lines = [
-        f"{name}: checkpoint {_shape_text(old)}, this model"
-        f" {_shape_text(new)} (see {_hparam(name, old, new)})"
-        for name, old, new in problems
+        f"{name}: checkpoint {_shape_text(saved.get(name))}, this model"
+        f" {_shape_text(wanted.get(name))}"
+        for name in names
     ]
+    lines = first_lines(lines) + weights.contents.differences(Contents(wanted))
     raise UserError(
         f"checkpoint {weights.path} is of another model:\n"
-        + "\n".join(first_lines(lines))
+        + "\n".join(lines)
         + "\nSet these hparams as they were, choose another model_name, or use"
         " --overwrite to start this one anew."
     )
@@ -266,19 +269,6 @@ def changed(
 
 def _shape_text(shape: tuple[int, ...] | None) -> str:
     return "does not have it" if shape is None else str(list(shape))
-
-
-def _hparam(
-    name: str, old: tuple[int, ...] | None, new: tuple[int, ...] | None
-) -> str:
-    """Names the hparam behind a variable that differs or is on one side."""
-    if old is not None and new is not None:
-        return shape_hint(name, old, new)
-    if "/encoder/layer_" not in name:
-        return "the objective and generator hparams"
-    if name.startswith("generator"):
-        return "generator_layers"
-    return "model_size or model_hparam_overrides.num_hidden_layers"
 
 
 DIRECTORY = "best"

@@ -78,9 +78,9 @@ def test_a_checkpoint_is_named_by_its_step_and_gives_weights_back(tmp_path):
 @pytest.mark.parametrize(
     ("saved", "wanted", "message"),
     [
-        ((6,), (7,), rf"{TABLE}: checkpoint \[6, 4\], this .*vocab_size"),
+        ((6,), (7,), rf"{TABLE}: checkpoint \[6, 4\], this .*\[7, 4\]"),
         ((6,), (6, True), "generator/encoder/layer_1/bias"),
-        ((6, True), (6,), "generator_layers"),
+        ((6, True), (6,), "this model does not have it"),
     ],
 )
 def test_variables_that_differ_are_named(tmp_path, saved, wanted, message):
