@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True)
 class FeatureSpec:
     """One input of a model.
 
@@ -25,10 +25,6 @@ class FeatureSpec:
     # Whether the first axis is that of tokens, so that columns which are
     # padding in a whole batch are left out.
     per_token: bool = False
-
-    def __repr__(self) -> str:
-        kind = "int" if self.is_int_feature else "float"
-        return f"FeatureSpec({self.name}, {self.shape}, {kind})"
 
 
 def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:

@@ -25,10 +25,9 @@ def build_dataset(
     smaller; without held-out records, the training records as in training.
 
     With `config.deterministic_input` the batches are a function of
-    `config.seed` (and of TensorFlow's global seed, if one is set), and the
-    iterator made by `iter()` can be saved in a tf.train.Checkpoint and goes
-    on exactly where it stopped. A checkpoint holds the shuffle buffer and
-    the prefetched batches.
+    `config.seed` (and of TensorFlow's global seed, if one is set), and a saved
+    iterator, with shuffle buffer and prefetched batches, goes on exactly where
+    it stopped.
 
     Returns:
       Dataset of dicts `input_ids`, `input_mask`, `segment_ids`, int32 [B, L].
