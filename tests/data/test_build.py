@@ -42,14 +42,6 @@ def _shard(folder, number, of):
     return list(example_writer.read_records(str(path)))
 
 
-def test_examples_are_dealt_out_in_turn(build):
-    build("one", num_shards=1)
-    build("three", num_shards=3)
-    single = _payloads(build.tmp_path / "one")
-    for i in range(3):
-        assert _shard(build.tmp_path / "three", i, 3) == single[i::3]
-
-
 def test_a_stream_worker_equals_a_build_of_its_own_files(build, corpus_dir):
     build("both", num_processes=2, num_shards=2, seed=7)
     second = sorted(corpus_dir.iterdir())[1]
@@ -94,16 +86,6 @@ def test_document_draws_do_not_depend_on_the_number_of_workers(
         )
     assert results[0] == results[1] == results[2]
     assert len(results[0][1]) > 10
-
-
-def test_document_draws_split_one_big_file(build, corpus_dir, monkeypatch):
-    monkeypatch.setattr("electra_tf.data.build._SMALLEST_PIECE", 1000)
-    (corpus_dir / "text_1.txt").unlink()
-    (corpus_dir / "text_2.txt").unlink()
-    manifest = build("out", draws="document", num_processes=2, num_shards=8)
-    shares = [j["counts"]["documents"] for j in manifest["jobs"].values()]
-    assert len(shares) == 8
-    assert min(shares) > 20
 
 
 def test_counts_add_up(build):

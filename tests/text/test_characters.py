@@ -30,10 +30,6 @@ def of_category(prefix):
     return {c for c in ALL if unicodedata.category(c).startswith(prefix)}
 
 
-# The fast tokenizer splits before it cleans. That is right only while the three
-# claims below hold for the Unicode version of this Python.
-
-
 def test_classes_are_those_of_unicode(classes, reference_tokenizer):
     kept = set("\t\n\r")
     assert classes["whitespace"] == of_category("Zs") | kept
