@@ -119,12 +119,12 @@ def main(args: argparse.Namespace) -> int:
                     n_cut += 1
                 vectors.append(one.vectors.reshape(-1, width))
                 write(place)
-                run.progress.update()
+                run.count()
     stated = ("model", "part", "layers", "pooling", "combine")
     facts = {
         **{name: getattr(args, name) for name in stated},
         "max_length": embedder.max_length,
-        "texts": run.progress.rows,
+        "texts": run.rows,
         "vectors": vectors.rows,
         "width": width,
         "inputs": args.inputs or ["-"],

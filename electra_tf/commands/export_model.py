@@ -143,73 +143,52 @@ def main(args: argparse.Namespace) -> None:
 
 def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
     """The model, and the module that is asked for."""
+    from electra_tf.export import pretrained_heads as heads
     from electra_tf.export.encoder import EncoderModule
     from electra_tf.export.saved_model import make_task_module
     from electra_tf.prediction import loading
 
-    given = {}
-    if args.hparams is not None:
-        given = dict(read_hparams(args.hparams))
+    given = dict(read_hparams(args.hparams)) if args.hparams else {}
     finetuned = loading.is_finetuned(args.model)
-    if args.rows_at_once and (not finetuned or args.head == "encoder"):
+    head = args.head or ("task" if finetuned else "missing")
+    known = HEADS[:2] if finetuned else HEADS[1:]
+    if head not in known:
         raise UserError(
-            f"--rows_at_once: {args.model} is not exported with a head that"
-            " answers once per text; leave it out."
+            f"--head is {head}, but {args.model} is"
+            f" {'' if finetuned else 'not '}the folder of a fine-tuned model;"
+            f" expected {' or '.join(known)}. (A fine-tuned model's folder has"
+            " a config.json with task_names.)"
         )
-    if not finetuned:
-        return _load_pretrained(args, given)
-    if args.head not in (None, "task", "encoder"):
-        raise UserError(
-            f"--head: {args.model} is fine-tuned, and has no {args.head}"
-            " head; expected task or encoder. Give the pre-trained model's"
-            " folder for that head."
-        )
-    names = ("task_config", "vocab_file", "max_seq_length")
-    stated = {name: getattr(args, name) for name in names}
-    given |= {name: x for name, x in stated.items() if x is not None}
-    loaded = loading.load_finetuned(args.model, **given)
-    if args.head == "encoder":
-        return loaded, EncoderModule(loaded)
-    return loaded, make_task_module(loaded, args.task, args.rows_at_once)
-
-
-def _load_pretrained(
-    args: argparse.Namespace, given: dict[str, Any]
-) -> tuple[Any, "ServingModule"]:
-    from electra_tf.export import pretrained_heads as heads
-    from electra_tf.export.encoder import EncoderModule
-    from electra_tf.prediction.loading import load_pretrained
-
-    if args.head not in HEADS[1:]:
-        what = "is missing" if args.head is None else f"is {args.head!r}"
-        raise UserError(
-            f"--head {what}, but {args.model} is not the folder of a"
-            " fine-tuned model; say what the pre-trained model is for:"
-            f" {', '.join(HEADS[1:])}. (A fine-tuned model's folder has a"
-            " config.json with task_names.)"
-        )
-    for name in ("task", "task_config"):
-        if getattr(args, name) is not None:
+    for name in ("task", "task_config", "rows_at_once"):
+        if getattr(args, name) and head != "task":
             raise UserError(
-                f"--{name}: {args.model} is not fine-tuned on any task; leave"
-                " it out."
+                f"--{name} is for the head of a fine-tuned model, and the head"
+                f" is {head}; leave it out."
             )
-    loaded = load_pretrained(args.model, args.vocab_file, given)
     length = args.max_seq_length
+    if finetuned:
+        names = ("task_config", "vocab_file", "max_seq_length")
+        stated = {name: getattr(args, name) for name in names}
+        given |= {name: x for name, x in stated.items() if x is not None}
+        loaded = loading.load_finetuned(args.model, **given)
+        if head == "encoder":
+            return loaded, EncoderModule(loaded)
+        return loaded, make_task_module(loaded, args.task, args.rows_at_once)
+    loaded = loading.load_pretrained(args.model, args.vocab_file, given)
     positions = loaded.model.encoder_config.max_position_embeddings
     if length is not None and length > positions:
         raise UserError(
             f"--max_seq_length is {length} but the model has {positions}"
             " positions; lower it."
         )
-    if args.head == "fill_mask":
+    if head == "fill_mask":
         return loaded, heads.FillMaskModule(loaded, length, args.top_k)
     modules = {
         "encoder": EncoderModule,
         "replaced_tokens": heads.ReplacedTokensModule,
         "electric": heads.ElectricModule,
     }
-    return loaded, modules[args.head](loaded, length)
+    return loaded, modules[head](loaded, length)
 
 
 def _report(folder: str, measured: dict[str, Any]) -> None:
@@ -220,9 +199,6 @@ def _report(folder: str, measured: dict[str, Any]) -> None:
     for name, specs in measured["signatures"].items():
         inputs = ", ".join(specs["inputs"])
         print(f"  {name}({inputs}) -> {', '.join(specs['outputs'])}")
-    if labels := measured["labels"]:
-        more = " ..." if len(labels) > 10 else ""
-        print(f"  {len(labels)} labels: {', '.join(labels[:10])}{more}")
     for facts in measured["conversions"]:
         print(f"  {describe_conversion(facts)}")
     print(f"  {os.path.join(folder, 'MODEL_CARD.md')}")

@@ -52,8 +52,7 @@ def main(args: argparse.Namespace) -> int:
     console, out = rich.console.Console(), contextlib.nullcontext()
     if args.output:
         out = shared_flags.answers(args)
-    args.progress &= bool(args.output)
-    with shared_flags.Run(args) as run, out as write:
+    with shared_flags.Run(args, bar=bool(args.output)) as run, out as write:
         texts, given = itertools.tee(run.texts())
         masks_filled = filler(text for _, text in texts)
         for filled, (read, _) in zip(masks_filled, given, strict=False):
@@ -62,5 +61,5 @@ def main(args: argparse.Namespace) -> int:
             else:
                 record = dataclasses.asdict(filled) | {"best": filled.best()}
                 write({**run.place_of(read), **record})
-            run.progress.update()
+            run.count()
     return 0

@@ -54,7 +54,6 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "write JSON, a sentence a line; - prints it instead",
         ),
     )
-    parser.set_defaults(progress=False)
     return parser.parse_args(list(argv[1:]))
 
 
@@ -81,7 +80,7 @@ def main(args: argparse.Namespace) -> int:
     records = contextlib.nullcontext()
     if args.json:
         records = answer_file(args.json, "jsonl", overwrite=True)
-    with shared_flags.Run(args) as run, records as write:
+    with shared_flags.Run(args, bar=False) as run, records as write:
         for number, (_, text) in enumerate(run.texts()):
             seen = inspector.inspect(text, words, args.mask_none, number)
             view = inspection_view(seen)

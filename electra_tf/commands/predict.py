@@ -141,10 +141,10 @@ def _predict(
                 answer.pop("probabilities", None)
             echo = read.values if args.echo else {}
             write({**run.place_of(read), **echo, **answer})
-            run.progress.update()
+            run.count()
     for what, count in predictor.task.row_report.losses.items():
         shared_flags.say(f"{count:,} {what}")
     run.say_summary("answers")
-    if not run.progress.rows:
+    if not run.rows:
         raise UserError("no line could be answered")
     return 0

@@ -70,7 +70,7 @@ def main(args: argparse.Namespace) -> int:
                 pairs = zip(result.tokens, result.token_scores, strict=True)
                 answer["token_scores"] = list(pairs)
             write({**run.place_of(read), **answer})
-            run.progress.update()
+            run.count()
             totals["tokens"] += len(result.tokens)
             totals["score"] += result.score
             totals["unknown"] += result.unknown

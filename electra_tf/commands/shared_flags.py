@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import tqdm
+
 from configure import config, flags
 from configure.errors import UserError
 from electra_tf.files import STDIN, shortened
 from electra_tf.prediction import writer
-from electra_tf.prediction.reader import FORMATS, Progress, Read, Source
+from electra_tf.prediction.reader import FORMATS, Read, Source
 
 # Bad lines that are named one by one; the rest is counted.
 SHOWN_LINES = 20
@@ -92,7 +94,6 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
             " it does if it has the names that are looked for",
         ),
         ("strict", False, "", "stop at the first line that cannot be used"),
-        ("progress", True, "", "a bar on standard error"),
     )
     if sentences:
         flags.add_flag(
@@ -173,10 +174,19 @@ class Run:
         self,
         args: argparse.Namespace,
         columns: Mapping[str, Any] = TEXT_COLUMNS,
+        bar: bool = True,
     ) -> None:
         self.sources = make_sources(args, chosen_columns(args.columns, columns))
-        shown = args.progress and bool(self.sources)
-        self.progress = Progress(self.sources, shown)
+        self.rows = 0
+        sizes = [source.lines.size() for source in self.sources]
+        self._bar = tqdm.tqdm(
+            total=None if None in sizes else sum(sizes),
+            unit="B",
+            unit_scale=True,
+            # None: where standard error is no terminal.
+            disable=None if bar and self.sources else True,
+            mininterval=0.5,
+        )
         self._given = getattr(args, "text", None) or []
         self._strict, self._bad = args.strict, 0
         self._started = time.monotonic()
@@ -185,7 +195,14 @@ class Run:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.progress.close()
+        self._bar.close()
+
+    def count(self) -> None:
+        """One answer more is written."""
+        self.rows += 1
+        done = sum(source.lines.done for source in self.sources)
+        self._bar.set_postfix_str(f"{self.rows:,} rows", refresh=False)
+        self._bar.update(done - self._bar.n)
 
     def lines(self) -> Iterator[Read]:
         """Yields the lines that could be read."""
@@ -215,9 +232,10 @@ class Run:
             raise UserError(f"{text}. (Stopped by --strict.)")
         self._bad += 1
         if self._bad <= SHOWN_LINES:
-            self.progress.say(f"{text} (skipped)")
+            self._bar.write(f"{text} (skipped)", sys.stderr)
         elif self._bad == SHOWN_LINES + 1:
-            self.progress.say("... further bad lines are only counted")
+            text = "... further bad lines are only counted"
+            self._bar.write(text, sys.stderr)
 
     def place_of(self, read: Read) -> dict[str, Any]:
         """Says where an answer's question stands: file, line, id."""
@@ -227,7 +245,7 @@ class Run:
 
     def say_summary(self, what: str) -> None:
         """Prints how much, how long, what was left out."""
-        rows, seconds = self.progress.rows, time.monotonic() - self._started
+        rows, seconds = self.rows, time.monotonic() - self._started
         text = f"{rows:,} {what} in {seconds:.1f} s"
         if rows and seconds:
             text += f" ({rows / seconds:,.0f} a second)"

@@ -1,17 +1,14 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Questions from files or standard input, one at a time, with a progress bar.
+"""Questions from files or standard input, one at a time.
 
 A file may be larger than memory: nothing but the question at hand is kept. A
 line that cannot be read is handed on with what is wrong with it.
 """
 
 import dataclasses
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-import tqdm
 
 from configure.errors import UserError
 from electra_tf import files
@@ -231,48 +228,3 @@ class Source:
 def _names(options: Sequence[int | str]) -> str:
     names = (option for option in options if isinstance(option, str))
     return " or ".join(names) or "of that number"
-
-
-class Progress:
-    """A bar on a terminal's standard error: how much has been read.
-
-    Bytes tell how far it is where the sizes are known, else rows are counted.
-    """
-
-    def __init__(self, sources: Sequence[Source], shown: bool = True) -> None:
-        self._sources = sources
-        self.rows = 0
-        sizes = [source.lines.size() for source in sources]
-        self._by_bytes = bool(sizes) and None not in sizes
-        self._bar = tqdm.tqdm(
-            total=sum(sizes) if self._by_bytes else None,
-            unit="B" if self._by_bytes else "row",
-            unit_scale=True,
-            unit_divisor=1000,
-            file=sys.stderr,
-            disable=not shown or not sys.stderr.isatty(),
-            dynamic_ncols=True,
-            mininterval=0.5,
-        )
-
-    def update(self) -> None:
-        """One row more is done."""
-        self.rows += 1
-        if self._by_bytes:
-            self._bar.set_postfix_str(f"{self.rows:,} rows", refresh=False)
-        self._show()
-
-    def say(self, text: str) -> None:
-        """Prints a line above the bar."""
-        self._bar.write(text, file=sys.stderr)
-
-    def close(self) -> None:
-        """Ends the bar."""
-        self._show()
-        self._bar.close()
-
-    def _show(self) -> None:
-        done = self.rows
-        if self._by_bytes:
-            done = sum(source.lines.done for source in self._sources)
-        self._bar.update(done - self._bar.n)
