@@ -13,7 +13,6 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind
 from electra_tf.export.signatures import Inputs, Outputs, ServingModule, cut
 from electra_tf.prediction.loading import PretrainedModel
 from electra_tf.pretraining.scoring import electric_scores
@@ -154,7 +153,9 @@ class FillMaskModule(PretrainedModule):
         order = tf.argsort(tf.cast(~is_mask, tf.int32), stable=True)
         used = tf.sequence_mask(masks, most)  # [B, M]
         positions = tf.where(used, order[:, :most], 0)
-        logits = self._logits(inputs, positions)
+        logits, _ = self.loaded.model.generator_logits(
+            inputs._asdict(), positions
+        )
         best, ids = tf.math.top_k(tf.nn.softmax(logits), self.top_k)
         shown = used[..., None]
         tokens = self.tokenizer.id_to_token(ids)
@@ -165,15 +166,3 @@ class FillMaskModule(PretrainedModule):
             "positions": positions,
             "masks": masks,
         }
-
-    def _logits(self, inputs: Inputs, positions: tf.Tensor) -> tf.Tensor:
-        """The generator's logits [B, M, V] at positions [B, M]."""
-        model = self.loaded.model
-        if model.kind is GeneratorKind.TWO_TOWER:
-            sequence, _, _ = model.generator(*inputs, None)
-            embeddings = model.generator.ltr.embeddings
-        else:
-            sequence = model.generator(*inputs, None).sequence_output
-            embeddings = model.generator.embeddings
-        vectors = tf.gather(sequence, positions, batch_dims=1)
-        return model.masked_lm_head(vectors, embeddings.word_embeddings)

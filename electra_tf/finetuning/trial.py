@@ -487,7 +487,7 @@ class Trial(Run):
                 f"hparam keep_best: there is no figure {wanted!r}; the"
                 f" evaluation gives: {', '.join(result)}"
             )
-        self.log_evaluation(step, result)
+        self.eval_log.write(step, result)
         shown = ", ".join(f"{k} {v:.4f}" for k, v in result.items())
         self.console.line(f"Evaluation at step {step:,}: {shown}")
         self.keep_if_best(step, result)

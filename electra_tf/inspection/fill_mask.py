@@ -5,13 +5,11 @@
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind
 from electra_tf.files import shortened
 from electra_tf.modeling.layers import inference
 from electra_tf.pretraining.loading import PretrainedModel
@@ -70,7 +68,9 @@ class MaskFiller:
         @tf.function(input_signature=[spec])
         def compute(features: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
             with inference():
-                logits = generator_logits(model, features)
+                logits, _ = model.generator_logits(
+                    features, features["positions"]
+                )
             return tuple(tf.math.top_k(tf.nn.softmax(logits), top_k))
 
         self._compute = compute
@@ -156,21 +156,3 @@ def token_name(pretrained: PretrainedModel, token_id: int) -> str:
     """The wordpiece of an id; rows beyond the vocabulary have no name."""
     name = pretrained.tokenizer.inv_vocab.get(int(token_id))
     return f"[id {token_id}]" if name is None else name
-
-
-def generator_logits(model: Any, features: Any) -> tf.Tensor:
-    """A generator's (or masked LM's) logits at `positions`.
-
-    Takes int32 [B, L] features, `positions` [B, N]; returns float32 [B, N, V].
-    """
-    generator, inputs = model.generator, [features[n] for n in _INPUTS]
-    if model.kind is GeneratorKind.TWO_TOWER:
-        vectors, _, _ = generator(*inputs)
-        embeddings = generator.ltr.embeddings
-    else:
-        vectors = generator(*inputs).sequence_output
-        embeddings = generator.embeddings
-    return model.masked_lm_head(
-        tf.gather(vectors, features["positions"], batch_dims=1),
-        embeddings.word_embeddings,
-    )

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
-from electra_tf.inspection.fill_mask import generator_logits, padded
+from electra_tf.inspection.fill_mask import padded
 from electra_tf.modeling.layers import inference
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
@@ -197,7 +197,8 @@ def _graph(
     def compute(features: dict[str, tf.Tensor]) -> tf.Tensor:
         with inference():
             if method == "masked_lm":
-                logits = generator_logits(model, features)
+                places = features["positions"]
+                logits, _ = model.generator_logits(features, places)
                 return -softmax_cross_entropy(logits, features["targets"])
             if method == "cloze":
                 outputs = scoring.cloze_scores(model, features)

@@ -4,17 +4,17 @@
 
 import tensorflow as tf
 
+from electra_tf.training.strategy import sum_over_replicas
 
-def replica_sum(value: tf.Tensor) -> tf.Tensor:
-    """Sums a scalar over the replicas of the current strategy.
 
-    With losses divided by the global sum of weights, the sum of the replicas'
-    gradients is the gradient of the whole batch's loss.
+def global_sum(weights: tf.Tensor) -> tf.Tensor:
+    """Sums weights over a batch and the replicas of the current strategy.
+
+    With losses divided by it, the sum of the replicas' gradients is the
+    gradient of the whole batch's loss.
     """
-    context = tf.distribute.get_replica_context()
-    if context is None or context.num_replicas_in_sync == 1:
-        return value
-    return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
+    total = tf.reduce_sum(tf.cast(weights, tf.float32))
+    return sum_over_replicas([total])[0]
 
 
 def weighted_mean(
@@ -26,7 +26,7 @@ def weighted_mean(
     `total` is the global sum where `weights` are those of a micro-batch.
     """
     if total is None:
-        total = replica_sum(tf.reduce_sum(weights))
+        total = global_sum(weights)
     return tf.reduce_sum(losses * weights) / (total + 1e-6)
 
 

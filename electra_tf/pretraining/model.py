@@ -23,6 +23,7 @@ from electra_tf.modeling.transformer import (
 from electra_tf.pretraining import losses, masking
 from electra_tf.text.tokenization import check_vocab
 
+INPUTS = ("input_ids", "input_mask", "segment_ids")
 Features = Mapping[str, tf.Tensor]
 Outputs = dict[str, tf.Tensor]
 
@@ -174,9 +175,7 @@ class PretrainingModel(tf_keras.Model):
         }
         outputs: Outputs = {
             "masked_input_ids": masked_inputs["input_ids"],
-            "masked_lm_positions": masked_inputs["masked_lm_positions"],
-            "masked_lm_ids": masked_inputs["masked_lm_ids"],
-            "masked_lm_weights": masked_inputs["masked_lm_weights"],
+            **{n: v for n, v in masked_inputs.items() if n != "input_ids"},
         }
         totals = weight_totals or {}
         outputs |= self._generate(features, masked_inputs, dropout, totals)
@@ -220,14 +219,41 @@ class PretrainingModel(tf_keras.Model):
             ),
             "disc": features["input_mask"],
         }
-        return {
-            name: losses.replica_sum(tf.reduce_sum(tf.cast(w, tf.float32)))
-            for name, w in weights.items()
-        }
+        return {name: losses.global_sum(w) for name, w in weights.items()}
 
     def call(self, features: Features, training: bool = False) -> Outputs:
         """Keras's entry; see `compute`."""
         return self.compute(features, training=training)
+
+    def generator_logits(
+        self,
+        features: Features,
+        positions: tf.Tensor | None = None,
+        dropout: SeedStream | None = None,
+    ) -> tuple[tf.Tensor, list[EncoderOutput]]:
+        """What the generator (or masked LM) expects.
+
+        Args:
+          features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
+          positions: int32 [B, N]; None for all.
+
+        Returns:
+          float32 [B, N or L, V] logits, and the outputs of its encoders.
+        """
+        inputs = [features[name] for name in INPUTS]
+        found = self.generator(
+            *inputs, dropout.child("generator") if dropout else None
+        )
+        if self.kind is GeneratorKind.TWO_TOWER:
+            vectors, *encoded = found
+            embeddings = self.generator.ltr.embeddings
+        else:
+            vectors, encoded = found.sequence_output, [found]
+            embeddings = self.generator.embeddings
+        if positions is not None:
+            vectors = tf.gather(vectors, positions, batch_dims=1)
+        table = embeddings.word_embeddings
+        return self.masked_lm_head(vectors, table), encoded
 
     def _generate(
         self,
@@ -248,17 +274,11 @@ class PretrainingModel(tf_keras.Model):
             outputs = self._cloze(features, dropout, totals)
             logits = tf.gather(outputs["cloze_logits"], positions, batch_dims=1)
         else:
-            encoded = self.generator(
-                masked["input_ids"],
-                features["input_mask"],
-                features["segment_ids"],
-                dropout.child("generator") if dropout else None,
+            hidden = {**features, "input_ids": masked["input_ids"]}
+            logits, (encoded,) = self.generator_logits(
+                hidden, positions, dropout
             )
             outputs["generator_layers"] = encoded.all_layers
-            logits = self.masked_lm_head(
-                tf.gather(encoded.sequence_output, positions, batch_dims=1),
-                self.generator.embeddings.word_embeddings,
-            )
         return outputs | _softmax_outputs(
             "mlm",
             logits,
@@ -271,15 +291,7 @@ class PretrainingModel(tf_keras.Model):
         self, features: Features, dropout: SeedStream | None, totals: Features
     ) -> Outputs:
         """Predicts every token from its two-sided context."""
-        context, ltr, rtl = self.generator(
-            features["input_ids"],
-            features["input_mask"],
-            features["segment_ids"],
-            dropout.child("generator") if dropout else None,
-        )
-        logits = self.masked_lm_head(
-            context, self.generator.ltr.embeddings.word_embeddings
-        )
+        logits, towers = self.generator_logits(features, dropout=dropout)
         weights = masking.candidates_mask(
             features["input_ids"], features["input_mask"], self.special
         )
@@ -288,7 +300,7 @@ class PretrainingModel(tf_keras.Model):
             "cloze", logits, features["input_ids"], weights, totals
         )
         outputs["cloze_weights"] = weights
-        outputs["generator_layers"] = [ltr.all_layers, rtl.all_layers]
+        outputs["generator_layers"] = [tower.all_layers for tower in towers]
         return outputs
 
     def _sample(

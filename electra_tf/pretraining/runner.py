@@ -315,7 +315,7 @@ class PretrainingRun(Run):
         in_a_row = self._collapse.update(result)
         if "disc_accuracy" in result:
             row["one_class_evaluations"] = in_a_row
-        self.log_evaluation(step, row)
+        self.eval_log.write(step, row)
         self.console.line(f"Evaluation at step {step:,}:")
         for text in _evaluation_summary(result):
             self.console.line(f"  {text}")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
@@ -194,10 +193,6 @@ class LossScale(tf.Module):
         """What a precision needs: a scale for "fp16", else None."""
         return cls() if mixed_precision == "fp16" else None
 
-    def scaled(self, loss: tf.Tensor) -> tf.Tensor:
-        """Multiplies a loss (float32 scalar)."""
-        return loss * self.scale
-
     def unscaled(self, gradients: Sequence[Any]) -> list[Any]:
         """Divides gradients of a scaled loss; None stays None."""
         inverse = 1.0 / self.scale
@@ -273,7 +268,8 @@ class Chunk:
     batches: list[Features]  # of every step
 
 
-class TrainLoop(orbit.AbstractTrainer):
+@dataclasses.dataclass(kw_only=True)
+class TrainLoop:
     """Runs training steps and keeps their scalars until they are taken.
 
     Steps are dispatched one after the other without reading anything back, so
@@ -281,73 +277,51 @@ class TrainLoop(orbit.AbstractTrainer):
     are read once at its end.
     """
 
-    def __init__(
-        self,
-        *,
-        compute: Compute,
-        variables: list[tf.Variable],
-        optimizer: Any,
-        iterator: Iterator[Features],
-        step: tf.Variable,
-        seed: int,
-        strategy: tf.distribute.Strategy,
-        step_values: StepValues,
-        should_stop: Callable[[], bool] = lambda: False,
-        micro_batches: int = 1,
-        prepare: Prepare = lambda features, seed: ({}, {}),
-        jit_compile: bool = False,
-        loss_scale: LossScale | None = None,
-        element_spec: Any = None,
-    ) -> None:
-        """Builds the loop.
+    compute: Compute
+    variables: list[tf.Variable]
+    optimizer: Any
+    iterator: Iterator[Features]  # of global batches, tensors [B, ...]
+    step: tf.Variable  # int64 scalar, updates done so far
+    seed: int
+    strategy: tf.distribute.Strategy
+    step_values: StepValues  # further scalars to log
+    should_stop: Callable[[], bool] = lambda: False
+    micro_batches: int = 1
+    prepare: Prepare = lambda features, seed: ({}, {})
+    jit_compile: bool = False
+    # For gradients in float16; an update whose gradients overflow is skipped,
+    # which counts as a step all the same.
+    loss_scale: LossScale | None = None
+    # Types of a batch whose length varies, so that one graph serves all.
+    element_spec: Any = None
 
-        Args:
-          iterator: gives global batches, tensors [B, ...].
-          step: int64 scalar, updates done so far.
-          step_values: further scalars to log.
-          loss_scale: for gradients in float16; an update whose gradients
-            overflow is skipped, which counts as a step all the same.
-          element_spec: types of a batch whose length varies, so that one
-            graph serves all lengths.
-        """
-        self._compute = compute
-        self._variables = variables
-        self._optimizer = optimizer
-        self._iterator = iterator
-        self._step = step
-        self._seed = seed
-        self._strategy = strategy
-        self._step_values = step_values
-        self._should_stop = should_stop
-        self._micro_batches = micro_batches
-        self._prepare = prepare
-        self._loss_scale = loss_scale
+    def __post_init__(self) -> None:
         self._names: list[str] = []
         self._pending: list[tuple[Features, tf.Tensor]] = []
         self._first_step = 0
         self._run_step = step_function(
             self._distributed_step,
-            jit_compile,
-            [element_spec] if element_spec is not None else None,
+            self.jit_compile,
+            None if self.element_spec is None else [self.element_spec],
         )
 
-    def train(self, num_steps: tf.Tensor) -> None:
-        """Runs `num_steps` updates (int32 scalar); see `take_chunk`.
+    def train(self, num_steps: int) -> None:
+        """Runs `num_steps` updates; see `take_chunk`.
 
         Raises:
           TrainingInterruptedError: when `should_stop` says so after a step.
         """
-        self._first_step = int(self._step.numpy())
+        self._first_step = int(self.step.numpy())
         self._pending = []
         for _ in range(int(num_steps)):
-            batch = _next_batch(self._iterator, "training")
+            batch = _next_batch(self.iterator, "training")
             if batch is None:
                 raise UserError(
                     "the training records do not fill a single batch; build"
                     " more records or lower train_batch_size."
                 )
             self._pending.append((batch, self._run_step(batch)))
-            if self._should_stop():
+            if self.should_stop():
                 raise TrainingInterruptedError
 
     def take_chunk(self) -> Chunk:
@@ -361,25 +335,25 @@ class TrainLoop(orbit.AbstractTrainer):
         )
 
     def _distributed_step(self, features: Features) -> tf.Tensor:
-        values = self._strategy.run(self._replica_step, args=(features,))
-        return self._strategy.experimental_local_results(values)[0]
+        values = self.strategy.run(self._replica_step, args=(features,))
+        return self.strategy.experimental_local_results(values)[0]
 
     def _replica_step(self, features: Features) -> tf.Tensor:
         rows = strategies.replica_rows(features)
-        step = self._step.read_value()
-        seed = training_seed(self._seed, step)
+        step = self.step.read_value()
+        seed = draws_seed(self.seed, step)
         gradients, values = self._gradients(rows, seed)
         gradients = strategies.sum_over_replicas(gradients)
-        if self._loss_scale is not None:
-            gradients = self._loss_scale.unscaled(gradients)
-        update = self._optimizer.update(gradients, step)
+        if self.loss_scale is not None:
+            gradients = self.loss_scale.unscaled(gradients)
+        update = self.optimizer.update(gradients, step)
         summed = strategies.sum_over_replicas(list(values.values()))
         logged = dict(zip(values, summed, strict=True))
         logged["grad_norm"] = update["grad_norm"]
         logged["learning_rate"] = update["learning_rate"]
-        if self._loss_scale is not None:
-            logged |= self._loss_scale.update(update["grad_norm"])
-        self._step.assign_add(1)
+        if self.loss_scale is not None:
+            logged |= self.loss_scale.update(update["grad_norm"])
+        self.step.assign_add(1)
         self._names = list(logged)
         return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
 
@@ -387,10 +361,10 @@ class TrainLoop(orbit.AbstractTrainer):
         self, rows: Features, seed: tf.Tensor
     ) -> tuple[Gradients, Values]:
         """Gradients of a replica's rows, and the scalars to log of them."""
-        count = self._micro_batches
+        count = self.micro_batches
         if count == 1:
             return self._gradients_at_once(rows, seed)
-        by_row, whole = self._prepare(rows, seed)
+        by_row, whole = self.prepare(rows, seed)
 
         def gradients_of(index: tf.Tensor) -> tuple[Gradients, Values]:
             own = tf.random.experimental.stateless_fold_in(seed, index)
@@ -400,50 +374,37 @@ class TrainLoop(orbit.AbstractTrainer):
                 tensors["rows"], own, **tensors["by_row"], **whole
             )
 
-        return sum_over_micro_batches(gradients_of, count, self._variables)
+        return sum_over_micro_batches(gradients_of, count, self.variables)
 
     def _gradients_at_once(
         self, rows: Features, seed: tf.Tensor, **prepared: Any
     ) -> tuple[Gradients, Values]:
         with tf.GradientTape() as tape:
-            outputs = self._compute(rows, seed=seed, training=True, **prepared)
+            outputs = self.compute(rows, seed=seed, training=True, **prepared)
             loss = outputs["total_loss"]
-            if self._loss_scale is not None:
-                loss = self._loss_scale.scaled(loss)
-        gradients = tape.gradient(loss, self._variables)
+            if self.loss_scale is not None:
+                loss *= self.loss_scale.scale
+        gradients = tape.gradient(loss, self.variables)
         values = {
             "total_loss": outputs["total_loss"],
-            **self._step_values(rows, outputs),
+            **self.step_values(rows, outputs),
         }
         return gradients, values
 
 
+@dataclasses.dataclass(kw_only=True)
 class EvalLoop:
     """Runs the objective over held-out batches, always with the same draws."""
 
-    def __init__(
-        self,
-        *,
-        compute: Compute,
-        seed: int,
-        strategy: tf.distribute.Strategy,
-        outputs: Callable[[Features, dict[str, tf.Tensor]], Features],
-        should_stop: Callable[[], bool] = lambda: False,
-        jit_compile: bool = False,
-        batch_size: int | None = None,
-    ) -> None:
-        """`outputs` picks the tensors to hand over, each [B, ...].
-
-        With a `batch_size` one graph serves batches of all lengths.
-        """
-        self._compute = compute
-        self._seed = seed
-        self._strategy = strategy
-        self._outputs = outputs
-        self._should_stop = should_stop
-        self._jit_compile = jit_compile
-        self._batch_size = batch_size
-        self._run_step: Callable[..., Any] | None = None
+    compute: Compute
+    seed: int
+    strategy: tf.distribute.Strategy
+    # Picks the tensors to hand over, each [B, ...].
+    outputs: Callable[[Features, dict[str, tf.Tensor]], Features]
+    should_stop: Callable[[], bool] = lambda: False
+    jit_compile: bool = False
+    batch_size: int | None = None  # given, one graph serves all lengths
+    _run_step: Callable[..., Any] | None = None
 
     def run(
         self,
@@ -474,7 +435,7 @@ class EvalLoop:
             take(arrays, float(loss))
             batches += 1
             examples += _rows(features)
-            if self._should_stop():
+            if self.should_stop():
                 raise TrainingInterruptedError
         if not batches:
             raise UserError(
@@ -485,44 +446,42 @@ class EvalLoop:
 
     def _make_step(self, dataset: Any) -> Callable[..., Any]:
         signature = None
-        if self._batch_size:
+        if self.batch_size:
             rows = {
                 name: tf.TensorSpec(
-                    [self._batch_size, *element.shape[1:]], element.dtype
+                    [self.batch_size, *element.shape[1:]], element.dtype
                 )
                 for name, element in dataset.element_spec.items()
             }
             signature = [rows, tf.TensorSpec([], tf.int32)]
         return step_function(
-            self._distributed_step, self._jit_compile, signature
+            self._distributed_step, self.jit_compile, signature
         )
 
     def _distributed_step(self, features: Features, index: tf.Tensor):
-        outputs, loss = self._strategy.run(
+        outputs, loss = self.strategy.run(
             self._replica_step, args=(features, index)
         )
-        loss = self._strategy.reduce(
-            tf.distribute.ReduceOp.SUM, loss, axis=None
-        )
+        loss = self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None)
         # Of all replicas on all workers, in the order of the batch's rows.
         rows = _rows(features)
         joined = {
-            name: self._strategy.gather(value, axis=0)[:rows]
+            name: self.strategy.gather(value, axis=0)[:rows]
             for name, value in outputs.items()
         }
         return joined, loss
 
     def _replica_step(self, features: Features, index: tf.Tensor):
         # A last batch that the replicas cannot share is run whole by each.
-        if not _rows(features) % self._strategy.num_replicas_in_sync:
+        if not _rows(features) % self.strategy.num_replicas_in_sync:
             features = strategies.replica_rows(features)
         with inference():
-            outputs = self._compute(
+            outputs = self.compute(
                 features,
-                seed=evaluation_seed(self._seed, index),
+                seed=draws_seed(self.seed, -1 - index),
                 training=False,
             )
-        return self._outputs(features, outputs), outputs["total_loss"]
+        return self.outputs(features, outputs), outputs["total_loss"]
 
 
 def step_function(
@@ -538,24 +497,21 @@ def step_function(
     )
 
 
-def training_seed(seed: int, step: tf.Tensor) -> tf.Tensor:
-    """Seed of a training step's draws, int32 [2].
+def draws_seed(seed: int, word: tf.Tensor) -> tf.Tensor:
+    """Seed of the draws of a training step or an evaluation batch, int32 [2].
 
-    With several replicas the replica's number is folded in, so that no two
-    replicas draw the same dropout and masks for their rows.
+    The word is the step, or -1 less the batch's number: negative, so it never
+    meets a step's, and the same at every evaluation, so that all mask the same
+    positions. With several replicas the replica's number is folded in, so that
+    no two draw the same dropout and masks for their rows.
     """
-    pair = tf.stack([_int32(seed), tf.cast(step, tf.int32)])
-    return _fold_replica(pair)
-
-
-def evaluation_seed(seed: int, batch_index: tf.Tensor) -> tf.Tensor:
-    """Seed of an evaluation batch's draws, int32 [2].
-
-    The second word is negative, so it never meets a training step's; it does
-    not depend on the step, so every evaluation masks the same positions.
-    """
-    pair = tf.stack([_int32(seed), -1 - tf.cast(batch_index, tf.int32)])
-    return _fold_replica(pair)
+    run = tf.constant(np.uint32(seed & 0xFFFFFFFF).astype(np.int32))
+    pair = tf.stack([run, tf.cast(word, tf.int32)])
+    context = tf.distribute.get_replica_context()
+    if context.num_replicas_in_sync == 1:
+        return pair
+    replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+    return tf.random.experimental.stateless_fold_in(pair, replica)
 
 
 def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
@@ -597,15 +553,3 @@ def _next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
 
 def _rows(features: Features) -> int:
     return int(next(iter(features.values())).shape[0])
-
-
-def _int32(seed: int) -> tf.Tensor:
-    return tf.constant(np.uint32(seed & 0xFFFFFFFF).astype(np.int32))
-
-
-def _fold_replica(seed: tf.Tensor) -> tf.Tensor:
-    context = tf.distribute.get_replica_context()
-    if context.num_replicas_in_sync == 1:
-        return seed
-    replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
-    return tf.random.experimental.stateless_fold_in(seed, replica)

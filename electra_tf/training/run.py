@@ -196,7 +196,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def evaluated(self, step: int, result: dict[str, float]) -> None:
-        """Logs and shows an evaluation; see `log_evaluation`."""
+        """Logs and shows an evaluation."""
 
     @abc.abstractmethod
     def panels(self) -> Sequence[Panel]:
@@ -242,11 +242,6 @@ class Run(abc.ABC):
             self.draw()
             self.finish()
         return {**result, "global_step": self.global_step}
-
-    def log_evaluation(self, step: int, row: dict[str, float]) -> None:
-        """Writes a row of the log of evaluations."""
-        self.eval_log.write(step, row)
-        self._eval_board.write(step, row)
 
     def keep_if_best(self, step: int, result: dict[str, float]) -> None:
         """Keeps the best evaluation's checkpoint; draws the curves anew."""
@@ -315,12 +310,7 @@ class Run(abc.ABC):
     def _open_logs(self) -> None:
         step, path = self.global_step, self.output
         self.train_log, self.eval_log = (
-            summaries.JsonLines(os.path.join(path, name), step)
-            for name in (summaries.TRAIN_LOG, summaries.EVAL_LOG)
-        )
-        self._train_board, self._eval_board = (
-            summaries.TensorBoard(path, name, step)
-            for name in ("train", "eval")
+            summaries.Log(path, name, step) for name in ("train", "eval")
         )
         self.best = None
         if metric := self.config.keep_best:
@@ -363,7 +353,7 @@ class Run(abc.ABC):
                 steps = 1
                 if step != start:
                     steps = self.schedule.steps_to_next_stop(step)
-                loop.train(tf.constant(steps))
+                loop.train(steps)
                 self._after_chunk(loop, start)
                 step = self.global_step
                 if self.schedule.evaluates_at(step):
@@ -407,7 +397,6 @@ class Run(abc.ABC):
             shown["tokens/s"] = f"{row['tokens_per_second']:,.0f}"
         self.console.line(self._progress.line(step, shown))
         self.train_log.write(step, row)
-        self._train_board.write(step, row)
         self._row = row
 
     def _save(self) -> None:

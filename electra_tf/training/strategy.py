@@ -180,7 +180,7 @@ def sum_over_replicas(
 ) -> Sequence[tf.Tensor | tf.IndexedSlices | None]:
     """Adds tensors or IndexedSlices over all replicas; None stays None."""
     context = tf.distribute.get_replica_context()
-    if context.num_replicas_in_sync == 1:
+    if context is None or context.num_replicas_in_sync == 1:
         return values
     present = [value for value in values if value is not None]
     summed = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, present))

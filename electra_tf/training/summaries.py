@@ -28,22 +28,26 @@ TENSORBOARD_DIR = "tensorboard"
 TIMING_FIELDS = ("seconds", "steps_per_second", "tokens_per_second")
 
 
-class JsonLines:
-    """A file of one JSON object a line, each with its `step`.
+class Log:
+    """The rows of a run: `<name>_log.jsonl`, and scalars for TensorBoard.
 
-    On opening, rows past `resume_step` are removed (they belong to steps that
-    will be done again), and so is a last line that was cut off in writing; the
-    file of a run that was stopped and continued thus equals the file of one
-    that was not, timing aside.
+    The file has one JSON object a line, each with its `step`. On opening, rows
+    past `resume_step` are removed (they belong to steps that will be done
+    again), and so is a last line that was cut off in writing; the file of a run
+    that was stopped and continued thus equals the file of one that was not,
+    timing aside. TensorBoard's event files only grow: it is told to leave out
+    what a stopped run wrote past `resume_step`.
     """
 
-    def __init__(self, path: str, resume_step: int) -> None:
-        """Opens `path`, keeping the rows whose step is <= `resume_step`."""
-        self._path = path
-        self.rows = [
-            row for row in read_rows(path) if row["step"] <= resume_step
-        ]
-        write_atomically(path, "".join(_dump(row) for row in self.rows))
+    def __init__(self, directory: str, name: str, resume_step: int) -> None:
+        self._path = os.path.join(directory, f"{name}_log.jsonl")
+        rows = read_rows(self._path)
+        self.rows = [row for row in rows if row["step"] <= resume_step]
+        write_atomically(self._path, "".join(map(_dump, self.rows)))
+        self._writer = tf.summary.create_file_writer(
+            os.path.join(directory, TENSORBOARD_DIR, name)
+        )
+        self._resume_step: int | None = resume_step
 
     def write(self, step: int, values: dict[str, Any]) -> None:
         """Appends one row and flushes it."""
@@ -51,47 +55,29 @@ class JsonLines:
         self.rows.append(row)
         with tf.io.gfile.GFile(self._path, "a") as file:
             file.write(_dump(row))
-
-
-class TensorBoard:
-    """Scalars for TensorBoard, in `tensorboard/<name>` of the run.
-
-    Event files only grow: what a stopped run wrote past `resume_step` stays in
-    them, and TensorBoard is told to leave it out.
-    """
-
-    def __init__(self, directory: str, name: str, resume_step: int) -> None:
-        """Opens a writer; nothing is written before the first row."""
-        self._writer = tf.summary.create_file_writer(
-            os.path.join(directory, TENSORBOARD_DIR, name)
-        )
-        self._resume_step = resume_step
-        self._started = False
-
-    def write(self, step: int, values: dict[str, Any]) -> None:
-        """Writes the numbers among `values` under their names."""
-        if not self._started:
-            # Twice: the first start that TensorBoard meets is a run's beginning
-            # and drops nothing; runs of earlier versions have none.
-            for _ in range(2):
-                self._write_start(self._resume_step + 1)
-            self._started = True
+        self._start_board()
         with self._writer.as_default():
             for name, value in values.items():
                 if isinstance(value, int | float):
                     tf.summary.scalar(name, float(value), step=step)
         self._writer.flush()
 
-    def _write_start(self, step: int) -> None:
-        """Makes TensorBoard drop what it has read from `step` on."""
+    def _start_board(self) -> None:
+        """Before the first row, makes TensorBoard drop what is done again."""
+        if self._resume_step is None:
+            return
         start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
         event = tf.compat.v1.Event(
-            wall_time=time.time(), step=step, session_log=start
+            wall_time=time.time(), step=self._resume_step + 1, session_log=start
         )
         # tf.summary has no public function for events that are not summaries.
-        tf.raw_ops.ImportEvent(
-            writer=self._writer._resource, event=event.SerializeToString()
-        )
+        # Twice: the first start that TensorBoard meets is a run's beginning
+        # and drops nothing; runs of earlier versions have none.
+        for _ in range(2):
+            tf.raw_ops.ImportEvent(
+                writer=self._writer._resource, event=event.SerializeToString()
+            )
+        self._resume_step = None
 
 
 def read_rows(path: str) -> list[dict[str, Any]]:

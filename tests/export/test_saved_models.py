@@ -25,7 +25,7 @@ from electra_tf.export.saved_model import export
 from electra_tf.export.signatures import Inputs
 from electra_tf.finetuning.classification import TextExample
 from electra_tf.prediction.loading import load_pretrained
-from electra_tf.pretraining.scoring import cloze_log_probs, energies
+from electra_tf.pretraining.losses import electric_correction
 
 TEXTS = [
     b"The cat, the dog and the ing.",
@@ -359,8 +359,9 @@ def test_electric_scores_are_minus_the_logits_without_their_offset(
         "masked_lm_weights": tf.zeros([len(rows), 1]),
     }
     outputs = loaded.model.compute(features, masked, slots)
-    log_q = cloze_log_probs(outputs["cloze_logits"], features["input_ids"])
-    raw = energies(outputs["disc_logits"], log_q, loaded.config.mask_prob)
+    raw = outputs["disc_logits"] - electric_correction(
+        outputs["cloze_logits"], features["input_ids"], loaded.config.mask_prob
+    )
     for i, row in enumerate(rows):
         wanted = -raw[i, 1 : len(row) - 1].numpy()
         shares = got["token_scores"][i]

@@ -33,7 +33,7 @@ def stop_after(monkeypatch):
         count = {"steps": 0}
 
         def train(self, num_steps):
-            inner = self._should_stop
+            inner = self.should_stop
 
             def asked():
                 count["steps"] += 1
@@ -41,11 +41,11 @@ def stop_after(monkeypatch):
                     signal.raise_signal(signal.SIGTERM)
                 return inner()
 
-            self._should_stop = asked
+            self.should_stop = asked
             try:
                 original(self, num_steps)
             finally:
-                self._should_stop = inner
+                self.should_stop = inner
 
         monkeypatch.setattr(TrainLoop, "train", train)
         return monkeypatch.undo

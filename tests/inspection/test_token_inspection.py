@@ -5,7 +5,6 @@
 import dataclasses
 import json
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -16,6 +15,7 @@ from electra_tf.inspection.token_inspection import (
     TokenInspector,
 )
 from electra_tf.pretraining import scoring
+from electra_tf.pretraining.losses import electric_correction
 
 SENTENCE = "the cat is on the mat, and that was it."
 
@@ -155,11 +155,10 @@ def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
         [model.tokenizer.convert_tokens_to_ids(v.token for v in seen.tokens)]
     )
     cloze = model.model.compute({**features, "input_ids": original})
-    log_q = scoring.cloze_log_probs(
-        cloze["cloze_logits"], features["input_ids"]
-    )[0]
-    p = model.config.mask_prob
-    logits = energies + log_q + np.log(p / (1 - p))
+    offset = electric_correction(
+        cloze["cloze_logits"], features["input_ids"], model.config.mask_prob
+    )
+    logits = energies + offset[0]
     for place, view in enumerate(seen.tokens):
         prediction = view.prediction
         # Every sampled token counts as replaced.

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Electric's scores equal direct computation on the original's outputs."""
 
+import types
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from scipy.special import log_softmax
 
 from electra_tf.checkpoints import tf1
-from electra_tf.pretraining import scoring
+from electra_tf.pretraining import masking, scoring
+from electra_tf.pretraining.losses import electric_correction
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 CLS, SEP, MASK = 101, 102, 103
@@ -62,11 +65,9 @@ def test_energies_are_the_logits_of_training_without_their_offset(
     recorded, model = recorded_pass
     outputs = model.compute(**recorded.compute_arguments())
     ids = outputs["fake_input_ids"]
-    energies = scoring.energies(
-        outputs["disc_logits"],
-        scoring.cloze_log_probs(outputs["cloze_logits"], ids),
-        recorded.info["hparams"]["mask_prob"],
-    )
+    p = recorded.info["hparams"]["mask_prob"]
+    offset = electric_correction(outputs["cloze_logits"], ids, p)
+    energies = outputs["disc_logits"] - offset
     features = {name: tf.constant(recorded.arrays[name]) for name in INPUTS}
     direct = scoring.discriminator_energies(
         model, {**features, "input_ids": ids}
@@ -78,21 +79,26 @@ def test_the_model_whose_energies_are_exact_is_the_best_classifier():
     """The sign and the constant, from Bayes' rule and nothing else."""
     p, noise, text = 0.15, 0.02, 0.3  # share, q(token), P(token)
     odds = (p * noise) / ((1 - p) * text)
-    energy = scoring.energies(
-        tf.constant([[np.log(odds)]], tf.float32),
-        tf.constant([[np.log(noise)]], tf.float32),
-        p,
+    cloze_logits = tf.constant(
+        [[[np.log(noise), np.log(1 - noise)]]], tf.float32
     )
-    score, _ = scoring.pseudo_log_likelihood(energy, tf.constant([[True]]))
-    np.testing.assert_allclose(score, [np.log(text)], rtol=1e-5)
+    offset = electric_correction(cloze_logits, tf.constant([[0]]), p)
+    energy = np.log(odds) - offset
+    np.testing.assert_allclose(-energy, [[np.log(text)]], rtol=1e-5)
 
 
 def test_what_does_not_count_may_be_anything():
-    energy = tf.constant([[1.0, np.inf, np.nan, 2.0]])
-    scored = tf.constant([[True, False, False, True]])
-    score, per_token = scoring.pseudo_log_likelihood(energy, scored)
-    np.testing.assert_array_equal(score, [-3.0])
-    np.testing.assert_array_equal(per_token, [[-1.0, 0.0, 0.0, -2.0]])
+    special = masking.SpecialTokens(CLS, SEP, MASK, np.zeros(200, bool))
+    ids = tf.constant([[150, CLS, MASK, 151]])
+    found = scoring.pseudo_log_likelihood(
+        types.SimpleNamespace(special=special),
+        {"input_ids": ids, "input_mask": tf.ones_like(ids)},
+        tf.constant([[-1.0, -np.inf, np.nan, -2.0]]),
+    )
+    np.testing.assert_array_equal(found["score"], [-3.0])
+    np.testing.assert_array_equal(
+        found["token_scores"], [[-1.0, 0.0, 0.0, -2.0]]
+    )
 
 
 def test_padding_does_not_change_a_score(recorded_pass):

@@ -133,7 +133,7 @@ class LineRun(Run):
 
     def evaluated(self, step, result):
         self.evaluations.append((step, result))
-        self.log_evaluation(step, result)
+        self.eval_log.write(step, result)
         self.keep_if_best(step, result)
 
     def panels(self):

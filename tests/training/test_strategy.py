@@ -103,8 +103,8 @@ def test_threads_are_set_before_tensorflow_starts():
 
 
 def test_evaluation_never_draws_what_training_draws():
-    steps = [loop.training_seed(5, tf.constant(s)) for s in range(50)]
-    batches = [loop.evaluation_seed(5, tf.constant(b)) for b in range(50)]
+    steps = [loop.draws_seed(5, tf.constant(s)) for s in range(50)]
+    batches = [loop.draws_seed(5, tf.constant(-1 - b)) for b in range(50)]
     seeds = {tuple(seed.numpy()) for seed in [*steps, *batches]}
     assert len(seeds) == 100
     assert steps[3].numpy().tolist() == [5, 3]

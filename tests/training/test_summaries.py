@@ -11,10 +11,9 @@ import tensorflow as tf
 
 from electra_tf.training.summaries import (
     Console,
-    JsonLines,
+    Log,
     Panel,
     Progress,
-    TensorBoard,
     draw_curves,
     read_rows,
     seconds_text,
@@ -22,13 +21,13 @@ from electra_tf.training.summaries import (
 
 
 def test_rows_past_the_restored_step_and_cut_lines_are_removed(tmp_path):
-    path = tmp_path / "log.jsonl"
-    log = JsonLines(str(path), 0)
+    path = tmp_path / "train_log.jsonl"
+    log = Log(str(tmp_path), "train", 0)
     for step in (1, 5, 10, 15):
         log.write(step, {"loss": step / 10})
     with path.open("a") as file:
         file.write('{"step": 5, "lo')
-    resumed = JsonLines(str(path), 10)
+    resumed = Log(str(tmp_path), "train", 10)
     assert [row["step"] for row in resumed.rows] == [1, 5, 10]
     resumed.write(15, {"loss": 1.5, "auc": float("nan")})
     rows = [{"step": step, "loss": step / 10} for step in (1, 5, 10, 15)]
@@ -38,7 +37,7 @@ def test_rows_past_the_restored_step_and_cut_lines_are_removed(tmp_path):
 
 
 def test_tensorboard_gets_every_number(tmp_path):
-    board = TensorBoard(str(tmp_path), "train", 0)
+    board = Log(str(tmp_path), "train", 0)
     board.write(5, {"loss": 2.5, "count": 3, "rate": None})
     (path,) = (tmp_path / "tensorboard" / "train").iterdir()
     found = {
@@ -71,11 +70,11 @@ def wait_for_the_next_second():
 @pytest.mark.parametrize("resume_step", [0, 10])
 def test_tensorboard_shows_a_continued_run_once(tmp_path, resume_step):
     steps = (5, 10, 15, 20)
-    board = TensorBoard(str(tmp_path), "train", 0)
+    board = Log(str(tmp_path), "train", 0)
     for step in steps[:3]:
         board.write(step, {"loss": 1.0})
     wait_for_the_next_second()
-    board = TensorBoard(str(tmp_path), "train", resume_step)
+    board = Log(str(tmp_path), "train", resume_step)
     for step in steps:
         if step > resume_step:
             board.write(step, {"loss": 2.0})
@@ -90,7 +89,7 @@ def test_runs_begun_by_earlier_versions_are_shown_once(tmp_path):
         for step in (5, 10):
             tf.summary.scalar("loss", 1.0, step=step)
     wait_for_the_next_second()
-    TensorBoard(str(tmp_path), "train", 5).write(10, {"loss": 2.0})
+    Log(str(tmp_path), "train", 5).write(10, {"loss": 2.0})
     assert shown(path) == [(5, 1.0), (10, 2.0)]
 
 
