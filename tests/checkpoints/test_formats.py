@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a path holds is told from its content; what is wrong, in words."""
 
+import json
 import os
 import pathlib
 
@@ -10,10 +11,18 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints import formats, tf1, tf2
-from electra_tf.checkpoints.formats import open_weights
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints import tf1, tf2
+from electra_tf.checkpoints.contents import Contents, resolve
+from electra_tf.checkpoints.formats import (
+    ELECTRA_CONFIG,
+    config_text,
+    open_weights,
+    read_electra_config,
+    write_electra_config,
+)
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
-from electra_tf.checkpoints.weights import MemoryWeights
+from electra_tf.checkpoints.weights import MemoryWeights, select_part
 
 SHAPES = {"electra/a": [3, 2], "electra/b": [4]}
 
@@ -53,7 +62,7 @@ def test_hugging_face_folders_and_files(golden_dir, tmp_path):
 def test_config_and_vocabulary_beside_it_come_along(written, tiny_vocab):
     folder = pathlib.Path(written).parent
     hparams = {"model_size": "base", "vocab_size": 200}
-    formats.write_electra_config(str(folder), hparams)
+    write_electra_config(str(folder), hparams)
     vocab = folder / "vocab.txt"
     vocab.write_text(pathlib.Path(tiny_vocab).read_text())
     weights = open_weights(written)
@@ -148,3 +157,195 @@ def test_a_moved_folder_is_found_by_its_own_files(tmp_path, random_weights):
     (tmp_path / "checkpoint").write_text(state)
     (tmp_path / "n.index").write_bytes((tmp_path / "m.index").read_bytes())
     assert open_weights(str(tmp_path)).path == str(tmp_path / "m")
+
+
+# BERT's names.
+
+
+@pytest.fixture
+def bert_shapes(of_config):
+    """Names of google-research/bert, a small model."""
+    names = {
+        "electra/": "bert/",
+        "generator_predictions/output_bias": "cls/predictions/output_bias",
+        "generator_predictions/": "cls/predictions/transform/",
+    }
+    masked_lm = of_config("pretrain/small_mlm_electra_objective_False", 8)
+    shapes = {
+        "bert/pooler/dense/kernel": [32, 32],
+        "bert/pooler/dense/bias": [32],
+        "cls/seq_relationship/output_weights": [2, 32],
+        "cls/seq_relationship/output_bias": [2],
+    }
+    for name, shape in masked_lm.shapes.items():
+        start = next(start for start in names if name.startswith(start))
+        shapes[name.replace(start, names[start])] = shape
+    return shapes
+
+
+@pytest.fixture
+def bert(tmp_path, random_weights, bert_shapes):
+    path = str(tmp_path / "bert_model.ckpt")
+    tf1.write_tf1(random_weights(bert_shapes), path)
+    return path
+
+
+def test_bert_is_recognized_and_makes_a_masked_lm(bert, tiny_config):
+    from electra_tf.pretraining.model import PretrainingModel
+
+    weights = open_weights(bert)
+    assert weights.kind == "bert"
+    hparams = weights.contents.hparams()
+    assert hparams["electra_objective"] is False
+    hparams.setdefault("max_seq_length", 16)
+    model = PretrainingModel(tiny_config(**hparams))
+    built = {v.name.split(":")[0]: tuple(v.shape) for v in model.variables}
+    assert weights.shapes == built
+
+
+def test_berts_values_slots_and_step_come_along_and_the_rest_is_told(
+    tmp_path, random_weights, bert_shapes
+):
+    source = random_weights({**bert_shapes, "loss_scale": []})
+    tf1.write_tf1(source, str(tmp_path / "other.ckpt"))
+    weights = open_weights(str(tmp_path / "other.ckpt"))
+    query = "encoder/layer_1/attention/self/query/kernel"
+    for new, old in {
+        f"electra/{query}": f"bert/{query}",
+        "generator_predictions/dense/kernel/adam_m": (
+            "cls/predictions/transform/dense/kernel/adam_m"
+        ),
+        "generator_predictions/LayerNorm/gamma": (
+            "cls/predictions/transform/LayerNorm/gamma"
+        ),
+        "generator_predictions/output_bias": "cls/predictions/output_bias",
+        "loss_scale": "loss_scale",
+    }.items():
+        np.testing.assert_array_equal(weights.read(new), source.read(old))
+    assert weights.global_step == 1234
+    assert len(weights.slots) == 2 * len(weights.shapes)
+    assert len(weights.shapes) == len(bert_shapes) + 1 - 4
+    assert len(weights.dropped) == 3 * 4
+    assert "pooler" in weights.dropped["bert/pooler/dense/kernel"]
+    told = weights.dropped["cls/seq_relationship/output_bias"]
+    assert "next-sentence" in told
+
+
+def test_berts_sizes_are_read_from_bert_config_json(bert, tmp_path):
+    (tmp_path / "bert_config.json").write_text(
+        '{"hidden_size": 64, "num_attention_heads": 8, "vocab_size": 200}'
+    )
+    hparams = open_weights(bert).hparams
+    assert hparams["embedding_size"] == 64
+    assert hparams["model_hparam_overrides"]["num_attention_heads"] == 8
+
+
+def test_berts_encoder_can_start_a_discriminator(bert):
+    weights = open_weights(bert)
+    with pytest.raises(UserError, match="masked LM.*--part=encoder"):
+        select_part(weights, "discriminator")
+    part = select_part(weights, "encoder")
+    assert all(name.startswith("electra/") for name in part.shapes)
+
+
+# electra_config.json.
+
+
+def test_inferred_hparams_come_back(config_name, all_configs, tmp_path):
+    hparams = Contents(all_configs[config_name]["shapes"]).hparams()
+    write_electra_config(str(tmp_path / "new"), hparams)
+    read = read_electra_config(str(tmp_path / "new"))
+    assert {name: read[name] for name in hparams} == hparams
+    assert resolve(read) == resolve(hparams)
+
+
+def test_a_whole_config_leaves_out_what_is_not_the_models(tmp_path):
+    config = PretrainingConfig.create(
+        "m", "secret_folder", model_size="base", do_lower_case=False
+    )
+    write_electra_config(str(tmp_path), config.as_dict())
+    text = (tmp_path / ELECTRA_CONFIG).read_text()
+    assert "secret_folder" not in text
+    assert "learning_rate" not in text
+    read = read_electra_config(str(tmp_path))
+    assert (read["model_size"], read["embedding_size"]) == ("base", 768)
+    assert read["do_lower_case"] is False
+
+
+def test_other_programs_find_their_keys():
+    contents = json.loads(config_text({"model_size": "large"}))
+    assert contents["format_version"] == 1
+    expected = {
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+        "embedding_size": 1024,
+        "vocab_size": 30522,
+        "max_position_embeddings": 512,
+        "do_lower_case": True,
+        "strip_accents": True,
+    }
+    assert {k: contents[k] for k in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["bert_config.json", "config.json", ELECTRA_CONFIG]
+)
+def test_keys_of_other_programs_are_understood(name, tmp_path):
+    keys = {
+        "vocab_size": 35000,
+        "embedding_size": 128,
+        "hidden_size": 256,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 4,
+        "layer_norm_eps": 1e-12,
+        "architectures": ["ElectraForPreTraining"],
+    }
+    (tmp_path / name).write_text(json.dumps(keys))
+    sizes = resolve(read_electra_config(str(tmp_path)))
+    assert (sizes.vocab_size, sizes.embedding_size) == (35000, 128)
+    assert sizes.encoder.hidden_size == 256
+
+
+def test_a_runs_own_config_is_understood(tmp_path, tiny_config):
+    assert read_electra_config(str(tmp_path)) == {}
+    config = tiny_config(generator_hidden_size=0.5)
+    (tmp_path / "config.json").write_text(config.to_json())
+    read = read_electra_config(str(tmp_path))
+    assert read["generator_hidden_size"] == 0.5
+    assert read["model_hparam_overrides"]["num_attention_heads"] == 2
+    assert "model_name" not in read
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({}, "not valid JSON"),
+        ({"format_version": 2}, "format_version is 2"),
+        ({"hidden_size": 512}, "hidden_size is 512, but `hparams` make it 256"),
+        ({"hparams": []}, "expected a JSON object"),
+        ({"hparams": {"modl_size": "base"}}, "model_size"),
+    ],
+)
+def test_a_file_that_cannot_be_is_refused_by_name(change, words, tmp_path):
+    text = json.dumps({**json.loads(config_text({})), **change})
+    (tmp_path / ELECTRA_CONFIG).write_text(text if change else text[:40])
+    with pytest.raises(UserError, match=f"(?s){ELECTRA_CONFIG}.*{words}"):
+        read_electra_config(str(tmp_path))
+
+
+def test_guesses_are_written_but_not_read_as_facts(tmp_path):
+    hparams = {
+        "model_hparam_overrides": {"num_attention_heads": 1, "hidden_size": 64},
+        "do_lower_case": True,
+    }
+    guesses = ["num_attention_heads", "do_lower_case"]
+    write_electra_config(str(tmp_path), hparams, guesses)
+    contents = json.loads((tmp_path / ELECTRA_CONFIG).read_text())
+    assert contents["num_attention_heads"] == 1
+    assert contents["assumed"] == sorted(guesses)
+    read = read_electra_config(str(tmp_path))
+    assert read["model_hparam_overrides"] == {"hidden_size": 64}
+    assert "do_lower_case" not in read
+    assert read["strip_accents"] is True
