@@ -15,7 +15,14 @@ import os
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from configure.errors import UserError
@@ -409,6 +416,46 @@ class TrainingConfig:
         for origin, new in layers:
             put(new, origin)
         return cls(**values, origins=origins)
+
+    def is_stated(self, name: str) -> bool:
+        """Whether somebody asked for a value, rather than a default."""
+        return self.origins.get(name, "argument") not in _SETTLED_ORIGINS
+
+    def with_values(
+        self: Config, origin: str, values: Mapping[str, Any]
+    ) -> Config:
+        """The config made anew of what was stated, and of these values."""
+        layers = [
+            (self.origins.get(name, "argument"), {name: value})
+            for name, value in self.as_dict().items()
+            if self.is_stated(name) and name not in NAMES
+        ]
+        return type(self).from_layers(
+            *(getattr(self, name) for name in NAMES),
+            [*layers, (origin, values)],
+            self.origins.get("model_name", "argument"),
+        )
+
+    def with_settings_of(
+        self: Config, run: Mapping[str, Any], skip: Collection[str] = ()
+    ) -> Config:
+        """The config with what a run was made with, where nothing is stated.
+
+        Args:
+          run: what `to_json` wrote of it; empty where it is not known.
+        """
+        known = (*self.field_types(), "_origins")
+        given = {name: run[name] for name in known if name in run}
+        asked = self.explicit_hparams(given) if "_origins" in given else {}
+        skip = {*skip, *NAMES, "do_eval", "do_train", "overwrite"}
+        values = {
+            name: value
+            for name, value in asked.items()
+            # What a checkpoint told the run, it will tell again.
+            if not (name in skip or self.is_stated(name))
+            and given["_origins"].get(name) != "checkpoint"
+        }
+        return self.with_values("run", values) if values else self
 
     @classmethod
     def command_line_layers(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from configure.config import (
+    Bound,
     Natural,
     NonNegative,
     Positive,
@@ -57,6 +58,7 @@ _DEBUG_SETTINGS = {
 # [CLS] and [SEP] of a pair and one wordpiece of each text.
 _Length = Annotated[int, at_least(5)]
 _Source = Annotated[str, one_of("files", "tfds")]
+_Trials = Annotated[int, Bound(lambda n: n != 0, "1 or more, or negative")]
 _Pooling = Annotated[str, one_of("first", "mean")]
 
 
@@ -86,7 +88,8 @@ class FinetuningConfig(TrainingConfig):
     data_dir: str
     debug: bool = False  # little data: does everything run?
     log_examples: bool = False  # print a training example
-    num_trials: Positive = 1  # how many train+eval runs to perform
+    # How many train+eval runs to perform; negative: until it is stopped.
+    num_trials: _Trials = 1
     do_train: bool = True  # train
     do_eval: bool = True  # evaluate on the dev set
     keep_all_models: bool = True  # false: only keep the last trial's model
@@ -152,6 +155,9 @@ class FinetuningConfig(TrainingConfig):
     results_pkl: str = ""  # default: .../results/<tasks>_results.pkl
 
     # ---- Extensions (defaults keep what the original does, or say so) ----
+    # Keeps apart runs on the same tasks: in models, results and predictions
+    # <tasks>_<run_name> stands for <tasks>.
+    run_name: str = ""
     results_json: str = ""  # default: .../results/<tasks>_results.json
     task_config: str | None = None  # JSON file that describes your own task
     data_source: _Source = "files"  # tfds: TensorFlow Datasets
@@ -215,12 +221,13 @@ class FinetuningConfig(TrainingConfig):
         data_dir = values["data_dir"]
         model = os.path.join(data_dir, "models", values["model_name"])
         tasks = ",".join(values["task_names"])
-        results = os.path.join(model, "results", f"{tasks}_results")
+        run = _run_stem(values["task_names"], values["run_name"])
+        results = os.path.join(model, "results", f"{run}_results")
         derived = {
             "vocab_file": os.path.join(data_dir, "vocab.txt"),
             "init_checkpoint": model,
             "model_dir": os.path.join(
-                model, "finetuning_models", f"{tasks}_model"
+                model, "finetuning_models", f"{run}_model"
             ),
             "preprocessed_data_dir": os.path.join(
                 model, "finetuning_tfrecords", f"{tasks}_tfrecords"
@@ -251,6 +258,11 @@ class FinetuningConfig(TrainingConfig):
                 )
             if self.task_names.count(name) > 1:
                 yield f"task_names: {name} is given twice"
+        if self.run_name and not _TASK_NAME.fullmatch(self.run_name):
+            yield (
+                f"run_name: {self.run_name!r} would be part of file names;"
+                " letters, digits, dots, dashes and underscores make one"
+            )
         if self.early_stopping_patience and not self.eval_every_n_steps:
             yield (
                 "early_stopping_patience: needs evaluations while training;"
@@ -317,12 +329,18 @@ class FinetuningConfig(TrainingConfig):
 
     def qa_file(self, task: str, kind: str) -> str:
         """Where a question answering task's answers, odds ... go."""
-        topdir = f"{','.join(self.task_names)}_qa"
+        topdir = f"{_run_stem(self.task_names, self.run_name)}_qa"
         return os.path.join(
             self.pretrained_model_dir, "results", topdir, f"{task}_{kind}.json"
         )
 
     def test_predictions(self, task: str, split: str, trial: int | str) -> str:
         """Where a trial's predictions for a test split go."""
-        name = f"{task}_{split}_{trial}_predictions.pkl"
+        stem = _run_stem([task], self.run_name)
+        name = f"{stem}_{split}_{trial}_predictions.pkl"
         return os.path.join(self.pretrained_model_dir, "test_predictions", name)
+
+
+def _run_stem(task_names: list[str], run_name: str) -> str:
+    """What names of files begin with: the tasks, and the run's own name."""
+    return ",".join(task_names) + (f"_{run_name}" if run_name else "")

@@ -75,10 +75,13 @@ Parsed = TypeVar("Parsed")
 class FlagParser(argparse_flags.ArgumentParser):
     """An absl-aware argument parser with readable help and errors.
 
-    Abbreviated flags are refused, and leftover words are errors.
+    Leftover words are errors, and so are abbreviations, but for those of the
+    original's own flags, which meant one flag only there.
     """
 
-    def __init__(self, **kwargs: Any):
+    def __init__(self, originals: Sequence[str] = (), **kwargs: Any):
+        """`originals`: the original program's flags, as in `--data-dir`."""
+        self._originals = originals
         kwargs.setdefault("allow_abbrev", False)
         # absl modules may have defined flags of the same names; ours win.
         kwargs.setdefault("conflict_handler", "resolve")
@@ -87,10 +90,20 @@ class FlagParser(argparse_flags.ArgumentParser):
 
     def parse_args(self, args=None, namespace=None):
         """Parses all of `args`; see `argparse.ArgumentParser.parse_args`."""
+        args = sys.argv[1:] if args is None else args
+        args = [self._in_full(word) for word in args]
         namespace, extra = self.parse_known_args(args, namespace)
         if extra:
             self.error(self._explain_extra(extra))
         return namespace
+
+    def _in_full(self, word: str) -> str:
+        flag, equals, value = word.partition("=")
+        if not word.startswith("--") or flag in self._option_string_actions:
+            return word
+        start = flag.replace("_", "-")
+        meant = [name for name in self._originals if name.startswith(start)]
+        return meant[0] + equals + value if len(meant) == 1 else word
 
     def error(self, message: str) -> NoReturn:
         """Prints `error: message` to standard error and exits with 2."""
@@ -222,6 +235,7 @@ def _read_boolean(declared: Any, text: str) -> bool | None:
 def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
     """The parser of a program that trains, with every hparam as a flag."""
     parser = FlagParser(
+        originals=("--data-dir", "--model-name", "--hparams"),
         prog=prog,
         usage=f"{prog} --data-dir DIR --model-name NAME [--hparams JSON]\n"
         "       [--print_config] [--any_hparam VALUE ...]",

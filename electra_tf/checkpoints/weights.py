@@ -9,6 +9,7 @@ only here and a checkpoint need not fit in memory twice.
 """
 
 import abc
+import collections
 import dataclasses
 import functools
 import re
@@ -307,8 +308,13 @@ class Coverage:
             f" {self.slots_loaded} loaded, {self.slots_left} not used"
         ]
         dropped = [f"{name} ({why})" for name, why in self.dropped.items()]
+        missing = self.missing
+        if len(missing) > _MOST_LINES:  # Whole networks.
+            scopes = ["/".join(name.split("/")[:2]) for name in missing]
+            counts = collections.Counter(scopes).items()
+            missing = [f"{scope} ({n} variables)" for scope, n in counts]
         for title, names in (
-            ("missing, keeps its fresh value", self.missing),
+            ("missing, keeps its fresh value", missing),
             ("of another shape, keeps its fresh value", self.other_shape),
             ("unexpected, not used", self.unexpected),
             ("left in the file", dropped),

@@ -489,6 +489,14 @@ CORPUS_NOTE = (
     " the closing report counts what was lost. Sentences of one document are"
     " packed into two segments per example."
 )
+ORIGINAL_FLAGS = (
+    "--max-seq-length",
+    "--num-processes",
+    "--do-lower-case",
+    "--no-lower-case",
+    "--do-strip-accents",
+    "--no-strip-accents",
+)
 _PLACES = ("corpus", "vocab_file", "output_dir")
 
 

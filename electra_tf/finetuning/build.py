@@ -166,7 +166,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
         for name in _TOKENIZER_HPARAMS:
             ours = getattr(config, name)
             theirs = weights.hparams.get(name, ours)
-            if not is_stated(config, name):
+            if not config.is_stated(name):
                 adopted[name] = theirs
             elif theirs != ours:
                 notes.append(
@@ -174,7 +174,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
                     f" pre-trained with {theirs}"
                 )
         notes += _guesses(config, weights)
-    if not is_stated(config, "vocab_file"):
+    if not config.is_stated("vocab_file"):
         own = os.path.join(config.pretrained_model_dir, "vocab.txt")
         if tf.io.gfile.exists(own):
             adopted["vocab_file"] = own
@@ -186,15 +186,9 @@ def resolve_start(config: FinetuningConfig) -> Start:
         f"{n} = {v} (of the pre-trained model)" for n, v in adopted.items()
     ]
     if adopted:  # The joined overrides hold the given ones.
-        config = with_values(config, "checkpoint", adopted)
+        config = config.with_values("checkpoint", adopted)
     _check_vocabulary(config)
     return Start(config, weights, (*taken, *notes))
-
-
-def is_stated(config: FinetuningConfig, name: str) -> bool:
-    """Whether somebody asked for a value, rather than a default."""
-    origin = config.origins.get(name, "argument")
-    return origin not in ("default", "derived")
 
 
 def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
@@ -202,7 +196,7 @@ def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
     given = {
         name: getattr(config, name)
         for name in (*_SIZE_HPARAMS, "debug")
-        if is_stated(config, name)
+        if config.is_stated(name)
     }
     weights.contents.check_hparams(given)
     stored = dict(weights.hparams) or weights.contents.hparams()
@@ -241,20 +235,3 @@ def _check_vocabulary(config: FinetuningConfig) -> None:
             f"{config.vocab_file} holds {count} tokens but the model has"
             f" {known}; use the vocabulary that it was pre-trained with."
         )
-
-
-def with_values(
-    config: FinetuningConfig, origin: str, values: dict[str, Any]
-) -> FinetuningConfig:
-    """The config made anew of what was stated, and of these values."""
-    layers = [
-        (config.origins.get(name, "argument"), {name: value})
-        for name, value in config.as_dict().items()
-        if is_stated(config, name) and name not in ("model_name", "data_dir")
-    ]
-    return FinetuningConfig.from_layers(
-        config.model_name,
-        config.data_dir,
-        [*layers, (origin, values)],
-        config.origins.get("model_name", "argument"),
-    )

@@ -20,7 +20,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf import files as storage
 from electra_tf.data import tables
 from electra_tf.finetuning import runner
-from electra_tf.finetuning.build import is_stated, resolve_start, with_values
+from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.registry import GLUE_TASKS
 from electra_tf.metrics import glue
 from electra_tf.training.summaries import Console
@@ -60,8 +60,13 @@ def run(
                 f"hparam task_names: {name} is no GLUE task (they are:"
                 f" {', '.join(glue.TASKS)}); use run_finetuning.py for it."
             )
+    if config.num_trials < 0:
+        raise UserError(
+            f"hparam num_trials: {config.num_trials} never comes to a second"
+            " task; give a number, or use run_finetuning.py for one task."
+        )
     for name in _PATHS:
-        if is_stated(config, name) and getattr(config, name):
+        if config.is_stated(name) and getattr(config, name):
             raise UserError(
                 f"hparam {name}: every GLUE task has its own; leave it out, or"
                 " use run_finetuning.py for the task."
@@ -74,7 +79,7 @@ class _Suite:
         self._config = config
         self._console = console
         self._configs = {
-            task: with_values(config, "program", {"task_names": [task]})
+            task: config.with_values("program", {"task_names": [task]})
             for task in config.task_names
         }
         self._outcomes = {
@@ -164,7 +169,7 @@ class _Suite:
             "init_checkpoint": None,
             "num_trials": n_trials,
         }
-        predicting = with_values(config, "program", only)
+        predicting = config.with_values("program", only)
         return runner.run(predicting, self._console).get("interrupted")
 
     def _scores(self) -> dict[str, glue.TaskScore]:
@@ -419,7 +424,9 @@ def _texts(
         if count:
             texts[eid] = spec.labels[int(np.argmax(values))]
         else:
-            inside = np.clip(values, *spec.range)
+            low, high = spec.range  # Predictions are from 0 to 1.
+            values = values * (high - low) + low
+            inside = np.clip(values, low, high)
             clipped += bool(inside != values)
             texts[eid] = f"{float(inside):.4f}"
     if clipped:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import io
+import itertools
 import json
 import math
 import os
@@ -17,10 +18,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.errors import UserError
+from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
-from electra_tf.files import write_atomically
-from electra_tf.finetuning.build import is_stated, resolve_start
+from electra_tf.files import is_directory, list_directory, write_atomically
+from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
@@ -32,7 +33,11 @@ from electra_tf.finetuning.trial import (
 )
 from electra_tf.metrics import scorers
 from electra_tf.training import strategy as strategies
-from electra_tf.training.checkpointing import best_or_newest
+from electra_tf.training.checkpointing import (
+    CONFIG_FILE,
+    best_or_newest,
+    read_config,
+)
 from electra_tf.training.loop import TrainingInterruptedError
 from electra_tf.training.run import PreemptionHandler, print_start, remove_run
 from electra_tf.training.summaries import Console
@@ -92,6 +97,8 @@ class _Run:
     def run(self) -> dict[str, Any]:
         """Runs the trials that are left."""
         config = self._config
+        if config.do_train and not config.overwrite:
+            _refuse_models_of_others(config)
         records: list[TrialRecord] = []
         if config.do_eval:
             records = self._files.earlier_trials()
@@ -235,15 +242,70 @@ class _Run:
         return result
 
 
+def _refuse_models_of_others(config: FinetuningConfig) -> None:
+    """Raises where training would continue what no run of ours began."""
+    folder, stem = os.path.split(f"{config.model_dir}_")
+    for name in list_directory(folder) if is_directory(folder) else ():
+        trial = name.removeprefix(stem)
+        if stem + trial != name or not trial.isdigit():
+            continue
+        if 0 < config.num_trials < int(trial):
+            continue
+        found = os.path.join(folder, name)
+        path = tf.train.latest_checkpoint(found)
+        if path and read_config(found) is None:
+            raise UserError(
+                f"{found} holds a model ({os.path.basename(path)}) of the"
+                f" original, or of another program: no {CONFIG_FILE} of a run"
+                " is beside it. Training does not continue it. To evaluate it,"
+                " set do_train to false; to delete it and train anew, use"
+                " --overwrite; to keep it beside a new run, give that a"
+                " --run_name."
+            )
+
+
 def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
-    """Evaluation only: the trials' own models, unless one is given."""
-    if config.init_checkpoint and is_stated(config, "init_checkpoint"):
+    """Evaluation only: the trials' own models, unless one is given.
+
+    Settings that are not stated are those of the first trial.
+    """
+    if config.init_checkpoint and config.is_stated("init_checkpoint"):
         return dataclasses.replace(config, num_trials=1)
+    config = config.with_settings_of(
+        read_config(_run_to_evaluate(config)) or {},
+        # Of the trial, or not of evaluation.
+        skip=("init_checkpoint", "model_dir", "seed", "write_test_outputs"),
+    )
+    trials = config.num_trials
+    if trials < 0:
+        numbered = (f"{config.model_dir}_{k}" for k in itertools.count(1))
+        trials = len([*itertools.takewhile(best_or_newest, numbered)])
     return dataclasses.replace(
         config,
         init_checkpoint=_trained_model(f"{config.model_dir}_1"),
+        num_trials=trials,
         origins={**config.origins, "init_checkpoint": _FOUND},
     )
+
+
+def _run_to_evaluate(config: FinetuningConfig) -> str:
+    """Folder of its first trial; without task_names, of the only run."""
+    own = f"{config.model_dir}_1"
+    if config.is_stated("task_names") or best_or_newest(own):
+        return own
+    ends = f"_{config.run_name}_model_1" if config.run_name else "_model_1"
+    folder = os.path.dirname(config.model_dir)
+    found = [
+        name
+        for name in (list_directory(folder) if is_directory(folder) else ())
+        if name.endswith(ends) and read_config(os.path.join(folder, name))
+    ]
+    if len(found) > 1:
+        raise UserError(
+            f"{folder} holds several runs ({listed(found)}); say which one to"
+            " evaluate by its task_names, and run_name if it has one."
+        )
+    return os.path.join(folder, found[0]) if found else own
 
 
 def _trained_model(directory: str) -> str:
@@ -297,9 +359,8 @@ class ResultsFiles:
                 f"{config.results_json} holds the results of a run with other"
                 " hparams:\n"
                 + "".join(f"  {text}\n" for text in differing)
-                + "Set them as they were to continue it, give another model_dir"
-                " and other results_txt, results_pkl and results_json, or use"
-                " --overwrite to start anew."
+                + "Set them as they were to continue it, give this run a"
+                " --run_name, or use --overwrite to start anew."
             )
         return [TrialRecord(**record) for record in found["trials"]]
 

@@ -47,8 +47,8 @@ FREE_HPARAMS = frozenset(
     log_examples max_answer_length model_dir n_best_size n_writes_test
     num_tpu_cores num_trials overwrite predict_batch_size preprocessed_data_dir
     qa_na_threshold recompute_grad require_gpu results_json results_pkl
-    results_txt save_checkpoints_steps strict_rows tfds_data_dir threads
-    tpu_job_name tpu_name tpu_zone use_tfrecords_if_existing use_tpu
+    results_txt run_name save_checkpoints_steps strict_rows tfds_data_dir
+    threads tpu_job_name tpu_name tpu_zone use_tfrecords_if_existing use_tpu
     write_distill_outputs write_test_outputs
     """.split()
 )
@@ -206,10 +206,10 @@ def write_test_outputs(
     """Predicts a task's test splits; returns the files.
 
     Questions are answered; of other tasks each example's number has logits
-    (classes), a number or labels.
+    (classes), a number from 0 to 1 or labels.
 
-    Differs: questions are answered with the test examples; numbers are in the
-    task's own range; all tasks are supported.
+    Differs: questions are answered with the test examples; all tasks are
+    supported.
     """
     written = []
     for split in task.get_test_splits():
@@ -239,16 +239,13 @@ def _test_outputs(
     evaluator: Evaluator, task: Task, split: str
 ) -> dict[int, Any]:
     found: dict[int, Any] = {}
-    unscale = getattr(task, "unscale", lambda value: value)
 
     def take(row: Row) -> None:
         if "labels_mask" in row:
             n_words = round(float(np.sum(row["labels_mask"])))
             value = row["predictions"][:n_words]
-        elif "logits" in row:
-            value = row["logits"]
         else:
-            value = unscale(row["predictions"])
+            value = row["logits" if "logits" in row else "predictions"]
         found[int(row["eid"])] = value
 
     evaluator.predict(task, split, take)
@@ -394,8 +391,8 @@ class Trial(Run):
                 f"{self.directory} holds a model fine-tuned with other"
                 " hparams:\n"
                 + "".join(f"  {text}\n" for text in differing)
-                + "Set them as they were to continue it, choose another"
-                " model_dir, or use --overwrite to delete it and start anew."
+                + "Set them as they were to continue it, give this run a"
+                " --run_name, or use --overwrite to delete it and start anew."
             )
         return super().continue_from(path, with_position)
 

@@ -49,6 +49,8 @@ from electra_tf.training.loop import (
 from electra_tf.training.run import PreemptionHandler, Run, print_start
 from electra_tf.training.summaries import Console, Panel, Progress
 
+# No BERT holds these, or of these sizes.
+_BERT_LACKS = "^(generator|cloze_predictions|discriminator_predictions)"
 EXPORT = "export"  # directory of the two networks apart
 # The saved data position means something only while these stay.
 DATA_HPARAMS = (
@@ -104,6 +106,9 @@ def run(
     `debug` does not delete the model directory unless `overwrite` is set.
     """
     config.check_mode()
+    if config.do_eval:
+        before = checkpointing.read_config(config.model_dir) or {}
+        config = config.with_settings_of(before, skip=("model_dir",))
     strategies.use_threads(config.threads)  # Before TensorFlow starts.
     console = console or Console()
     check_records(config, training=config.do_train)
@@ -162,10 +167,13 @@ class PretrainingRun(Run):
         if not self.config.init_checkpoint:
             return
         weights = open_weights(self.config.init_checkpoint)
+        allowed = [self.config.allow_missing]
+        if weights.kind == "bert":
+            allowed.append(_BERT_LACKS)
         report = assign(
             weights,
             self.model.variables,
-            allow_missing=self.config.allow_missing,
+            allow_missing="|".join(filter(None, allowed)),
         )
         self.console.line(f"Starting from the weights of {report}")
         if "electra/encoder/layer_0/output/dense/bias" not in weights.shapes:

@@ -458,6 +458,9 @@ def print_start(
 # What a run leaves in its directory.
 OWN_NAMES = (
     "checkpoint",
+    # The original's Estimator.
+    "eval",
+    "graph.pbtxt",
     checkpointing.DIRECTORY,
     formats.ELECTRA_CONFIG,
     checkpointing.CONFIG_FILE,
@@ -469,6 +472,7 @@ OWN_NAMES = (
 OWN_PREFIXES = (
     checkpointing.CHECKPOINT_NAME,
     "checkpoint.tmp",
+    "events.out.tfevents.",
     "non_finite_step_",
 )
 

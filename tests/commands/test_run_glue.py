@@ -194,13 +194,11 @@ def test_tasks_with_data_run_and_the_rest_is_named(data, capsys):
 
 
 def test_a_task_s_own_defaults_stay_its_own():
-    from electra_tf.finetuning.build import with_values
-
     argv = ["x", "--data-dir=d", "--model-name=m", "--learning_rate=3e-4"]
     config, _ = run_glue.parse_flags(argv)
     assert config.task_names == list(glue.TASKS)
     rte, cola = (
-        with_values(config, "program", {"task_names": [task]})
+        config.with_values("program", {"task_names": [task]})
         for task in ("rte", "cola")
     )
     assert (rte.num_train_epochs, cola.num_train_epochs) == (10.0, 3.0)

@@ -61,6 +61,8 @@ def test_task_names_are_read_as_people_write_them(given, expected):
         ({"threads": -1}, "at least 0"),
         ({"mixed_precision": "fp8"}, "bf16, fp16 or empty"),
         ({"allow_missing": "("}, "regular expression"),
+        ({"num_trials": 0}, "num_trials: must be 1 or more, or negative"),
+        ({"run_name": "a/b"}, "run_name: 'a/b' would be part of file names"),
         ({"task_names": ["squad"], "max_query_length": 600}, "no room"),
         ({"task_names": ["squad"], "beam_size": 600}, "positions"),
     ],
@@ -79,6 +81,21 @@ def test_a_saved_config_is_read_back_and_follows_a_new_task():
     assert config.max_seq_length == 256
     assert config.model_dir.endswith("chunk_model")
     assert config.seed == 4
+
+
+def test_a_run_s_name_keeps_its_files_apart():
+    plain, named = (
+        create(task_names="sst"),
+        create(task_names="sst", run_name="long"),
+    )
+    for name in ("model_dir", "results_txt", "results_pkl", "results_json"):
+        before, now = getattr(plain, name), getattr(named, name)
+        assert now == before.replace("/sst_", "/sst_long_") != before
+    assert named.qa_file("sst", "preds").endswith("/sst_long_qa/sst_preds.json")
+    predictions = named.test_predictions("sst", "test", 1)
+    assert predictions.endswith("/sst_long_test_1_predictions.pkl")
+    # The records are the same.
+    assert named.preprocessed_data_dir == plain.preprocessed_data_dir
 
 
 def test_doubtful_settings_are_warned_of():

@@ -54,6 +54,12 @@ def run_program(tmp_path, *arguments):
     )
 
 
+def test_abbreviations_of_the_original_s_own_flags_mean_them():
+    argv = ["prog", "--data=D", "--model", "M", "--hp", '{"seed": 3}']
+    config, _ = flags.parse_config(PretrainingConfig, argv)
+    assert (config.data_dir, config.model_name, config.seed) == ("D", "M", 3)
+
+
 @pytest.mark.parametrize(
     "form",
     [

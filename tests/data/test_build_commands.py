@@ -35,7 +35,7 @@ def _manifest(tmp_path):
 
 
 def test_the_originals_command_line_works(run, flags, tmp_path):
-    given = "--max-seq-length 64 --num-processes=2 --blanks-separate-docs False"
+    given = "--max-seq 64 --num_p=2 --blanks-separate-docs False"
     given += " --no-lower-case --do-strip-accents"
     done = run("build_pretraining_dataset.py", *flags, *given.split())
     assert done.returncode == 0, done.stderr

@@ -12,9 +12,17 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf2
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import write_tf1
-from electra_tf.checkpoints.weights import without_optimizer
+from electra_tf.checkpoints.weights import MemoryWeights, without_optimizer
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import Console
+
+# Of a masked LM: as wide as the embeddings, whatever the generator's width.
+HEAD_OF_ANY_WIDTH = {
+    "generator_predictions/LayerNorm/beta",
+    "generator_predictions/LayerNorm/gamma",
+    "generator_predictions/dense/bias",
+    "generator_predictions/output_bias",
+}
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +112,38 @@ def test_missing_variables_need_a_permission(start, runs):
     mlm = open_weights(str(runs / "mlm"))
     encoder = [name for name in mlm.shapes if name.startswith("electra/")]
     assert_same(full, dict(iter(mlm)), encoder)
+
+
+def test_a_bert_gives_a_small_generator_s_model_what_it_has(start, runs):
+    start("whole", num_train_steps=1, electra_objective=False)
+    mlm = open_weights(str(runs / "whole/model.ckpt-1"))
+    bert = {
+        name.replace("electra/", "bert/").replace(
+            "generator_predictions/",
+            "cls/predictions/transform/"
+            if name.count("/") == 2
+            else "cls/predictions/",
+        ): mlm.read(name)
+        for name in mlm.shapes
+    }
+    write_tf1(MemoryWeights(bert), str(runs / "bert" / "bert_model.ckpt"))
+    settings = {"num_train_steps": 1, "init_checkpoint": str(runs / "bert")}
+    output = start("from_bert", **settings)
+    shared = [
+        name
+        for name in mlm.shapes
+        if name.startswith("electra/") or name in HEAD_OF_ANY_WIDTH
+    ]
+    assert_same(tensors(runs / "from_bert/model.ckpt-0"), dict(mlm), shared)
+    for rest in (
+        "missing, keeps its fresh value: generator/encoder (16 variables)",
+        "missing, keeps its fresh value: discriminator_predictions/dense (2",
+        "another shape, keeps its fresh value: generator_predictions/dense/k",
+    ):
+        assert rest in output
+    # What BERT has must fit.
+    with pytest.raises(UserError, match="change embedding_size"):
+        start("narrow", embedding_size=4, **settings)
 
 
 @pytest.mark.parametrize("write", [write_tf1, tf2.write_native])

@@ -4,6 +4,8 @@
 
 import dataclasses
 import json
+import pathlib
+import shutil
 import signal
 
 import numpy as np
@@ -11,6 +13,9 @@ import pytest
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.tf1 import write_tf1
+from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training.loop import TrainLoop
 
 pytestmark = pytest.mark.slow  # Whole runs.
@@ -111,6 +116,64 @@ def test_nothing_of_others_is_deleted(config_of, run, tmp_path):
     with pytest.raises(UserError, match="thesis.txt"):
         run(config_of(overwrite=True))
     assert (directory / "thesis.txt").exists()
+
+
+@pytest.fixture
+def original_s(trained):
+    """A trial's folder with what the original would have left in it."""
+    folder = pathlib.Path(trained[1])
+    weights = MemoryWeights(dict(open_weights(str(folder))))
+    for path in [path for path in folder.iterdir() if path.is_file()]:
+        path.unlink()
+    shutil.rmtree(folder / "tensorboard", ignore_errors=True)
+    write_tf1(weights, str(folder / "model.ckpt-24"))
+    for name in ("graph.pbtxt", "events.out.tfevents.1.host"):
+        (folder / name).write_text("")
+    (folder.parent.parent / "results/sst_results.json").unlink()
+    return folder
+
+
+def test_the_original_s_model_is_evaluated_or_replaced_never_continued(
+    config_of, run, trained, original_s
+):
+    results = original_s.parent.parent / "results/sst_results.txt"
+    for hparams in ({}, {"num_trials": -1}, {"learning_rate": 1.0}):
+        with pytest.raises(UserError, match=r"do_train .*--overwrite.*_name"):
+            run(config_of(**hparams))
+    assert results.exists()  # Nothing was touched.
+    found, _ = run(config_of(do_train=False))
+    scores = found["trials"][0]["results"]["sst"]
+    expected = trained[0]["trials"][0]["results"]["sst"]
+    assert scores == pytest.approx(expected)
+    beside, text = run(config_of(run_name="mine", num_train_epochs=1))
+    assert "Already trained" not in text
+    assert beside["trials"][0]["model_dir"].endswith("/sst_mine_model_1")
+    replaced, text = run(config_of(overwrite=True))
+    assert f"--overwrite: deleted {original_s}" in text
+    assert replaced["trials"] == trained[0]["trials"]
+    assert not (original_s / "graph.pbtxt").exists()
+
+
+def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
+    first, _ = run(
+        config_of(max_seq_length=8, num_trials=2, num_train_epochs=1)
+    )
+
+    def evaluate(**hparams):
+        result, _ = run(
+            FinetuningConfig.create(
+                "tiny", str(tmp_path), do_train=False, **hparams
+            )
+        )
+        return [trial["results"] for trial in result["trials"]]
+
+    expected = [trial["results"] for trial in first["trials"]]
+    assert evaluate() == evaluate(num_trials=-1) == expected
+    assert evaluate(task_names=["sst"], max_seq_length=32) != expected
+    run(config_of(run_name="b", max_seq_length=16, num_train_epochs=1))
+    with pytest.raises(UserError, match="sst_b_model_1, sst_model_1.*run_name"):
+        evaluate()
+    assert len(evaluate(run_name="b")) == 1
 
 
 def test_evaluation_alone_gives_the_same_scores(

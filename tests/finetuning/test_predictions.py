@@ -60,9 +60,9 @@ def test_rows_have_what_the_original_wrote_in_the_order_of_ids(
     found = written("cola", *rows)
     assert list(found) == [0, 2, 4]
     np.testing.assert_array_equal(found[2], [2.0, 1.0])
-    # Numbers are in the task's own range.
+    # Numbers are as they were trained on, not in the task's own range.
     row = {"eid": 0, "predictions": np.float32(0.5), "targets": 0.0}
-    assert written("sts", row) == {0: 2.5}
+    assert written("sts", row) == {0: 0.5}
     # Words have a label each.
     row = {
         "eid": 0,

@@ -193,6 +193,32 @@ def test_evaluations_of_the_same_weights_are_equal_in_all_files(
         start(do_train=False, do_eval=True, results_txt=blocked)
 
 
+def test_an_evaluation_alone_has_the_settings_of_the_run(
+    start, records_dir, tmp_path
+):
+    mask = {"mask_prob": 0.4, "max_seq_length": 16, "num_eval_steps": 3}
+    start(**mask)
+    expected, _ = start(do_train=False, do_eval=True, **mask)
+    config = PretrainingConfig.create(
+        "other",
+        str(records_dir),
+        do_train=False,
+        do_eval=True,
+        model_dir=str(tmp_path / "model"),
+    )
+    found = runner.run(config, Console(io.StringIO()))
+    assert found == expected
+
+
+def test_overwrite_deletes_what_the_original_left(start, tmp_path):
+    for name in ("events.out.tfevents.1.host", "graph.pbtxt", "eval/events"):
+        path = tmp_path / "model" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    start(overwrite=True, num_train_steps=1)
+    assert not (tmp_path / "model" / "graph.pbtxt").exists()
+
+
 def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
     recorded = golden_dir / "eval_tiny"
     config = PretrainingConfig.create(
