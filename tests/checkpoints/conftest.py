@@ -167,30 +167,27 @@ class HuggingFaceFolder(type(pathlib.Path())):
     def store(self, values):
         save_file(values, self / "model.safetensors", {"format": "pt"})
 
+    def config(self):
+        return json.loads((self / "config.json").read_text())
+
     def set_config(self, **values):
-        path = self / "config.json"
-        config = {**json.loads(path.read_text()), **values}
-        path.write_text(json.dumps(config))
+        config = {**self.config(), **values}
+        (self / "config.json").write_text(json.dumps(config))
 
 
-def random_arrays(part, seed=0, **sizes):
+def random_arrays(network, seed=0, **sizes):
     sizes = {**SIZES, **sizes}
     random = np.random.RandomState(seed)
     return {
         name: random.randn(*pair.shape(sizes)).astype(np.float32)
-        for pair in part.pairs(sizes)
+        for pair in network.pairs(sizes)
         for name in pair.ours
     }
 
 
 @pytest.fixture(scope="session")
-def hf_folder():
-    return HuggingFaceFolder
-
-
-@pytest.fixture(scope="session")
 def arrays():
-    """A factory of a part's variables; two layers, the sizes may be given."""
+    """A factory of a network's variables; the sizes may be given."""
     return random_arrays
 
 
@@ -203,9 +200,9 @@ def discriminator():
 @pytest.fixture(scope="session")
 def whole(discriminator):
     """The variables of a generator and a discriminator."""
-    part = Network("ElectraForMaskedLM", "generator", "electra")
+    network = Network("ElectraForMaskedLM", "generator")
     narrow = {"hidden_size": 5, "intermediate_size": 20}
-    return {**random_arrays(part, seed=1, **narrow), **discriminator}
+    return {**random_arrays(network, seed=1, **narrow), **discriminator}
 
 
 @pytest.fixture

@@ -39,8 +39,12 @@ def specs_of(values):
 def test_the_library_reads_what_is_written(tmp_path_factory, shapes):
     path = str(tmp_path_factory.mktemp("files") / "model.safetensors")
     random = np.random.RandomState(0)
+    # All bits there are: NaN, infinite and denormal numbers, too.
     values = {
-        name: np.asarray(random.randn(*shape), np.float32)
+        name: random.randint(0, 256, [*shape, 4], np.uint8)
+        .view(np.float32)
+        .reshape(shape)
+        .T
         for name, shape in shapes.items()
     }
     write_safetensors(path, specs_of(values), values.__getitem__)
@@ -51,22 +55,6 @@ def test_the_library_reads_what_is_written(tmp_path_factory, shapes):
         assert read[name].shape == value.shape
     with safe_open(path, framework="np") as file:
         assert file.metadata() == {"format": "pt"}
-
-
-def test_special_values_and_transposed_ones_keep_their_bits(tmp_path):
-    path = str(tmp_path / "m.safetensors")
-    matrix = np.array([[np.nan, -0.0], [np.inf, 1e-45], [1, 2]], np.float32).T
-    write_safetensors(path, specs_of({"a": matrix}), lambda _: matrix)
-    assert load_file(path)["a"].tobytes() == matrix.tobytes()
-
-
-@pytest.mark.parametrize(
-    "value", [np.zeros([3], np.float32), np.zeros([2], np.float64)]
-)
-def test_values_that_break_the_promise_are_refused(value, tmp_path):
-    specs = {"a": TensorSpec((2,), FLOAT32)}
-    with pytest.raises(ValueError, match="promised"):
-        write_safetensors(str(tmp_path / "m"), specs, lambda _: value)
 
 
 MEMORY = """

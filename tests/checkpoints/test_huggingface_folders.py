@@ -28,10 +28,10 @@ SHARD = "model-0000{}-of-00003.safetensors"
 # --- what is missing, damaged or does not fit --------------------------------
 
 
-def test_no_folder_and_nothing_in_it(tmp_path, hf_folder):
-    assert "no such folder" in hf_folder(tmp_path / "nothing").refused()
-    message = hf_folder(tmp_path).refused()
-    assert "no config.json" in message and "generator/" in message
+def test_no_folder_and_nothing_in_it(out):
+    assert "no such folder" in out.refused()
+    out.mkdir()
+    assert "no config.json and no weights, neither here" in out.refused()
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,9 @@ def test_files_that_are_missing_or_others(name, text, words, one):
     [
         ("model_type", "bert", "model_type is 'bert'; expected 'electra'"),
         ("hidden_size", 0, "hidden_size is 0"),
-        ("hidden_size", "256", "hidden_size is '256'"),
-        ("hidden_size", 2.0, "hidden_size is 2.0"),
-        ("hidden_size", True, "hidden_size is True"),
-        ("hidden_size", None, "hidden_size is None"),
         ("hidden_size", 7, "not fit its config.json.*7.*hidden_size"),
         ("intermediate_size", 9, "not fit its config.json.*9.*intermediate"),
         ("vocab_size", 300, "not fit its config.json.*300.*vocab_size"),
-        ("max_position_embeddings", 64, "not fit its config.json.*64.*max_pos"),
         ("num_attention_heads", 4, "not a multiple of num_attention_heads 4"),
         ("num_hidden_layers", 1, r"layer\.1\..* num_hidden_layers 1"),
         ("position_embedding_type", "relative_key", "is 'relative_key'"),
@@ -76,16 +71,11 @@ def test_a_config_of_another_model_is_named(key, value, words, one):
 
 
 def test_missing_tensors_are_named_and_many_counted(one):
-    values = one.tensors()
-    del values[BIAS]
-    one.store(values)
-    message = one.refused()
-    assert "lacks tensors that ElectraForPreTraining of 2 layers" in message
-    assert f"\n  {BIAS}" in message
     one.set_config(num_hidden_layers=4)
     message = one.refused()
-    assert "layer.2.attention.self.query.weight" in message
-    assert "... and 25 more" in message
+    assert "lacks tensors that ElectraForPreTraining of 4 layers" in message
+    assert "\n  electra.encoder.layer.2.attention.self.query.weight" in message
+    assert "... and 24 more" in message
 
 
 @pytest.mark.parametrize("kept", [0, 4, 100, 5000, -1, None])
@@ -112,8 +102,7 @@ def sharded(one):
     for file in set(files.values()):
         held = {n: v for n, v in values.items() if files[n] == file}
         save_file(held, one / file, {"format": "pt"})
-    index = {"metadata": {"total_size": 1}, "weight_map": files}
-    (one / INDEX).write_text(json.dumps(index))
+    (one / INDEX).write_text(json.dumps({"weight_map": files}))
     return one
 
 
@@ -180,9 +169,8 @@ def with_tensorflows_norms(values):
 
 
 def with_constants(values):
-    constants = {"position_ids": np.arange(12)[None]}
-    constants["token_type_ids"] = np.zeros([1, 12], np.int64)
-    return values | {f"electra.embeddings.{n}": v for n, v in constants.items()}
+    start = "electra.embeddings."
+    return values | {f"{start}position_ids": np.arange(12)[None]}
 
 
 @pytest.mark.parametrize(
@@ -234,9 +222,7 @@ def test_other_heads_are_read(
     values = arrays(Network(architecture, task=task))
     out.write(values)
     if not declared:
-        config = json.loads((out / "config.json").read_text())
-        del config["architectures"], config["electra_tf"]
-        (out / "config.json").write_text(json.dumps(config))
+        out.set_config(architectures=None, electra_tf=None)
     same_tensors(out.weights(), values)
     if task == "squad":  # the rows are start and end
         matrix = out.tensors()["qa_outputs.weight"]
@@ -273,9 +259,9 @@ def torch(one, monkeypatch):
     (one / "model.safetensors").unlink()
     (one / "pytorch_model.bin").write_bytes(b"zip")
 
-    def load(path, **options):
-        assert options["weights_only"] is True
-        if options.get("mmap"):
+    def load(path, weights_only, mmap=False, **options):
+        assert weights_only
+        if mmap:
             raise RuntimeError("mmap can only be used with files of 1.6")
         return values
 
@@ -300,9 +286,8 @@ def test_a_pytorch_file_is_read_as_tensors_only(
 
 def test_a_pytorch_file_without_pytorch(torch, one, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    message = one.refused()
-    assert "only PyTorch reads this file" in message
-    assert "pip install torch" in message and "save_pretrained" in message
+    words = "only PyTorch reads this file.*pip install torch.*save_pretrained"
+    assert re.search(words, one.refused())
 
 
 # --- generator and discriminator ---------------------------------------------
@@ -375,21 +360,17 @@ def test_variables_that_do_not_fit(change, words, out, whole):
 
 
 @pytest.mark.parametrize(
-    ("hparams", "overrides", "words"),
+    ("hparams", "words"),
     [
-        (
-            {"vocab_size": 99},
-            {},
-            "is 210 by the weights' shapes but 99",
-        ),
-        ({}, {"num_attention_heads": 5}, "not a multiple"),
-        ({}, {"hidden_act": "relu"}, "relu of generator_predictions"),
+        ({"vocab_size": 99}, "is 210 by the weights' shapes but 99"),
+        ({"num_attention_heads": 5}, "not a multiple"),
+        ({"hidden_act": "relu"}, "relu of generator_predictions"),
     ],
 )
-def test_hparams_of_another_model(hparams, overrides, words, out, whole):
-    hparams = {**hparams, "model_hparam_overrides": overrides}
+def test_hparams_of_another_model(hparams, words, out, whole):
+    hparams = {"model_hparam_overrides": hparams}
     assert words in out.write_refused(whole, hparams=hparams)
-    if overrides.get("hidden_act"):  # the generator's head has no activation
+    if "relu" in words:  # the generator's head has no activation
         out.write(whole, part="discriminator", hparams=hparams)
 
 
@@ -403,6 +384,10 @@ def test_a_vocabulary_of_another_model(out, whole, tmp_path, tiny_vocab):
     assert "lacks" in out.write_refused(whole, vocab_file=str(long))
 
 
-def test_a_remote_folder(discriminator):
+def test_a_place_that_cannot_be_written(discriminator, tmp_path):
+    (tmp_path / "file").touch()
+    values, inside = MemoryWeights(discriminator), tmp_path / "file" / "in"
+    with pytest.raises(UserError, match="cannot be written"):
+        write_huggingface(values, str(inside))
     with pytest.raises(UserError, match="local disk only"):
-        write_huggingface(MemoryWeights(discriminator), "gs://bucket/model")
+        write_huggingface(values, "gs://bucket/model")

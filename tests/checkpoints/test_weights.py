@@ -1,16 +1,299 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Views of a checkpoint: one network of two, other position tables."""
+"""Weights into a model: all of it, or nothing and a reason; views of them."""
 
+import json
+import math
+import pathlib
+import re
+
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.weights import (
+    MemoryWeights,
+    assign,
     describe_extension,
     extend_positions,
     select_part,
 )
+from electra_tf.pretraining.model import PretrainingModel
+
+SHAPES = {
+    "electra/embeddings/word_embeddings": [300, 4],
+    "electra/embeddings/LayerNorm/gamma": [4],
+    "electra/encoder/layer_0/output/dense/kernel": [8, 4],
+    "generator_predictions/output_bias": [300],
+    "discriminator_predictions/dense_1/bias": [1],
+}
+
+# Bytes of all the weights; a checkpoint's slots and step come after them.
+SIZE = 4 * sum(math.prod(shape) for shape in SHAPES.values())
+
+
+class Model:
+    """Variables of given names and shapes, all zero."""
+
+    def __init__(self, shapes=SHAPES):
+        self.variables = variables(shapes)
+
+    @property
+    def values(self):
+        return {v.name[:-2]: v.numpy() for v in self.variables}
+
+
+def variables(shapes):
+    return [
+        tf.Variable(tf.zeros(shape), name=name)
+        for name, shape in shapes.items()
+    ]
+
+
+def refused(model, prefix):
+    """What is said instead of restoring; nothing changes."""
+    with pytest.raises(UserError) as caught:
+        tf1.restore(model, prefix)
+    assert not any(value.any() for value in model.values.values())
+    return str(caught.value)
+
+
+def noise(shapes):
+    random = np.random.RandomState(0)
+    return {
+        name: random.randn(*shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+
+
+def write(prefix, tensors):
+    """Writes tensors by name, the format of TF1's Saver."""
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=list(tensors),
+        shape_and_slices=[""] * len(tensors),
+        tensors=[tf.constant(value) for value in tensors.values()],
+    )
+    return str(prefix)
+
+
+@pytest.fixture
+def stored():
+    """What a run of the original leaves: weights, slots and the step."""
+    weights = noise(SHAPES)
+    slots = {
+        f"{name}/{slot}": value * 0.5
+        for name, value in weights.items()
+        for slot in ("adam_m", "adam_v")
+    }
+    return {**weights, **slots, "global_step": np.int64(1234)}
+
+
+@pytest.fixture
+def prefix(tmp_path, stored):
+    return write(tmp_path / "model.ckpt-1234", stored)
+
+
+def test_every_value_is_restored_bit_for_bit(prefix, stored):
+    model = Model()
+    report = tf1.restore(model, prefix)
+    for name, value in model.values.items():
+        assert value.tobytes() == stored[name].tobytes()
+    assert sorted(report.loaded) == sorted(SHAPES)
+    assert report.missing == report.unexpected == ()
+    assert (report.path, report.global_step) == (prefix, 1234)
+    assert report.slots_left == 2 * len(SHAPES)
+
+
+@pytest.fixture
+def partial_prefix(tmp_path, stored):
+    """Without one weight, with one and a half that no model has."""
+    del stored["generator_predictions/output_bias"]
+    stored["bert/pooler/dense/kernel"] = np.zeros([2, 2], np.float32)
+    stored["another/step"] = np.int64(3)
+    return write(tmp_path / "model.ckpt-1", stored)
+
+
+def test_what_either_lacks_is_named(partial_prefix):
+    message = refused(Model(), partial_prefix)
+    assert "lacks 1 of the model's 5 variables" in message
+    assert "generator_predictions/output_bias" in message
+    assert partial_prefix in message
+    report = tf1.restore(Model(), partial_prefix, allow_missing=True)
+    assert report.missing == ("generator_predictions/output_bias",)
+    assert report.unexpected == ("another/step", "bert/pooler/dense/kernel")
+    lines = str(report).splitlines()
+    assert "4 of 5 variables loaded, 1 missing, 2 unexpected" in lines[0]
+    assert "step 1234" in lines[0] and "10 not used" in lines[0]
+    named = [line.rpartition(": ")[2] for line in lines[1:]]
+    assert named == [*report.missing, *report.unexpected]
+
+
+@hypothesis.given(saved=st.sets(st.sampled_from([*SHAPES, "x/y"]), min_size=1))
+@hypothesis.settings(max_examples=25)
+def test_loaded_and_missing_partition_the_models_names(tmp_path_factory, saved):
+    path = tmp_path_factory.mktemp("subset") / "model.ckpt"
+    values = noise({**SHAPES, "x/y": [2]})
+    write(path, {name: values[name] for name in saved})
+    model = Model()
+    report = tf1.restore(model, str(path), allow_missing=True)
+    assert set(report.loaded) == saved & set(SHAPES)
+    assert set(report.missing) == set(SHAPES) - saved
+    assert len(report.loaded) + len(report.missing) == len(SHAPES)
+    assert report.unexpected == tuple(saved - set(SHAPES))
+    for name, value in model.values.items():
+        expected = values[name] if name in saved else np.zeros(SHAPES[name])
+        np.testing.assert_array_equal(value, expected)
+
+
+def test_differing_shapes_are_shown_and_many_counted(prefix, tmp_path):
+    shapes = {**SHAPES, "electra/embeddings/word_embeddings": [250]}
+    shapes["generator_predictions/output_bias"] = [250]
+    message = refused(Model(shapes), prefix)
+    assert "word_embeddings: checkpoint [300, 4], model [250]" in message
+    assert "output_bias: checkpoint [300], model [250]" in message
+    path = write(tmp_path / "c", {f"v{i}": np.zeros(2) for i in range(11)})
+    model = Model({f"v{i}": [3] for i in range(11)})
+    assert "... and 3 more" in refused(model, path)
+
+
+def test_another_type_of_number_is_refused(tmp_path):
+    values = {"a": np.zeros(2), "b": np.ones(2, np.float32)}
+    path = write(tmp_path / "c", values)
+    message = refused(Model({"b": [2], "a": [2]}), path)
+    assert "a: checkpoint float64, model float32" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("generator_hidden_size", 1.0),
+        ("vocab_size", 210),
+        ("embedding_size", 12),
+        ("max_position_embeddings", 64),
+        ("type_vocab_size", 3),
+        ("intermediate_size", 40),
+        ("hidden_size", 32),
+    ],
+)
+def test_a_differing_shape_names_the_hparam(name, value, tmp_path, tiny_config):
+    config = tiny_config(generator_hidden_size=0.5)
+    values = Model.values.fget(PretrainingModel(config))
+    prefix = write(tmp_path / "model.ckpt-0", values)
+    changes = {"generator_hidden_size": 0.5, name: value}
+    overrides = config.model_hparam_overrides
+    if name in overrides or name == "type_vocab_size":
+        del changes[name]
+        changes["model_hparam_overrides"] = {**overrides, name: value}
+    if name == "hidden_size":  # the generator stays as it is
+        changes["generator_hidden_size"] = 0.25
+    with pytest.raises(UserError, match="shapes differ") as caught:
+        tf1.restore(PretrainingModel(tiny_config(**changes)), prefix)
+    lines = str(caught.value).splitlines()
+    (remedy,) = [line for line in lines if "; change " in line]
+    assert name in remedy.split("; change ")[1]
+
+
+# Nothing; within the first weight; the last weight; the slots; the step; a
+# flipped bit in the last weight.
+@pytest.mark.parametrize("kept", [0, 10, SIZE - 1, SIZE + 1, 3 * SIZE, None])
+def test_a_damaged_data_file_is_an_error_and_nothing_changes(kept, prefix):
+    data = pathlib.Path(prefix + ".data-00000-of-00001")
+    content = bytearray(data.read_bytes())
+    assert kept is None or kept < len(content)
+    content[SIZE - 1] ^= kept is None
+    data.write_bytes(content[:kept])
+    message = refused(Model(), prefix)
+    assert re.search(f"{prefix}: cannot read .*damaged, cut short", message)
+    assert kept is not None or "dense_1/bias" in message
+
+
+def test_a_checkpoint_of_the_original_fits_its_model(golden_dir, tmp_path):
+    directory = golden_dir / "ckpt_pretrain_tiny"
+    log = json.loads((directory / "train_log.json").read_text())
+    config = PretrainingConfig.create(
+        "tiny",
+        str(tmp_path),
+        vocab_file=str(golden_dir / "vocab.txt"),
+        **log["hparams"],
+    )
+    model = PretrainingModel(config)
+    report = tf1.restore(model, str(directory))
+    assert report.missing == report.unexpected == ()
+    assert len(report.loaded) == len(model.trainable_variables)
+    assert report.slots_left == 2 * len(report.loaded)
+    assert report.global_step == 50
+
+
+# Any weights, any variables.
+
+
+def weights(values):
+    return MemoryWeights({n: np.asarray(v, "f4") for n, v in values.items()})
+
+
+class Slots:
+    def __init__(self, variables):
+        self.m, self.v = (
+            {v.name[:-2]: tf.Variable(tf.zeros_like(v)) for v in variables}
+            for _ in range(2)
+        )
+
+
+def test_slots_go_to_the_optimizer_or_are_counted_as_left():
+    targets = variables({"a": [2]})
+    optimizer = Slots(targets)
+    values = {"a": [1, 2], "a/adam_m": [3, 4], "a/adam_v": [5, 6]}
+    report = assign(weights(values), targets, optimizer=optimizer)
+    found = targets[0], optimizer.m["a"], optimizer.v["a"]
+    np.testing.assert_array_equal(found, list(values.values()))
+    assert (report.slots_loaded, report.slots_left) == (2, 0)
+    report = assign(weights(values), targets)
+    assert (report.slots_loaded, report.slots_left) == (0, 2)
+    del values["a/adam_v"]
+    with pytest.raises(UserError, match="--init_checkpoint"):
+        assign(weights(values), targets, optimizer=optimizer)
+
+
+def test_another_shape_is_allowed_only_by_name():
+    targets = variables({"head/kernel": [2], "body": [1]})
+    source = weights({"head/kernel": [1, 2, 3], "body": [7]})
+    with pytest.raises(UserError, match=r"checkpoint \[3\], model \[2\]"):
+        assign(source, targets, allow_missing="body")
+    with pytest.raises(UserError, match="not a regular expression"):
+        assign(source, targets, allow_missing="(")
+    report = assign(source, targets, allow_missing="^head")
+    assert report.other_shape == ("head/kernel",)
+    assert report.loaded == ("body",)
+    assert "of another shape, keeps its fresh value: head/kernel" in str(report)
+    assert targets[0].numpy().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "words"),
+    [
+        ("generator_predictions", "discriminator_", "is a generator .*discrim"),
+        ("discriminator_predictions", "generator/", "holds no generator"),
+    ],
+)
+def test_one_network_given_for_the_other_is_called_one(held, wanted, words):
+    source = weights({f"{held}/dense/kernel": [1]})
+    with pytest.raises(UserError, match=words):
+        assign(source, variables({f"{wanted}predictions/kernel": [1]}))
+
+
+def test_two_variables_of_one_name_are_refused():
+    twins = variables({"x": [1]}) + variables({"x": [1]})
+    with pytest.raises(ValueError, match="Two variables are named x"):
+        assign(weights({"x": [1]}), twins)
+
+
+# One network of two.
 
 
 def scopes(weights):
@@ -35,13 +318,12 @@ def test_parts_together_are_the_whole(pretrain_name, of_config):
 
 def test_tied_embeddings_are_in_both(of_config):
     whole = of_config("pretrain/small")
-    name = "electra/embeddings/word_embeddings"
+    table = "electra/embeddings/word_embeddings"
     for part in ("discriminator", "generator"):
         found = select_part(whole, part)
-        assert {name, f"{name}/adam_v"} <= found.specs.keys()
-    theirs = {n for n in found.shapes if n.startswith("electra/")}
-    assert all(n.startswith("electra/embeddings/") for n in theirs)
-    assert len(theirs) == 5
+        assert {table, f"{table}/adam_v"} <= found.specs.keys()
+    theirs = [n for n in found.shapes if n.startswith("electra/")]
+    assert len([n for n in theirs if "/embeddings/" in n]) == len(theirs) == 5
 
 
 @pytest.mark.parametrize(
@@ -111,12 +393,12 @@ def test_one_part_for_the_other_is_refused(part, of_config):
 
 TABLE = "electra/embeddings/position_embeddings"
 OWN = "generator/embeddings/position_embeddings"
-SHAPES = {TABLE: [4, 2], OWN: [4, 3], "electra/other": [4, 2]}
+TABLES = {TABLE: [4, 2], OWN: [4, 3], "electra/other": [4, 2]}
 
 
 @pytest.fixture
 def source(random_weights):
-    return random_weights(SHAPES)
+    return random_weights(TABLES)
 
 
 def test_new_rows_repeat_the_table_and_their_slots_are_zero(source):
