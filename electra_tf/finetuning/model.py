@@ -314,23 +314,15 @@ class QuestionAnsweringHead(Head):
         self,
         task_name: str,
         hidden_size: int,
-        *,
-        max_seq_length: int,
-        beam_size: int = 20,
-        joint_prediction: bool = True,
-        answerable_classifier: bool = True,
-        answerable_uses_start_logits: bool = True,
-        answerable_weight: float = 0.5,
+        config: FinetuningConfig,
         seed: int = 0,
     ) -> None:
         super().__init__(task_name, seed)
-        self.max_seq_length, self.beam_size = max_seq_length, beam_size
-        self.joint_prediction = joint_prediction
-        self.answerable_weight = answerable_weight
+        self.config = config
         self._n_unnamed = 0
         self.start = self._dense(hidden_size, 1)
         self.qa_hidden = None
-        if joint_prediction:
+        if config.joint_prediction:
             self.qa_hidden = Dense(
                 f"{self.scope}/qa_hidden",
                 2 * hidden_size,
@@ -338,12 +330,12 @@ class QuestionAnsweringHead(Head):
                 seed=seed,
             )
         self.end = self._dense(
-            QA_HIDDEN_SIZE if joint_prediction else hidden_size
+            QA_HIDDEN_SIZE if config.joint_prediction else hidden_size
         )
         self.answerable_hidden = self.answerable = None
-        if answerable_classifier:
+        if config.answerable_classifier:
             width = hidden_size
-            if answerable_uses_start_logits:
+            if config.answerable_uses_start_logits:
                 self.answerable_hidden = self._dense(
                     2 * hidden_size, QA_HIDDEN_SIZE, "gelu"
                 )
@@ -366,11 +358,11 @@ class QuestionAnsweringHead(Head):
         mask = _answer_mask(features)
         start_logits = tf.squeeze(self.start(hidden), -1) + mask  # [B, L]
         beam = self._empty_beam(tf.shape(hidden)[0])
-        if not self.joint_prediction:
+        if not self.config.joint_prediction:
             end_logits = tf.squeeze(self.end(hidden), -1) + mask
         else:
             log_probs, index = tf.nn.top_k(
-                tf.nn.log_softmax(start_logits), self.beam_size
+                tf.nn.log_softmax(start_logits), self.config.beam_size
             )
             beam |= {"start_top_log_probs": log_probs, "start_top_index": index}
             end_logits_of = self._end_given_start(hidden, mask)
@@ -397,9 +389,9 @@ class QuestionAnsweringHead(Head):
         """Returns the mean of start's and end's losses, and answerability's."""
         starts = self.feature(features, "start_positions")
         losses = _position_losses(outputs["start_logits"], starts)
-        if self.joint_prediction and not training:
+        if self.config.joint_prediction and not training:
             # What zero logits give: the original's evaluation has no better.
-            losses += math.log(self.max_seq_length)
+            losses += math.log(self.config.max_seq_length)
         else:
             ends = self.feature(features, "end_positions")
             losses += _position_losses(outputs["end_logits"], ends)
@@ -410,7 +402,7 @@ class QuestionAnsweringHead(Head):
                 tf.nn.sigmoid_cross_entropy_with_logits(
                     tf.cast(impossible, tf.float32), outputs["answerable_logit"]
                 )
-                * self.answerable_weight
+                * self.config.answerable_weight
             )
         return losses
 
@@ -424,7 +416,7 @@ class QuestionAnsweringHead(Head):
         return Dense(name, in_width, units, activation, seed=self.seed)
 
     def _empty_beam(self, batch: tf.Tensor) -> dict[str, tf.Tensor]:
-        size = self.beam_size
+        size = self.config.beam_size
         return {
             "start_top_log_probs": tf.zeros([batch, size]),
             "start_top_index": tf.zeros([batch, size], tf.int32),
@@ -458,10 +450,12 @@ class QuestionAnsweringHead(Head):
         # One start's activations at a time: each waits for the one before. No
         # loop, since those that collect tensors cannot become LiteRT's.
         log_probs, index = [], []
-        for number in range(self.beam_size):
+        for number in range(self.config.beam_size):
             with tf.control_dependencies(log_probs[-1:]):
                 logits = end_logits_of(tf.identity(starts[:, number]))
-                best = tf.math.top_k(tf.nn.log_softmax(logits), self.beam_size)
+                best = tf.math.top_k(
+                    tf.nn.log_softmax(logits), self.config.beam_size
+                )
             log_probs.append(best.values)
             index.append(best.indices)
         return {

@@ -24,7 +24,6 @@ from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
 from electra_tf.finetuning.task import DescribedTask
 from electra_tf.metrics.question_answering import SpanScorer, Window
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.text.tokenization import FullTokenizer
 
 # A window's number is this times its example's, plus its place in the
 # passage, so there can be no more windows than this.
@@ -75,43 +74,141 @@ class Cut:
         return answer[0] + shift, answer[1] + shift
 
 
-class WindowCutter:
-    """Cuts examples into windows.
+def _windows_of_most_context(
+    spans: list[tuple[int, int]], count: int
+) -> np.ndarray:
+    """Returns, for each wordpiece, the window that shows most around it.
 
-    Args:
-      max_seq_length: wordpieces of a window, question and specials included.
+    That is the window where the smaller of its left and right context is
+    largest; of equal windows the first.
 
-    Differs: windows beyond `MAX_WINDOWS` are left out, where the original
-      gives them the numbers of the next example's.
+    Source: _check_is_max_context.
+    """
+    best = np.full(count, -1)
+    best_score = np.full(count, -1.0)
+    for number, (start, length) in enumerate(spans):
+        left = np.arange(length)
+        score = np.minimum(left, length - 1 - left) + 0.01 * length
+        part = slice(start, start + length)
+        better = score > best_score[part]
+        best[part][better] = number
+        best_score[part][better] = score[better]
+    return best
+
+
+class QATask(DescribedTask):
+    """Finds answers in passages.
+
+    A description without files finds `<split>.json` (MRQA: `.jsonl`, plain or
+    `.gz`); in debug mode `<split>-debug.json`, if it is there.
+
+    Attributes:
+      v2: whether a question may have no answer.
+
+    Differs: answers are filed by id in SQuAD's format whatever the task's
+      name is; the original looks for "squad" in it.
     """
 
-    def __init__(
-        self,
-        tokenizer: FullTokenizer,
-        max_seq_length: int,
-        max_query_length: int,
-        doc_stride: int,
-    ) -> None:
-        self._tokenizer = tokenizer
-        self._max_seq_length = max_seq_length
-        self._max_query_length = max_query_length
-        self._doc_stride = doc_stride
+    def __init__(self, *described: Any) -> None:
+        super().__init__(*described)
+        self._check_lengths()
+        self.version = self.spec.version
+        self.v2 = self.version == "squad2"
+        self._examples: dict[str, list[QAExample]] = {}
         self._pieces = functools.lru_cache(_PASSAGES_KEPT)(self._split)
 
+    @property
+    def main_metric(self) -> str:
+        if self.v2 and self.spec.metric == "exact_match":
+            return "exact"  # SQuAD 2.0's name for it
+        return self.spec.metric or "f1"
+
+    @property
+    def min_length(self) -> int:
+        """As many places as a beam keeps."""
+        joint = self.config.joint_prediction
+        return self.config.beam_size if joint else 1
+
+    def get_examples(self, split: str) -> list[QAExample]:
+        """Reads a split; see `Task.get_examples`.
+
+        Unusable questions are left out without a gap in the numbers.
+        """
+        if split not in self._examples:
+            self._examples[split] = self._make_examples(split)
+        return self._examples[split]
+
+    def get_feature_specs(self) -> list[FeatureSpec]:
+        names = ("eid", "start_positions", "end_positions", "is_impossible")
+        return [FeatureSpec(f"{self.name}_{name}", []) for name in names]
+
+    def featurize(
+        self, example: QAExample, is_training: bool
+    ) -> list[dict[str, Any]]:
+        """Turns a question into the features of its windows.
+
+        A training window without the whole answer gets [CLS] as its answer,
+        but is not called impossible.
+        """
+        cut = self.cut(example)
+        self._count_losses(cut)
+        answer = None
+        if is_training and not example.is_impossible:
+            answer = self.answer_span(example, cut.pieces)
+        windows, answered = [], False
+        for number in range(len(cut.spans)):
+            ids = self.tokenizer.convert_tokens_to_ids(cut.tokens(number))
+            n_question = len(cut.query) + 2
+            segment_ids = [0] * n_question + [1] * (len(ids) - n_question)
+            eid = MAX_WINDOWS * example.eid + number
+            features = self._inputs(ids, segment_ids, eid)
+            if is_training:
+                place = cut.place(number, answer)
+                answered = answered or place != (0, 0)
+                features |= {
+                    f"{self.name}_start_positions": place[0],
+                    f"{self.name}_end_positions": place[1],
+                    f"{self.name}_is_impossible": int(example.is_impossible),
+                }
+            windows.append(features)
+        if answer is not None and not answered:
+            lost = "training questions whose answer no window holds whole"
+            self.row_report.losses[lost] += 1
+        return windows
+
+    def build_head(
+        self, encoder_config: EncoderConfig, seed: int
+    ) -> QuestionAnsweringHead:
+        width = encoder_config.hidden_size
+        return QuestionAnsweringHead(self.name, width, self.config, seed)
+
+    def get_scorer(self, split: str = "dev") -> SpanScorer:
+        return self.scorer_of(self.get_examples(split))
+
+    def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
+        """Returns a fresh scorer of answers."""
+        return SpanScorer(
+            self.config, self.name, self.version, examples, self.windows
+        )
+
     def cut(self, example: QAExample) -> Cut:
-        """Lays windows over an example's passage."""
-        whole = self._tokenizer.tokenize(example.question_text)
-        query = whole[: self._max_query_length]
+        """Lays windows over an example's passage.
+
+        Differs: windows beyond `MAX_WINDOWS` are left out, where the original
+          gives them the numbers of the next example's.
+        """
+        whole = self.tokenizer.tokenize(example.question_text)
+        query = whole[: self.config.max_query_length]
         pieces = self._pieces(example.passage)
         count = len(pieces.tokens)
-        room = self._max_seq_length - len(query) - 3  # [CLS], twice [SEP]
+        room = self.config.max_seq_length - len(query) - 3  # [CLS], twice [SEP]
         spans, start = [], 0
         while start < count and len(spans) < MAX_WINDOWS:
             length = min(count - start, room)
             spans.append((start, length))
             if start + length == count:
                 break
-            start += min(length, self._doc_stride)
+            start += min(length, self.config.doc_stride)
         held = sum(spans[-1]) if spans else 0
         return Cut(query, len(whole) - len(query), pieces, spans, count - held)
 
@@ -151,7 +248,7 @@ class WindowCutter:
             end = pieces.starts[example.end_position + 1] - 1
         else:
             end = len(pieces.tokens) - 1
-        answer = self._tokenizer.tokenize(example.orig_answer_text)
+        answer = self.tokenizer.tokenize(example.orig_answer_text)
         if answer:
             for first in range(start, end + 2 - len(answer)):
                 if pieces.tokens[first : first + len(answer)] == answer:
@@ -162,144 +259,10 @@ class WindowCutter:
         tokens, words, starts = [], [], []
         for number, word in enumerate(passage.words):
             starts.append(len(tokens))
-            own = self._tokenizer.tokenize(word)
+            own = self.tokenizer.tokenize(word)
             tokens += own
             words += [number] * len(own)
         return Pieces(tokens, words, starts)
-
-
-def _windows_of_most_context(
-    spans: list[tuple[int, int]], count: int
-) -> np.ndarray:
-    """Returns, for each wordpiece, the window that shows most around it.
-
-    That is the window where the smaller of its left and right context is
-    largest; of equal windows the first.
-
-    Source: _check_is_max_context.
-    """
-    best = np.full(count, -1)
-    best_score = np.full(count, -1.0)
-    for number, (start, length) in enumerate(spans):
-        left = np.arange(length)
-        score = np.minimum(left, length - 1 - left) + 0.01 * length
-        part = slice(start, start + length)
-        better = score > best_score[part]
-        best[part][better] = number
-        best_score[part][better] = score[better]
-    return best
-
-
-class QATask(DescribedTask):
-    """Finds answers in passages.
-
-    A description without files finds `<split>.json` (MRQA: `.jsonl`, plain or
-    `.gz`); in debug mode `<split>-debug.json`, if it is there.
-
-    Attributes:
-      v2: whether a question may have no answer.
-
-    Differs: answers are filed by id in SQuAD's format whatever the task's
-      name is; the original looks for "squad" in it.
-    """
-
-    def __init__(self, *described: Any) -> None:
-        super().__init__(*described)
-        config = self.config
-        self._check_lengths()
-        self.version = self.spec.version
-        self.v2 = self.version == "squad2"
-        self._examples: dict[str, list[QAExample]] = {}
-        self._cutter = WindowCutter(
-            self.tokenizer,
-            config.max_seq_length,
-            config.max_query_length,
-            config.doc_stride,
-        )
-
-    @property
-    def main_metric(self) -> str:
-        if self.v2 and self.spec.metric == "exact_match":
-            return "exact"  # SQuAD 2.0's name for it
-        return self.spec.metric or "f1"
-
-    @property
-    def min_length(self) -> int:
-        """As many places as a beam keeps."""
-        joint = self.config.joint_prediction
-        return self.config.beam_size if joint else 1
-
-    def get_examples(self, split: str) -> list[QAExample]:
-        """Reads a split; see `Task.get_examples`.
-
-        Unusable questions are left out without a gap in the numbers.
-        """
-        if split not in self._examples:
-            self._examples[split] = self._make_examples(split)
-        return self._examples[split]
-
-    def get_feature_specs(self) -> list[FeatureSpec]:
-        names = ("eid", "start_positions", "end_positions", "is_impossible")
-        return [FeatureSpec(f"{self.name}_{name}", []) for name in names]
-
-    def featurize(
-        self, example: QAExample, is_training: bool
-    ) -> list[dict[str, Any]]:
-        """Turns a question into the features of its windows.
-
-        A training window without the whole answer gets [CLS] as its answer,
-        but is not called impossible.
-        """
-        cut = self._cutter.cut(example)
-        self._count_losses(cut)
-        answer = None
-        if is_training and not example.is_impossible:
-            answer = self._cutter.answer_span(example, cut.pieces)
-        windows, answered = [], False
-        for number in range(len(cut.spans)):
-            ids = self.tokenizer.convert_tokens_to_ids(cut.tokens(number))
-            n_question = len(cut.query) + 2
-            segment_ids = [0] * n_question + [1] * (len(ids) - n_question)
-            eid = MAX_WINDOWS * example.eid + number
-            features = self._inputs(ids, segment_ids, eid)
-            if is_training:
-                place = cut.place(number, answer)
-                answered = answered or place != (0, 0)
-                features |= {
-                    f"{self.name}_start_positions": place[0],
-                    f"{self.name}_end_positions": place[1],
-                    f"{self.name}_is_impossible": int(example.is_impossible),
-                }
-            windows.append(features)
-        if answer is not None and not answered:
-            lost = "training questions whose answer no window holds whole"
-            self.row_report.losses[lost] += 1
-        return windows
-
-    def build_head(
-        self, encoder_config: EncoderConfig, seed: int
-    ) -> QuestionAnsweringHead:
-        config = self.config
-        return QuestionAnsweringHead(
-            self.name,
-            encoder_config.hidden_size,
-            max_seq_length=config.max_seq_length,
-            beam_size=config.beam_size,
-            joint_prediction=config.joint_prediction,
-            answerable_classifier=config.answerable_classifier,
-            answerable_uses_start_logits=config.answerable_uses_start_logits,
-            answerable_weight=config.answerable_weight,
-            seed=seed,
-        )
-
-    def get_scorer(self, split: str = "dev") -> SpanScorer:
-        return self.scorer_of(self.get_examples(split))
-
-    def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
-        """Returns a fresh scorer of answers."""
-        return SpanScorer(
-            self.config, self.name, self.version, examples, self._cutter.windows
-        )
 
     def read_questions(self, split: str) -> Iterator[RawQuestion]:
         """Reads a split's questions in order."""

@@ -3,6 +3,7 @@
 """Served answers are those of evaluation, from the same strings."""
 
 import random
+import types
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import tensorflow as tf
 
 from electra_tf.export.passages import cut_windows, shows_most_context
 from electra_tf.export.signatures import Inputs
-from electra_tf.finetuning.question_answering import WindowCutter
+from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.questions import Passage, QAExample
 
 SETTINGS = {
@@ -237,7 +238,7 @@ def test_a_huge_context_is_read_as_far_as_evaluation_reads(model):
     )
     assert found["n_windows"][0] == 1000
     example = _example("is it on the king", " ".join(words))
-    lost = loaded.tasks[0]._cutter.cut(example).n_lost
+    lost = loaded.tasks[0].cut(example).n_lost
     assert found["n_cut"][0] == lost > 0
     assert found["answer"][0] != b""
 
@@ -257,7 +258,7 @@ def _words(random_, count):
     ("length", "query_length", "stride"),
     [(12, 4, 3), (12, 4, 1), (12, 4, 50), (32, 8, 16), (8, 4, 1), (16, 0, 5)],
 )
-def test_windows_are_those_of_the_window_cutter(length, query_length, stride):
+def test_windows_are_those_of_the_task(length, query_length, stride):
     random_ = random.Random(length)
     sizes = [0, 1, 2, 5, 8, 9, 10, 11, 12, 13, 20, 47, 100]
     queries = [_words(random_, random_.randrange(10)) for _ in sizes]
@@ -272,7 +273,11 @@ def test_windows_are_those_of_the_window_cutter(length, query_length, stride):
         sep_id=2,
     )
     width = windows.inputs.input_ids.shape[1]
-    cutter = WindowCutter(_Letters(), length, query_length, stride)
+    task = object.__new__(QATask)  # with nothing but what cutting needs
+    task.tokenizer, task._pieces = _Letters(), task._split
+    task.config = types.SimpleNamespace(
+        max_seq_length=length, max_query_length=query_length, doc_stride=stride
+    )
     places = tf.range(width)[None] - windows.offset[:, None]
     places += windows.first[:, None]
     n_pieces = tf.constant(sizes, tf.int32)
@@ -281,7 +286,7 @@ def test_windows_are_those_of_the_window_cutter(length, query_length, stride):
     for question, (query, pieces) in enumerate(
         zip(queries, passages, strict=True)
     ):
-        wanted = cutter.windows(_example(" ".join(query), " ".join(pieces)))
+        wanted = task.windows(_example(" ".join(query), " ".join(pieces)))
         assert windows.n_windows[question] == len(wanted)
         for number, window in enumerate(wanted):
             special = {"[CLS]": 1, "[SEP]": 2}

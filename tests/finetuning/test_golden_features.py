@@ -206,7 +206,7 @@ def test_windows_for_scoring_equal_the_originals(case, prepare):
     info, (task,), *_ = prepare(case)
     windows = []
     for example in task.get_examples(info["split"]):
-        windows += task._cutter.windows(example)
+        windows += task.windows(example)
     wanted = info["for_eval_features"]
     assert len(windows) == len(wanted)
     for window, features in zip(windows, wanted, strict=True):

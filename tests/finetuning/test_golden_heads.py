@@ -199,9 +199,8 @@ def test_head_variables_are_named_and_shaped_as_the_original_s(
     elif task == "chunk":
         head = TaggingHead(task, hidden, 8)
     else:
-        head = QuestionAnsweringHead(
-            task, hidden, max_seq_length=512, **hparams
-        )
+        config = FinetuningConfig.create("m", "d", task_names=[task], **hparams)
+        head = QuestionAnsweringHead(task, hidden, config)
     ours = [[variable_name(v), v.shape.as_list()] for v in head.variables]
     theirs = [
         [entry["name"], entry["shape"]]

@@ -260,7 +260,7 @@ def test_every_wordpiece_is_in_a_window_and_in_one_with_most_context(qa_task):
     text = squad(question(0, GOOD), context=CONTEXT * 10)
     task = qa_task("squadv1", text, "dev", doc_stride=5)
     (example,) = task.get_examples("dev")
-    windows = task._cutter.windows(example)
+    windows = task.windows(example)
     assert len(windows) > 10
     best = [
         (window.words[i], token)
