@@ -247,7 +247,6 @@ class MultiLabelHead(SentenceHead):
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
     ) -> tf.Tensor:
-        """Returns the sum of the labels' cross-entropies."""
         label_ids = self.feature(features, "label_ids")  # [B, units]
         losses = tf.nn.sigmoid_cross_entropy_with_logits(
             labels=tf.cast(label_ids, tf.float32), logits=outputs["logits"]
@@ -288,7 +287,6 @@ class TaggingHead(Head):
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
     ) -> tf.Tensor:
-        """Returns the sum of the words' cross-entropies."""
         labels = self.feature(features, "labels")
         losses = tf.nn.softmax_cross_entropy_with_logits(
             labels=tf.one_hot(labels, self.num_labels), logits=outputs["logits"]

@@ -69,9 +69,7 @@ class Batches:
     shortest: int = 1  # least length of a batch
     seed: int = 0
 
-    def __call__(
-        self, batch_size: int | None = None, seed: int | None = None
-    ) -> tf.data.Dataset:
+    def __call__(self, seed: int | None = None) -> tf.data.Dataset:
         """Returns the data set: features by name, int32 or float32 [B, ...].
 
         Where a record has L, a batch has its own length, at most L. An
@@ -82,7 +80,7 @@ class Batches:
         Differs: seeded; parses whole batches; nothing is lost at the end of
           an evaluation.
         """
-        size = batch_size or self.batch_size
+        size = self.batch_size
         seed = self.seed if seed is None else seed
         if self.by_length or (self.training and self.shuffle_whole_set):
             batches = self._gathered(size, seed)

@@ -342,8 +342,9 @@ class QATask(DescribedTask):
                 )
             except questions.UnusableError as problem:
                 n_failures += 1
-                found = f"question {raw.fields.get('id')!r}: {problem.found}"
-                report.add(raw.path, raw.line(), found, problem.expected)
+                found, expected = problem.args
+                found = f"question {raw.fields.get('id')!r}: {found}"
+                report.add(raw.path, raw.line(), found, expected)
                 continue
             if example.key in keys:
                 found = f"id {example.key!r} once more"

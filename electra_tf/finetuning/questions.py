@@ -59,11 +59,7 @@ class QAExample(Example):
 
 
 class UnusableError(ValueError):
-    """A question that makes no example."""
-
-    def __init__(self, found: str, expected: str) -> None:
-        super().__init__(f"found {found}, expected {expected}")
-        self.found, self.expected = found, expected
+    """A question makes no example: what was found, what was expected."""
 
 
 def make_example(
@@ -90,27 +86,31 @@ def make_example(
     question = fields.get("question")
     if not isinstance(question, str):
         raise UnusableError(f"question {question!r}", "a text under question")
+    names = ("qid", "id") if version == "mrqa" else ("id", "qid")
+    keys = [fields[n] for n in names if isinstance(fields.get(n), str)]
+    if not keys:
+        raise UnusableError("no id", f"a text under {names[0]}")
     example = QAExample(
         eid=eid,
         task_name=task_name,
         qas_id=fields.get("id"),
         qid=fields.get("qid"),
-        key=_key(fields, version),
+        key=keys[0],
         question_text=question,
         passage=passage,
         answers=_answer_texts(fields),
     )
-    if is_training:
-        _locate_answer(example, fields, version)
+    if not is_training:
+        return example
+    if version == "squad2":
+        impossible = fields.get("is_impossible", not example.answers)
+        example.is_impossible = bool(impossible)
+    if example.is_impossible:
+        example.start_position = example.end_position = -1
+        example.orig_answer_text = ""
+    else:
+        _locate_answer(example, *_first_answer(fields))
     return example
-
-
-def _key(fields: Mapping[str, Any], version: str) -> str:
-    names = ("qid", "id") if version == "mrqa" else ("id", "qid")
-    for name in names:
-        if isinstance(fields.get(name), str):
-            return fields[name]
-    raise UnusableError("no id", f"a text under {names[0]}")
 
 
 def _answer_texts(fields: Mapping[str, Any]) -> tuple[str, ...]:
@@ -125,18 +125,8 @@ def _answer_texts(fields: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _locate_answer(
-    example: QAExample, fields: Mapping[str, Any], version: str
-) -> None:
-    """Fills in where the first answer stands; see `make_example`."""
-    if version == "squad2":
-        impossible = fields.get("is_impossible", not example.answers)
-        example.is_impossible = bool(impossible)
-    if example.is_impossible:
-        example.start_position = example.end_position = -1
-        example.orig_answer_text = ""
-        return
-    text, offset = _first_answer(fields)
+def _locate_answer(example: QAExample, text: str, offset: int) -> None:
+    """Fills in where an answer stands."""
     passage, last = example.passage, offset + len(text) - 1
     found = f"answer {text!r} at character {offset}"
     if offset < 0 or last >= passage.n_characters:

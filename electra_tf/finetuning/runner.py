@@ -103,26 +103,40 @@ class _Run:
         if config.do_eval:
             records = self._files.earlier_trials()
         done = {record.trial for record in records}
-        trial, interrupted = 1, None
+        numbers, interrupted = range(1, config.num_trials + 1), None
+        if config.num_trials < 0:
+            numbers = itertools.count(1)
         with PreemptionHandler() as preemption:
-            while config.num_trials < 0 or trial <= config.num_trials:
+            for trial in numbers:
                 if trial in done:
                     self._console.line(f"Trial {trial}: done by an earlier run")
-                else:
-                    try:
-                        record = self._run_trial(trial, preemption)
-                    except TrainingInterruptedError:
-                        interrupted = preemption.signal_number
-                        break
-                    if record:
-                        records = sorted(
-                            [*records, record], key=lambda r: r.trial
-                        )
-                        self._files.write(records)
-                    if trial != config.num_trials and config.do_train:
-                        self._let_go(trial)
-                trial += 1
-        return self._finish(records, interrupted)
+                    continue
+                try:
+                    record = self._run_trial(trial, preemption)
+                except TrainingInterruptedError:
+                    interrupted = preemption.signal_number
+                    break
+                if record:
+                    records = sorted([*records, record], key=lambda r: r.trial)
+                    self._files.write(records)
+                last = trial == config.num_trials
+                if config.do_train and not (config.keep_all_models or last):
+                    path = f"{config.model_dir}_{trial}"
+                    remove_run(path, **Trial.own_files)
+                    self._console.line(
+                        f"keep_all_models is false: deleted {path}"
+                    )
+        if records:
+            self._console.heading(f"Results of {len(records)} trial(s)")
+            for text in statistics_lines(records):
+                self._console.line(text)
+        result: dict[str, Any] = {
+            "trials": [dataclasses.asdict(record) for record in records],
+            "statistics": _statistics([record.results for record in records]),
+        }
+        if interrupted is not None:
+            result["interrupted"] = interrupted
+        return result
 
     def _print_model(self, model: FinetuningModel) -> None:
         """Prints how many parameters encoder and heads have."""
@@ -218,28 +232,6 @@ class _Run:
             other_splits=others,
             collapsed={e.task: e.collapse for e in evaluations if e.collapse},
         )
-
-    def _let_go(self, trial: int) -> None:
-        """Deletes a trial's model unless all are kept."""
-        if not self._config.keep_all_models:
-            path = f"{self._config.model_dir}_{trial}"
-            remove_run(path, **Trial.own_files)
-            self._console.line(f"keep_all_models is false: deleted {path}")
-
-    def _finish(
-        self, records: list[TrialRecord], interrupted: int | None
-    ) -> dict[str, Any]:
-        if records:
-            self._console.heading(f"Results of {len(records)} trial(s)")
-            for text in statistics_lines(records):
-                self._console.line(text)
-        result: dict[str, Any] = {
-            "trials": [dataclasses.asdict(record) for record in records],
-            "statistics": _statistics([record.results for record in records]),
-        }
-        if interrupted is not None:
-            result["interrupted"] = interrupted
-        return result
 
 
 def _refuse_models_of_others(config: FinetuningConfig) -> None:

@@ -258,35 +258,34 @@ def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     return checkpointing.changed(before, now, names)
 
 
-class Patience:
-    """Tells when the evaluations no longer get better.
+def watched_figure(
+    rows: Sequence[Mapping[str, float]], wanted: str | None = None
+) -> str:
+    """What evaluations (at least one) are compared by.
+
+    `wanted`, or else the main figure: F1, or the first that is no loss.
+    """
+    names = [name for name in rows[0] if name != "step"]
+    scores = [name for name in names if not lower_is_better(name)]
+    return wanted or main_figure(scores or names)
+
+
+def patience_is_over(
+    rows: Sequence[Mapping[str, float]],
+    patience: int,
+    wanted: str | None = None,
+) -> bool:
+    """Whether the last `patience` evaluations (0: never) are no better.
 
     It knows nothing but the rows of the log, so a continued run decides as one
-    that never stopped. `figure` None means the main one, F1 or else the first
-    that is no loss.
+    that never stopped.
     """
-
-    def __init__(self, evaluations: int, figure: str | None = None) -> None:
-        self._evaluations = evaluations
-        self._figure = figure
-
-    def figure(self, rows: Sequence[Mapping[str, float]]) -> str:
-        """The name of what is watched, by the rows (at least one)."""
-        if self._figure:
-            return self._figure
-        names = [name for name in rows[0] if name != "step"]
-        scores = [name for name in names if not lower_is_better(name)]
-        return main_figure(scores or names)
-
-    def is_over(self, rows: Sequence[Mapping[str, float]]) -> bool:
-        """Whether training should stop."""
-        if not self._evaluations or not rows:
-            return False
-        name = self.figure(rows)
-        sign = -1 if lower_is_better(name) else 1
-        values = [sign * row[name] for row in rows]
-        since_best = len(values) - 1 - values.index(max(values))
-        return since_best >= self._evaluations
+    if not patience or not rows:
+        return False
+    name = watched_figure(rows, wanted)
+    sign = -1 if lower_is_better(name) else 1
+    values = [sign * row[name] for row in rows]
+    return len(values) - 1 - values.index(max(values)) >= patience
 
 
 class Trial(Run):
@@ -310,9 +309,6 @@ class Trial(Run):
         self._weights = weights
         self._tasks = list(tasks)
         self._preprocessor = preprocessor
-        self._patience = Patience(
-            config.early_stopping_patience, config.keep_best
-        )
         self.title = f"{config.model_name} on {', '.join(config.task_names)}"
         super().__init__(config, *others)
         self.evaluator = Evaluator(
@@ -409,7 +405,7 @@ class Trial(Run):
 
     def is_finished(self, evaluation_due: bool) -> bool:
         step = self.global_step
-        if self._patience.is_over(self.eval_log.rows):
+        if self._is_over():
             self.console.line(
                 f"Training had already stopped early, at step {step:,}"
             )
@@ -488,13 +484,18 @@ class Trial(Run):
         shown = ", ".join(f"{k} {v:.4f}" for k, v in result.items())
         self.console.line(f"Evaluation at step {step:,}: {shown}")
         self.keep_if_best(step, result)
-        rows = self.eval_log.rows
-        if step < self.schedule.total_steps and self._patience.is_over(rows):
+        if step < self.schedule.total_steps and self._is_over():
             self.stopped_early = True
+            figure = watched_figure(self.eval_log.rows, wanted)
             self.console.line(
                 f"Stopping early: {self.config.early_stopping_patience}"
-                f" evaluations without a better {self._patience.figure(rows)}"
+                f" evaluations without a better {figure}"
             )
+
+    def _is_over(self) -> bool:
+        config, rows = self.config, self.eval_log.rows
+        patience = config.early_stopping_patience
+        return patience_is_over(rows, patience, config.keep_best)
 
     def panels(self) -> tuple[Panel, ...]:
         rows = self.eval_log.rows

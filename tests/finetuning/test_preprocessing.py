@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cache of records and its fingerprint; nothing lost at the end."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -123,7 +124,8 @@ def test_evaluation_loses_nothing_whatever_the_batch_size(prepare, size):
         "dev", predict_batch_size=8, group_eval_by_length=False
     )
     assert steps == 3
-    found = list(batches(batch_size=size).as_numpy_iterator())
+    chosen = dataclasses.replace(batches, batch_size=size)
+    found = list(chosen().as_numpy_iterator())
     ids, tasks, lengths = (
         np.concatenate([value(batch) for batch in found]).tolist()
         for value in (

@@ -11,7 +11,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.finetuning.runner import ResultsFiles, TrialRecord
-from electra_tf.finetuning.trial import Patience
+from electra_tf.finetuning.trial import patience_is_over
 from electra_tf.training.summaries import Console
 
 
@@ -95,9 +95,9 @@ def test_two_evaluations_without_a_better_figure_are_the_end(
             for step, value in enumerate(values)
         ]
 
-    assert Patience(2).is_over(rows(values, "accuracy")) == rising_is_over
-    assert Patience(2).is_over(rows(values[::-1], "mcc")) == falling_is_over
+    assert patience_is_over(rows(values, "accuracy"), 2) == rising_is_over
+    assert patience_is_over(rows(values[::-1], "mcc"), 2) == falling_is_over
     # Lower losses are better.
     losses = rows(values, "loss")
-    assert Patience(2, "loss").is_over(losses) == falling_is_over
-    assert not Patience(0).is_over(losses)
+    assert patience_is_over(losses, 2, "loss") == falling_is_over
+    assert not patience_is_over(losses, 0)
