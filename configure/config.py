@@ -33,9 +33,6 @@ TRUE_WORDS = frozenset({"true", "t", "yes", "y", "on", "1"})
 FALSE_WORDS = frozenset({"false", "f", "no", "n", "off", "0"})
 NONE_WORDS = frozenset({"none", "null"})
 
-# What people write for words of the real names.
-_ABBREVIATIONS = {"lr": "learning_rate", "len": "length", "bs": "batch_size"}
-
 _TYPE_WORDS = {
     bool: "true or false",
     int: "a whole number",
@@ -101,29 +98,20 @@ def check_names(
 ) -> None:
     """Raises for names nobody knows, with the nearest names that exist."""
     known = list(known)
-    complaints = []
-    for name in given:
-        if name in known:
-            continue
-        near = nearest_names(str(name), known)
-        complaints.append(
-            f"Unknown {kind} {name}. Nearest names: {', '.join(near)}"
-        )
+    complaints = [
+        f"Unknown {kind} {name}. Nearest names:"
+        f" {', '.join(nearest_names(str(name), known))}"
+        for name in given
+        if name not in known
+    ]
     if complaints:
         raise UserError("\n".join(complaints))
 
 
 def nearest_names(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The `count` names in `known` most like `name`, best first."""
-    words = name.lower().strip("-").replace("-", "_").split("_")
-    wanted = "_".join(_ABBREVIATIONS.get(word, word) for word in words)
-
-    def likeness(candidate: str) -> float:
-        ratio = difflib.SequenceMatcher(None, wanted, candidate).ratio()
-        # A shared whole word counts: people forget the rest of a name.
-        return ratio + 0.3 * bool(set(words) & set(candidate.split("_")))
-
-    return sorted(known, key=likeness, reverse=True)[:count]
+    name = name.lower().strip("-").replace("-", "_")
+    return difflib.get_close_matches(name, list(known), count, cutoff=0)
 
 
 def coerce(name: str, value: Any, declared: Any) -> Any:
@@ -250,6 +238,13 @@ def plain_types(declared: Any) -> tuple[Any, ...]:
     if typing.get_origin(declared) in (typing.Union, types.UnionType):
         return tuple(plain_types(a)[0] for a in typing.get_args(declared))
     return (typing.get_origin(declared) or declared,)
+
+
+def default_of(field: dataclasses.Field) -> Any:
+    """A field's default; `dataclasses.MISSING` if it has none."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
 
 
 # Types of hparams: what a value must be, besides a number or text.
@@ -538,14 +533,10 @@ class TrainingConfig:
     @classmethod
     def default_hparams(cls) -> dict[str, Any]:
         """Every hparam that has a default, before any derivation."""
-        values = {}
-        for field in dataclasses.fields(cls):
-            if field.default is not dataclasses.MISSING:
-                values[field.name] = field.default
-            elif field.default_factory is not dataclasses.MISSING:
-                values[field.name] = field.default_factory()
+        values = {f.name: default_of(f) for f in dataclasses.fields(cls)}
         del values["origins"]
-        return values
+        missing = dataclasses.MISSING
+        return {name: v for name, v in values.items() if v is not missing}
 
     @classmethod
     def clean_hparams(cls, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from configure.config import (
     bounds,
     check_names,
     coerce,
+    default_of,
     plain_types,
     read_hparams,
     type_name,
@@ -443,9 +444,7 @@ def _field_help(note: str, declared: Any, field: dataclasses.Field) -> str:
     """One field's line of help: reason, type, bounds and default."""
     facts = [type_name(declared)]
     facts += [bound.words for bound in bounds(declared)]
-    default = field.default
-    if field.default_factory is not dataclasses.MISSING:
-        default = field.default_factory()
+    default = default_of(field)
     # A derived default is told by the note itself.
     if default is not dataclasses.MISSING and "efault: " not in note:
         shown = default if isinstance(default, str) else json.dumps(default)

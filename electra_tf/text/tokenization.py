@@ -413,8 +413,8 @@ class FullTokenizer:
         self.wordpiece_tokenizer = WordpieceTokenizer(self.vocab)
         # Two levels: "end/" and "end…" are different raw words that share the
         # work of splitting "end" into pieces.
-        self._ids_of_token = _Memo(self._encode_token)
-        self._ids_of_word = _Memo(
+        self._ids_of_token = Memo(self._encode_token)
+        self._ids_of_word = Memo(
             self._encode_word,
             {word: (self.vocab[word],) for word in self._whole_words()},
         )
@@ -492,7 +492,7 @@ class FullTokenizer:
         return tuple(self.convert_tokens_to_ids(pieces))
 
 
-class _Memo(dict):
+class Memo(dict):
     """Remembers what a function returned for each word, within bounds."""
 
     def __init__(
@@ -515,7 +515,7 @@ class _Memo(dict):
 
     def __reduce__(self) -> tuple:
         # A copy sent to another process starts empty.
-        return _Memo, (self.compute,)
+        return Memo, (self.compute,)
 
 
 def _chain(parts: Iterable[Iterable[_Value]]) -> list[_Value]:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from electra_tf.text import tokenization
-from electra_tf.text.tokenization import MEMO_ENTRIES, FullTokenizer
+from electra_tf.text.tokenization import FullTokenizer, Memo
 
 # What a character does to the words around it.
 INSIDE, SPACE, ALONE = range(3)
@@ -71,20 +71,16 @@ class WordAligner:
         self._tokenizer = tokenizer
         self._as_elsewhere = as_elsewhere
         self._splitting = tokenization.splitting_table(drop_accents=True)
-        self._memo: dict[str, list[int]] = {}
+        self._memo = Memo(self._encode)
 
     def encode_word(self, word: str) -> list[int]:
         """The ids of a word's pieces; none where cleaning leaves nothing."""
-        ids = self._memo.get(word)
-        if ids is None:
-            if self._as_elsewhere:
-                ids = self._tokenizer.encode(word)
-            else:
-                ids = self._tokenizer.convert_tokens_to_ids(self._split(word))
-            if len(self._memo) >= MEMO_ENTRIES:
-                self._memo.clear()
-            self._memo[word] = ids
-        return ids
+        return self._memo[word]
+
+    def _encode(self, word: str) -> list[int]:
+        if self._as_elsewhere:
+            return self._tokenizer.encode(word)
+        return self._tokenizer.convert_tokens_to_ids(self._split(word))
 
     def _split(self, word: str) -> list[str]:
         kept = [c for c in word if not tokenization.is_removed(c)]

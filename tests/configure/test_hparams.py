@@ -115,6 +115,3 @@ def test_unknown_names_come_with_the_three_nearest():
     start = "Unknown hparam learning_rates. Nearest names: learning_rate, "
     assert message.startswith(start)
     assert message.count(",") == 2
-    known += ["model_dir", "train_batch_size"]
-    assert config.nearest_names("lr", known)[0] == "learning_rate"
-    assert config.nearest_names("bs", known)[0] == "train_batch_size"

@@ -133,7 +133,7 @@ def memos(tokenizer):
     found = [
         value
         for value in vars(tokenizer).values()
-        if isinstance(value, tokenization._Memo)
+        if isinstance(value, tokenization.Memo)
     ]
     assert len(found) == 2
     return found
