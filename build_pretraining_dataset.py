@@ -16,10 +16,10 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
         originals=(
-            "--corpus-dir",
-            "--vocab-file",
-            "--output-dir",
-            "--blanks-separate-docs",
+            "--corpus_dir",
+            "--vocab_file",
+            "--output_dir",
+            "--blanks_separate_docs",
             *build.ORIGINAL_FLAGS,
         ),
         description="Builds pre-training records from raw text. The corpus: one"

@@ -81,7 +81,7 @@ class FlagParser(argparse_flags.ArgumentParser):
     """
 
     def __init__(self, originals: Sequence[str] = (), **kwargs: Any):
-        """`originals`: the original program's flags, as in `--data-dir`."""
+        """`originals`: the original program's flags, as in `--data_dir`."""
         self._originals = originals
         kwargs.setdefault("allow_abbrev", False)
         # absl modules may have defined flags of the same names; ours win.
@@ -99,26 +99,25 @@ class FlagParser(argparse_flags.ArgumentParser):
         return namespace
 
     def _in_full(self, word: str) -> str:
-        flag, equals, value = word.partition("=")
-        if not word.startswith("--") or flag in self._option_string_actions:
+        """A flag with underscores, and its whole name."""
+        if not re.match("--.", word):
             return word
-        start = flag.replace("_", "-")
-        meant = [name for name in self._originals if name.startswith(start)]
-        return meant[0] + equals + value if len(meant) == 1 else word
+        flag, equals, value = word.partition("=")
+        flag = "--" + flag[2:].replace("-", "_")
+        if flag not in self._option_string_actions:
+            meant = [name for name in self._originals if name.startswith(flag)]
+            flag = meant[0] if len(meant) == 1 else flag
+        return flag + equals + value
 
     def error(self, message: str) -> NoReturn:
         """Prints `error: message` to standard error and exits with 2."""
         self.exit(2, f"error: {message}\nTry: {self.prog} --help\n")
 
     def _explain_extra(self, extra: Sequence[str]) -> str:
-        known = {option.strip("-") for option in self._option_string_actions}
-        unknown = [word for word in extra if word.startswith("--")]
+        known = [option.strip("-") for option in self._option_string_actions]
+        names = [w.split("=")[0][2:] for w in extra if w.startswith("--")]
         try:
-            check_names(
-                [word.split("=")[0].strip("-") for word in unknown],
-                sorted(name.replace("-", "_") for name in known),
-                "flag",
-            )
+            check_names(names, known, "flag")
         except UserError as error:
             return str(error)
         return (
@@ -141,11 +140,6 @@ class _HelpFormatter(argparse.HelpFormatter):
         if action.metavar and action.nargs != 0:
             shown += f" {action.metavar}"
         return shown
-
-
-def add_flag(parser: Any, name: str, **kwargs: Any) -> argparse.Action:
-    """Adds a flag that takes a value, in both spellings."""
-    return parser.add_argument(*_spellings(name), dest=name, **kwargs)
 
 
 # In the place of a default: the flag has to be given.
@@ -185,7 +179,7 @@ def add_flags(
             notes.append(f"default: {told}")
         if notes:
             text = f"{text} ({'; '.join(notes)})"
-        add_flag(group, name, help=text, **words)
+        group.add_argument(f"--{name}", help=text, **words)
     return group
 
 
@@ -195,14 +189,14 @@ def boolean_argument(
     default: Any = False,
     help: str | None = None,
     declared: Any = bool,
-) -> argparse.Action:
+) -> None:
     """Adds a boolean flag in every form people write.
 
     Where it is called `do_this`, `--this` and `--no-this` are understood, too.
     """
     names = dict.fromkeys([name, name.removeprefix("do_")])
-    action = parser.add_argument(
-        *(option for n in names for option in _spellings(n)),
+    parser.add_argument(
+        *(f"--{n}" for n in names),
         dest=name,
         nargs="?",
         const=True,
@@ -211,16 +205,14 @@ def boolean_argument(
         metavar="BOOL",
         help=help,
     )
-    negatives = [f"{no}{n}" for n in names for no in ("no_", "no")]
     parser.add_argument(
-        *(option for n in negatives for option in _spellings(n)),
+        *(f"--{no}{n}" for n in names for no in ("no_", "no")),
         dest=name,
         action="store_const",
         const=False,
         default=argparse.SUPPRESS,
         help=argparse.SUPPRESS,
     )
-    return action
 
 
 def _read_boolean(declared: Any, text: str) -> bool | None:
@@ -236,7 +228,7 @@ def _read_boolean(declared: Any, text: str) -> bool | None:
 def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
     """The parser of a program that trains, with every hparam as a flag."""
     parser = FlagParser(
-        originals=("--data-dir", "--model-name", "--hparams"),
+        originals=("--data_dir", "--model_name", "--hparams"),
         prog=prog,
         usage=f"{prog} --data-dir DIR --model-name NAME [--hparams JSON]\n"
         "       [--print_config] [--any_hparam VALUE ...]",
@@ -399,11 +391,6 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
         _fail(f"{e.filename}: {e.strerror}", status)
 
 
-def _spellings(name: str) -> list[str]:
-    """`--a_b` and `--a-b` (one only, where they are the same)."""
-    return list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
-
-
 def add_field_flags(
     parser: FlagParser,
     fields_class: type[Any],
@@ -430,9 +417,8 @@ def add_field_flags(
             if declared in (bool, bool | None):
                 boolean_argument(group, name, default, text, declared)
                 continue
-            add_flag(
-                group,
-                name,
+            group.add_argument(
+                f"--{name}",
                 metavar=type_name(declared).split()[0].upper(),
                 type=str if given_only else plain_types(declared)[0],
                 default=default,

@@ -96,9 +96,8 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
         ("strict", False, "", "stop at the first line that cannot be used"),
     )
     if sentences:
-        flags.add_flag(
-            group,
-            "text",
+        group.add_argument(
+            "--text",
             metavar="SENTENCE",
             action="append",
             help="a text instead of files; may be given several times",

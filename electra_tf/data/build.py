@@ -490,12 +490,12 @@ CORPUS_NOTE = (
     " packed into two segments per example."
 )
 ORIGINAL_FLAGS = (
-    "--max-seq-length",
-    "--num-processes",
-    "--do-lower-case",
-    "--no-lower-case",
-    "--do-strip-accents",
-    "--no-strip-accents",
+    "--max_seq_length",
+    "--num_processes",
+    "--do_lower_case",
+    "--no_lower_case",
+    "--do_strip_accents",
+    "--no_strip_accents",
 )
 _PLACES = ("corpus", "vocab_file", "output_dir")
 

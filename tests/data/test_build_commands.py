@@ -53,7 +53,7 @@ def test_user_errors_are_one_line_without_traceback(run, flags):
     program = "build_pretraining_dataset.py"
     for extra, status, message in (
         ("--vocab_file=/nowhere", 1, "error: Vocabulary file /nowhere"),
-        ("--no-such-flag", 2, "error: Unknown flag no-such-flag"),
+        ("--no-such-flag", 2, "error: Unknown flag no_such_flag"),
     ):
         done = run(program, *flags, extra)
         assert done.returncode == status
