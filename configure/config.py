@@ -186,15 +186,10 @@ def _convert(value: Any, wanted: type) -> Any:
 
 
 class Bound(NamedTuple):
-    """What a value must be besides its type, as metadata of `Annotated`.
-
-    Attributes:
-      holds: whether a value is in bounds.
-      words: follow "must be" in messages.
-    """
+    """What a value must be besides its type, as metadata of `Annotated`."""
 
     holds: Callable[[Any], bool]
-    words: str
+    words: str  # follow "must be" in messages
 
 
 def at_least(least: float) -> Bound:
@@ -588,11 +583,7 @@ class TrainingConfig:
         }
 
     def to_json(self) -> str:
-        """All values and their origins as JSON text, which `--hparams` takes.
-
-        Derived values are derived again when it is read, so the file can
-        serve another task or model.
-        """
+        """All values and their origins as JSON text, which `--hparams` takes."""
         values = {**self.as_dict(), "_origins": dict(self.origins)}
         return json.dumps(values, indent=2) + "\n"
 
