@@ -583,7 +583,7 @@ class TrainingConfig:
         }
 
     def to_json(self) -> str:
-        """All values and their origins as JSON text, which `--hparams` takes."""
+        """All values and their origins as JSON, which `--hparams` takes."""
         values = {**self.as_dict(), "_origins": dict(self.origins)}
         return json.dumps(values, indent=2) + "\n"
 
