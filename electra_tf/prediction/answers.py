@@ -5,6 +5,7 @@
 import abc
 import dataclasses
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,8 @@ _FIRST = ("text", "text_a", "sentence", "sentence1")
 _SECOND = ("text_pair", "text_b", "sentence2")
 _PASSAGES_KEPT = 64
 
+Outputs = dict[str, np.ndarray]
+
 
 class BadInputError(UserError):
     """Something that this model cannot be asked."""
@@ -41,15 +44,6 @@ class BadInputError(UserError):
     def __init__(self, found: Any, expected: str) -> None:
         self.found, self.expected = shortened(found), expected
         super().__init__(f"found {self.found}; expected {expected}")
-
-
-@dataclasses.dataclass
-class Asked:
-    """An example with what its head said of it."""
-
-    example: Example
-    # The head's outputs, one dictionary an input row (QA: a window).
-    rows: list[dict[str, np.ndarray]]
 
 
 class Answerer(abc.ABC):
@@ -77,29 +71,35 @@ class Answerer(abc.ABC):
         """Whether something is one question rather than a list of them."""
         return isinstance(item, str | bytes | Mapping)
 
-    def answers(self, asked: Sequence[Asked]) -> list[dict[str, Any]]:
-        """Returns the answers, plain values that JSON can hold."""
-        return [self.answer(one.example, one.rows[0]) for one in asked]
+    def answers(
+        self, examples: Sequence[Example], rows: Sequence[list[Outputs]]
+    ) -> list[dict[str, Any]]:
+        """Returns the answers, plain values that JSON can hold.
 
-    def answer(
-        self, example: Example, outputs: dict[str, np.ndarray]
-    ) -> dict[str, Any]:
+        `rows` are the head's outputs, one dictionary for each input row of an
+        example: several are windows of a question's text.
+        """
+        return [
+            self.answer(example, own[0])
+            for example, own in zip(examples, rows, strict=True)
+        ]
+
+    def answer(self, example: Example, outputs: Outputs) -> dict[str, Any]:
         """Returns the answer to a question of one row."""
         raise NotImplementedError
 
 
 def make_answerer(task: Task, n_best: int) -> Answerer:
     """Returns the answerer of a task's kind."""
-    if isinstance(task, QATask):
-        return QuestionAnswerer(task, n_best)
-    for task_class, answerer_class in (
+    for task_class, make in (
+        (QATask, functools.partial(QuestionAnswerer, n_best=n_best)),
         (MultiLabelTask, LabelSetAnswerer),
         (ClassificationTask, ClassAnswerer),
         (RegressionTask, NumberAnswerer),
         (TaggingTask, TagAnswerer),
     ):
         if isinstance(task, task_class):
-            return answerer_class(task)
+            return make(task)
     raise UserError(
         f"task {task.name} is a {type(task).__name__}; there are predictions"
         " for classification, regression, several labels, tagging and question"
@@ -165,7 +165,6 @@ class TextAnswerer(Answerer):
             self._expected = "a pair of texts"
 
     def example(self, item: Any, number: int) -> TextExample:
-        """From a text or a pair."""
         names = [*self.columns.values()]
         alone = "text_b" not in self.columns
         if alone and isinstance(item, Mapping) and item.get("text_pair"):
@@ -180,7 +179,6 @@ class TextAnswerer(Answerer):
         )
 
     def is_single(self, item: Any) -> bool:
-        """Whether it is a text, a mapping, or the tuple of a pair."""
         if isinstance(item, tuple) and "text_b" in self.columns:
             return _is_pair(item)
         return super().is_single(item)
@@ -189,10 +187,7 @@ class TextAnswerer(Answerer):
 class ClassAnswerer(TextAnswerer):
     """`label`, its `probability`, and the `probabilities` of all labels."""
 
-    def answer(
-        self, example: TextExample, outputs: dict[str, np.ndarray]
-    ) -> dict[str, Any]:
-        """Returns the likeliest class."""
+    def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         labels = list(self._task.labels)
         shares = _softmax(outputs["logits"]).tolist()
         best = int(outputs["logits"].argmax())
@@ -206,9 +201,7 @@ class ClassAnswerer(TextAnswerer):
 class LabelSetAnswerer(TextAnswerer):
     """`labels` that are likelier than not, and all `probabilities`."""
 
-    def answer(
-        self, example: TextExample, outputs: dict[str, np.ndarray]
-    ) -> dict[str, Any]:
+    def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         """Returns the labels whose logit is above 0."""
         labels = list(self._task.labels)
         logits = outputs["logits"].astype(np.float64)
@@ -224,10 +217,7 @@ class NumberAnswerer(TextAnswerer):
 
     outputs = ("predictions",)
 
-    def answer(
-        self, example: TextExample, outputs: dict[str, np.ndarray]
-    ) -> dict[str, Any]:
-        """Returns the number."""
+    def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         value = self._task.unscale(float(outputs["predictions"]))
         return {"value": float(value)}
 
@@ -258,7 +248,6 @@ class TagAnswerer(Answerer):
         self._labels = sorted(task.label_mapping, key=task.label_mapping.get)
 
     def example(self, item: Any, number: int) -> TextOfWords:
-        """From a text or a list of words."""
         if isinstance(item, Mapping):
             item = item.get("words", item.get("text"))
         text, places, words = _as_text(item), None, item
@@ -278,10 +267,7 @@ class TagAnswerer(Answerer):
             places=places,
         )
 
-    def answer(
-        self, example: TextOfWords, outputs: dict[str, np.ndarray]
-    ) -> dict[str, Any]:
-        """Returns the tags, and the spans as evaluation counts them."""
+    def answer(self, example: TextOfWords, outputs: Outputs) -> dict[str, Any]:
         count = int(outputs["n_words"])
         logits = outputs["logits"][:count]  # [words, C]
         shares = _softmax(logits).max(-1).tolist()
@@ -335,7 +321,6 @@ class QuestionAnswerer(Answerer):
         self._passage = functools.lru_cache(_PASSAGES_KEPT)(Passage)
 
     def example(self, item: Any, number: int) -> QAExample:
-        """From a question and a context."""
         question, context = _texts_of(
             item, [*self.columns.values()], "a question and a context"
         )
@@ -348,16 +333,14 @@ class QuestionAnswerer(Answerer):
         )
 
     def is_single(self, item: Any) -> bool:
-        """Whether it is a mapping or the tuple of two texts."""
         return isinstance(item, Mapping) or _is_pair(item)
 
-    def answers(self, asked: Sequence[Asked]) -> list[dict[str, Any]]:
-        """Scores the windows of each question as evaluation does."""
-        examples = [one.example for one in asked]
+    def answers(
+        self, examples: Sequence[QAExample], rows: Sequence[list[Outputs]]
+    ) -> list[dict[str, Any]]:
         scorer = self._task.scorer_of(examples)
-        for one in asked:
-            for row in one.rows:
-                scorer.update({**row, "loss": 0.0})
+        for row in itertools.chain.from_iterable(rows):
+            scorer.update({**row, "loss": 0.0})
         scorer.answer()
         final = scorer.final_answers()
         return [
@@ -387,16 +370,15 @@ class QuestionAnswerer(Answerer):
             for found, share in zip(best, probabilities(best), strict=True)
             if found.words is not None
         ]
-        # Without any span there is none, whatever evaluation calls it.
-        final = final if listed else ""
         best_one = listed[0] if listed else {"score": 0.0, "probability": 0.0}
-        none = {**best_one, "answer": "", "start": None, "end": None}
-        chosen = [one for one in listed if final and one["answer"] == final]
-        answer = dict(chosen[0] if chosen else none)
+        answer = {**best_one, "answer": "", "start": None, "end": None}
+        # Without any span there is none, whatever evaluation calls it.
+        if listed and final:
+            chosen = [one for one in listed if one["answer"] == final]
+            answer = dict(chosen[0]) if chosen else answer
         if null_odds is not None:
             answer["null_odds"] = null_odds
-        answer["n_best"] = listed[: self._n_best]
-        return answer
+        return {**answer, "n_best": listed[: self._n_best]}
 
 
 def _place(example: QAExample, found: Answer) -> dict[str, int | None]:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.modeling.layers import inference
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
@@ -57,26 +56,6 @@ class PackedFunction:
                 packed[i, j, : len(values)] = values
         outputs = self._run(tf.constant(packed))
         return {name: tensor.numpy() for name, tensor in outputs.items()}
-
-
-def head_function(
-    model: FinetuningModel,
-    index: int,
-    fed: Sequence[str],
-    outputs: Sequence[str],
-) -> PackedFunction:
-    """Returns the graph from features to chosen outputs of one task's head.
-
-    Args:
-      fed: the task's own features that logits are made of, int32 [B, L].
-    """
-
-    def compute(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        encoded = model.encoder(*(features[name] for name in INPUTS))
-        found = model.heads[index].logits(encoded, features)
-        return {name: found[name] for name in outputs}
-
-    return PackedFunction([*INPUTS, *fed], compute)
 
 
 def run_in_batches(

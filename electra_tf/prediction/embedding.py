@@ -35,7 +35,8 @@ from electra_tf.prediction.loading import (
 from electra_tf.text.tokenization import CLS, SEP, FullTokenizer
 from electra_tf.text.words import split_words
 
-POOLINGS = ("first", "mean", "max", "words", "none")
+SEVERAL = ("words", "none")  # poolings that make several vectors a text
+POOLINGS = ("first", "mean", "max", *SEVERAL)
 COMBINATIONS = ("mean", "concat")
 PARTS = ("encoder", "generator")
 
@@ -121,28 +122,23 @@ class Embedder:
         pooling: str = "mean",
         combine: str = "mean",
     ) -> np.ndarray | list[np.ndarray]:
-        """Returns the vectors of one text or of several.
-
-        Args:
-          layers: which layer, or which ones: 0 is the embeddings' output,
-            k the k-th block's, -1 the last block's.
-          pooling: "first" (the vector at [CLS]), "mean" and "max" over all
-            wordpieces with [CLS] and [SEP], "words" (the mean of each word's
-            pieces), or "none".
+        """Returns the vectors of one text or of several; see `embed`.
 
         Returns:
           float32: [H] for one text and [N, H] for several; with pooling
           "words" or "none", which make several vectors a text, [T, H] or a
           list of them.
         """
-        if isinstance(texts, str | bytes):
-            return self.embed([texts], layers, pooling, combine)[0].vectors
+        alone = isinstance(texts, str | bytes)
+        texts = [texts] if alone else texts
         found = self.embed(texts, layers, pooling, combine)
         vectors = [one.vectors for one in found]
-        if pooling in ("words", "none"):
+        if alone:
+            return vectors[0]
+        if pooling in SEVERAL:
             return vectors
         width = self.width(layers, combine)
-        return np.stack(vectors) if vectors else np.zeros([0, width], "f4")
+        return np.reshape(vectors, [-1, width]).astype(np.float32)
 
     def embed(
         self,
@@ -151,19 +147,25 @@ class Embedder:
         pooling: str = "mean",
         combine: str = "mean",
     ) -> list[Embedded]:
-        """Returns vectors and what they are of; see `__call__`."""
+        """Returns vectors and what they are of.
+
+        Args:
+          pooling: "first" (the vector at [CLS]), "mean" and "max" over all
+            wordpieces with [CLS] and [SEP], "words" (the mean of each word's
+            pieces), or "none".
+          layers: which layer, or which ones: 0 is the embeddings' output,
+            k the k-th block's, -1 the last block's.
+          combine: "mean" or "concat", what becomes of several layers.
+        """
         function = self._function(layers, pooling, combine)
         made = [self._text(text) for text in texts]
+        rows = [
+            {"input_ids": text.ids, "input_mask": [1] * len(text.ids)}
+            for text in made
+        ]
         lengths = [len(text.ids) for text in made]
         outputs = run_in_batches(
-            function,
-            [
-                dict(zip(INPUTS, (text.ids, [1] * n, [0] * n), strict=True))
-                for text, n in zip(made, lengths, strict=True)
-            ],
-            lengths,
-            self.batch_size,
-            self.max_length,
+            function, rows, lengths, self.batch_size, self.max_length
         )
         return [
             self._embedded(text, found["vectors"], pooling)
@@ -173,7 +175,7 @@ class Embedder:
     def width(
         self, layers: int | Sequence[int] = -1, combine: str = "mean"
     ) -> int:
-        """Returns the size of a vector; see `__call__`."""
+        """Returns the size of a vector; see `embed`."""
         chosen = self._layers(layers)
         return self.size * (len(chosen) if combine == "concat" else 1)
 
@@ -198,7 +200,7 @@ class Embedder:
     def _embedded(
         self, text: _Text, vectors: np.ndarray, pooling: str
     ) -> Embedded:
-        if pooling not in ("words", "none"):
+        if pooling not in SEVERAL:
             return Embedded(vectors, None, text.cut)
         if pooling == "none":
             units = self._tokenizer.convert_ids_to_tokens(text.ids)
@@ -246,7 +248,7 @@ class Embedder:
         )
         if key not in self._functions:
             self._functions[key] = PackedFunction(
-                INPUTS, lambda features: self._compute(features, *key)
+                INPUTS[:2], lambda features: self._compute(features, *key)
             )
         return self._functions[key]
 
@@ -257,14 +259,14 @@ class Embedder:
         pooling: str,
         combine: str,
     ) -> dict[str, tf.Tensor]:
-        encoded = self.encoder(*(features[name] for name in INPUTS))
+        ids, mask = features["input_ids"], features["input_mask"]
+        encoded = self.encoder(ids, mask, tf.zeros_like(ids))
         every = (encoded.embedding_output, *encoded.layers)
         chosen = [every[layer] for layer in layers]
         if combine == "concat":
             sequence = tf.concat(chosen, -1)
         else:
             sequence = tf.add_n(chosen) / len(chosen)
-        mask = features["input_mask"]
         if pooling == "first":
             return {"vectors": sequence[:, 0]}
         if pooling == "mean":

@@ -22,17 +22,10 @@ from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.transformer import Encoder
-from electra_tf.pretraining.loading import PretrainedModel, load_pretrained
+from electra_tf.pretraining.loading import PretrainedModel
+from electra_tf.pretraining.loading import load_pretrained as load_pretrained
 from electra_tf.text.tokenization import FullTokenizer, check_vocab
 from electra_tf.training import checkpointing
-
-__all__ = [
-    "FinetunedModel",
-    "PretrainedModel",
-    "is_finetuned",
-    "load_finetuned",
-    "load_pretrained",
-]
 
 
 @dataclasses.dataclass(frozen=True)

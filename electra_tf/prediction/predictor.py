@@ -12,10 +12,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.prediction.answers import Asked, BadInputError, make_answerer
-from electra_tf.prediction.batch_runner import head_function, run_in_batches
+from electra_tf.prediction.answers import BadInputError, make_answerer
+from electra_tf.prediction.batch_runner import (
+    INPUTS,
+    PackedFunction,
+    run_in_batches,
+)
 from electra_tf.prediction.loading import FinetunedModel, load_finetuned
 
 # Rows sorted by length among each other; the first pool is one batch.
@@ -44,9 +49,14 @@ class Predictor:
         self.loaded, self.batch_size = loaded, batch_size
         self.task = loaded.tasks[index]
         self.answerer = make_answerer(self.task, n_best)
-        self._function = head_function(
-            loaded.model, index, self.answerer.fed, self.answerer.outputs
-        )
+
+        def compute(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+            model = loaded.model
+            encoded = model.encoder(*(features[name] for name in INPUTS))
+            found = model.heads[index].logits(encoded, features)
+            return {name: found[name] for name in self.answerer.outputs}
+
+        self._function = PackedFunction([*INPUTS, *self.answerer.fed], compute)
 
     @classmethod
     def from_pretrained(
@@ -64,10 +74,10 @@ class Predictor:
     def __call__(self, texts: Any) -> dict[str, Any] | list[dict[str, Any]]:
         """Answers one question, or a list of them."""
         if self.answerer.is_single(texts):
-            return self._answer([texts])[0]
-        if isinstance(texts, Iterable):
-            return self._answer(list(texts))
-        raise BadInputError(texts, "a text or a list of them")
+            return self._ask([self.answerer.example(texts, 0)])[0]
+        if not isinstance(texts, Iterable):
+            raise BadInputError(texts, "a text or a list of them")
+        return [answer for _, answer in self.stream(texts)]
 
     def stream(
         self,
@@ -82,59 +92,56 @@ class Predictor:
             for number, item in pool:
                 try:
                     examples.append(self.answerer.example(item, len(examples)))
+                    numbers.append(number)
                 except BadInputError as error:
                     if on_error is None:
-                        raise _at(number, error) from error
+                        text = f"item {number} (from 0): {error}"
+                        raise UserError(text) from error
                     on_error(number, error)
-                else:
-                    numbers.append(number)
             yield from zip(numbers, self._ask(examples), strict=True)
             limit = self.batch_size * _BATCHES_PER_POOL
             size = min(size * _GROWTH, limit)
 
-    def _answer(self, items: list[Any]) -> list[dict[str, Any]]:
-        if len(items) == 1:
-            return self._ask([self.answerer.example(items[0], 0)])
-        return [answer for _, answer in self.stream(items)]
-
     def _ask(self, examples: list[Any]) -> list[dict[str, Any]]:
         """Answers examples whose numbers are their places."""
-        asked = [Asked(example, []) for example in examples]
-        waiting: list[tuple[Asked, dict[str, Any]]] = []
-        for one in asked:
-            made = self.task.featurize(one.example, is_training=False)
+        outputs: list[list[dict[str, Any]]] = [[] for _ in examples]
+        waiting: list[tuple[int, dict[str, Any]]] = []
+        for place, example in enumerate(examples):
+            made = self.task.featurize(example, is_training=False)
             made = made if isinstance(made, list) else [made]
-            waiting += [(one, row) for row in made]
+            waiting += [(place, row) for row in made]
             # Long documents make many rows; no more wait than a pool's.
-            if len(waiting) >= self.batch_size * _BATCHES_PER_POOL:
-                self._run(waiting)
+            full = len(waiting) >= self.batch_size * _BATCHES_PER_POOL
+            if full or place + 1 == len(examples):
+                self._run(waiting, outputs)
                 waiting = []
-        self._run(waiting)
-        return self.answerer.answers(asked)
+        return self.answerer.answers(examples, outputs)
 
-    def _run(self, waiting: list[tuple[Asked, dict[str, Any]]]) -> None:
+    def _run(
+        self,
+        waiting: list[tuple[int, dict[str, Any]]],
+        outputs: list[list[dict[str, Any]]],
+    ) -> None:
         """Gives the rows' outputs to those who asked."""
-        outputs = run_in_batches(
+        found = run_in_batches(
             self._function,
             [row for _, row in waiting],
             [self._length(row) for _, row in waiting],
             self.batch_size,
             self.loaded.config.max_seq_length,
         )
-        name = self.task.name
-        for (one, row), found in zip(waiting, outputs, strict=True):
-            found["eid"] = row[f"{name}_eid"]
-            if f"{name}_labels_mask" in row:
-                found["n_words"] = int(sum(row[f"{name}_labels_mask"]))
-            one.rows.append(found)
+        for (place, row), own in zip(waiting, found, strict=True):
+            own["eid"] = row[f"{self.task.name}_eid"]
+            if (words := self._words(row)) is not None:
+                own["n_words"] = words
+            outputs[place].append(own)
 
     def _length(self, row: dict[str, Any]) -> int:
         """Places that a row needs: tokens, and words without a token."""
-        length = sum(row["input_mask"])
+        tokens = sum(row["input_mask"])
+        return max(tokens, self._words(row) or 0, self.task.min_length)
+
+    def _words(self, row: dict[str, Any]) -> int | None:
+        """How many words are to be tagged, where words are."""
         mask = row.get(f"{self.task.name}_labels_mask")
-        words = 0 if mask is None else int(np.sum(mask))
-        return max(length, words, self.task.min_length)
-
-
-def _at(number: int, error: BadInputError) -> UserError:
-    return UserError(f"item {number} (from 0): {error}")
+        return None if mask is None else int(np.sum(mask))

@@ -84,16 +84,6 @@ def test_scaled_layers_round_half_to_even(layers, expected):
     assert config.scaled(1.0, 0.5).num_hidden_layers == expected
 
 
-def test_scaling_keeps_everything_else():
-    config = EncoderConfig(
-        100, 128, 4, 8, 77, "relu", 0.3, 0.2, max_position_embeddings=40
-    )
-    scaled = config.scaled(0.5, 1.0)
-    assert scaled == dataclasses.replace(
-        config, hidden_size=64, num_attention_heads=1, intermediate_size=256
-    )
-
-
 def test_resolved_sizes_equal_the_recorded_ones(golden_dir):
     text = (golden_dir / "variables_all_configs.json").read_text()
     recorded = json.loads(text)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.layers import SeedStream, dropout, initializer_seed
+from electra_tf.modeling.layers import SeedStream, dropout
 
 SEED = tf.constant([3, 4])
 COUNT = 400_001  # odd: the last draw's second half goes unused
@@ -100,14 +100,3 @@ def test_sites_have_seeds_of_their_own():
     assert len(seeds) == len(sites)
     np.testing.assert_array_equal(sites[0], SeedStream(SEED).seed("a"))
     np.testing.assert_array_equal(sites[3], SeedStream(SEED, "a/a/").seed("a"))
-
-
-def test_an_initializers_seed_depends_on_seed_and_name():
-    seeds = [
-        initializer_seed(0, "a/kernel"),
-        initializer_seed(0, "b/kernel"),
-        initializer_seed(1, "a/kernel"),
-    ]
-    assert len(set(seeds)) == 3
-    assert seeds[0] == initializer_seed(0, "a/kernel")
-    assert all(0 <= seed < 2**31 for seed in seeds)

@@ -25,19 +25,6 @@ def embeddings(small_config, randomize):
     return randomize(Embeddings("electra/embeddings", small_config(), 6))
 
 
-def test_vectors_are_the_normalized_sum_of_three_tables(embeddings):
-    total = (
-        embeddings.word_embeddings.numpy()[IDS.numpy()]
-        + embeddings.token_type_embeddings.numpy()[SEGMENTS.numpy()]
-        + embeddings.position_embeddings.numpy()[:4]
-    ).astype(np.float64)
-    expected = total - total.mean(-1, keepdims=True)
-    expected /= np.sqrt((expected**2).mean(-1, keepdims=True) + 1e-12)
-    norm = embeddings.layer_norm
-    expected = expected * norm.gamma.numpy() + norm.beta.numpy()
-    np.testing.assert_allclose(embeddings(IDS, SEGMENTS), expected, atol=2e-6)
-
-
 def test_a_sequence_is_at_most_as_long_as_the_position_table(embeddings):
     ids = tf.zeros([1, 12], tf.int32)
     assert embeddings(ids, ids).shape == [1, 12, 6]
@@ -248,17 +235,6 @@ def dependence(vectors):
     return changed.T
 
 
-def test_a_projection_exists_only_where_widths_differ(make_encoder):
-    def projections(width):
-        names = [v.name for v in make_encoder(width).variables]
-        return {name for name in names if "project" in name}
-
-    assert make_encoder(16).embeddings_project is None
-    scope = "electra/embeddings_project"
-    assert projections(16) == set()
-    assert projections(8) == {f"{scope}/kernel:0", f"{scope}/bias:0"}
-
-
 @pytest.mark.parametrize("width", [8, 16])
 def test_outputs_have_the_documented_shapes(make_encoder, width):
     out = make_encoder(width)(*one_token_changed_at_a_time())
@@ -269,11 +245,6 @@ def test_outputs_have_the_documented_shapes(make_encoder, width):
     assert shapes == [[batch, 2, LENGTH, LENGTH]] * 2
     np.testing.assert_array_equal(out.pooled_output, out.all_layers[-1, :, 0])
     np.testing.assert_array_equal(out.sequence_output, out.all_layers[-1])
-
-
-def test_without_blocks_the_embeddings_are_the_output(make_encoder):
-    out = make_encoder(8, num_hidden_layers=0)(*one_token_changed_at_a_time())
-    np.testing.assert_array_equal(out.sequence_output, out.embedding_output)
 
 
 def test_padding_does_not_influence_real_positions(make_encoder):
@@ -317,16 +288,6 @@ def test_two_towers_see_every_token_but_their_own(small_config, randomize):
     np.testing.assert_array_equal(
         context[:, :-1, 16:], rtl.sequence_output[:, 1:]
     )
-
-
-def test_towers_are_named_by_direction_and_share_the_table(small_config):
-    config = small_config(num_hidden_layers=1)
-    table = Embeddings("electra/embeddings", config, 16)
-    towers = TwoTowerClozeTransformer("generator", config, table, table)
-    names = [v.name for v in towers.variables]
-    assert len(names) == len(set(names)) == 5 + 2 * 16
-    scopes = {name.split("/")[0] for name in names}
-    assert scopes == {"electra", "generator_ltr", "generator_rtl"}
 
 
 def test_dropout_differs_by_step_and_scope_and_repeats_with_the_seed(

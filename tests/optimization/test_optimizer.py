@@ -50,29 +50,6 @@ def test_rates_equal_the_reference(peak, total, warmup, power, order, share):
     )
 
 
-@pytest.mark.parametrize(
-    ("order", "expected"),
-    [
-        ("after_increment", [0.45, 0.8, 0.7, 0.6, 0.5]),
-        ("before_increment", [0.0, 0.45, 0.8, 0.7, 0.6]),
-    ],
-)
-def test_the_warm_up_does_not_shift_the_decay(order, expected):
-    schedule = WarmupPolynomialDecay(1.0, 10, 2, 1.0, order)
-    actual = [rate(schedule, completed) for completed in range(5)]
-    np.testing.assert_allclose(actual, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("order", ["after_increment", "before_increment"])
-def test_the_rate_is_zero_from_the_last_step_on(power, order):
-    schedule = WarmupPolynomialDecay(1.0, 10, 2, power, order)
-    last = 9 if order == "after_increment" else 10
-    assert rate(schedule, last - 1) > 0
-    for completed in (last, last + 1, 1000, 2**40):
-        assert rate(schedule, completed) == 0
-
-
 def test_another_order_is_refused():
     with pytest.raises(ValueError, match="'later'.*after_increment, before"):
         WarmupPolynomialDecay(1.0, 10, read_order="later")
@@ -150,27 +127,6 @@ def update(optimizer, *gradients, step=0):
     return optimizer.update(gradients, tf.constant(step, tf.int64))
 
 
-def test_one_step_by_hand():
-    [kernel] = variables(a__kernel=[2.0, -1.0])
-    optimizer = AdamWeightDecay([kernel], constant_rate, 0.1)
-    result = update(optimizer, [0.3, -0.4])
-    assert float(result["learning_rate"]) == RATE
-    np.testing.assert_allclose(result["grad_norm"], 0.5, rtol=1e-6)
-    m, v = np.array([0.03, -0.04]), np.array([0.00009, 0.00016])
-    np.testing.assert_allclose(optimizer.m["a/kernel"], m, rtol=1e-5)
-    np.testing.assert_allclose(optimizer.v["a/kernel"], v, rtol=1e-5)
-    weights = np.array([2.0, -1.0])
-    weights -= RATE * (m / (np.sqrt(v) + 1e-6) + 0.1 * weights)
-    np.testing.assert_allclose(kernel, weights, rtol=1e-5)
-
-
-def test_epsilon_is_added_outside_the_root():
-    [kernel] = variables(kernel=[0.0])
-    update(AdamWeightDecay([kernel], constant_rate, epsilon=1e-2), [0.1])
-    expected = -RATE * 0.01 / (np.sqrt(0.001 * 0.01) + 1e-2)
-    np.testing.assert_allclose(kernel, [expected], rtol=1e-5)
-
-
 def test_layer_norms_and_biases_are_not_decayed():
     named = variables(
         e__LayerNorm__gamma=[1.0],
@@ -190,26 +146,6 @@ def test_layer_norms_and_biases_are_not_decayed():
     assert moved == set(filter(uses_weight_decay, map(variable_name, named)))
 
 
-@pytest.mark.parametrize(
-    ("gradient", "norm", "scale"),
-    [
-        ([0.3, 0.4], 1.0, 1.0),
-        ([0.6, 0.8], 1.0, 1.0),
-        ([3.0, 4.0], 1.0, 0.2),
-        ([3.0, 4.0], 2.5, 0.5),
-        ([0.0, 0.0], 1.0, 1.0),
-    ],
-)
-def test_gradients_are_scaled_only_above_a_global_norm(gradient, norm, scale):
-    named = variables(a=[0.0], b=[0.0])
-    optimizer = AdamWeightDecay(named, constant_rate, clip_norm=norm)
-    found = update(optimizer, *[[g] for g in gradient])["grad_norm"]
-    np.testing.assert_allclose(found, np.hypot(*gradient), rtol=1e-6)
-    moments = [float(optimizer.m[name][0]) for name in "ab"]
-    expected = 0.1 * scale * np.array(gradient)
-    np.testing.assert_allclose(moments, expected, rtol=1e-5)
-
-
 def rows(values, indices, shape):
     return tf.IndexedSlices(
         tf.constant(values), tf.constant(indices), tf.constant(shape)
@@ -227,19 +163,6 @@ def test_repeated_rows_count_apart_in_the_norm_and_together_in_the_update():
     m, v = optimizer.m["word_embeddings"], optimizer.v["word_embeddings"]
     np.testing.assert_allclose(m[:, 0], [0.02, 0, 0.02, 0], rtol=1e-5)
     np.testing.assert_allclose(v[:, 0], [4e-5, 0, 4e-5, 0], rtol=1e-4)
-
-
-def test_rows_absent_from_the_batch_still_move_and_decay():
-    [table] = variables(word_embeddings=[[1.0], [1.0], [1.0]])
-    optimizer = AdamWeightDecay([table], constant_rate, 0.1)
-    update(optimizer, rows([[0.5]], [0], [3, 1]))
-    np.testing.assert_allclose(table[1:], np.full([2, 1], 0.95), rtol=1e-6)
-    moment = optimizer.m["word_embeddings"]
-    moved, first = float(table[0, 0]), float(moment[0])
-    update(optimizer, rows([[0.5]], [1], [3, 1]), step=1)
-    np.testing.assert_allclose(moment[0], 0.9 * first, rtol=1e-6)
-    without_momentum = moved - RATE * 0.1 * moved
-    assert float(table[0, 0]) < without_momentum - 0.1
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
@@ -288,21 +211,6 @@ def test_bias_correction_divides_the_moments():
         root = np.sqrt(v / (1 - 0.999 ** (step + 1)))
         weights -= RATE * m / (1 - 0.9 ** (step + 1)) / (root + 1e-6)
         np.testing.assert_allclose(kernel, weights, atol=1e-6)
-
-
-def test_the_schedule_is_read_at_the_number_of_completed_updates():
-    [kernel] = variables(kernel=[1.0])
-    optimizer = AdamWeightDecay([kernel], lambda n: tf.cast(n, tf.float32))
-    assert float(update(optimizer, [0.1], step=7)["learning_rate"]) == 7
-
-
-def test_slots_are_zero_and_named_after_their_variable():
-    named = variables(a__kernel=[[1.0, 2.0]])
-    optimizer = AdamWeightDecay(named, constant_rate)
-    for slots, suffix in ((optimizer.m, "adam_m"), (optimizer.v, "adam_v")):
-        slot = slots["a/kernel"]
-        assert slot.name == f"a/kernel/{suffix}:0" and not slot.trainable
-        np.testing.assert_array_equal(slot, [[0.0, 0.0]])
 
 
 def test_two_variables_of_one_name_are_refused():

@@ -262,13 +262,3 @@ def test_updates_equal_the_plain_loop(batch):
     expected_ids, expected_mask = plain_scatter(*batch)
     np.testing.assert_array_equal(updated, expected_ids)
     np.testing.assert_array_equal(replaced, expected_mask)
-
-
-def test_the_updates_of_a_repeated_position_become_their_floored_mean():
-    updated, replaced = masking.scatter_update(
-        tf.constant([[9, 9, 9, 9]]),
-        tf.constant([[10, 13, 7, 7, 5]]),
-        tf.constant([[2, 2, 3, 3, 0]]),
-    )
-    np.testing.assert_array_equal(updated, [[9, 9, 11, 7]])
-    np.testing.assert_array_equal(replaced, [[0, 0, 1, 1]])

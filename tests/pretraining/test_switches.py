@@ -148,16 +148,6 @@ def test_recomputed_blocks_give_the_same_gradients(tiny_config, hparams):
     assert_close(again, kept, rtol=1e-6, atol=1e-7)
 
 
-def test_recomputed_blocks_train_in_parts(tiny_config):
-    settings = {"train_batch_size": 8, "gradient_accumulation_steps": 2}
-    (kept, weights), (again, found) = (
-        train(tiny_config(recompute_grad=recompute, **settings))
-        for recompute in (False, True)
-    )
-    assert_close(again, kept, rtol=1e-6)
-    assert_close(found, weights, atol=1e-6)
-
-
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_half_precision_trains_as_float32_does(
     tiny_config, likeliest_samples, precision
