@@ -41,25 +41,18 @@ def test_sizes_equal_those_of_the_hparams(config_name, all_configs):
 @pytest.mark.parametrize(
     "name, expected",
     [
-        ("small", {"model_size": "small", "embedding_size": 128}),
         ("large", {"model_size": "large", "embedding_size": 1024}),
-        (
-            "base_paper_settings",
-            {"model_size": "base", "generator_hidden_size": 0.333},
-        ),
+        ("base_paper_settings", {"generator_hidden_size": 0.333}),
         ("small_uniform_generator", {"uniform_generator": True}),
         ("small_untied_generator_False", {"untied_generator": False}),
         ("small_mlm_electra_objective_False", {"electra_objective": False}),
-        (
-            "small_electric_untied_generator_embeddings",
-            {"electric_objective": True, "untied_generator_embeddings": True},
-        ),
+        ("small_electric", {"electric_objective": True}),
         ("debug_small", {OVERRIDES: DEBUG}),
     ],
 )
 def test_hparams_are_in_the_users_words(name, expected, all_configs):
     hparams = Contents(all_configs[f"pretrain/{name}"]["shapes"]).hparams()
-    assert {k: hparams[k] for k in expected} == expected
+    assert expected.items() <= hparams.items()
     assert hparams["vocab_size"] == 30522
     assert (OVERRIDES in hparams) == ("debug" in name)
 
@@ -85,7 +78,8 @@ def test_any_hidden_size_makes_a_model(hidden, heads, tiny_vocab):
     shapes = model_shapes(tiny_vocab, uniform_generator=True, **sizes)
     contents = Contents(shapes)
     assert model_shapes(tiny_vocab, **contents.hparams()) == shapes
-    assert f": {heads} assumed" in "\n".join(contents.assumptions())
+    notes = "\n".join(contents.assumptions())
+    assert f": {heads} assumed" in notes and "hidden_act" in notes
 
 
 def test_a_fine_tuned_model_says_nothing_about_a_generator(all_configs):
@@ -109,13 +103,6 @@ def test_a_generator_alone_is_described_by_its_own_sizes(
     assert "unknown without" in "\n".join(contents.assumptions())
 
 
-def test_what_cannot_be_seen_is_listed(all_configs):
-    shapes = all_configs["pretrain/small_electric"]["shapes"]
-    notes = "\n".join(Contents(shapes).assumptions())
-    for name in ("num_attention_heads: 4", "hidden_act", "electric_objective"):
-        assert name in notes
-
-
 @pytest.mark.parametrize(
     "hparam, value, sizes",
     [
@@ -125,24 +112,21 @@ def test_what_cannot_be_seen_is_listed(all_configs):
         ("generator_hidden_size", 1.0, "64, hparams 256"),
         ("generator_layers", 0.5, "12, hparams 6"),
         ("untied_generator_embeddings", True, "False, hparams True"),
-        (f"{OVERRIDES}.max_position_embeddings", 1024, "512, hparams 1024"),
-        (f"{OVERRIDES}.intermediate_size", 99, "1024, hparams 99"),
-        (f"{OVERRIDES}.type_vocab_size", 1, "2, hparams 1"),
+        ("max_position_embeddings", 1024, "512, hparams 1024"),
+        ("intermediate_size", 99, "1024, hparams 99"),
+        ("type_vocab_size", 1, "2, hparams 1"),
     ],
 )
 def test_a_mismatch_names_the_hparam(all_configs, hparam, value, sizes):
     contents = Contents(all_configs["pretrain/small"]["shapes"])
-    group, _, name = hparam.rpartition(".")
+    given = {hparam: value}
+    if hparam.startswith(("max_", "intermediate", "type")):
+        given = {OVERRIDES: given}
     with pytest.raises(UserError) as caught:
-        contents.check_hparams(
-            {group: {name: value}} if group else {name: value}
-        )
-    message = str(caught.value)
-    assert f"checkpoint {sizes}" in message
-    if name == "max_position_embeddings":
-        hparam = "--extend_positions"
-    assert hparam in message.split("change")[1]
-    assert message.count("change") == 1
+        contents.check_hparams(given)
+    (line,) = str(caught.value).splitlines()[1:]
+    assert f"checkpoint {sizes}" in line
+    assert hparam in line.split("change")[1]
 
 
 @pytest.mark.parametrize(
@@ -186,15 +170,10 @@ def test_a_discriminator_alone_fits_the_hparams_of_its_run(all_configs):
 
 
 def test_overrides_are_joined_unless_the_size_is_stated():
-    inferred = {"model_hparam_overrides": {"hidden_size": 8}}
-    given = {"model_hparam_overrides": {"num_attention_heads": 2}}
-    assert merged(inferred, given)["model_hparam_overrides"] == {
-        "hidden_size": 8,
-        "num_attention_heads": 2,
-    }
+    inferred, given = {OVERRIDES: {"a": 1}}, {OVERRIDES: {"b": 2}}
+    assert merged(inferred, given) == {OVERRIDES: {"a": 1, "b": 2}}
     given["model_size"] = "small"
-    both = merged(inferred, given)
-    assert both["model_hparam_overrides"] == {"num_attention_heads": 2}
+    assert merged(inferred, given)[OVERRIDES] == {"b": 2}
 
 
 def test_an_incomplete_checkpoint_and_another_models(all_configs):
