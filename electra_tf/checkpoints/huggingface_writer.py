@@ -23,7 +23,13 @@ from configure.errors import UserError, first_lines
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import TOWERS, Contents
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
-from electra_tf.checkpoints.weights import STEP_NAME, TensorSpec, Weights
+from electra_tf.checkpoints.weights import (
+    STEP_NAME,
+    TensorSpec,
+    Weights,
+    check_shapes,
+    select_part,
+)
 from electra_tf.text.tokenization import (
     PAD,
     load_vocab,
@@ -77,15 +83,11 @@ def write_huggingface(
         raise UserError(
             f"{folder}: Hugging Face folders are written to a local disk only."
         )
-    if part not in ("all", *layout.FOLDERS):
-        raise UserError(
-            f"part is {part!r}; expected all, discriminator or generator."
-        )
-    networks = _networks_in(weights.contents, part)
+    weights = select_part(weights, part)
+    networks = _networks_in(weights.contents)
     if not networks:
-        wanted = "" if part == "all" else f"; there is no {part} to write"
         found = weights.contents.description
-        raise UserError(f"{weights.path} holds {found}{wanted}.")
+        raise UserError(f"{weights.path} holds {found}.")
     hparams = {**weights.hparams, **(hparams or {})}
     vocab_file, vocab = vocab_file or weights.vocab_file, {}
     jobs = []
@@ -95,7 +97,7 @@ def write_huggingface(
         jobs.append(_Job(below, network, sizes, network.pairs(sizes)))
     if vocab_file:
         vocab = _read_vocabulary(vocab_file, sizes["vocab_size"])
-    left_out = _left_out(weights, part, jobs, hparams)
+    left_out = _left_out(weights, jobs, hparams)
     if left_out and not drop_unrepresentable:
         lines = [f"{name}: {why}" for name, why in left_out.items()]
         raise UserError(
@@ -146,16 +148,15 @@ def write_huggingface(
 _TAGGING_TASKS = ("chunk",)
 
 
-def _networks_in(contents: Contents, part: str) -> list[Network]:
-    """The networks that a folder there can hold, of those asked for."""
+def _networks_in(contents: Contents) -> list[Network]:
+    """The networks that a folder there can hold."""
     found = []
     generates = contents.has("generator_predictions/")
-    if part != "generator":
-        if contents.discriminates:
-            found.append(Network(layout.PRETRAINING))
-        elif contents.has("electra/encoder/") and not generates:
-            found.append(_fine_tuned(contents))
-    if part != "discriminator" and generates:
+    if contents.discriminates:
+        found.append(Network(layout.PRETRAINING))
+    elif contents.has("electra/encoder/") and not generates:
+        found.append(_fine_tuned(contents))
+    if generates:
         scopes = (
             "generator" if contents.has(f"generator/{inner}/") else "electra"
             for inner in ("encoder", "embeddings")
@@ -234,26 +235,19 @@ def _read_vocabulary(vocab_file: str, rows: int) -> dict[str, int]:
 
 
 def _left_out(
-    weights: Weights, part: str, jobs: list[_Job], hparams: Mapping[str, Any]
+    weights: Weights, jobs: list[_Job], hparams: Mapping[str, Any]
 ) -> dict[str, str]:
     """Lists what the folders to be written cannot hold, and why."""
-    unasked = {
-        "all": (),
-        "discriminator": ("generator/", "generator_predictions/", *TOWERS),
-        "generator": ("electra/", "discriminator_predictions/"),
-    }[part]
     covered = {n for job in jobs for pair in job.pairs for n in pair.ours}
     reasons = {
         name: _why_unrepresentable(name, weights.contents)
         for name in weights.shapes
-        if name not in covered and not name.startswith(unasked)
+        if name not in covered
     }
-    concerned = {*covered, *reasons}
-    slots = [n for n in weights.slots if n.rpartition("/")[0] in concerned]
-    if slots:
+    if weights.slots:
         reasons["Adam slots"] = (
-            f"{len(slots)} of them; a Hugging Face folder holds weights only"
-            " (--strip_optimizer leaves them out)"
+            f"{len(weights.slots)} of them; a Hugging Face folder holds weights"
+            " only (--strip_optimizer leaves them out)"
         )
     act = layout.stated_settings(hparams).get("hidden_act", "gelu")
     if jobs[-1].network.architecture == layout.MASKED_LM and act != "gelu":
@@ -265,21 +259,15 @@ def _left_out(
 
 def _check_variables(job: _Job, weights: Weights) -> None:
     """Refuses missing variables, other shapes and other types."""
-    lines = []
-    for pair in job.pairs:
-        wanted = pair.shape(job.sizes)
-        for name in pair.ours:
-            spec = weights.specs.get(name)
-            if spec is None:
-                lines.append(f"{name}: missing")
-            elif spec.shape != wanted or spec.dtype != np.float32:
-                lines.append(
-                    f"{name}: {spec.dtype} {list(spec.shape)}, expected"
-                    f" float32 {list(wanted)}"
-                )
-    if lines:
-        title = f"{weights.path}: not a whole {job.network.architecture}:"
-        raise UserError("\n".join([title, *first_lines(lines, _MOST_LINES)]))
+    specs = {
+        name: TensorSpec(pair.shape(job.sizes), np.dtype(np.float32))
+        for pair in job.pairs
+        for name in pair.ours
+    }
+    if missing := [name for name in specs if name not in weights.specs]:
+        title = f"{weights.path}: not a whole {job.network.architecture}, lacks"
+        raise UserError("\n".join([title, *first_lines(missing, _MOST_LINES)]))
+    check_shapes(weights, specs)
 
 
 def _remarks(

@@ -43,6 +43,12 @@ class TensorSpec:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
 
+def spec_of(value: Any) -> TensorSpec:
+    """Shape and type of an array, or of a variable."""
+    dtype = getattr(value.dtype, "as_numpy_dtype", value.dtype)
+    return TensorSpec(tuple(value.shape), np.dtype(dtype))
+
+
 class Weights(abc.ABC):
     """Named tensors, read one at a time.
 
@@ -133,11 +139,7 @@ class MemoryWeights(Weights):
             n: v if hasattr(v, "shape") else np.asarray(v)
             for n, v in values.items()
         }
-        specs = {}
-        for name, value in self._values.items():
-            # Of a variable, the type is TensorFlow's.
-            dtype = getattr(value.dtype, "as_numpy_dtype", value.dtype)
-            specs[name] = TensorSpec(tuple(value.shape), np.dtype(dtype))
+        specs = {name: spec_of(value) for name, value in self._values.items()}
         super().__init__(path, "memory", specs)
 
     def read(self, name: str) -> np.ndarray:
@@ -401,26 +403,28 @@ def assign(
     return report
 
 
-def check_shapes(
-    weights: Weights, variables: "Mapping[str, tf.Variable]"
-) -> None:
-    """Compares shapes and types before anything is read."""
-    lines = []
-    for name, variable in variables.items():
-        spec, shape = weights.specs[name], tuple(variable.shape)
-        dtype = np.dtype(variable.dtype.as_numpy_dtype)
-        if spec.shape != shape:
+def check_shapes(weights: Weights, wanted: Mapping[str, Any]) -> None:
+    """Compares shapes and types before anything is read.
+
+    Args:
+      wanted: variables, arrays or specs.
+    """
+    lines, specs = [], {name: spec_of(v) for name, v in wanted.items()}
+    for name, spec in specs.items():
+        held = weights.specs[name]
+        if held.shape != spec.shape:
             lines.append(
-                f"{name}: checkpoint {list(spec.shape)}, model {list(shape)}"
+                f"{name}: checkpoint {list(held.shape)}, model"
+                f" {list(spec.shape)}"
             )
-        elif spec.dtype != dtype:
+        elif held.dtype != spec.dtype:
             lines.append(
-                f"{name}: checkpoint {spec.dtype}, model {dtype}; convert the"
-                " checkpoint"
+                f"{name}: checkpoint {held.dtype}, model {spec.dtype}; convert"
+                " the checkpoint"
             )
     if lines:
-        stored = Contents({n: weights.specs[n].shape for n in variables})
-        model = Contents({n: tuple(v.shape) for n, v in variables.items()})
+        stored = Contents({name: weights.specs[name].shape for name in specs})
+        model = Contents({name: spec.shape for name, spec in specs.items()})
         lines = first_lines(lines, _MOST_LINES) + stored.differences(model)
         title = f"{weights.path} is of another model, shapes differ:"
         raise UserError("\n".join([title, *lines]))

@@ -303,7 +303,7 @@ def _write(
         report = write_huggingface(
             weights,
             path,
-            part="all" if args.part == "encoder" else args.part,
+            part=args.part,
             drop_unrepresentable=args.drop_unrepresentable,
             vocab_file=vocab_file,
             hparams=hparams,
