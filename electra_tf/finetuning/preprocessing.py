@@ -69,7 +69,7 @@ class Batches:
     shortest: int = 1  # least length of a batch
     seed: int = 0
 
-    def __call__(self, seed: int | None = None) -> tf.data.Dataset:
+    def __call__(self) -> tf.data.Dataset:
         """Returns the data set: features by name, int32 or float32 [B, ...].
 
         Where a record has L, a batch has its own length, at most L. An
@@ -80,18 +80,18 @@ class Batches:
         Differs: seeded; parses whole batches; nothing is lost at the end of
           an evaluation.
         """
-        size = self.batch_size
-        seed = self.seed if seed is None else seed
         if self.by_length or (self.training and self.shuffle_whole_set):
-            batches = self._gathered(size, seed)
+            batches = self._gathered()
         else:
             records = tf.data.TFRecordDataset(self.path)
             if self.training:
                 records = records.repeat().shuffle(
                     max(1, self.shuffle_buffer_size),
-                    seed=_seed(seed, "records"),
+                    seed=self._seed_of("records"),
                 )
-            batches = records.batch(size, drop_remainder=self.training)
+            batches = records.batch(
+                self.batch_size, drop_remainder=self.training
+            )
         batches = batches.map(self._parse, num_parallel_calls=1).prefetch(2)
         options = tf.data.Options()
         options.deterministic = True
@@ -124,42 +124,44 @@ class Batches:
             for spec in self.specs
         }
 
-    def _gathered(self, size: int, seed: int) -> tf.data.Dataset:
+    def _gathered(self) -> tf.data.Dataset:
         """Batches of records picked by number from memory."""
         records, lengths = self._load()
-        if not self.training:
-            order = tf.argsort(-lengths, stable=True)
-            numbers = tf.data.Dataset.from_tensor_slices(order).batch(size)
+        if self.training:
+            numbers = tf.data.Dataset.counter().flat_map(
+                lambda epoch: tf.data.Dataset.from_tensor_slices(
+                    self._epoch_order(lengths, epoch)
+                )
+            )
         else:
-
-            def epoch_batches(epoch: tf.Tensor) -> tf.data.Dataset:
-                order = self._epoch_order(lengths, size, seed, epoch)
-                return tf.data.Dataset.from_tensor_slices(order)
-
-            epochs = tf.data.Dataset.counter()
-            numbers = epochs.flat_map(epoch_batches)
+            order = tf.argsort(-lengths, stable=True)
+            numbers = tf.data.Dataset.from_tensor_slices(order)
+            numbers = numbers.batch(self.batch_size)
         return numbers.map(lambda chosen: tf.gather(records, chosen))
 
-    def _epoch_order(
-        self, lengths: tf.Tensor, size: int, seed: int, epoch: tf.Tensor
-    ) -> tf.Tensor:
+    def _epoch_order(self, lengths: tf.Tensor, epoch: tf.Tensor) -> tf.Tensor:
         """Returns an epoch's record numbers, int32 [batches, size]."""
+        size = self.batch_size
         count = self.n_examples // size * size
 
         def shuffled(numbers: tf.Tensor, purpose: str) -> tf.Tensor:
-            pair = tf.stack([_seed(seed, purpose), tf.cast(epoch, tf.int32)])
+            seed = self._seed_of(purpose)
+            pair = tf.stack([seed, tf.cast(epoch, tf.int32)])
             keys = tf.random.stateless_uniform([tf.shape(numbers)[0]], pair)
             return tf.gather(numbers, tf.argsort(keys))
 
-        order = shuffled(tf.range(self.n_examples), "examples")
-        order = order[:count]
-        if self.by_length:
-            pool = tf.range(count) // (size * _BATCHES_PER_POOL)
-            span = self.max_seq_length + 1
-            key = pool * span + tf.gather(lengths, order)
-            order = tf.gather(order, tf.argsort(key, stable=True))
-        batches = tf.reshape(order, [-1, size])
-        return shuffled(batches, "batches") if self.by_length else batches
+        order = shuffled(tf.range(self.n_examples), "examples")[:count]
+        if not self.by_length:
+            return tf.reshape(order, [-1, size])
+        pool = tf.range(count) // (size * _BATCHES_PER_POOL)
+        span = self.max_seq_length + 1
+        key = pool * span + tf.gather(lengths, order)
+        order = tf.gather(order, tf.argsort(key, stable=True))
+        return shuffled(tf.reshape(order, [-1, size]), "batches")
+
+    def _seed_of(self, purpose: str) -> int:
+        """A seed of its own for each shuffle."""
+        return random.Random(f"{self.seed} {purpose}").getrandbits(31)
 
     def _load(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns all records, string [n], and their lengths, int32 [n]."""
@@ -176,11 +178,6 @@ class Batches:
 def _round_up(lengths: tf.Tensor) -> tf.Tensor:
     """Rounds int32 lengths up to a multiple of `BUCKET_WIDTH`."""
     return (lengths + BUCKET_WIDTH - 1) // BUCKET_WIDTH * BUCKET_WIDTH
-
-
-def _seed(seed: int, purpose: str) -> int:
-    """A seed of its own for each shuffle."""
-    return random.Random(f"{seed} {purpose}").getrandbits(31)
 
 
 class Preprocessor:

@@ -365,7 +365,8 @@ class Trial(Run):
             )
         self._n_examples = batches.n_examples
         with tf.device("/cpu:0"):
-            return batches(seed=self.config.seed), num_steps
+            batches = dataclasses.replace(batches, seed=self.config.seed)
+            return batches(), num_steps
 
     def build_optimizer(self) -> Any:
         return build.build_optimizer(

@@ -109,8 +109,8 @@ def test_labels_that_reach_further_than_tokens_are_kept(tmp_path):
 def test_the_same_seed_gives_the_same_batches_and_another_others(batches):
     first = [ids(b) for b in take(batches(), 6)]
     assert first == [ids(b) for b in take(batches(), 6)]
-    assert first == [ids(b) for b in take(batches(seed=3), 6)]
-    assert first != [ids(b) for b in take(batches(seed=4), 6)]
+    other = dataclasses.replace(batches, seed=4)
+    assert first != [ids(b) for b in take(other(), 6)]
 
 
 @pytest.mark.parametrize("by_length", [False, True])
