@@ -27,40 +27,20 @@ def test_defaults_of_task_and_size_give_way_to_given_values():
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("rte", ["rte"]),
-        ("rte, sts", ["rte", "sts"]),
-        ('["rte", "sts"]', ["rte", "sts"]),
-        (("rte", "sts"), ["rte", "sts"]),
-    ],
-)
-def test_task_names_are_read_as_people_write_them(given, expected):
-    assert create(task_names=given).task_names == expected
-
-
-@pytest.mark.parametrize(
     ("hparams", "words"),
     [
         ({"task_names": []}, "at least one task"),
         ({"task_names": ["rte", "rte"]}, "given twice"),
         ({"task_names": ["../x"]}, "no task name"),
-        ({"task_names": [1]}, "a list of names"),
         ({"task_name": ["rte"]}, "task_names"),
-        ({"max_seq_length": 513}, "position"),
         ({"max_seq_length": 4}, "at least 5"),
         ({"num_train_epochs": 0}, "above 0"),
         ({"warmup_proportion": 1.5}, "from 0 to 1"),
-        ({"train_batch_size": 0}, "at least 1"),
         ({"pooling": "max"}, "first, mean"),
         ({"data_source": "web"}, "files, tfds"),
-        ({"keep_best": "mcc"}, "eval_every_n_steps"),
         ({"early_stopping_patience": 2}, "eval_every_n_steps"),
         ({"gradient_accumulation_steps": 3}, "does not divide"),
-        ({"gradient_accumulation_steps": 0}, "at least 1"),
-        ({"threads": -1}, "at least 0"),
         ({"mixed_precision": "fp8"}, "bf16, fp16 or empty"),
-        ({"allow_missing": "("}, "regular expression"),
         ({"num_trials": 0}, "num_trials: must be 1 or more, or negative"),
         ({"run_name": "a/b"}, "run_name: 'a/b' would be part of file names"),
         ({"task_names": ["squad"], "max_query_length": 600}, "no room"),
@@ -70,17 +50,6 @@ def test_task_names_are_read_as_people_write_them(given, expected):
 def test_what_cannot_work_is_refused_with_a_remedy(hparams, words):
     with pytest.raises(UserError, match=words):
         create(**hparams)
-
-
-def test_a_saved_config_is_read_back_and_follows_a_new_task():
-    config = create(task_names="rte", seed=4)
-    saved = json.loads(config.to_json())
-    given = FinetuningConfig.explicit_hparams(saved)
-    assert FinetuningConfig.create(**given) == config
-    config = FinetuningConfig.create(**{**given, "task_names": ["chunk"]})
-    assert config.max_seq_length == 256
-    assert config.model_dir.endswith("chunk_model")
-    assert config.seed == 4
 
 
 def test_a_run_s_name_keeps_its_files_apart():

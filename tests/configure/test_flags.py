@@ -169,6 +169,7 @@ def test_every_field_has_a_reason_in_the_help(config):
         (["--seed=3"], 1, "error: /some/file: Permission denied\n"),
         (["--seed=x"], 2, "error: hparam seed: expected a whole number"),
         (["--do_train=false"], 2, "error: Exactly one of"),
+        (["--do_eval"], 2, "error: Exactly one of"),
         (["--hparams={"], 2, "error: --hparams: not valid JSON at line 1"),
         (["junk"], 2, "error: unexpected argument: junk"),
         (["--seed=2"], 1, "Traceback"),

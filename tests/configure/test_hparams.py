@@ -30,6 +30,10 @@ from configure.errors import UserError
         (str, "none", "none"),
         (str | None, "null", None),
         (dict, '{"hidden_size": 3}', {"hidden_size": 3}),
+        (list[str], "rte", ["rte"]),
+        (list[str], "rte, sts", ["rte", "sts"]),
+        (list[str], '["rte", "sts"]', ["rte", "sts"]),
+        (list[str], ("rte", "sts"), ["rte", "sts"]),
     ],
 )
 def test_values_that_plainly_mean_the_type_are_converted(
@@ -60,6 +64,7 @@ def test_values_that_plainly_mean_the_type_are_converted(
         (str, None),
         (dict, [1]),
         (dict, "[1]"),
+        (list[str], [1]),
     ],
 )
 def test_other_values_name_the_hparam_and_what_was_expected(declared, given):

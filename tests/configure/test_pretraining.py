@@ -137,15 +137,6 @@ def test_values_follow_from_others_unless_given(hparams, expected):
     assert {name: config[name] for name in expected} == expected
 
 
-def test_exactly_one_of_training_and_evaluation():
-    expected = "Exactly one of `do_train` or `do_eval` must be True."
-    for both in (True, False):
-        with pytest.raises(UserError, match=expected):
-            create(do_train=both, do_eval=both).check_mode()
-    create().check_mode()
-    create(do_train=False, do_eval=True).check_mode()
-
-
 def test_a_written_config_follows_a_new_name_and_keeps_edits():
     written = json.loads(create(seed=3).to_json())
     given = PretrainingConfig.explicit_hparams(written)
