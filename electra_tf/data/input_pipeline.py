@@ -37,39 +37,31 @@ def build_dataset(
       order threads finish); parses whole batches at once; evaluation prefers
       held-out records.
     """
-    found = find_record_files(config, training)
-    shuffled = training or not found.held_out
-    records = _read(config, found.paths, shuffled)
+    paths, held_out = find_record_files(config, training)
+    deterministic = bool(config.deterministic_input)
+    shuffled = training or not held_out
     if shuffled:
-        records = records.shuffle(
+        names = tf.data.Dataset.from_tensor_slices(paths).repeat()
+        names = names.shuffle(len(paths), seed=_seed(config, "files"))
+        records = names.interleave(
+            tf.data.TFRecordDataset,
+            cycle_length=min(_FILES_AT_ONCE, len(paths)),
+            block_length=1,
+            num_parallel_calls=None if deterministic else tf.data.AUTOTUNE,
+            deterministic=None if deterministic else False,
+        ).shuffle(
             max(1, config.shuffle_buffer_size), seed=_seed(config, "records")
         )
+    else:
+        records = tf.data.TFRecordDataset(paths)
     batches = records.batch(batch_size, drop_remainder=shuffled)
     batches = batches.map(
         lambda payloads: _parse(payloads, config.max_seq_length),
-        num_parallel_calls=1
-        if config.deterministic_input
-        else tf.data.AUTOTUNE,
+        num_parallel_calls=1 if deterministic else tf.data.AUTOTUNE,
     ).prefetch(2)
     options = tf.data.Options()
-    options.deterministic = bool(config.deterministic_input)
+    options.deterministic = deterministic
     return batches.with_options(options)
-
-
-def _read(config: Any, files: list[str], shuffled: bool) -> tf.data.Dataset:
-    """Serialized records."""
-    if not shuffled:
-        return tf.data.TFRecordDataset(files)
-    names = tf.data.Dataset.from_tensor_slices(files).repeat()
-    names = names.shuffle(len(files), seed=_seed(config, "files"))
-    deterministic = bool(config.deterministic_input)
-    return names.interleave(
-        tf.data.TFRecordDataset,
-        cycle_length=min(_FILES_AT_ONCE, len(files)),
-        block_length=1,
-        num_parallel_calls=None if deterministic else tf.data.AUTOTUNE,
-        deterministic=None if deterministic else False,
-    )
 
 
 def _seed(config: Any, purpose: str) -> int:

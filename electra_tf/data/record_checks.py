@@ -247,11 +247,10 @@ def count_training_examples(config: Any) -> ExampleCount:
         if shard := listed[folder].get(name):
             examples += shard["records"]
             continue
-        size = files.file_size(path)
-        records, read = _walk(path, max(0, _BYTES_WALKED - walked))
+        records, read = _walk(path, _BYTES_WALKED - walked)
         counted, walked = counted + records, walked + read
-        skipped += max(0, size - read)
-    if skipped and walked:
+        skipped += max(0, files.file_size(path) - read)
+    if walked:
         counted += round(counted * skipped / walked)
     return ExampleCount(examples + counted, not skipped, len(paths))
 

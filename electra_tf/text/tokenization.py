@@ -262,12 +262,11 @@ def as_text(text: str | bytes) -> str:
 def split_raw_words(text: str) -> list[str]:
     """Splits text at white space and around the commonest marks.
 
-    All other work is left to each word. Every later step looks at one word at
-    a time, so splitting first changes nothing as long as it happens where the
-    original would split: at the characters `str.split` knows, except the few
-    controls that the original deletes before it splits; and on both sides of
-    punctuation, which is always a token of its own ("end," and "end." both
-    hold the word "end", which need then be worked out only once).
+    Every later step looks at one word at a time, so splitting first changes
+    nothing as long as it happens where the original would split: at the
+    characters `str.split` knows, except the few controls that the original
+    deletes before it splits; and on both sides of punctuation, which is always
+    a token of its own.
     """
     # Most lines are printable throughout, hence hold none of those controls.
     if not text.isprintable():
@@ -279,9 +278,6 @@ def split_raw_words(text: str) -> list[str]:
 
 class BasicTokenizer:
     """Splits text into words and punctuation marks.
-
-    The settings are read when the tokenizer is made; changing the attributes
-    afterwards has no effect.
 
     Source: model/tokenization.py `BasicTokenizer`.
     """
@@ -332,9 +328,6 @@ MAX_WORD_LENGTH = 200
 
 class WordpieceTokenizer:
     """Splits words into the longest pieces the vocabulary holds.
-
-    The vocabulary's longest piece is measured when the tokenizer is made;
-    longer tokens added to `vocab` afterwards are not found.
 
     Source: model/tokenization.py `WordpieceTokenizer`.
     """
@@ -395,8 +388,8 @@ _Value = TypeVar("_Value")
 class FullTokenizer:
     """Splits text into the wordpieces of a vocabulary.
 
-    Settings and vocabulary are read when the tokenizer is made; changing the
-    attributes afterwards has no effect on words already met.
+    Changing the attributes of a made tokenizer has no effect on words that it
+    has met.
 
     Source: model/tokenization.py `FullTokenizer`.
     """

@@ -42,10 +42,8 @@ def learn_pieces(
 ) -> list[str]:
     """Learns the most useful pieces of more than one character.
 
-    Returns:
-      At most `max_pieces` pieces, in the order in which they were formed, that
-      is from frequent to rare. Equal counts are ordered by the pieces' text, so
-      the result depends on the counts alone.
+    They come from frequent to rare. Equal counts are ordered by the pieces'
+    text, so the result depends on the counts alone.
 
     Source: Sennrich et al. 2016, "Neural Machine Translation of Rare Words with
       Subword Units", section 3.2, with pieces marked as in WordPiece.
@@ -180,18 +178,13 @@ def build_vocab(
 ) -> list[str]:
     """Learns a vocabulary.
 
-    Args:
-      vocab_size: how many tokens are wanted, the special ones included.
-
     Returns:
       The tokens in order of their ids: [PAD] [UNK] [CLS] [SEP] [MASK], the
       unused ones, characters that begin a word, those that continue one, and
-      longer pieces from frequent to rare. Fewer than `vocab_size` when the
-      text has no more to offer.
+      longer pieces. Fewer than `vocab_size` when the text has no more to offer.
 
-    Differs: the original has no such program. TensorFlow Text's learner offers
-      only whole words and endings of words as pieces, and comes only near the
-      size; merging finds beginnings too, and takes a small part of the time.
+    Differs: the original has no such program. TensorFlow Text's learner is
+      slower, comes only near the size and finds no beginnings of words.
     """
     for name, value, least in (
         ("vocab_size", vocab_size, 1),
