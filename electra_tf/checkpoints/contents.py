@@ -42,6 +42,15 @@ _KINDS = {
 _LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
 
 
+_INSTEAD = {
+    "generator": " Choose another checkpoint, or --part=discriminator.",
+    "discriminator": (
+        " Choose another checkpoint, or --part=generator (--part=encoder for"
+        " the transformer of a masked LM)."
+    ),
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class Stack:
     """The sizes of one transformer."""
@@ -168,17 +177,10 @@ class Contents:
             raise UserError(f"part {part!r}: expected one of {expected}.")
         if not self.holds(part):
             what = "encoder of scope `electra`" if part == "encoder" else part
-            message = f"{path}: holds no {what}: it is {self.description}."
-            if part == "generator":
-                message += (
-                    " Choose another checkpoint, or --part=discriminator."
-                )
-            elif part == "discriminator":
-                message += (
-                    " Choose another checkpoint, or --part=generator"
-                    " (--part=encoder for the transformer of a masked LM)."
-                )
-            raise UserError(message)
+            raise UserError(
+                f"{path}: holds no {what}: it is {self.description}."
+                + _INSTEAD.get(part, "")
+            )
         if part == "encoder":
             return (f"{FULL}/",)
         if part == "discriminator":
@@ -244,15 +246,14 @@ class Contents:
 
     def tables(self, scope: str) -> dict[str, Any]:
         """Sizes of the embedding tables of a scope."""
-
-        def axis(table: str, number: int) -> int:
-            return self._axis(f"{scope}/embeddings/{table}", number)
-
+        table = f"{scope}/embeddings/"
         return {
-            "vocab_size": axis("word_embeddings", 0),
-            "embedding_size": axis("word_embeddings", 1),
-            "max_position_embeddings": axis("position_embeddings", 0),
-            "type_vocab_size": axis("token_type_embeddings", 0),
+            "vocab_size": self._axis(f"{table}word_embeddings", 0),
+            "embedding_size": self._axis(f"{table}word_embeddings", 1),
+            "max_position_embeddings": self._axis(
+                f"{table}position_embeddings", 0
+            ),
+            "type_vocab_size": self._axis(f"{table}token_type_embeddings", 0),
         }
 
     def stack(self, scope: str) -> Stack:

@@ -247,7 +247,9 @@ def read_config(folder: str) -> dict[str, Any]:
     problem = None
     if given.get(kind) != "electra":
         problem = f"{kind} is {given.get(kind)!r}; expected 'electra'."
-    elif wrong := [n for n in SIZES if not _is_size(config[n])]:
+    elif wrong := [
+        n for n in SIZES if type(config[n]) is not int or config[n] < 1
+    ]:
         found = config[wrong[0]]
         problem = f"{wrong[0]} is {found!r}; expected a number above 0."
     elif hidden % heads:
@@ -266,11 +268,6 @@ def read_config(folder: str) -> dict[str, Any]:
     if problem:
         raise UserError(f"{path}: {problem}")
     return config
-
-
-def _is_size(value: Any) -> bool:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return is_whole and value > 0
 
 
 def config_notes(config: Mapping[str, Any]) -> dict[str, str]:
@@ -337,13 +334,6 @@ def hparams_of(contents: Contents, config: Mapping[str, Any]) -> dict[str, Any]:
     stated = {**config, "hidden_act": act}
     overrides |= {n: stated[n] for n, v in usual.items() if stated[n] != v}
     return hparams | {"model_hparam_overrides": overrides}
-
-
-def marked(config: Mapping[str, Any], key: str) -> str:
-    """Reads back what only our own folders say; empty where it is not."""
-    mark = config.get(MARK)
-    value = mark.get(key) if isinstance(mark, dict) else None
-    return value if isinstance(value, str) else ""
 
 
 def stated_settings(hparams: Mapping[str, Any]) -> dict[str, Any]:

@@ -278,19 +278,19 @@ class _Folder:
         declared = self.config.get("architectures") or [None]
         if declared[0] in layout.HEADS:
             architecture = declared[0]
+        mark = self.config.get(layout.MARK)
+        mark = mark if isinstance(mark, dict) else {}
         if architecture != layout.MASKED_LM:
-            task = layout.marked(self.config, "task")
-            task = task or _TASKS.get(architecture, "")
+            task = mark.get("task") or _TASKS.get(architecture, "")
             return Network(architecture, task=task)
-        scopes = [
-            layout.marked(self.config, "encoder") or "generator",
-            layout.marked(self.config, "embeddings") or "electra",
-        ]
-        if not set(scopes) <= {"electra", "generator"}:
-            raise UserError(
-                f"{self.path}/{CONFIG}: {layout.MARK}: expected 'electra' or"
-                f" 'generator', found {scopes}."
-            )
+        usual = {"encoder": "generator", "embeddings": "electra"}
+        scopes = [mark.get(name, scope) for name, scope in usual.items()]
+        for scope in scopes:
+            if scope not in ("electra", "generator"):
+                raise UserError(
+                    f"{self.path}/{CONFIG}: {layout.MARK}: expected 'electra'"
+                    f" or 'generator', found {scope!r}."
+                )
         return Network(architecture, *scopes)
 
     def _match(self) -> dict[str, _Tensor]:
