@@ -110,15 +110,6 @@ def test_both_orders_are_trained_on_where_order_means_nothing(
     assert doubled == {"mrpc", "sts"}
 
 
-def test_wnli_has_two_sentences_and_labels_zero_and_one(make_task, write_task):
-    write_task("wnli", "dev.tsv", HEADER + "0\ta b\tc\t1\n1\td\te\t0\n")
-    task = make_task("wnli")
-    first, second = task.get_examples("dev")
-    assert (first.text_a, first.text_b, first.label) == ("a b", "c", "1")
-    assert (second.text_a, second.text_b, second.label) == ("d", "e", "0")
-    assert task.featurize(first, True)["wnli_label_ids"] == 1
-
-
 def test_mnli_has_two_dev_sets_and_a_diagnostic_one(make_task, write_task):
     before = "\t" * 8
     for split in ("matched", "mismatched"):

@@ -22,48 +22,73 @@ BLOCKS = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
 COLUMNS = {"text_a": "text", "label": "stars"}
 
 
-def test_classes_are_collected_from_csv(describe):
-    task = describe(
-        {"columns": COLUMNS},
-        {
-            "train.csv": 'stars,text\ngood,"a, b"\nbad,c\n',
-            "dev.csv": "stars,text\nfair,d\n",
-        },
-    )
-    assert task.labels == ["bad", "fair", "good"]
-    first, second = task.get_examples("train")
-    assert (first.text_a, first.text_b, first.label) == ("a, b", None, "good")
-    assert task.featurize(first, True)["mine_label_ids"] == 2
-    assert second.eid == 1
-
-
 @pytest.mark.parametrize(
-    ("kind", "files", "label_ids"),
+    ("description", "train", "dev", "values", "refused"),
     [
-        (
-            "classification",
-            {"train.csv": "text,stars\na,good\nb,unheard\n", "dev.csv": ""},
-            0,
+        pytest.param(
+            {"format": "csv"},
+            'stars,text\ngood,"a, b"\nbad,c\n',
+            "stars,text\nfair,d\n",
+            [2, 0],
+            None,
+            id="classes are collected and sorted",
         ),
-        (
-            "multilabel",
-            {
-                "train.jsonl": '{"text": "x", "stars": ["bad"]}\n'
-                '{"text": "y", "stars": ["bad", "unheard"]}\n',
-                "dev.jsonl": "",
-            },
-            [0, 1],
+        pytest.param(
+            {"format": "csv", "labels": ["good", "bad"]},
+            "text,stars\na,good\nb,unheard\n",
+            "",
+            [0],
+            "one of: good, bad",
+            id="given classes keep their order",
+        ),
+        pytest.param(
+            {"type": "multilabel", "labels": ["good", "bad"]},
+            '{"text": "x", "stars": ["bad"]}\n'
+            '{"text": "y", "stars": ["bad", "unheard"]}\n',
+            "",
+            [[0, 1]],
+            "only one of: good, bad",
+            id="several given labels",
+        ),
+        pytest.param(
+            {"type": "multilabel", "label_separator": ";", "format": "tsv"},
+            "text\tstars\na\tsad; odd\nb\t\nc\tglad\n",
+            "text\tstars\na\tglad;new\n",
+            [[0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0]],
+            None,
+            id="several labels between separators",
+        ),
+        pytest.param(
+            {"type": "regression", "range": [1, 5], "format": "tsv"},
+            "text\tstars\na\t1\nb\t3\nc\t5\nd\t6\n",
+            "",
+            [0.0, 0.5, 1.0],
+            "a number from 1 to 5",
+            id="a given range",
+        ),
+        pytest.param(
+            {"type": "regression", "format": "tsv"},
+            "text\tstars\na\t-2\nb\t2\nc\t1\n",
+            "",
+            [0.0, 1.0, 0.75],
+            None,
+            id="the range of the training data",
         ),
     ],
 )
-def test_given_classes_keep_their_order_and_refuse_others(
-    kind, files, label_ids, describe
+def test_rows_become_features_and_others_are_refused(
+    description, train, dev, values, refused, describe
 ):
-    labels = ["good", "bad"]
-    task = describe({"type": kind, "columns": COLUMNS, "labels": labels}, files)
-    (example,) = task.get_examples("train")
-    assert task.featurize(example, True)["mine_label_ids"] == label_ids
-    assert "one of: good, bad" in task.row_report.rows[0].expected
+    task = describe(
+        {"columns": COLUMNS, "format": "jsonl", **description},
+        {"train.x": train, "dev.x": dev},
+    )
+    examples = task.get_examples("train")
+    (spec,) = task.get_feature_specs()[1:]
+    found = [task.featurize(e, True)[spec.name] for e in examples]
+    assert found == values and np.shape(found[0]) == tuple(spec.shape)
+    rows = task.row_report.rows
+    assert [row.expected for row in rows] == [refused] * (refused is not None)
 
 
 def test_pairs_come_from_json_lines(describe):
@@ -82,53 +107,14 @@ def test_pairs_come_from_json_lines(describe):
     assert task.row_report.rows[0].expected == "texts under q, r, same"
 
 
-def test_any_range_is_mapped_to_zero_and_one_and_back(describe):
+def test_numbers_have_their_own_range_and_none_is_in_it(describe):
     task = describe(
         {"type": "regression", "columns": COLUMNS, "range": [1, 5]},
-        {
-            "train.tsv": "text\tstars\na\t1\nb\t3\nc\t5\n",
-            "dev.tsv": "text\tstars\na\t6\nb\t2\n",
-        },
+        {"train.tsv": "", "dev.tsv": "", "test.tsv": "text\na\n"},
     )
-    examples = task.get_examples("train")
-    targets = [task.featurize(e, True)["mine_targets"] for e in examples]
-    assert targets == [0.0, 0.5, 1.0]
-    assert task.unscale(np.array(targets)).tolist() == [1.0, 3.0, 5.0]
-    assert len(task.get_examples("dev")) == 1
-    assert task.row_report.rows[0].expected == "a number from 1 to 5"
-
-
-def test_a_range_is_found_in_the_training_data(describe):
-    task = describe(
-        {"type": "regression", "columns": COLUMNS},
-        {
-            "train.tsv": "text\tstars\na\t-2\nb\t2\n",
-            "dev.tsv": "text\tstars\na\t1\n",
-            "test.tsv": "text\na\n",
-        },
-    )
-    assert task.value_range == (-2.0, 2.0)
-    (example,) = task.get_examples("dev")
-    assert task.featurize(example, False)["mine_targets"] == 0.75
+    assert task.unscale(np.array([0.0, 0.5])).tolist() == [1.0, 3.0]
     (example,) = task.get_examples("test")
-    assert task.featurize(example, False)["mine_targets"] == 0.5
-
-
-def test_several_labels_are_separated_or_listed(describe):
-    kind = {"type": "multilabel", "label_separator": ";", "format": "tsv"}
-    task = describe(
-        {"columns": COLUMNS, **kind},
-        {
-            "train.tsv": "text\tstars\na\tsad; odd\nb\t\nc\tglad\n",
-            "dev.tsv": "text\tstars\na\tglad;new\n",
-        },
-    )
-    assert task.labels == ["glad", "new", "odd", "sad"]
-    examples = task.get_examples("train")
-    features = [task.featurize(e, True)["mine_label_ids"] for e in examples]
-    assert features == [[0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
-    specs = {s.name: s for s in task.get_feature_specs()}
-    assert specs["mine_label_ids"].shape == [4]
+    assert task.featurize(example, False)["mine_targets"] == 0.0
 
 
 def test_tagging_takes_columns_by_number(describe):

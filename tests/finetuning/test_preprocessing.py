@@ -138,17 +138,3 @@ def test_evaluation_loses_nothing_whatever_the_batch_size(prepare, size):
     # Padding rows belong to no task.
     assert tasks == [0] * 10 + [1] * (len(tasks) - 10)
     assert all(lengths[:10]) and not any(lengths[10:])
-
-
-def test_two_tasks_share_records(finetuning_config, prepare, write_task):
-    cola = "x\t1\t\ta\nx\t0\t\tb\n"
-    write_task("cola", "train.tsv", cola)
-    config = finetuning_config("rte", "cola", shuffle_whole_set=True)
-    tasks = registry.get_tasks(config)
-    batches, steps = Preprocessor(config, tasks).prepare_train()
-    assert (batches.n_examples, steps) == (12, 9)
-    seen = []
-    for batch in batches().take(3).as_numpy_iterator():
-        seen += batch["task_id"].tolist()
-        assert (batch["cola_eid"][batch["task_id"] == 0] == 0).all()
-    assert sorted(seen) == [0] * 10 + [1] * 2

@@ -9,7 +9,6 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.finetuning import question_answering
-from electra_tf.finetuning.questions import Passage
 
 CONTEXT = "The cat sat.  On a\u00a0mat,\tthe red one."
 GOOD = {"text": "red", "answer_start": CONTEXT.index("red")}
@@ -55,16 +54,6 @@ def qa_task(make_task, write_task):
         return make_task(name, **settings)
 
     return make
-
-
-def test_words_are_split_at_four_kinds_of_space_only():
-    passage = Passage(CONTEXT)
-    assert passage.words[:5] == ["The", "cat", "sat.", "On", "a\u00a0mat,"]
-    assert [passage.word_at(i) for i in (0, 2, 3, 4, 12, 13, 14)] == [
-        *(0, 0, 0, 1, 2, 2, 3)
-    ]
-    assert Passage(" \n").words == []
-    assert Passage("  a").word_at(1) == -1
 
 
 @pytest.mark.parametrize(
@@ -254,26 +243,6 @@ def test_windows_beyond_what_can_be_numbered_are_counted(qa_task, monkeypatch):
     assert losses["wordpieces cut off such passages"] > 100
     lost = "training questions whose answer no window holds whole"
     assert losses[lost] == 1
-
-
-def test_every_wordpiece_is_in_a_window_and_in_one_with_most_context(qa_task):
-    text = squad(question(0, GOOD), context=CONTEXT * 10)
-    task = qa_task("squadv1", text, "dev", doc_stride=5)
-    (example,) = task.get_examples("dev")
-    windows = task.windows(example)
-    assert len(windows) > 10
-    best = [
-        (window.words[i], token)
-        for window in windows
-        for i, token in enumerate(window.tokens)
-        if window.max_context[i]
-    ]
-    pieces = [
-        (number, piece)
-        for number, word in enumerate(example.doc_tokens)
-        for piece in task.tokenizer.tokenize(word)
-    ]
-    assert best == pieces
 
 
 def test_debug_reads_the_debug_file_or_the_first_paragraphs(

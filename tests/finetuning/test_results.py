@@ -1,17 +1,25 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Results files: written whole, read back, never lost."""
+"""Results and predictions: written whole, read back, never lost."""
 
 import io
 import json
 import math
+import pathlib
 import pickle
+import types
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.finetuning.runner import ResultsFiles, TrialRecord
-from electra_tf.finetuning.trial import patience_is_over
+from electra_tf.finetuning.trial import (
+    PredictLoop,
+    patience_is_over,
+    write_test_outputs,
+)
 from electra_tf.training.summaries import Console
 
 
@@ -50,13 +58,6 @@ def test_undefined_figures_survive_reading_back(files):
     assert written["statistics"]["sts"]["extra"]["mean"] == 1.0
     pickled = pickle.loads(open(config.results_pkl, "rb").read())
     assert list(pickled[1]["sts"]) == ["pearson", "loss"]
-
-
-def test_results_of_other_hparams_are_not_mixed(files):
-    files()[0].write([_record()])
-    with pytest.raises(UserError, match="learning_rate: 0.0001 -> 0.5"):
-        files(learning_rate=0.5)[0].earlier_trials()
-    assert files(num_trials=7, log_every_n_steps=1)[0].earlier_trials()
 
 
 @pytest.mark.parametrize("hparams", [{"overwrite": True}, {"do_train": False}])
@@ -101,3 +102,84 @@ def test_two_evaluations_without_a_better_figure_are_the_end(
     losses = rows(values, "loss")
     assert patience_is_over(losses, 2, "loss") == falling_is_over
     assert not patience_is_over(losses, 0)
+
+
+class Task:
+    """A task with a test set and a set that is not there."""
+
+    name = "mine"
+    get_test_splits = staticmethod(lambda: ["test", "diagnostic"])
+    has_split = staticmethod("test".__eq__)
+    get_scorer = staticmethod(lambda split: None)
+    unscale = staticmethod(lambda value: 5 * value)
+
+
+def _write(config, rows, task):
+    """Writes fixed outputs; returns what was written."""
+    stream = io.StringIO()
+    evaluator = types.SimpleNamespace(
+        predict=lambda task, split, take: [take(row) for row in rows]
+    )
+    paths = write_test_outputs(config, evaluator, task, 3, Console(stream))
+    (path,) = map(pathlib.Path, paths)
+    assert path.name == "mine_test_3_predictions.pkl"
+    assert "there is no diagnostic split" in stream.getvalue()
+    return path.read_bytes()
+
+
+def test_rows_have_what_the_original_wrote_in_the_order_of_ids(
+    finetuning_config,
+):
+    def written(name, *rows):
+        return pickle.loads(_write(finetuning_config(name), rows, Task()))
+
+    rows = [{"eid": i, "logits": np.array([i, 1.0])} for i in (4, 0, 2)]
+    found = written("cola", *rows)
+    assert list(found) == [0, 2, 4]
+    np.testing.assert_array_equal(found[2], [2.0, 1.0])
+    # Numbers are as they were trained on, not in the task's own range.
+    row = {"eid": 0, "predictions": np.float32(0.5), "targets": 0.0}
+    assert written("sts", row) == {0: 0.5}
+    # Words have a label each.
+    row = {
+        "eid": 0,
+        "logits": np.zeros([4, 3]),
+        "predictions": np.array([2, 1, 0, 0]),
+        "labels_mask": np.array([1.0, 1.0, 0.0, 0.0]),
+    }
+    np.testing.assert_array_equal(written("chunk", row)[0], [2, 1])
+
+
+def test_padding_rows_are_left_out_and_tasks_told_apart():
+    def compute(features, seed, training):
+        return {
+            "total_loss": tf.reduce_sum(features["x"]),
+            "task_id": features["task_id"],
+            "a": {"double": features["x"] * 2},
+            "b": {"half": features["x"] / 2},
+        }
+
+    loop = PredictLoop(
+        task_names=("a", "b"),
+        batch_size=2,
+        compute=compute,
+        seed=0,
+        strategy=tf.distribute.get_strategy(),
+    )
+    rows = {
+        "x": np.array([1, 2, 3, 4, 0, 0], np.float32),
+        "task_id": np.array([0, 1, 0, 0, 2, 2], np.int32),
+    }
+    taken = []
+    for _ in range(2):  # Twice: one graph serves all data sets.
+        loop.predict(
+            tf.data.Dataset.from_tensor_slices(rows).batch(2),
+            lambda task, row: taken.append((task, row)),
+        )
+    expected = [
+        ("a", {"double": 2.0}),
+        ("b", {"half": 1.0}),
+        ("a", {"double": 6.0}),
+        ("a", {"double": 8.0}),
+    ]
+    assert taken == expected * 2

@@ -49,21 +49,10 @@ def test_a_last_sentence_without_blank_line_is_dropped_or_kept(chunk):
     assert task.row_report.rows == []
 
 
-def test_a_file_of_one_sentence_without_blank_line_is_an_error(chunk):
-    with pytest.raises(UserError, match=r"no usable sentence.*bad rows: 1"):
-        chunk(GOOD.strip()).get_examples("train")
-
-
 def test_document_starts_are_no_words(chunk):
     task = chunk("-DOCSTART- -X- O O\n\n" + GOOD)
     (example,) = task.get_examples("train")
     assert (example.eid, example.words) == (0, ["the", "cat", "sat"])
-
-
-def test_types_with_dashes_and_untyped_tags_are_understood(chunk):
-    task = chunk("a x B-x-y\nb x I-x-y\nc x B\nd x O\n\n")
-    assert labels_of(task) == ["B-x-y", "E-x-y", "S", "O"]
-    assert task.row_report.rows == []
 
 
 @pytest.mark.parametrize(
@@ -126,13 +115,6 @@ def test_parts_of_speech_are_the_second_column(chunk, text):
     task = chunk(text, "pos")
     assert labels_of(task) == ["DT", "NN"]
     assert task.is_token_level
-
-
-def test_short_sentences_are_whole_however_they_are_cut(chunk):
-    plain = features_of(chunk(GOOD))
-    task = chunk(GOOD, fix_tagging_truncation=True)
-    assert features_of(task) == plain
-    assert task.row_report.losses == {}
 
 
 @pytest.mark.parametrize("fixed", [False, True])

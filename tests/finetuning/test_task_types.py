@@ -57,28 +57,3 @@ def test_data_head_and_scorer_fit_together(case, scored):
     assert metric in figures
     assert np.isfinite(figures["loss"])
     assert task.main_metric in (None, *figures)
-
-
-def test_trimmed_batches_give_the_same_outputs(case):
-    task, _ = case
-    dev, _ = Preprocessor(task.config, [task]).prepare_predict([task], "dev")
-    model = FinetuningModel(task.config, [task])
-    trimmed = next(iter(dev()))
-    width = trimmed["input_ids"].shape[1]
-    assert width == 16 < task.config.max_seq_length
-    whole = {
-        name: tf.pad(tensor, [[0, 0], [0, 16]])
-        if tensor.shape[1:] == [width]
-        else tensor
-        for name, tensor in trimmed.items()
-    }
-    got = model.compute(trimmed, training=False)
-    wanted = model.compute(whole, training=False)
-    np.testing.assert_allclose(got["loss"], wanted["loss"], rtol=1e-5)
-    for name in got["mine"].keys() & {"logits", "predictions"}:
-        part = got["mine"][name].numpy()
-        full = wanted["mine"][name].numpy()
-        if "mine_labels_mask" in trimmed:
-            keep = trimmed["mine_labels_mask"].numpy() > 0
-            part, full = part[keep], full[:, :width][keep]
-        np.testing.assert_allclose(part, full, atol=1e-5)

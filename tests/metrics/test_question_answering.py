@@ -201,12 +201,6 @@ def test_only_spans_of_the_passage_are_answers():
     }
 
 
-def test_answers_are_no_longer_than_allowed():
-    config = make_config(max_answer_length=1)
-    short = answers_to(config, logits(), logits())
-    assert {a.text for a in short} == {"Steve", "Smith", "'"}
-
-
 def test_without_any_span_the_answer_is_a_word():
     config = make_config(n_best_size=1)
     found = answers_to(config, logits(_0=9), logits(_0=9))

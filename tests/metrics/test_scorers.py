@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of texts and words equal the original's; others stand beside."""
+"""Figures equal the original's; others, and statistics, stand beside."""
 
 import json
 import math
@@ -134,3 +134,33 @@ def test_spans_beside_seqeval_s(labels, predictions, f1, seqeval_f1):
 def test_a_model_that_only_says_o_is_named():
     scorer = _tagged(["B-A", "O"], ["O", "O"])
     assert scorer.single_prediction() == MAPPING["O"]
+
+
+RESULTS = [
+    {"cola": {"mcc": 10.0, "loss": 0.5}, "sst": {"accuracy": 90.0}},
+    {"cola": {"mcc": 20.0, "loss": 0.7}, "sst": {"accuracy": 92.0}},
+    {"cola": {"mcc": 60.0, "loss": 0.4}, "sst": {"accuracy": 91.0}},
+]
+
+
+def test_mean_median_spread_and_best_of_each_figure():
+    mcc = scorers.summarize(RESULTS)["cola"]["mcc"]
+    assert (mcc.mean, mcc.median, mcc.best, mcc.best_index) == (30, 20, 60, 2)
+    assert mcc.std == pytest.approx(math.sqrt(700))
+    assert mcc.values == (10.0, 20.0, 60.0)
+
+
+def test_the_best_loss_is_the_lowest_and_main_figures_choose_the_trial():
+    assert scorers.summarize(RESULTS)["cola"]["loss"].best == 0.4
+    assert scorers.best_trial(RESULTS) == 2
+    assert scorers.main_figure(["precision", "recall", "f1", "loss"]) == "f1"
+    assert scorers.main_figure(["mcc", "loss"]) == "mcc"
+
+
+def test_undefined_values_are_counted_and_left_out():
+    found = scorers.describe([math.nan, 1.0, 3.0])
+    assert (found.mean, found.undefined, found.best_index) == (2.0, 1, 2)
+    assert json.dumps(found.as_dict(), allow_nan=False)
+    assert scorers.describe([5.0]).std == 0.0
+    nothing = scorers.describe([math.nan])
+    assert nothing.best_index is None and math.isnan(nothing.mean)
