@@ -78,9 +78,9 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "replace that version (without --version: the highest)",
         ),
         (
-            *("tflite", None, "KINDS"),
-            "also LiteRT (TFLite) files for ids: float, dynamic (8-bit"
-            " weights), or float,dynamic; size and change of outputs are told",
+            *("tflite", None, ("float", "dynamic", "float,dynamic")),
+            "also LiteRT (TFLite) files for ids (dynamic: 8-bit weights); size"
+            " and change of outputs are told",
         ),
         (
             *("onnx", False, ""),
@@ -104,7 +104,7 @@ def main(args: argparse.Namespace) -> None:
     """Exports, or checks a card."""
     # TensorFlow only from here on.
     from electra_tf.export import conversions
-    from electra_tf.export.model_card import check_card, write_card
+    from electra_tf.export.card import check_card, write_card
     from electra_tf.export.saved_model import choose, export
 
     if args.check is not None:
@@ -117,9 +117,6 @@ def main(args: argparse.Namespace) -> None:
         print(f"{args.check}: MODEL_CARD.md says what is measured on the files")
         return
     choose(args.output_dir, args.version, args.overwrite)
-    kinds = conversions.check_kinds(
-        k for k in (args.tflite or "").split(",") if k
-    )
     if args.onnx:
         conversions.check_onnx_installed()
     for name, least in _LEAST.items():
@@ -130,6 +127,7 @@ def main(args: argparse.Namespace) -> None:
     facts: dict[str, Any] = {}
 
     def finish(folder: str) -> None:
+        kinds = args.tflite.split(",") if args.tflite else []
         conversions.write_lite(module, folder, kinds)
         if args.onnx:
             conversions.write_onnx(module, folder)
@@ -143,7 +141,7 @@ def main(args: argparse.Namespace) -> None:
 
 def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
     """The model, and the module that is asked for."""
-    from electra_tf.export import pretrained_heads as heads
+    from electra_tf.export import heads
     from electra_tf.export.encoder import EncoderModule
     from electra_tf.export.saved_model import make_task_module
     from electra_tf.prediction import loading
@@ -192,13 +190,17 @@ def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
 
 
 def _report(folder: str, measured: dict[str, Any]) -> None:
-    from electra_tf.export.conversions import describe_conversion
-
-    task = measured["config"].get("task")
-    print(f"{measured['kind']}{f' ({task})' if task else ''} -> {folder}")
+    model = measured["model"]
+    task = f" ({model['task']})" if "task" in model else ""
+    print(f"{model['kind']}{task} -> {folder}")
     for name, specs in measured["signatures"].items():
         inputs = ", ".join(specs["inputs"])
         print(f"  {name}({inputs}) -> {', '.join(specs['outputs'])}")
-    for facts in measured["conversions"]:
-        print(f"  {describe_conversion(facts)}")
+    for name, facts in measured["conversions"].items():
+        print(
+            f"  {name}: {facts['bytes']:,} bytes; outputs change by"
+            f" {facts['largest_change']:.2g} at most,"
+            f" {facts['mean_change']:.2g} on average;"
+            f" {facts['same_choices']:.1%} of the choices are the same"
+        )
     print(f"  {os.path.join(folder, 'MODEL_CARD.md')}")

@@ -67,10 +67,9 @@ def main(args: argparse.Namespace) -> int:
             ' the extra: pip install "electra_tf[serve]", or from a checkout:'
             " pip install .[serve]"
         ) from None
-    from electra_tf.serving.application import ModelServer
+    from electra_tf.serving.application import ModelServer, serve
     from electra_tf.serving.batching import Limits
     from electra_tf.serving.served_model import open_model
-    from electra_tf.serving.server import serve
 
     model = open_model(args.folder, args.name, args.version)
     kind = f" ({model.kind})" if model.kind else ""

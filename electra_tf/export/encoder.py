@@ -56,7 +56,6 @@ class EncoderModule(ServingModule):
         )
 
     def compute(self, inputs: Inputs) -> Outputs:
-        """From inputs [B, L] to `pooled_output` [B, H] and the sequence."""
         encoded = self._encoder_of()(*inputs, None)
         return {
             "pooled_output": encoded.pooled_output,
@@ -64,29 +63,14 @@ class EncoderModule(ServingModule):
             "input_mask": inputs.input_mask,
         }
 
-    def root(self) -> tf.train.Checkpoint:
-        """Returns a callable object of the convention."""
-        root = tf.train.Checkpoint(
-            tokenizer=self.tokenizer,
-            kind=self.kind,
-            labels=self.labels,
-            config_json=self.config_json,
-        )
-        root.variables = self.model_variables
-        root.trainable_variables = self.model_variables
-        root.regularization_losses = []
-        # TF Hub looks for this name on the object.
-        root.__call__ = self._traced_call()
-        return root
-
     def parts(self) -> dict[str, Any]:
-        """Returns the preprocessor."""
         return {PREPROCESSOR: make_preprocessor(self)}
 
-    def _traced_call(self) -> Any:
-        """The encoder as a function; with training=True dropout is new."""
+    def root(self) -> tf.train.Checkpoint:
+        """A callable object of the convention."""
         encoder = self._encoder_of()
 
+        # With training=True dropout is another one at every call.
         @tf.function(autograph=False)
         def call(
             inputs: dict[str, tf.Tensor], training: bool = False
@@ -106,7 +90,23 @@ class EncoderModule(ServingModule):
         matrix = tf.TensorSpec([None, None], tf.int32)
         for training in (False, True):
             call.get_concrete_function(dict.fromkeys(_NAMES, matrix), training)
-        return call
+        root = _callable(
+            call,
+            tokenizer=self.tokenizer,
+            kind=self.kind,
+            labels=self.labels,
+            config_json=self.config_json,
+        )
+        root.variables = root.trainable_variables = self.model_variables
+        root.regularization_losses = []
+        return root
+
+
+def _callable(function: Any, **parts: Any) -> tf.train.Checkpoint:
+    """An object on which TF Hub finds `__call__`."""
+    found = tf.train.Checkpoint(**parts)
+    found.__call__ = function
+    return found
 
 
 def make_preprocessor(module: ServingModule) -> tf.train.Checkpoint:
@@ -153,16 +153,10 @@ def make_preprocessor(module: ServingModule) -> tf.train.Checkpoint:
             "mask_id": tf.constant(tokenizer.mask_id),
         }
 
-    def called(function: Any, **parts: Any) -> tf.train.Checkpoint:
-        found = tf.train.Checkpoint(**parts)
-        found.__call__ = function
-        return found
-
-    return called(
+    special = _callable(special_tokens)
+    return _callable(
         call,
         tokenizer=tokenizer,
-        tokenize=called(
-            tokenize, get_special_tokens_dict=called(special_tokens)
-        ),
-        bert_pack_inputs=called(bert_pack_inputs),
+        tokenize=_callable(tokenize, get_special_tokens_dict=special),
+        bert_pack_inputs=_callable(bert_pack_inputs),
     )

@@ -7,22 +7,22 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
 from configure.errors import UserError, listed
-from electra_tf.export.question_answering import QuestionAnsweringModule
-from electra_tf.export.signatures import ServingModule, TaskModule
-from electra_tf.export.tagging import TaggingModule
-from electra_tf.export.text_heads import (
+from electra_tf.export.heads import (
     ClassificationModule,
     MultiLabelModule,
     RegressionModule,
     TextModule,
 )
-from electra_tf.files import write_atomically
+from electra_tf.export.question_answering import QuestionAnsweringModule
+from electra_tf.export.signatures import ServingModule, TaskModule
+from electra_tf.export.tagging import TaggingModule
+from electra_tf.files import read_bytes, write_atomically
 from electra_tf.finetuning.model import (
     ClassificationHead,
     MultiLabelHead,
@@ -53,21 +53,22 @@ def make_task_module(
     """Makes the module of one task of a fine-tuned model."""
     index = loaded.task_index(task_name)
     head, task = loaded.model.heads[index], loaded.tasks[index]
-    for head_class, module_class in TASK_MODULES.items():
-        if isinstance(head, head_class):
-            if issubclass(module_class, TextModule):
-                return module_class(loaded, task, rows_at_once)
-            if rows_at_once:
-                raise UserError(
-                    f"--rows_at_once: task {task.name} is no classification or"
-                    " regression of whole texts; leave it out."
-                )
-            return module_class(loaded, task)
-    raise UserError(
-        f"task {task.name} has a {type(head).__name__}, which cannot be"
-        " exported; register a module for it in TASK_MODULES of"
-        " electra_tf/export/saved_model.py."
-    )
+    classes = (m for h, m in TASK_MODULES.items() if isinstance(head, h))
+    module_class = next(classes, None)
+    if module_class is None:
+        raise UserError(
+            f"task {task.name} has a {type(head).__name__}, which cannot be"
+            " exported; register a module for it in TASK_MODULES of"
+            " electra_tf/export/saved_model.py."
+        )
+    if issubclass(module_class, TextModule):
+        return module_class(loaded, task, rows_at_once)
+    if rows_at_once:
+        raise UserError(
+            f"--rows_at_once: task {task.name} is no classification or"
+            " regression of whole texts; leave it out."
+        )
+    return module_class(loaded, task)
 
 
 def export(
@@ -89,33 +90,27 @@ def export(
     """
     with writing(output_dir, version, overwrite) as (folder, final):
         root = module.root()  # What can be trained is traced here.
+        # With gradients: it can be trained after loading.
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
         with inference():
-            _save(root, folder, module.signatures())
+            signatures = module.signatures()
+            tf.saved_model.save(root, folder, signatures, options)
         for name, part in module.parts().items():
-            _save(part, os.path.join(folder, name))
-        extra = os.path.join(folder, EXTRA)
+            place = os.path.join(folder, name)
+            tf.saved_model.save(part, place, options=options)
         config = module.config()
-        text = json.dumps(config, indent=2, ensure_ascii=False)
-        write_atomically(os.path.join(extra, "config.json"), f"{text}\n")
-        if config["labels"]:
-            lines = "".join(f"{label}\n" for label in config["labels"])
-            write_atomically(os.path.join(extra, "labels.txt"), lines)
-        tf.io.gfile.copy(
-            module.loaded.config.vocab_file,
-            os.path.join(extra, "vocab.txt"),
-            overwrite=True,
-        )
+        extras = {
+            "config.json": json.dumps(config, indent=2, ensure_ascii=False)
+            + "\n",
+            "vocab.txt": read_bytes(module.loaded.config.vocab_file),
+        }
+        if labels := config["labels"]:
+            extras["labels.txt"] = "".join(f"{label}\n" for label in labels)
+        for name, content in extras.items():
+            write_atomically(os.path.join(folder, EXTRA, name), content)
         if finish is not None:
             finish(folder)
     return final
-
-
-def _save(
-    root: Any, folder: str, signatures: Mapping[str, Any] | None = None
-) -> None:
-    """Writes a SavedModel, with gradients: it can be trained after loading."""
-    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
-    tf.saved_model.save(root, folder, signatures, options)
 
 
 @contextlib.contextmanager
@@ -125,42 +120,57 @@ def writing(
     """Gives a folder to write a version to; it gets its name at the end."""
     number = choose(output_dir, version, overwrite)
     final = os.path.join(output_dir, str(number))
-    part = os.path.join(output_dir, f"{number}.part")
+    part = f"{final}.part"
+
+    def remove(folder: str) -> None:
+        if tf.io.gfile.exists(folder):
+            tf.io.gfile.rmtree(folder)
+
     try:
-        if tf.io.gfile.exists(part):  # of an export that was killed
-            tf.io.gfile.rmtree(part)
+        remove(part)  # of an export that was killed
         tf.io.gfile.makedirs(part)
-    except (OSError, tf.errors.OpError) as error:
-        raise UserError(
-            f"--output_dir: {output_dir} cannot be written: {error}"
-        ) from error
-    try:
         yield part, final
-        if tf.io.gfile.exists(final):
-            tf.io.gfile.rmtree(final)
+        remove(final)
         tf.io.gfile.rename(part, final)
     except (OSError, tf.errors.OpError) as error:
-        raise UserError(f"{final} cannot be written: {error}") from error
+        raise UserError(
+            f"--output_dir: {final} cannot be written: {error}"
+        ) from error
     finally:
-        if tf.io.gfile.exists(part):
-            tf.io.gfile.rmtree(part)
+        with contextlib.suppress(OSError, tf.errors.OpError):
+            remove(part)
 
 
 def choose(output_dir: str, version: int | None, overwrite: bool) -> int:
     """Decides what number an export gets.
 
     Args:
+      output_dir: the folder of all versions, which must hold nothing else.
       version: the number asked for; None: the next, or with `overwrite` the
         highest there is.
     """
-    there = _versions(output_dir)
-    highest = max(there, default=0)
+    names: list[str] = []
+    if tf.io.gfile.isdir(output_dir):
+        names = [n.rstrip("/") for n in tf.io.gfile.listdir(output_dir)]
+    elif tf.io.gfile.exists(output_dir):
+        raise UserError(
+            f"--output_dir: {output_dir} is a file; name a folder, which gets"
+            f" <version>/{_SAVED_MODEL}."
+        )
+    known = re.compile(r"\d+(\.part)?|\..*")
+    if others := sorted(n for n in names if not known.fullmatch(n)):
+        raise UserError(
+            f"--output_dir: {output_dir} holds other files"
+            f" ({listed(others, most=3)}); expected a folder of exported"
+            " versions, or one that is not there yet."
+        )
+    highest = max((int(n) for n in names if n.isdecimal()), default=0)
     if version is None:
         version = max(highest, 1) if overwrite else highest + 1
     if version < 1:
         raise UserError(f"--version: expected 1 or more, got {version}.")
     folder = os.path.join(output_dir, str(version))
-    if version in there and tf.io.gfile.listdir(folder):
+    if str(version) in names and tf.io.gfile.listdir(folder):
         if not overwrite:
             raise UserError(
                 f"{folder} is there already; choose another --version (the"
@@ -173,28 +183,3 @@ def choose(output_dir: str, version: int | None, overwrite: bool) -> int:
                 " --output_dir."
             )
     return version
-
-
-def _versions(output_dir: str) -> list[int]:
-    """The versions in a served folder, which must hold nothing else."""
-    if not tf.io.gfile.exists(output_dir):
-        return []
-    if not tf.io.gfile.isdir(output_dir):
-        raise UserError(
-            f"--output_dir: {output_dir} is a file; name a folder, which gets"
-            " <version>/saved_model.pb."
-        )
-    names = [name.rstrip("/") for name in tf.io.gfile.listdir(output_dir)]
-    others = sorted(
-        name
-        for name in names
-        if not name.removesuffix(".part").isdecimal()
-        and not name.startswith(".")
-    )
-    if others:
-        raise UserError(
-            f"--output_dir: {output_dir} holds other files"
-            f" ({listed(others, most=3)}); expected a folder of exported"
-            " versions, or one that is not there yet."
-        )
-    return [int(name) for name in names if name.isdecimal()]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,22 +25,9 @@ from electra_tf.text.graph_tokenization import GraphTokenizer
 Loaded = FinetunedModel | PretrainedModel
 Outputs = dict[str, tf.Tensor]
 Signatures = dict[str, Any]
-# Where files were when the model was trained: nobody else's business.
-_PLACES = (
-    "data_dir",
-    "gcp_project",
-    "init_checkpoint",
-    "model_dir",
-    "preprocessed_data_dir",
-    "results_json",
-    "results_pkl",
-    "results_txt",
-    "task_config",
-    "tfds_data_dir",
-    "tpu_job_name",
-    "tpu_name",
-    "tpu_zone",
-    "vocab_file",
+# Hparams that say where files were: nobody else's business.
+_PLACES = re.compile(
+    r".*(_dir|_file|_checkpoint|_json|_pkl|_txt|_config)|(gcp|tpu)_.*"
 )
 
 
@@ -77,24 +65,27 @@ def pack(
     Source: google-research/electra, finetune/classification/
       classification_tasks.py, featurize.
     """
-    first = tf.cast(first, tf.int32)
-    rows = first.nrows(tf.int32)
-    cls_column = tf.fill([rows, 1], cls_id)
-    sep_column = tf.fill([rows, 1], sep_id)
     a = tf.cast(first.row_lengths(), tf.int32)
-    if second is None:
-        kept = tf.minimum(a, tf.maximum(max_length - 2, 0))
-        ids = tf.concat([cls_column, cut(first, kept), sep_column], 1)
-        head = tf.cast(ids.row_lengths(), tf.int32)
-        return _to_inputs(ids, head, width), kept < a
-    second = tf.cast(second, tf.int32)
-    b = tf.cast(second.row_lengths(), tf.int32)
+    b = tf.zeros_like(a)
+    if second is not None:
+        b = tf.cast(second.row_lengths(), tf.int32)
     kept_a, kept_b = kept_lengths(a, b, max_length)
-    # A second text of which nothing is left has no [SEP] either.
-    last = cut(tf.RaggedTensor.from_tensor(sep_column), tf.minimum(kept_b, 1))
-    parts = [cls_column, cut(first, kept_a), sep_column, cut(second, kept_b)]
-    ids = tf.concat([*parts, last], 1)
-    return _to_inputs(ids, kept_a + 2, width), (kept_a < a) | (kept_b < b)
+    cls_column = tf.fill([tf.size(a), 1], cls_id)
+    sep_column = tf.fill([tf.size(a), 1], sep_id)
+    parts = [cls_column, cut(tf.cast(first, tf.int32), kept_a), sep_column]
+    if second is not None:
+        # A second text of which nothing is left has no [SEP] either.
+        last = tf.RaggedTensor.from_tensor(sep_column)
+        last = cut(last, tf.minimum(kept_b, 1))
+        parts += [cut(tf.cast(second, tf.int32), kept_b), last]
+    ids = tf.concat(parts, 1)
+    lengths = tf.cast(ids.row_lengths(), tf.int32)
+    if width is None:
+        width = tf.reduce_max(tf.concat([lengths, [1]], 0))
+    mask = tf.sequence_mask(lengths, width, tf.int32)
+    segments = mask - tf.sequence_mask(kept_a + 2, width, tf.int32)
+    dense = ids.to_tensor(0, shape=tf.stack([-1, width]))
+    return Inputs(dense, mask, segments), (kept_a < a) | (kept_b < b)
 
 
 def kept_lengths(
@@ -109,21 +100,9 @@ def kept_lengths(
 
 def cut(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
     """Keeps the first `lengths` [B] of each row of ids [B, (T)]."""
-    places = tf.ragged.range(tf.cast(lengths, ids.row_splits.dtype))
+    dtype = ids.row_splits.dtype
+    places = tf.ragged.range(lengths, row_splits_dtype=dtype)
     return tf.gather(ids, places, batch_dims=1)
-
-
-def _to_inputs(
-    ids: tf.RaggedTensor, head: tf.Tensor, width: int | tf.Tensor | None
-) -> Inputs:
-    """Pads ids [B, (T)]; those from `head` [B] on are of segment 1."""
-    lengths = tf.cast(ids.row_lengths(), tf.int32)
-    if width is None:
-        width = tf.reduce_max(tf.concat([lengths, [1]], 0))
-    mask = tf.sequence_mask(lengths, width, tf.int32)
-    segments = mask - tf.minimum(tf.sequence_mask(head, width, tf.int32), mask)
-    dense = ids.to_tensor(0, shape=tf.stack([-1, width]))
-    return Inputs(dense, mask, segments)
 
 
 def _or_else(given: tf.Tensor | None, derived: tf.Tensor) -> tf.Tensor:
@@ -155,20 +134,8 @@ def compute_in_groups(
     order = tf.range(tf.size(lengths))
     if by_length:
         order = tf.argsort(lengths, direction="DESCENDING", stable=True)
-    # An empty batch is one group of nothing.
-    groups = tf.maximum((tf.size(order) + rows_at_once - 1) // rows_at_once, 1)
-    names = sorted(specs)
-    arrays = tuple(
-        tf.TensorArray(
-            specs[name].dtype,
-            groups,
-            element_shape=specs[name].shape,
-            infer_shape=False,
-        )
-        for name in names
-    )
 
-    def one(group: tf.Tensor, arrays: Sequence[tf.TensorArray]) -> Any:
+    def one(group: tf.Tensor) -> Outputs:
         rows = order[group * rows_at_once : (group + 1) * rows_at_once]
         part = Inputs(*(tf.gather(x, rows) for x in inputs))
         if by_length:
@@ -176,22 +143,21 @@ def compute_in_groups(
             longest = tf.maximum(tf.reduce_max(tf.gather(lengths, rows)), 1)
             part = Inputs(*(x[:, :longest] for x in part))
         found = compute(part, tf.gather(extra, rows))
-        return group + 1, tuple(
-            array.write(group, found[name])
-            for name, array in zip(names, arrays, strict=True)
-        )
+        return {name: found[name] for name in specs}
 
-    _, arrays = tf.while_loop(
-        lambda group, _: group < groups,
+    # An empty batch is one group of nothing.
+    groups = tf.maximum((tf.size(order) + rows_at_once - 1) // rows_at_once, 1)
+    found = tf.map_fn(
         one,
-        (tf.constant(0), arrays),
+        tf.range(groups),
         parallel_iterations=1,
+        fn_output_signature={
+            name: tf.RaggedTensorSpec(spec.shape, spec.dtype, ragged_rank=0)
+            for name, spec in specs.items()
+        },
     )
     back = tf.argsort(order)
-    return {
-        name: tf.gather(array.concat(), back)
-        for name, array in zip(names, arrays, strict=True)
-    }
+    return {name: tf.gather(part.values, back) for name, part in found.items()}
 
 
 class ServingModule(tf.Module, abc.ABC):
@@ -235,7 +201,7 @@ class ServingModule(tf.Module, abc.ABC):
             "hparams": {
                 name: value
                 for name, value in hparams.as_dict().items()
-                if name not in _PLACES
+                if not _PLACES.fullmatch(name)
             },
         }
         self.config = lambda: config  # A dictionary would be tracked.
@@ -270,11 +236,9 @@ class ServingModule(tf.Module, abc.ABC):
         return {**self.compute(inputs), "truncated": truncated}
 
     def text_signatures(self) -> Signatures:
-        """Returns the functions of strings by signature name."""
         return {"serve_text": text_function(self.compute_text, 1)}
 
     def signatures(self) -> Signatures:
-        """Returns all functions by signature name."""
 
         @tf.function(input_signature=[], autograph=False)
         def describe() -> Outputs:
@@ -336,7 +300,7 @@ class ServingModule(tf.Module, abc.ABC):
         return Inputs(input_ids, mask, _or_else(segment_ids, second))
 
     def root(self) -> Any:
-        """Returns the object that is saved: itself, unless overridden."""
+        """The object that is saved."""
         return self
 
     def parts(self) -> dict[str, Any]:
@@ -360,7 +324,6 @@ class TaskModule(ServingModule):
 
     @property
     def head(self) -> Head:
-        """The task's head."""
         return self.loaded.model.heads[self.loaded.task_index(self.task.name)]
 
     def label_names(self) -> list[str]:
@@ -368,7 +331,7 @@ class TaskModule(ServingModule):
         return list(getattr(self.task, "labels", ()))
 
     def extra_config(self) -> dict[str, Any]:
-        """Returns what a subclass adds to the config inside."""
+        """What a subclass adds to the config inside."""
         return {}
 
     def head_outputs(self, inputs: Inputs, **features: tf.Tensor) -> Outputs:

@@ -20,6 +20,8 @@ from electra_tf.export.signatures import (
     Signatures,
     TaskModule,
     compute_in_groups,
+    cut,
+    pack,
     text_function,
 )
 from electra_tf.finetuning.tagging import TaggingTask
@@ -42,9 +44,7 @@ class Windows(NamedTuple):
     """
 
     inputs: Inputs  # int32 [W, L] each; segments are 1 at all tokens
-    # Int32 [W, P], of each word's first wordpiece; 0 for none.
-    positions: tf.Tensor
-    n_words: tf.Tensor  # int32 [W], words in each window
+    positions: tf.RaggedTensor  # int32 [W, (P)], of words' first wordpieces
     # Int32 [B], words that training and evaluation would read.
     n_read: tf.Tensor
 
@@ -74,25 +74,21 @@ def place_words(
     sizes = tf.minimum(sizes, max_length - 2)
     before = tf.concat([[0], tf.cumsum(sizes)], 0)  # [N + 1]
     first = _first_words(before, n_words, n_read, max_length - 2)
-    last = tf.concat([first[1:], [tf.size(sizes)]], 0)
-    words = last - first
-    window = tf.repeat(tf.range(tf.size(first)), words)
-    place = before[:-1] - tf.gather(tf.gather(before, first), window) + 1
-    lengths = tf.gather(before, last) - tf.gather(before, first)  # [W]
+    splits = tf.concat([first, [tf.size(sizes)]], 0)
 
-    width = tf.reduce_max(tf.concat([lengths, [0]], 0)) + 2
-    column = tf.range(width)[tf.newaxis]  # [1, L]
-    # The wordpieces of a window follow each other, only its end may be cut.
-    source = tf.cast(tf.gather(pieces.row_splits, first), tf.int32)
-    values = tf.concat([tf.cast(pieces.values, tf.int32), [0]], 0)
-    index = tf.minimum(source[:, tf.newaxis] + column - 1, tf.size(values) - 1)
-    end = lengths[:, tf.newaxis] + 1
-    ids = tf.gather(values, tf.maximum(index, 0))
-    ids = tf.where(column == 0, cls_id, tf.where(column == end, sep_id, ids))
-    mask = tf.cast(column <= end, tf.int32)
-    positions = tf.RaggedTensor.from_row_lengths(place, words, validate=False)
+    def rows(values: tf.Tensor, splits: tf.Tensor) -> tf.RaggedTensor:
+        splits = tf.cast(splits, tf.int64)
+        return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+
+    # The wordpieces of a window follow each other.
+    ids = rows(cut(pieces, sizes).values, tf.gather(before, splits))
+    inputs, _ = pack(ids, None, max_length, cls_id, sep_id)
+    starts = rows(before[:-1], splits)
+    begin = tf.gather(tf.gather(before, first), starts.value_rowids())
     return Windows(
-        Inputs(ids * mask, mask, mask), positions.to_tensor(), words, n_read
+        inputs._replace(segment_ids=inputs.input_mask),
+        starts.with_values(starts.values - begin + 1),
+        n_read,
     )
 
 
@@ -100,17 +96,17 @@ def _count_read(
     sizes: tf.Tensor, n_words: tf.Tensor, max_length: int, count_words: bool
 ) -> tf.Tensor:
     """How many words of each sentence [B] training and evaluation read."""
-    sentence = tf.repeat(tf.range(tf.size(n_words)), n_words)
-    total = tf.cumsum(sizes)
-    start = tf.cumsum(n_words, exclusive=True)
-    before_all = tf.concat([[0], total], 0)
-    length = total - tf.gather(tf.gather(before_all, start), sentence) + 1
-    fits = length <= max_length - 1  # with [CLS]; one place is for [SEP]
+    n_rows = tf.size(n_words)
+    sentence = tf.repeat(tf.range(n_rows), n_words)
+    before = tf.cumsum(sizes, exclusive=True)
+    start = tf.math.unsorted_segment_min(before, sentence, n_rows)
+    before += 1 - tf.gather(start, sentence)  # with [CLS]
+    fits = before + sizes <= max_length - 1  # one place is for [SEP]
     if count_words:
         reserved = tf.gather(n_words, sentence) + 2
-        fits &= reserved + length - sizes + 1 <= max_length
+        fits &= reserved + before + 1 <= max_length
     return tf.math.unsorted_segment_sum(
-        tf.cast(fits, tf.int32), sentence, tf.size(n_words)
+        tf.cast(fits, tf.int32), sentence, n_rows
     )
 
 
@@ -128,26 +124,25 @@ def _first_words(
       int32 [W], rising.
     """
     ends = tf.cumsum(n_words)
-    begins = ends - n_words
-    firsts = tf.TensorArray(tf.int32, 1, dynamic_size=True, infer_shape=False)
-    # A sentence none of whose words is read has no first window.
-    firsts = firsts.write(0, tf.boolean_mask(begins, n_read > 0))
 
-    def lay(
-        number: tf.Tensor, word: tf.Tensor, found: tf.TensorArray
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
-        found = found.write(number, tf.boolean_mask(word, word < ends))
+    def mark(word: tf.Tensor, is_first: tf.Tensor) -> tf.Tensor:
+        at = word[:, tf.newaxis]
+        return tf.tensor_scatter_nd_update(is_first, at, word == word)
+
+    def lay(word: tf.Tensor, is_first: tf.Tensor) -> tuple[tf.Tensor, ...]:
         reached = tf.gather(before, word) + most
         fitting = tf.searchsorted(before, reached, side="right") - 1
-        return number + 1, tf.minimum(fitting, ends), found
+        return tf.minimum(fitting, ends), mark(word, is_first)
 
-    _, _, firsts = tf.while_loop(
-        lambda _, word, __: tf.reduce_any(word < ends),
+    # A sentence's end is where the next one begins, or beyond all words.
+    begins = ends - n_words
+    _, is_first = tf.while_loop(
+        lambda word, _: tf.reduce_any(word < ends),
         lay,
-        (1, begins + n_read, firsts),
+        (begins + n_read, mark(begins, tf.zeros_like(before, tf.bool))),
         parallel_iterations=1,
     )
-    return tf.sort(tf.reshape(firsts.concat(), [-1]))
+    return tf.cast(tf.where(is_first[:-1])[:, 0], tf.int32)
 
 
 class LowercaseWordEncoder(tf.Module):
@@ -192,27 +187,21 @@ class TaggingModule(TaskModule):
         self._splitter = GraphWordSplitter()
 
     def label_names(self) -> list[str]:
-        """Returns the tags, in the order of the head's outputs."""
         mapping = self.task.label_mapping
         return sorted(mapping, key=mapping.get)
 
     def extra_config(self) -> dict[str, Any]:
-        """Adds what decides how words are read."""
-        config = self.loaded.config
-        return {
-            "tags": self.task.spec.tags,
-            "fix_tagging_casing": config.fix_tagging_casing,
-            "fix_tagging_truncation": config.fix_tagging_truncation,
-        }
+        names = ("fix_tagging_casing", "fix_tagging_truncation")
+        hparams = {name: getattr(self.loaded.config, name) for name in names}
+        return {"tags": self.task.spec.tags, **hparams}
 
     def compute(self, inputs: Inputs) -> Outputs:
-        """From inputs [B, L] to the tags of all positions."""
         shape = tf.shape(inputs.input_ids)
         positions = tf.broadcast_to(tf.range(shape[1])[tf.newaxis], shape)
         return self._answer(self._logits(inputs, positions)["logits"])
 
     def compute_words(self, words: tf.RaggedTensor) -> Outputs:
-        """From words, string [B, (N)], to their tags; see the module."""
+        """From words, string [B, (N)], to their tags."""
         config, tokenizer = self.loaded.config, self.tokenizer
         n_words = tf.cast(words.row_lengths(), tf.int32)
         windows = place_words(
@@ -227,28 +216,21 @@ class TaggingModule(TaskModule):
         logits = compute_in_groups(
             self._logits,
             windows.inputs,
-            windows.positions,
+            windows.positions.to_tensor(),
             {"logits": tf.TensorSpec([None, None, n_labels], tf.float32)},
             _WINDOWS_AT_ONCE,
         )["logits"]
-        places = tf.shape(windows.positions)[1]
-        logits = tf.boolean_mask(
-            logits, tf.sequence_mask(windows.n_words, places)
-        )
-        logits.set_shape([None, n_labels])
-        return {
-            **{
-                name: words.with_values(value).to_tensor(
-                    -1 if name == "tag_ids" else None
-                )
-                for name, value in self._answer(logits).items()
-            },
-            "n_words": n_words,
-            "n_read": windows.n_read,
+        is_word = tf.sequence_mask(windows.positions.row_lengths())
+        logits = tf.boolean_mask(logits, is_word)
+        found = self._answer(logits)
+        beyond = dict.fromkeys(found) | {"tag_ids": -1}
+        found = {
+            name: words.with_values(value).to_tensor(beyond[name])
+            for name, value in found.items()
         }
+        return {**found, "n_words": n_words, "n_read": windows.n_read}
 
     def compute_text(self, text: tf.Tensor) -> Outputs:
-        """From strings [B] to words, places and tags; see the module."""
         spans = self._splitter.split(text)
         return {
             "words": spans.words.to_tensor(),
@@ -258,13 +240,10 @@ class TaggingModule(TaskModule):
         }
 
     def text_signatures(self) -> Signatures:
-        """Adds `serve_words`."""
-        return {
-            **super().text_signatures(),
-            "serve_words": text_function(
-                lambda words: self.compute_words(split_given_words(words)), 1
-            ),
-        }
+        serve_words = text_function(
+            lambda words: self.compute_words(split_given_words(words)), 1
+        )
+        return {**super().text_signatures(), "serve_words": serve_words}
 
     def _logits(self, inputs: Inputs, positions: tf.Tensor) -> Outputs:
         """The head's outputs at positions [B, P]: `logits` [B, P, C]."""

@@ -1,19 +1,23 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The routes: predictions, status, metadata, health, and the page.
+"""The server: predictions, status, metadata, health, and the page.
 
 Source: TensorFlow Serving's RESTful API. All errors are `{"error": "..."}`.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import importlib.resources
 import json
 import logging
+import signal
+import socket
 from collections.abc import Awaitable, Callable
 
-from aiohttp import web
+from aiohttp import ClientPayloadError, http_exceptions, web
 
+from configure.errors import UserError
 from electra_tf.serving.batching import Batcher, Limits
 from electra_tf.serving.protocol import RequestError, answer, parse_request
 from electra_tf.serving.served_model import ServedModel
@@ -38,6 +42,19 @@ _PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
+# What is being computed when the server stops may take this long.
+SHUTDOWN_SECONDS = 30.0
+# Long enough for connections that were just taken to begin reading.
+_SETTLING_SECONDS = 0.1
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# What a loop raises on Windows and outside the main thread: no signals then.
+_NO_SIGNALS = (NotImplementedError, RuntimeError, ValueError)
+# The body's encoding (gzip, chunks) is broken.
+_BAD_PAYLOAD = (
+    http_exceptions.BadHttpMessage,
+    ClientPayloadError,
+    web.RequestPayloadError,
+)
 _logger = logging.getLogger(__name__)
 
 
@@ -96,12 +113,9 @@ class ModelServer:
     async def metadata(self, request: web.Request) -> web.Response:
         """`GET /v1/models/<name>[/versions/<n>]/metadata`."""
         self._check_name(request)
+        name, version = self.model.name, str(self.model.version)
+        spec = {"name": name, "signature_name": "", "version": version}
         signatures = {"signature_def": self.model.metadata}
-        spec = {
-            "name": self.model.name,
-            "signature_name": "",
-            "version": str(self.model.version),
-        }
         return _json(
             {"model_spec": spec, "metadata": {"signature_def": signatures}}
         )
@@ -119,21 +133,22 @@ class ModelServer:
 
     async def about(self, request: web.Request) -> web.Response:
         """`GET /page.json`: what the page needs to know of the model."""
-        text = self.model.signatures.get("serve_text")
+        model = self.model
+        text = model.signatures.get("serve_text")
+        config = {
+            name: value
+            for name, value in model.config.items()
+            if isinstance(value, str | int | float) or name == "range"
+        }
         return _json(
             {
-                "name": self.model.name,
-                "version": self.model.version,
-                "kind": self.model.kind,
-                "labels": self.model.labels,
+                "name": model.name,
+                "version": model.version,
+                "kind": model.kind,
+                "labels": model.labels,
                 "inputs": list(text.inputs) if text else [],
                 "outputs": list(text.outputs) if text else [],
-                "config": {
-                    name: value
-                    for name, value in self.model.config.items()
-                    if isinstance(value, str | int | float | bool)
-                    or name == "range"
-                },
+                "config": config,
             }
         )
 
@@ -200,19 +215,11 @@ async def _errors_as_json(
         return _json({"error": text}, error.status, headers)
     except (asyncio.CancelledError, ConnectionError):
         raise  # The client has gone.
-    except Exception as error:
-        if _is_bad_payload(error):
-            return _json({"error": f"The body cannot be read: {error}"}, 400)
+    except _BAD_PAYLOAD as error:
+        return _json({"error": f"The body cannot be read: {error}"}, 400)
+    except Exception:
         _logger.exception("%s %s failed", request.method, request.path)
         return _json({"error": "Internal error; the log has it."}, 500)
-
-
-def _is_bad_payload(error: Exception) -> bool:
-    """Whether the body's encoding (gzip, chunks) is broken."""
-    from aiohttp import ClientPayloadError, http_exceptions
-
-    kinds = (http_exceptions.BadHttpMessage, ClientPayloadError)
-    return isinstance(error, (*kinds, web.RequestPayloadError))
 
 
 def _json(
@@ -226,3 +233,58 @@ def _json(
         content_type="application/json",
         headers=headers,
     )
+
+
+async def serve(
+    server: ModelServer,
+    host: str,
+    port: int,
+    ready: Callable[[str], None],
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serves until SIGINT or SIGTERM, or until told to stop.
+
+    On a signal no new connection is taken, requests that are in are answered,
+    and the function returns.
+    """
+    stop = stop or asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        with contextlib.suppress(*_NO_SIGNALS):
+            loop.add_signal_handler(number, stop.set)
+    runner = web.AppRunner(
+        server.application,
+        access_log=None,
+        shutdown_timeout=SHUTDOWN_SECONDS,
+        handle_signals=False,
+    )
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        try:
+            await site.start()
+        except (OSError, OverflowError) as error:
+            raise UserError(
+                f"cannot listen at {host}, port {port}: {error}; choose"
+                " another --port, or 0 for any free one"
+            ) from error
+        ready(_address(runner))
+        await stop.wait()
+        server.is_stopping = True
+        # aiohttp reads no request of a connection that begins once it cleans
+        # up, and would wait SHUTDOWN_SECONDS for that connection's end.
+        await site.stop()
+        await asyncio.sleep(_SETTLING_SECONDS)
+    finally:
+        await runner.cleanup()
+        for number in _SIGNALS:
+            with contextlib.suppress(*_NO_SIGNALS):
+                loop.remove_signal_handler(number)
+
+
+def _address(runner: web.AppRunner) -> str:
+    host, port = runner.addresses[0][:2]
+    with contextlib.suppress(OSError):
+        socket.inet_pton(socket.AF_INET6, host)
+        host = f"[{host}]"
+    return f"http://{host}:{port}"

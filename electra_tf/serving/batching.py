@@ -10,7 +10,9 @@ docs/design.md has the figures.)
 
 import asyncio
 import concurrent.futures
+import contextlib
 import dataclasses
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -34,7 +36,7 @@ class Limits:
 
 @dataclasses.dataclass
 class Counts:
-    """Requests answered or refused by the model, their rows, and batches."""
+    """What the model answered or refused."""
 
     requests: int = 0
     rows: int = 0
@@ -87,10 +89,8 @@ class Batcher:
         Raises:
           RequestError: too many rows, too busy, or the model refuses it.
         """
-        limits, waiting = (
-            self._limits,
-            sum(w.request.rows for w in self._waiting),
-        )
+        limits = self._limits
+        waiting = sum(one.request.rows for one in self._waiting)
         if request.rows > limits.max_rows:
             raise RequestError(
                 f"The request has {request.rows} rows; at most"
@@ -116,13 +116,14 @@ class Batcher:
             batch = self._take()
             if not batch:  # Those who asked have gone.
                 continue
+            requests = [one.request for one in batch]
             results = await loop.run_in_executor(
-                self._thread, compute, [one.request for one in batch]
+                self._thread, compute, requests
             )
             self.counts.batches += 1
+            self.counts.requests += len(requests)
+            self.counts.rows += sum(request.rows for request in requests)
             for one, result in zip(batch, results, strict=True):
-                self.counts.requests += 1
-                self.counts.rows += one.request.rows
                 if one.answer.done():
                     continue
                 if isinstance(result, Exception):
@@ -143,24 +144,20 @@ class Batcher:
 
     async def _wait_for_news(self, seconds: float | None) -> None:
         self._news.clear()
-        try:
+        with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._news.wait(), seconds)
-        except asyncio.TimeoutError:
-            pass
 
     def _take(self) -> list[_Waiting]:
         """The oldest request and those that fit to it, in order."""
-        batch: list[_Waiting] = []
-        others, rows = [], 0
+        batch, others, rows = [], [], 0
         for one in self._waiting:
             if one.answer.done():
                 continue
-            rows_then = rows + one.request.rows
-            if not batch or (
-                _fit(one, batch[0]) and rows_then <= self._limits.max_batch
-            ):
+            new_rows = rows + one.request.rows
+            fits = batch and _fit(one, batch[0])
+            if not batch or (fits and new_rows <= self._limits.max_batch):
                 batch.append(one)
-                rows = rows_then
+                rows = new_rows
             else:
                 others.append(one)
         self._waiting = others
@@ -178,23 +175,20 @@ def _stopping() -> RequestError:
 
 def compute(requests: Sequence[PredictRequest]) -> list[Outputs | Exception]:
     """Outputs, or what went wrong, for each request of one key."""
-    if len(requests) > 1:
-        arrays = {
-            name: np.concatenate([request.arrays[name] for request in requests])
-            for name in requests[0].arrays
-        }
-        ends = np.cumsum([request.rows for request in requests])
-        try:
-            outputs = requests[0].signature(arrays)
-            if all(a.ndim and len(a) == ends[-1] for a in outputs.values()):
-                parts = {n: np.split(a, ends[:-1]) for n, a in outputs.items()}
-                return [
-                    {name: part[i] for name, part in parts.items()}
-                    for i in range(len(requests))
-                ]
-        except Exception:
-            pass  # One of them is to blame; the others must not suffer.
-    return [_compute_one(request) for request in requests]
+    if len(requests) == 1:
+        return [_compute_one(requests[0])]
+    names, signature = requests[0].arrays, requests[0].signature
+    arrays = {n: np.concatenate([r.arrays[n] for r in requests]) for n in names}
+    ends = np.cumsum([request.rows for request in requests])
+    try:
+        outputs = signature(arrays)
+        if all(a.ndim and len(a) == ends[-1] for a in outputs.values()):
+            parts = [np.split(a, ends[:-1]) for a in outputs.values()]
+            rows = zip(*parts, strict=True)
+            return [dict(zip(outputs, row, strict=True)) for row in rows]
+    except Exception:
+        pass  # One of them is to blame; the others must not suffer.
+    return [*map(_compute_one, requests)]
 
 
 def _compute_one(request: PredictRequest) -> Outputs | Exception:
@@ -212,11 +206,9 @@ def _compute_one(request: PredictRequest) -> Outputs | Exception:
 
 def _first_line(error: tf.errors.OpError) -> str:
     """What the graph says, without where in the graph."""
-    lines = [line.strip() for line in error.message.splitlines()]
-    own = [line for line in lines if "assertion failed: [" in line]
-    if own:
-        # assertion failed: [what our code says] [Condition x <= y ...
-        return own[-1].split("assertion failed: [")[1].split("]")[0][:300]
-    said = [line.split("[[")[0].strip() for line in lines]
-    said = [line for line in said if line and not line.endswith("error:")]
-    return (said[-1] if said else "invalid input")[:300]
+    # assertion failed: [what our code says] [Condition x <= y ...
+    said = re.findall(r"assertion failed: \[(.*?)\]", error.message)
+    if not said:
+        lines = [n.split("[[")[0].strip() for n in error.message.splitlines()]
+        said = [line for line in lines if line and not line.endswith("error:")]
+    return (said or ["invalid input"])[-1][:300]

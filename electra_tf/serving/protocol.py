@@ -23,12 +23,9 @@ from electra_tf.serving.served_model import (
     DEFAULT_SIGNATURE,
     ServedModel,
     Signature,
-    TensorInfo,
 )
 
 _KEYS = frozenset({"signature_name", "instances", "inputs"})
-# Strings of outputs so named are bytes: base64 in JSON.
-_BYTES = "_bytes"
 
 
 class RequestError(Exception):
@@ -60,7 +57,7 @@ def make_request(
     lengths = {
         name: len(array)
         for name, array in arrays.items()
-        if array.ndim and (signature.inputs[name].shape or (None,))[0] is None
+        if array.ndim and _dims(signature.inputs[name], array.ndim)[0] is None
     }
     if len(set(lengths.values())) > 1:
         words = ", ".join(f"{name} {n}" for name, n in lengths.items())
@@ -75,6 +72,13 @@ def make_request(
     return PredictRequest(signature, arrays, rows, key, row_format)
 
 
+def _dims(spec: tf.TensorSpec, rank: int) -> list[int | None]:
+    """The lengths that an input wants; None: any."""
+    if spec.shape.rank is None:
+        return [None] * rank
+    return spec.shape.as_list()
+
+
 def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
     """Understands the body of a request, or raises a RequestError."""
     request = _parse_json(body)
@@ -85,14 +89,19 @@ def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
             f"Unknown key {_short(unknown[0])}; expected signature_name and"
             " instances or inputs."
         )
-    signature = _signature(request, model)
+    # An empty name is none, as in TensorFlow Serving.
+    name = request.get("signature_name") or DEFAULT_SIGNATURE
+    if not isinstance(name, str) or name not in model.signatures:
+        raise RequestError(
+            f"There is no signature {_short(name)}; there are:"
+            f" {', '.join(model.signatures)}."
+        )
+    signature = model.signatures[name]
     if ("instances" in request) == ("inputs" in request):
         raise RequestError("Give either instances (rows) or inputs (columns).")
     row_format = "instances" in request
-    if row_format:
-        columns = _columns_of_rows(request["instances"], signature)
-    else:
-        columns = _columns(request["inputs"], signature)
+    given = request["instances" if row_format else "inputs"]
+    columns = _columns(given, signature, row_format)
     takes = f"signature {signature.name} takes {', '.join(signature.inputs)}."
     if unknown := sorted(columns.keys() - signature.inputs.keys()):
         raise RequestError(f"Unknown input {_short(unknown[0])}; {takes}")
@@ -130,47 +139,29 @@ def _parse_json(body: bytes) -> Any:
         raise RequestError(f"The body cannot be read: {error}.") from None
 
 
-def _signature(request: Mapping[str, Any], model: ServedModel) -> Signature:
-    # An empty name is none, as in TensorFlow Serving.
-    name = request.get("signature_name") or DEFAULT_SIGNATURE
-    if not isinstance(name, str) or name not in model.signatures:
-        raise RequestError(
-            f"There is no signature {_short(name)}; there are:"
-            f" {', '.join(model.signatures)}."
-        )
-    return model.signatures[name]
-
-
-def _columns_of_rows(rows: Any, signature: Signature) -> dict[str, Any]:
-    if not isinstance(rows, list) or not rows:
+def _columns(given: Any, signature: Signature, by_rows: bool) -> dict[str, Any]:
+    """Values by input; a single input goes without its name."""
+    if by_rows and (not isinstance(given, list) or not given):
         raise RequestError("instances must be a list of at least one row.")
-    are_named = [isinstance(row, dict) and not _is_base64(row) for row in rows]
+    parts = given if by_rows else [given]
+    are_named = [isinstance(x, dict) and not _is_base64(x) for x in parts]
     if not any(are_named):
-        if len(signature.inputs) != 1:
-            raise RequestError(
-                "Each row of instances must be an object with"
-                f" {', '.join(signature.inputs)}."
-            )
-        return {next(iter(signature.inputs)): rows}
+        if len(signature.inputs) == 1:
+            return {next(iter(signature.inputs)): given}
+        what = "Each row of instances" if by_rows else "inputs"
+        names = ", ".join(signature.inputs)
+        raise RequestError(f"{what} must be an object with {names}.")
+    if not by_rows:
+        return given
     if not all(are_named):
         raise RequestError("The rows of instances are of different kinds.")
-    for i, row in enumerate(rows):
-        if row.keys() != rows[0].keys():
+    for i, row in enumerate(given):
+        if row.keys() != given[0].keys():
             raise RequestError(f"instances[{i}] has other keys than the first.")
-    return {key: [row[key] for row in rows] for key in rows[0]}
+    return {key: [row[key] for row in given] for key in given[0]}
 
 
-def _columns(inputs: Any, signature: Signature) -> dict[str, Any]:
-    if isinstance(inputs, dict) and not _is_base64(inputs):
-        return inputs
-    if len(signature.inputs) != 1:
-        raise RequestError(
-            f"inputs must be an object with {', '.join(signature.inputs)}."
-        )
-    return {next(iter(signature.inputs)): inputs}
-
-
-def _array(name: str, value: Any, info: TensorInfo) -> np.ndarray:
+def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
     """An array of nested lists, which must be equally long at each level."""
     shape: list[int] = []
     level = [value]
@@ -183,54 +174,53 @@ def _array(name: str, value: Any, info: TensorInfo) -> np.ndarray:
             )
         shape.append(lengths.pop())
         level = [part for parts in level for part in parts]
-    wanted = info.shape
-    if wanted is not None and (
-        len(shape) != len(wanted)
-        or any(w not in (None, s) for s, w in zip(shape, wanted, strict=True))
-    ):
+    if not spec.shape.is_compatible_with(shape):
+        wanted = _dims(spec, len(shape))
         words = ", ".join("any" if w is None else str(w) for w in wanted)
         raise RequestError(f"{name} has the shape {shape}; expected [{words}].")
-    array = np.empty(len(level), info.dtype.as_numpy_dtype)
-    array[:] = [_element(name, part, info.dtype) for part in level]
+    array = np.empty(len(level), spec.dtype.as_numpy_dtype)
+    array[:] = [_element(name, part, spec.dtype) for part in level]
     return array.reshape(shape)
 
 
 def _element(name: str, value: Any, dtype: tf.DType) -> Any:
+    """A value of a type, or a RequestError that says what was expected."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if dtype == tf.string:
         if isinstance(value, str):
             # JSON can write half of a surrogate pair; there are no bytes for
             # it, so it is removed as other bytes are that are no text.
             return value.encode("utf-8", "ignore")
-        if not _is_base64(value):
-            raise _mistyped(name, value, 'a text or {"b64": ...}')
-        try:
-            return base64.b64decode(value["b64"], validate=True)
-        except (TypeError, ValueError) as error:
-            raise RequestError(f"{name}: b64 is not base64: {error}.") from None
-    if dtype == tf.bool:
-        if not isinstance(value, bool):
-            raise _mistyped(name, value, "true or false")
-        return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _mistyped(name, value, "a number")
-    if not dtype.is_integer:
+        expected = 'a text or {"b64": ...}'
+        if _is_base64(value):
+            try:
+                return base64.b64decode(value["b64"], validate=True)
+            except (TypeError, ValueError) as error:
+                raise RequestError(
+                    f"{name}: b64 is not base64: {error}."
+                ) from None
+    elif dtype == tf.bool:
+        if isinstance(value, bool):
+            return value
+        expected = "true or false"
+    elif not is_number:
+        expected = "a number"
+    elif not dtype.is_integer:
         # Python compares integers beyond every float, too.
-        if not float(dtype.min) <= value <= float(dtype.max):
-            raise _mistyped(name, value, "a finite number")
-        return value
-    if isinstance(value, float) and not value.is_integer():
-        raise _mistyped(name, value, "a whole number")
-    if not dtype.min <= value <= dtype.max:
-        raise _mistyped(name, value, f"a number that is an {dtype.name}")
-    return int(value)
+        if float(dtype.min) <= value <= float(dtype.max):
+            return value
+        expected = "a finite number"
+    elif isinstance(value, float) and not value.is_integer():
+        expected = "a whole number"
+    elif dtype.min <= value <= dtype.max:
+        return int(value)
+    else:
+        expected = f"a number that is an {dtype.name}"
+    raise RequestError(f"{name} holds {_short(value)}; expected {expected}.")
 
 
 def _is_base64(value: Any) -> bool:
     return isinstance(value, dict) and set(value) == {"b64"}
-
-
-def _mistyped(name: str, value: Any, expected: str) -> RequestError:
-    return RequestError(f"{name} holds {_short(value)}; expected {expected}.")
 
 
 def _short(value: Any) -> str:
@@ -262,10 +252,12 @@ def answer(
 
 
 def _plain(name: str, array: np.ndarray) -> Any:
-    """An array as lists that JSON can hold."""
+    """An array as lists that JSON can hold; strings of *_bytes in base64."""
     value = array.tolist()
-    if array.dtype.kind in "OSU":
-        return _map(_encoded if name.endswith(_BYTES) else _text, value)
+    if array.dtype == object and name.endswith("_bytes"):
+        return _map(lambda x: {"b64": base64.b64encode(x).decode()}, value)
+    if array.dtype == object:
+        return _map(lambda x: x.decode("utf-8", "replace"), value)
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             return _map(lambda x: x if math.isfinite(x) else None, value)
@@ -279,11 +271,3 @@ def _map(function: Any, value: Any) -> Any:
     if isinstance(value, list):
         return [_map(function, part) for part in value]
     return function(value)
-
-
-def _text(value: bytes | str) -> str:
-    return value if isinstance(value, str) else value.decode("utf-8", "replace")
-
-
-def _encoded(value: bytes) -> dict[str, str]:
-    return {"b64": base64.b64encode(value).decode()}

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a folder of SavedModels to functions that can be called by name."""
 
-import dataclasses
 import json
 import logging
 import os
@@ -28,19 +27,11 @@ _SERVE_TAG = "serve"
 _HIDDEN = frozenset({"__saved_model_init_op", "__saved_model_train_op"})
 
 
-@dataclasses.dataclass(frozen=True)
-class TensorInfo:
-    """A named input or output; a free length or rank is None."""
-
-    dtype: tf.DType
-    shape: tuple[int | None, ...] | None
-
-
 class Signature:
     """One function of a model.
 
     Attributes:
-      inputs, outputs: by name.
+      inputs, outputs: by name; free lengths or ranks are None.
       defaults: values of inputs that may be left out.
     """
 
@@ -48,8 +39,13 @@ class Signature:
         self, name: str, proto: meta_graph_pb2.SignatureDef, function: Any
     ) -> None:
         self.name, self._function = name, function
-        self.inputs = _infos(proto.inputs)
-        self.outputs = _infos(proto.outputs)
+        self.inputs, self.outputs = (
+            {key: tf.TensorSpec(x.tensor_shape, x.dtype) for key, x in found}
+            for found in (
+                sorted(proto.inputs.items()),
+                sorted(proto.outputs.items()),
+            )
+        )
         self.defaults = {
             key: tf.make_ndarray(value) for key, value in proto.defaults.items()
         }
@@ -58,14 +54,14 @@ class Signature:
         """Computes; tf.errors.OpError where the model refuses them."""
         given = {**self.defaults, **arrays}
         tensors = {
-            name: tf.constant(given[name], info.dtype)
-            for name, info in self.inputs.items()
+            name: tf.constant(given[name], spec.dtype)
+            for name, spec in self.inputs.items()
         }
         found = self._function(**tensors)
         # A scalar string is no array yet.
         return {
             name: np.asarray(
-                t.numpy(), None if t.dtype != tf.string else object
+                t.numpy(), object if t.dtype == tf.string else None
             )
             for name, t in found.items()
         }
@@ -118,12 +114,15 @@ class ServedModel:
         """Calls every function with a small row: a first call is slow."""
         for name, signature in self.signatures.items():
             arrays = {}
-            for key, info in signature.inputs.items():
-                if key in signature.defaults or info.shape is None:
-                    continue
-                shape = [1 if size is None else size for size in info.shape]
-                value = b"a" if info.dtype == tf.string else 1
-                arrays[key] = np.full(shape, value, info.dtype.as_numpy_dtype)
+            for key, spec in signature.inputs.items():
+                if (
+                    key not in signature.defaults
+                    and spec.shape.rank is not None
+                ):
+                    shape = [size or 1 for size in spec.shape]
+                    value = b"a" if spec.dtype == tf.string else 1
+                    dtype = spec.dtype.as_numpy_dtype
+                    arrays[key] = np.full(shape, value, dtype)
             try:
                 signature(arrays)
             except (KeyError, tf.errors.OpError) as error:
@@ -153,8 +152,7 @@ def open_model(
             f"{folder}: holds no <version>/{SAVED_MODEL_FILE}; give the folder"
             " that export_model wrote"
         )
-    if version is None:
-        version = numbers[-1]
+    version = numbers[-1] if version is None else version
     if version not in numbers:
         raise UserError(
             f"{folder}: has no version {version}; there are:"
@@ -182,14 +180,3 @@ def _signature_protos(folder: str) -> dict[str, Any]:
             found = dict(graph.signature_def)
             return {k: v for k, v in found.items() if k not in _HIDDEN}
     raise UserError(f"{path}: has no graph tagged {_SERVE_TAG!r}")
-
-
-def _infos(protos: Mapping[str, Any]) -> dict[str, TensorInfo]:
-    found = {}
-    for name in sorted(protos):
-        shape = protos[name].tensor_shape
-        dims: tuple[int | None, ...] | None = None
-        if not shape.unknown_rank:
-            dims = tuple(d.size if d.size >= 0 else None for d in shape.dim)
-        found[name] = TensorInfo(tf.as_dtype(protos[name].dtype), dims)
-    return found

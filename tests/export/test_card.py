@@ -9,8 +9,7 @@ import shutil
 import pytest
 
 from configure.errors import UserError
-from electra_tf.export.card_facts import recorded
-from electra_tf.export.model_card import check_card, render, write_card
+from electra_tf.export.card import check_card, render, write_card
 from electra_tf.export.saved_model import export, make_task_module
 from electra_tf.prediction.loading import load_finetuned
 
@@ -60,17 +59,20 @@ def test_a_card_states_what_is_so_and_passes_its_check(exported):
     loaded, folder = exported
     text = _card(folder)
     assert text.startswith("# tiny: classification (reviews)\n")
-    assert "Labels, in order: `bad`, `good`, `Übermaß`." in text
-    floats = [*loaded.model.variables]
-    count = sum(int(v.shape.num_elements()) for v in floats)
-    assert f"- {count:,} parameters: 2 layers of 16, 2 heads" in text
-    assert "- seed: 11" in text and "- updates: 7" in text
-    assert "| `train.txt` | train | 21 |" in text
-    assert "| accuracy | 87.5 |" in text and "| macro_f1 | 80.25 |" in text
-    assert "| loss | not a number |" in text and "| x |" not in text
-    assert "What is beyond 48 wordpieces is not read" in text
-    assert "development set" in text
-    assert "| `serve_text` | `text`: string [?] |" in text
+    count = sum(int(v.shape.num_elements()) for v in loaded.model.variables)
+    for line in (
+        "- `labels`: bad, good, Übermaß",
+        f"- `parameters`: {count}",
+        "- `max_seq_length`: 48",
+        "- `seed`: 11",
+        "- `updates`: 7",
+        "- `dev accuracy`: 87.5",
+        "- `dev macro_f1`: 80.25",
+        "- `dev loss`: None",
+    ):
+        assert f"\n{line}\n" in text, line
+    assert "| `train.txt` | train | 21 |" in text and "dev x" not in text
+    assert "| `serve_text` | `text`: string [?] | `label`: string [?]" in text
     assert loaded.config.data_dir not in text
     assert check_card(folder) == []
 
@@ -79,29 +81,13 @@ def test_what_others_wrote_does_not_break_a_card(exported):
     path = os.path.join(exported[1], "assets.extra", "card_facts.json")
     with open(path, encoding="utf-8") as file:
         facts = json.load(file)
-    facts["measured"]["labels"] = ["a|b", "`c`\n# d"]
+    facts["measured"]["model"]["labels"] = ["a|b", "*c*\n# d"]
     facts["recorded"]["name"] = "<b>*x*</b>"
+    facts["recorded"]["data"] = {"`e`\n|f": {"bytes": 1}}
     text = render(facts)
-    assert "in order: `a\\|b`, `` `c` # d ``.\n" in text
+    assert "- `labels`: a\\|b, \\*c\\* # d\n" in text
+    assert "| `` `e` \\|f `` | 1 |\n" in text
     assert text.startswith("# \\<b>\\*x\\*\\</b>: classification")
-
-
-def test_results_are_found_where_the_runs_folders_moved_together(
-    exported, tmp_path
-):
-    loaded, _ = exported
-    data_dir = loaded.config.data_dir
-    moved = shutil.copytree(data_dir, tmp_path / "moved")
-    folder = moved / os.path.relpath(loaded.folder, data_dir)
-    stored = json.loads((folder / "config.json").read_text())
-    for name in ("results_json", "model_dir"):
-        inner = os.path.relpath(stored[name], data_dir)
-        stored[name] = os.path.join("/gone/long/ago", inner)
-        stored["_origins"][name] = "json"
-    (folder / "config.json").write_text(json.dumps(stored))
-    again = load_finetuned(str(folder), task_config=str(moved / "task.json"))
-    facts = recorded(again, make_task_module(again))
-    assert facts["metrics"]["figures"]["accuracy"] == 87.5
 
 
 def test_an_edited_card_and_another_vocabulary_are_found_out(copied):
@@ -110,9 +96,14 @@ def test_an_edited_card_and_another_vocabulary_are_found_out(copied):
     vocab = copied / "assets.extra" / "vocab.txt"
     vocab.write_text(vocab.read_text() + "more\n")
     problems = "\n".join(check_card(str(copied)))
-    assert "says '| accuracy | 97.5 |'" in problems
-    assert "lacks '| accuracy | 87.5 |'" in problems
-    assert "vocabulary.tokens: stated 200, is 201" in problems
+    assert "MODEL_CARD.md: + - `dev accuracy`: 97.5" in problems
+    assert "MODEL_CARD.md: - - `dev accuracy`: 87.5" in problems
+    assert "model.vocab_size: stated 200, is 201" in problems
+
+
+def test_facts_of_another_form_are_told(copied):
+    (copied / "assets.extra" / "card_facts.json").write_text('{"a": 1}')
+    assert "not the facts of a card" in check_card(str(copied))[0]
 
 
 def test_changed_weights_are_found_out(copied):

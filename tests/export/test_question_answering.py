@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.passages import cut_windows, shows_most_context
+from electra_tf.export.question_answering import best_windows, cut_windows
 from electra_tf.export.signatures import Inputs
 from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.questions import Passage, QAExample
@@ -278,17 +278,14 @@ def test_windows_are_those_of_the_task(length, query_length, stride):
     task.config = types.SimpleNamespace(
         max_seq_length=length, max_query_length=query_length, doc_stride=stride
     )
-    places = tf.range(width)[None] - windows.offset[:, None]
-    places += windows.first[:, None]
-    n_pieces = tf.constant(sizes, tf.int32)
-    most = shows_most_context(windows, n_pieces, places).numpy()
+    most = best_windows(windows, tf.constant(sum(sizes))).numpy()
     row = 0
     for question, (query, pieces) in enumerate(
         zip(queries, passages, strict=True)
     ):
         wanted = task.windows(_example(" ".join(query), " ".join(pieces)))
         assert windows.n_windows[question] == len(wanted)
-        for number, window in enumerate(wanted):
+        for window in wanted:
             special = {"[CLS]": 1, "[SEP]": 2}
             ids = [special.get(t) or int(t) for t in window.tokens]
             padding = [0] * (width - len(ids))
@@ -299,13 +296,12 @@ def test_windows_are_those_of_the_task(length, query_length, stride):
             segments = [0] * start + [1] * (len(ids) - start)
             assert inputs[2] == segments + padding
             assert windows.question[row] == question
-            assert windows.number[row] == number
             inside = window.words >= 0
             assert windows.offset[row] == np.argmax(inside)
             assert windows.length[row] == inside.sum()
-            np.testing.assert_array_equal(
-                most[row, : len(ids)][inside], window.max_context[inside]
-            )
+            first = windows.first[row].numpy()
+            shown = most[first : first + inside.sum()] == row
+            np.testing.assert_array_equal(shown, window.max_context[inside])
             row += 1
     assert row == len(windows.question)
     assert width <= length

@@ -16,7 +16,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from electra_tf.export.encoder import EncoderModule
-from electra_tf.export.pretrained_heads import (
+from electra_tf.export.heads import (
     ElectricModule,
     FillMaskModule,
     ReplacedTokensModule,

@@ -102,8 +102,7 @@ class Running:
     """A server in a thread of its own."""
 
     def __init__(self, model, limits=None, **settings):
-        from electra_tf.serving.application import ModelServer
-        from electra_tf.serving.server import serve
+        from electra_tf.serving.application import ModelServer, serve
 
         self.server = ModelServer(model, limits, **settings)
         self._ready = threading.Event()

@@ -163,7 +163,7 @@ def test_the_answer_is_marked_where_it_stands(visit, exported):
 
 
 def test_masks_get_candidates(visit, exported):
-    from electra_tf.export.pretrained_heads import FillMaskModule
+    from electra_tf.export.heads import FillMaskModule
 
     page = visit(exported("filled", FillMaskModule))
     page.ask(text="the [MASK] of the [MASK] was")
@@ -175,7 +175,7 @@ def test_masks_get_candidates(visit, exported):
 
 
 def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
-    from electra_tf.export.pretrained_heads import ReplacedTokensModule
+    from electra_tf.export.heads import ReplacedTokensModule
 
     page = visit(exported("replaced", ReplacedTokensModule))
     page.ask(text="the king of that")
@@ -190,7 +190,7 @@ def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
 
 def test_scores_are_drawn_and_vectors_shown(visit, exported):
     from electra_tf.export.encoder import EncoderModule
-    from electra_tf.export.pretrained_heads import ElectricModule
+    from electra_tf.export.heads import ElectricModule
 
     electric = {
         "electra_objective": False,

@@ -18,9 +18,8 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.commands import serve
-from electra_tf.serving.application import ModelServer
-from electra_tf.serving.server import SHUTDOWN_SECONDS
-from electra_tf.serving.server import serve as run_server
+from electra_tf.serving.application import SHUTDOWN_SECONDS, ModelServer
+from electra_tf.serving.application import serve as run_server
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

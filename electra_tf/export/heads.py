@@ -1,0 +1,279 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Modules of heads that read a text, or a pair, at once.
+
+Of fine-tuned models: one answer per text. Of pre-trained ones: replaced
+tokens, filling in, scoring; there tokens come with [CLS] and [SEP], behind a
+row's end they are "", and numbers 0. docs/export.md says what each gives.
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar
+
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.export.signatures import (
+    Inputs,
+    Outputs,
+    ServingModule,
+    Signatures,
+    TaskModule,
+    compute_in_groups,
+    cut,
+    text_function,
+)
+from electra_tf.finetuning.task import Task
+from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
+from electra_tf.pretraining.scoring import electric_scores
+
+
+class TextModule(TaskModule):
+    """One answer per text or pair; a subclass gives `answer`.
+
+    Args:
+      rows_at_once: texts of similar length computed together; 0: all.
+    """
+
+    def __init__(
+        self, loaded: FinetunedModel, task: Task, rows_at_once: int = 0
+    ) -> None:
+        self.rows_at_once = rows_at_once
+        self.has_pairs = "text_b" in task.spec.columns
+        super().__init__(loaded, task)
+
+    def extra_config(self) -> dict[str, Any]:
+        return {
+            "pairs": self.has_pairs,
+            "pooling": self.loaded.config.pooling,
+            "rows_at_once": self.rows_at_once,
+        }
+
+    @abc.abstractmethod
+    def answer(self, outputs: tf.Tensor) -> Outputs:
+        """From the head's dense layer, float32 [B, units], to the answers."""
+
+    def compute(self, inputs: Inputs) -> Outputs:
+        return self.answer(self._head_output(inputs))
+
+    def compute_text(
+        self, text: tf.Tensor, text_pair: tf.Tensor | None = None
+    ) -> Outputs:
+        """From strings [B] to the named answers and `truncated`."""
+        second = None if text_pair is None else self.encode_text(text_pair)
+        inputs, truncated = self.pack(self.encode_text(text), second)
+        if self.rows_at_once:
+            outputs = compute_in_groups(
+                lambda part, _: {"": self._head_output(part)},
+                inputs,
+                inputs.input_ids,
+                {"": tf.TensorSpec([None, self.head.units], tf.float32)},
+                self.rows_at_once,
+                by_length=True,
+            )[""]
+        else:
+            outputs = self._head_output(inputs)
+        return {**self.answer(outputs), "truncated": truncated}
+
+    def text_signatures(self) -> Signatures:
+        if self.has_pairs:
+            return {"serve_text": text_function(self.compute_text, 2)}
+        single = text_function(lambda text: self.compute_text(text), 1)
+        return {"serve_text": single}
+
+    def _head_output(self, inputs: Inputs) -> tf.Tensor:
+        """From inputs [B, L] to float32 [B, units]."""
+        encoded = self.loaded.model.encoder(*inputs, None)
+        return self.head.sentence_output(encoded, inputs._asdict())
+
+
+class ClassificationModule(TextModule):
+    """One class per text or pair."""
+
+    KIND = "classification"
+
+    def answer(self, outputs: tf.Tensor) -> Outputs:
+        label_id = tf.argmax(outputs, -1, output_type=tf.int32)
+        return {
+            "label": tf.gather(self.labels, label_id),
+            "label_id": label_id,
+            "probabilities": tf.nn.softmax(outputs),
+            "logits": outputs,
+        }
+
+
+class MultiLabelModule(TextModule):
+    """Any number of labels per text or pair."""
+
+    KIND = "multilabel"
+
+    def extra_config(self) -> dict[str, Any]:
+        separator = self.task.spec.label_separator
+        return {**super().extra_config(), "label_separator": separator}
+
+    def answer(self, outputs: tf.Tensor) -> Outputs:
+        """The labels that are likelier than not."""
+        chosen = outputs > 0.0
+        rows = tf.shape(outputs)[0]
+        names = tf.repeat(self.labels.read_value()[None], rows, 0)
+        names = tf.ragged.boolean_mask(names, chosen)
+        separator = self.task.spec.label_separator
+        return {
+            "label": tf.strings.reduce_join(names, -1, separator=separator),
+            "chosen": tf.cast(chosen, tf.int32),
+            "probabilities": tf.sigmoid(outputs),
+            "logits": outputs,
+        }
+
+
+class RegressionModule(TextModule):
+    """One number per text or pair."""
+
+    KIND = "regression"
+
+    def extra_config(self) -> dict[str, Any]:
+        return {**super().extra_config(), "range": [*self.task.value_range]}
+
+    def answer(self, outputs: tf.Tensor) -> Outputs:
+        """The number in the task's own range, and as the head gives it."""
+        scaled = tf.squeeze(outputs, -1)
+        return {"value": self.task.unscale(scaled), "scaled": scaled}
+
+
+class PretrainedModule(ServingModule):
+    """Base: a pre-trained model and one thing it is asked.
+
+    Args:
+      max_seq_length: what texts are cut to; None: all positions.
+    """
+
+    PART: ClassVar[str] = "discriminator"
+
+    def __init__(
+        self,
+        loaded: PretrainedModel,
+        max_seq_length: int | None = None,
+        **extra: Any,
+    ) -> None:
+        purpose, model = f"export of {self.KIND}", loaded.model
+        if self.PART == "generator":
+            loaded.require_generator(purpose)
+            layers = [model.generator, model.masked_lm_head]
+        else:
+            loaded.require_discriminator(purpose)
+            layers = [model.discriminator, model.discriminator_head]
+        # Two towers may hold the same embeddings.
+        used = {id(v): v for layer in layers for v in layer.variables}
+        sizes = model.encoder_config
+        super().__init__(
+            loaded,
+            sizes,
+            [*used.values()],
+            max_seq_length or sizes.max_position_embeddings,
+            extra=extra,
+        )
+
+    def tokens_of(self, inputs: Inputs) -> tf.Tensor:
+        """Returns the tokens [B, L] of a batch, "" where there are none."""
+        tokens = self.tokenizer.id_to_token(inputs.input_ids)
+        return tf.where(inputs.input_mask > 0, tokens, "")
+
+
+class ReplacedTokensModule(PretrainedModule):
+    """The discriminator: which tokens look out of place."""
+
+    KIND = "replaced_tokens"
+
+    def compute(self, inputs: Inputs) -> Outputs:
+        """Tokens [B, L], and how probable it is that each was replaced."""
+        model = self.loaded.model
+        encoded = model.discriminator(*inputs, None)
+        logits = model.discriminator_head(encoded.sequence_output)
+        real = tf.cast(inputs.input_mask, tf.float32)
+        return {
+            "tokens": self.tokens_of(inputs),
+            "replaced": tf.sigmoid(logits) * real,
+        }
+
+
+class ElectricModule(PretrainedModule):
+    """Electric's discriminator: how likely a text is, in one pass."""
+
+    KIND = "electric"
+
+    def __init__(
+        self, loaded: PretrainedModel, max_seq_length: int | None = None
+    ) -> None:
+        super().__init__(loaded, max_seq_length)
+        if not loaded.is_electric:
+            raise UserError(
+                f"{loaded.path} is not an Electric model: its"
+                " discriminator's logits are no energies. If it is one, say"
+                " so: --hparams='{\"electric_objective\": true}'."
+            )
+
+    def compute(self, inputs: Inputs) -> Outputs:
+        """Pseudo-log-likelihoods [B] in nats, and the tokens' shares."""
+        scores = electric_scores(self.loaded.model, inputs._asdict())
+        count = tf.reduce_sum(tf.cast(scores["scored"], tf.int32), -1)
+        return {
+            "score": scores["score"],
+            "token_scores": scores["token_scores"],
+            "scored_tokens": count,
+            "tokens": self.tokens_of(inputs),
+        }
+
+
+class FillMaskModule(PretrainedModule):
+    """The generator, or a masked LM: the best words for each [MASK]."""
+
+    KIND = "fill_mask"
+    PART = "generator"
+
+    def __init__(
+        self,
+        loaded: PretrainedModel,
+        max_seq_length: int | None = None,
+        top_k: int = 10,
+    ) -> None:
+        # A generator knows no more words than the vocabulary has.
+        self.top_k = min(top_k, loaded.model.encoder_config.vocab_size)
+        super().__init__(loaded, max_seq_length, top_k=self.top_k)
+
+    def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """From strings [B] to ids, each "[MASK]" in them being one id.
+
+        What is left and right of it is split as a text of its own.
+        """
+        parts = tf.strings.split(text, "[MASK]")  # [B, (parts)]
+        ids = self.tokenizer.encode(parts.values)
+        mask = tf.fill([tf.size(parts.values), 1], self.tokenizer.mask_id)
+        # One mask behind every part is one too many.
+        pieces = tf.concat([ids, mask], 1)
+        rows = parts.with_values(pieces).merge_dims(1, 2)
+        return cut(rows, tf.cast(rows.row_lengths(), tf.int32) - 1)
+
+    def compute(self, inputs: Inputs) -> Outputs:
+        """The K best [B, M, K] for each of a row's masks, M at most."""
+        is_mask = inputs.input_ids == self.tokenizer.mask_id
+        is_mask &= inputs.input_mask > 0
+        masks = tf.reduce_sum(tf.cast(is_mask, tf.int32), -1)  # [B]
+        most = tf.reduce_max(tf.concat([masks, [1]], 0))
+        order = tf.argsort(tf.cast(~is_mask, tf.int32), stable=True)
+        used = tf.sequence_mask(masks, most)  # [B, M]
+        positions = tf.where(used, order[:, :most], 0)
+        logits, _ = self.loaded.model.generator_logits(
+            inputs._asdict(), positions
+        )
+        best, ids = tf.math.top_k(tf.nn.softmax(logits), self.top_k)
+        shown = used[..., None]
+        tokens = self.tokenizer.id_to_token(ids)
+        return {
+            "tokens": tf.where(shown, tokens, ""),
+            "token_ids": tf.where(shown, ids, 0),
+            "probabilities": tf.where(shown, best, 0.0),
+            "positions": positions,
+            "masks": masks,
+        }
