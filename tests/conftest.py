@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -56,18 +57,11 @@ import electra_tf  # noqa: E402
 # All tests of a process compute alike, whichever package is imported first.
 electra_tf.leave_kernels_to_tensorflow = lambda: None
 
-try:
-    import hypothesis
-except ImportError:  # the property tests skip themselves
-    pass
-else:
-    hypothesis.settings.register_profile(
-        "default", deadline=None, max_examples=50
-    )
-    hypothesis.settings.register_profile(
-        "ci", deadline=None, max_examples=100, derandomize=True
-    )
-    hypothesis.settings.load_profile("ci" if "CI" in os.environ else "default")
+hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
+hypothesis.settings.register_profile(
+    "ci", deadline=None, max_examples=100, derandomize=True
+)
+hypothesis.settings.load_profile("ci" if "CI" in os.environ else "default")
 
 
 def pytest_collection_modifyitems(config, items):

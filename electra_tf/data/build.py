@@ -478,7 +478,7 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
         f" byte {offset}"
         for name, (offset, count) in sorted(invalid.items())
     ]
-    return lines + first_lines(bad, lead="WARNING: ")
+    return lines + (first_lines(bad, lead="WARNING: ") if bad else [])
 
 
 # The flags of the two programs that build.

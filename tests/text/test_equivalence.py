@@ -6,15 +6,11 @@
 import sys
 import unicodedata
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 
-hypothesis = pytest.importorskip("hypothesis")
-st = pytest.importorskip("hypothesis.strategies")
-
-from electra_tf.text.tokenization import (  # noqa: E402
-    BasicTokenizer,
-    FullTokenizer,
-)
+from electra_tf.text.tokenization import BasicTokenizer, FullTokenizer
 
 SETTINGS = [(True, True), (True, False), (False, True), (False, False)]
 
