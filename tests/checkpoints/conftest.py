@@ -109,11 +109,11 @@ for _kind in ("pretrain", "finetune"):
     NAMES[f"{_kind}_name"] = [
         name for name in NAMES["config_name"] if name.startswith(f"{_kind}/")
     ]
+# Those that are built in seconds.
 NAMES["built_name"] = [
-    pytest.param(name, marks=pytest.mark.heavy)
-    if name.startswith(("pretrain/base", "pretrain/large"))
-    else name
+    name
     for name in NAMES["pretrain_name"]
+    if name.startswith(("pretrain/small", "pretrain/debug"))
 ]
 
 
