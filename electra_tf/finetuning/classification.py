@@ -306,7 +306,6 @@ class ClassificationTask(TextTask):
 
     @property
     def n_outputs(self) -> int:
-        """One for each label."""
         return len(self.labels)
 
     def read_label(self, cell: Any) -> Any:

@@ -176,7 +176,6 @@ class _Suite:
         return {t: o.score for t, o in self._outcomes.items() if o.score}
 
     def _lines(self) -> list[str]:
-        """The table, and what is to be said of single tasks."""
         lines = glue.table_lines(self._scores()) if self._scores() else []
         for task, outcome in self._outcomes.items():
             if outcome.state != "done":

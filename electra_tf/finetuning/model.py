@@ -162,7 +162,6 @@ class Head(ScopedLayer, abc.ABC):
         }
 
     def feature(self, features: Tensors, name: str) -> tf.Tensor:
-        """Returns one of the task's own features."""
         return features[f"{self.task_name}_{name}"]
 
 

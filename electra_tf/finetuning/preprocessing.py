@@ -216,14 +216,12 @@ class Preprocessor:
     def prepare_train(
         self, order: random.Random | None = None
     ) -> tuple[Batches, int]:
-        """Prepares the training data of all tasks."""
         order = order or random.Random(self._config.seed)
         return self._prepare(self._tasks, "train", order)
 
     def prepare_predict(
         self, tasks: Sequence[Task], split: str
     ) -> tuple[Batches, int]:
-        """Prepares a split for evaluation or prediction."""
         return self._prepare(list(tasks), split, None)
 
     def _prepare(
@@ -372,7 +370,6 @@ class Preprocessor:
         return json.loads(json.dumps(facts))
 
     def _print_reports(self, reports: dict[str, dict[str, Any]]) -> None:
-        """Prints what was not printed before."""
         for name, found in reports.items():
             printed = self._printed.setdefault(name, [])
             rows = [row for row in found["rows"] if row not in printed]

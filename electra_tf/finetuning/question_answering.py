@@ -58,7 +58,6 @@ class Cut:
     n_lost: int  # wordpieces of the passage that no window holds
 
     def tokens(self, number: int) -> list[str]:
-        """Returns all wordpieces of a window."""
         start, length = self.spans[number]
         part = self.pieces.tokens[start : start + length]
         return ["[CLS]", *self.query, "[SEP]", *part, "[SEP]"]
@@ -186,7 +185,6 @@ class QATask(DescribedTask):
         return self.scorer_of(self.get_examples(split))
 
     def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
-        """Returns a fresh scorer of answers."""
         return SpanScorer(
             self.config, self.name, self.version, examples, self.windows
         )
@@ -265,7 +263,6 @@ class QATask(DescribedTask):
         return Pieces(tokens, words, starts)
 
     def read_questions(self, split: str) -> Iterator[RawQuestion]:
-        """Reads a split's questions in order."""
         debug = self.config.debug
         if self._tfds is not None:
             return questions.read_tfds(

@@ -95,7 +95,6 @@ class _Run:
         self._files = ResultsFiles(start.config, console)
 
     def run(self) -> dict[str, Any]:
-        """Runs the trials that are left."""
         config = self._config
         if config.do_train and not config.overwrite:
             _refuse_models_of_others(config)
@@ -139,7 +138,6 @@ class _Run:
         return result
 
     def _print_model(self, model: FinetuningModel) -> None:
-        """Prints how many parameters encoder and heads have."""
 
         def count(variables: Sequence[tf.Variable]) -> int:
             return sum(variable.shape.num_elements() for variable in variables)

@@ -88,7 +88,6 @@ class TaggingTask(DescribedTask):
         return self.known_labels
 
     def get_examples(self, split: str) -> list[TaggingExample]:
-        """Reads a split; see `Task.get_examples`."""
         examples = []
         for sentence in self._read(split):
             labels = self._label_ids(sentence)
@@ -170,7 +169,6 @@ class TaggingTask(DescribedTask):
         )
 
     def get_scorer(self, split: str = "dev") -> scorers.Scorer:
-        """Returns F1 of spans, or the accuracy of words."""
         if self.is_token_level or self.spec.metric == "accuracy":
             return scorers.WordAccuracyScorer()
         return scorers.EntityLevelF1Scorer(self.label_mapping)

@@ -65,7 +65,6 @@ class RowReport:
 
     @property
     def rows(self) -> list[BadRow]:
-        """The bad rows, in the order met."""
         return list(self._rows)
 
     def add(
@@ -76,7 +75,6 @@ class RowReport:
         expected: str,
         skipped: bool = True,
     ) -> None:
-        """Notes one bad row."""
         row = BadRow(path, line, files.shortened(found), expected, skipped)
         if self.strict:
             place = f"{path}:{line}" if line else path

@@ -321,7 +321,6 @@ class Trial(Run):
         )
 
     def load(self, path: str) -> None:
-        """Loads a model that is only evaluated."""
         try:
             found = assign(
                 open_weights(path),
@@ -394,7 +393,6 @@ class Trial(Run):
         return super().continue_from(path, with_position)
 
     def write_settings(self) -> None:
-        """Writes vocabulary and labels, too."""
         super().write_settings()
         vocab = os.path.join(self.directory, VOCAB_FILE)
         tf.io.gfile.copy(self.config.vocab_file, vocab, overwrite=True)
@@ -513,7 +511,6 @@ class Trial(Run):
         )
 
     def _print_rates(self) -> None:
-        """Prints the learning rate of each layer."""
         config = self.config
         how = "no layer-wise decay"
         if config.layerwise_lr_decay > 0:

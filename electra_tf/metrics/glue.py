@@ -57,7 +57,6 @@ class TaskScore:
     lacking: tuple[str, ...]  # figures of the score that there is no data for
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values for JSON."""
         return {
             "trials": len(self.score.values),
             "figures": {n: f.as_dict() for n, f in self.figures.items()},
@@ -130,16 +129,17 @@ def table_lines(scores: Mapping[str, TaskScore]) -> list[str]:
             numbers = (figure.mean, figure.median, figure.std, figure.best)
             texts = [_text(number) for number in numbers]
             rows.append([task, name, str(len(figure.values)), *texts])
-    widths = column_widths(rows)
-    widths[1] = max(widths[1], 20 - widths[0])
-    lines = [aligned(row, widths) for row in rows]
-    for kind, average in average_scores(scores).items():
+    averages = average_scores(scores)
+    for kind, average in averages.items():
         mean, median, best = (_text(average[name]) for name in _STATISTICS)
-        # The title is as wide as the first two columns.
-        title = AVERAGES[kind].ljust(widths[0] + 2 + widths[1])
-        cells = ["", "", "", mean, median, "", best]
-        line = aligned(cells, widths)[len(title) :]
-        lines.append(title + line + _coverage(average))
+        rows.append([AVERAGES[kind], "", "", mean, median, "", best])
+    widths = column_widths(rows)
+    lines = [aligned(row, widths) for row in rows]
+    for i, average in enumerate(averages.values(), len(lines) - len(averages)):
+        if missing := average["missing"]:
+            there = len(average["tasks"])
+            lines[i] += f"  of {there} of {there + len(missing)} tasks;"
+            lines[i] += f" missing: {', '.join(missing)}"
     return lines
 
 
@@ -159,13 +159,3 @@ def _text(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "undefined"
     return f"{value:.2f}"
-
-
-def _coverage(average: Mapping[str, Any]) -> str:
-    if not average["missing"]:
-        return ""
-    count = len(average["tasks"])
-    return (
-        f"  of {count} of {count + len(average['missing'])} tasks; missing:"
-        f" {', '.join(average['missing'])}"
-    )

@@ -284,12 +284,10 @@ class SpanScorer(Scorer):
         self._outputs[eid] = kept
 
     def get_loss(self) -> float:
-        """Mean loss of a window."""
         losses = [self._losses[eid] for eid in sorted(self._losses)]
         return sum(losses) / len(losses)
 
     def get_details(self) -> Figures:
-        """The loss, and how many questions and windows there were."""
         return [
             ("loss", self.get_loss()),
             ("questions", len(self._examples)),
@@ -319,7 +317,6 @@ class SpanScorer(Scorer):
         }
 
     def answer(self) -> None:
-        """Finds the answers to all questions."""
         self.predictions, self.null_odds, self.best = {}, {}, {}
         for example in self._examples:
             windows = self._windows_of(example)

@@ -57,7 +57,6 @@ class Scorer(abc.ABC):
         """Computes the figures; `get_results` remembers them."""
 
     def get_results(self) -> Figures:
-        """The figures in the order they are printed."""
         if self._updated:
             self._cached_results = self._get_results()
             self._updated = False
@@ -110,7 +109,6 @@ class SentenceLevelScorer(Scorer):
         return self._total_loss / len(self._true_labels)
 
     def single_prediction(self) -> Any | None:
-        """The one class predicted throughout, though there are several."""
         if len(set(self._true_labels)) > 1 and len(set(self._preds)) == 1:
             return self._preds[0]
         return None
@@ -198,7 +196,6 @@ class RegressionScorer(SentenceLevelScorer):
         ]
 
     def single_prediction(self) -> float | None:
-        """The one number predicted throughout, though targets differ."""
         spread = float(np.std(self._true_labels))
         if spread and np.std(self._preds) < _NO_SPREAD * spread:
             return float(np.mean(self._preds))
@@ -233,7 +230,6 @@ class MultiLabelScorer(SentenceLevelScorer):
         ]
 
     def single_prediction(self) -> list[str] | None:
-        """The labels given to every text, though the right ones differ."""
         true, predicted = self._arrays()
         if (true == true[0]).all() or not (predicted == predicted[0]).all():
             return None
@@ -290,7 +286,6 @@ class WordLevelScorer(Scorer):
         return [("loss_per_word", mean)]
 
     def single_prediction(self) -> int | None:
-        """The one label given to every word, though there are several."""
         labels = {label for sentence in self._labels for label in sentence}
         given = {label for sentence in self._preds for label in sentence}
         return given.pop() if len(labels) > 1 and len(given) == 1 else None

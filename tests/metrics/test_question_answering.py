@@ -140,24 +140,6 @@ def test_the_best_of_several_expected_answers_counts():
         evaluate_squad2([Question("q", ())], {}, {}, 0.0)
 
 
-def test_mrqa_leaves_out_and_squad_counts_unanswered_questions():
-    questions = [Question("q", ("car",)), Question("r", ("bus",))]
-    for evaluate, share in ((evaluate_mrqa, 100.0), (evaluate_squad1, 50.0)):
-        found = evaluate(questions, {"q": "car"})
-        assert found == {"exact_match": share, "f1": share}
-
-
-def test_null_odds_above_the_threshold_mean_no_answer():
-    questions = [Question("q", ("car",)), Question("r", ())]
-    predictions = {"q": "car", "r": "bus"}
-    odds = {"q": -1.0, "r": 1.0}
-    for threshold, exact in ((-2.0, 50.0), (0.0, 100.0), (2.0, 50.0)):
-        found = evaluate_squad2(questions, predictions, odds, threshold)
-        assert found["exact"] == exact
-        assert found["best_exact"] == 100.0
-        assert found["best_exact_thresh"] == -1.0
-
-
 WINDOW = Window(
     eid=0,
     tokens=["[CLS]", "who", "[SEP]", "steve", "smith", "'", "s", "[SEP]"],
