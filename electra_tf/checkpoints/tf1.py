@@ -132,7 +132,7 @@ class TensorFlowWeights(Weights):
         prefix: str,
         kind: str,
         keys: Mapping[str, str],
-        dropped: Mapping[str, str] | None = None,
+        dropped: dict[str, str],
     ) -> None:
         """Takes the file's keys by the original's names."""
         self._reader = load_reader(prefix)
@@ -185,7 +185,8 @@ def open_tf1(path: str) -> Weights:
             " project's, or a Hugging Face folder."
         )
     if not any(name.startswith("bert/embeddings/") for name in names):
-        return TensorFlowWeights(prefix, "tf1", {name: name for name in names})
+        keys = {name: name for name in names}
+        return TensorFlowWeights(prefix, "tf1", keys, {})
     dropped = {
         name: why
         for name in names

@@ -49,34 +49,20 @@ def spec_of(value: Any) -> TensorSpec:
     return TensorSpec(tuple(value.shape), np.dtype(dtype))
 
 
+@dataclasses.dataclass(eq=False)
 class Weights(abc.ABC):
-    """Named tensors, read one at a time.
+    """Named tensors, read one at a time."""
 
-    Attributes:
-      path: where they are, for messages.
-      kind: "tf1", "native", "huggingface", "bert" or "memory".
-      specs: every tensor by the original's name, slots and step included.
-      dropped: what the file holds beyond that, and why it is left out.
-      hparams: hyperparameters that a configuration beside the file states,
-        under `PretrainingConfig`'s names; empty where there is none.
-      vocab_file: a vocabulary that comes with it, or None.
-    """
-
-    def __init__(
-        self,
-        path: str,
-        kind: str,
-        specs: Mapping[str, TensorSpec],
-        dropped: Mapping[str, str] | None = None,
-        hparams: Mapping[str, Any] | None = None,
-        vocab_file: str | None = None,
-    ) -> None:
-        self.path = path
-        self.kind = kind
-        self.specs = dict(specs)
-        self.dropped = dict(dropped or {})
-        self.hparams = dict(hparams or {})
-        self.vocab_file = vocab_file
+    path: str  # where they are, for messages
+    kind: str  # "tf1", "native", "huggingface", "bert" or "memory"
+    # Every tensor by the original's name, slots and step included.
+    specs: dict[str, TensorSpec]
+    # What the file holds beyond that, and why it is left out.
+    dropped: dict[str, str] = dataclasses.field(default_factory=dict)
+    # What a configuration beside the file states, under the names of
+    # `PretrainingConfig`; empty where there is none.
+    hparams: dict[str, Any] = dataclasses.field(default_factory=dict)
+    vocab_file: str | None = None  # a vocabulary that comes with it
 
     @abc.abstractmethod
     def read(self, name: str) -> np.ndarray:
@@ -172,21 +158,26 @@ class View(Weights):
     """Another one's tensors, read through it: some of them, or changed."""
 
     def __init__(
-        self, source: Weights, specs: Mapping[str, TensorSpec]
+        self,
+        source: Weights,
+        specs: dict[str, TensorSpec],
+        change: Callable[[str, np.ndarray], np.ndarray] | None = None,
     ) -> None:
+        """Takes what the tensors are, and what makes them so by name."""
         super().__init__(
             source.path,
             source.kind,
             specs,
-            source.dropped,
-            source.hparams,
+            dict(source.dropped),
+            dict(source.hparams),
             source.vocab_file,
         )
-        self._source = source
+        self._source, self._change = source, change
 
     def read(self, name: str) -> np.ndarray:
         """See the base class."""
-        return self._source.read(name)
+        value = self._source.read(name)
+        return self._change(name, value) if self._change else value
 
 
 def selected(weights: Weights, keep: Callable[[str], bool]) -> Weights:
@@ -220,7 +211,33 @@ def extend_positions(weights: Weights, new_length: int) -> Weights:
     Adam slots of new rows are zero. A shorter table is cut. `hparams` follow
     where they state the length.
     """
-    return _Extended(weights, new_length)
+    if new_length < 1:
+        raise UserError(
+            f"extend_positions is {new_length}; expected at least 1 row."
+        )
+    tables, specs = _tables(weights), dict(weights.specs)
+    if not tables:
+        raise UserError(f"{weights.path}: has no {_POSITIONS} to extend.")
+    for name in tables:
+        shape = (new_length, *specs[name].shape[1:])
+        specs[name] = dataclasses.replace(specs[name], shape=shape)
+
+    def resized(name: str, value: np.ndarray) -> np.ndarray:
+        if name not in tables:
+            return value
+        if name.endswith(SLOT_SUFFIXES):
+            new = np.zeros(specs[name].shape, value.dtype)
+            new[: len(value)] = value[:new_length]
+            return new
+        return value[np.arange(new_length) % len(value)]
+
+    extended = View(weights, specs, resized)
+    if extended.hparams:
+        extended.hparams["model_hparam_overrides"] = {
+            **(extended.hparams.get("model_hparam_overrides") or {}),
+            "max_position_embeddings": new_length,
+        }
+    return extended
 
 
 def describe_extension(weights: Weights, new_length: int) -> str:
@@ -238,42 +255,6 @@ def describe_extension(weights: Weights, new_length: int) -> str:
         f" {old} and up repeat the table from its start (their Adam slots are"
         " zero); train before use"
     )
-
-
-class _Extended(View):
-    """Changes the position tables on the way."""
-
-    def __init__(self, source: Weights, length: int) -> None:
-        if length < 1:
-            raise UserError(
-                f"extend_positions is {length}; expected at least 1 row."
-            )
-        tables = _tables(source)
-        if not tables:
-            raise UserError(f"{source.path}: has no {_POSITIONS} to extend.")
-        specs = dict(source.specs)
-        for name in tables:
-            shape = (length, *specs[name].shape[1:])
-            specs[name] = dataclasses.replace(specs[name], shape=shape)
-        super().__init__(source, specs)
-        self._tables = frozenset(tables)
-        if self.hparams:
-            self.hparams["model_hparam_overrides"] = {
-                **(self.hparams.get("model_hparam_overrides") or {}),
-                "max_position_embeddings": length,
-            }
-
-    def read(self, name: str) -> np.ndarray:
-        """See the base class."""
-        value = super().read(name)
-        if name not in self._tables:
-            return value
-        length = self.specs[name].shape[0]
-        if name.endswith(SLOT_SUFFIXES):
-            new = np.zeros(self.specs[name].shape, value.dtype)
-            new[: len(value)] = value[:length]
-            return new
-        return value[np.arange(length) % len(value)]
 
 
 def _tables(weights: Weights) -> list[str]:

@@ -84,7 +84,12 @@ class LoadedModel:
         held = weights.shapes
         self.missing = tuple(name for name in wanted if name not in held)
         _refuse_other_depth(weights, wanted)
-        weights = _AsFloat32(weights)
+        # Another precision is read as the one that models have.
+        float32 = np.dtype(np.float32)
+        specs = {n: TensorSpec(shape, float32) for n, shape in held.items()}
+        weights = View(
+            weights, specs, lambda _, value: value.astype(float32, copy=False)
+        )
         targets = {name: v for name, v in wanted.items() if name in held}
         check_shapes(weights, targets)
         # Straight into place: nobody sees this model half-loaded.
@@ -158,20 +163,6 @@ def _refuse_other_depth(weights: Weights, wanted: Mapping[str, Any]) -> None:
                 " num_hidden_layers in model_hparam_overrides, or"
                 " generator_layers."
             )
-
-
-class _AsFloat32(View):
-    """Another precision, read as the one that models have."""
-
-    def __init__(self, source: Weights) -> None:
-        float32 = np.dtype(np.float32)
-        shapes = source.shapes.items()
-        specs = {name: TensorSpec(shape, float32) for name, shape in shapes}
-        super().__init__(source, specs)
-
-    def read(self, name: str) -> np.ndarray:
-        """See the base class."""
-        return super().read(name).astype(np.float32, copy=False)
 
 
 @dataclasses.dataclass(frozen=True)
