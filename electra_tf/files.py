@@ -264,7 +264,10 @@ class LineReader:
             number += 1
             self.done += len(raw)
             if len(raw) == MAX_LINE_BYTES and not raw.endswith(b"\n"):
-                self._skip_line(file)
+                while part := file.readline(MAX_LINE_BYTES):
+                    self.done += len(part)
+                    if part.endswith(b"\n"):
+                        break
                 found = f"more than {MAX_LINE_BYTES:,} bytes"
                 yield Line(number, None, found, "a line")
                 continue
@@ -275,12 +278,6 @@ class LineReader:
                 yield Line(number, raw.decode())
             except UnicodeDecodeError:
                 yield Line(number, None, repr(raw), "text in UTF-8")
-
-    def _skip_line(self, file: IO[bytes]) -> None:
-        while part := file.readline(MAX_LINE_BYTES):
-            self.done += len(part)
-            if part.endswith(b"\n"):
-                return
 
 
 def shortened(found: object, most: int = 80) -> str:

@@ -483,12 +483,6 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
 
 # The flags of the two programs that build.
 
-CORPUS_NOTE = (
-    "The corpus: one sentence per line, a blank line between documents, UTF-8."
-    " Lines longer than an example lose their tail (see --split_long_lines);"
-    " the closing report counts what was lost. Sentences of one document are"
-    " packed into two segments per example."
-)
 ORIGINAL_FLAGS = (
     "--max_seq_length",
     "--num_processes",

@@ -275,14 +275,6 @@ class Source:
     start: int  # first byte (or example) to read; begins a document
     end: int  # where the next range begins
 
-    @property
-    def is_splittable(self) -> bool:
-        """Whether ranges of the file can be read separately."""
-        return self.kind == "tfds" or (
-            self.kind in ("text", "jsonl")
-            and not self.path.endswith((".gz", ".xz"))
-        )
-
 
 class Listing(NamedTuple):
     """The files of a corpus, sorted by name, and what was left out."""
@@ -362,7 +354,8 @@ def _kind(name: str, corpus_format: str) -> str:
 def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
     """Splits a file at document boundaries so that several workers share it."""
     one_document = source.kind == "text" and not corpus.blanks_separate_docs
-    if count <= 1 or one_document or not source.is_splittable:
+    packed = source.kind != "tfds" and source.path.endswith((".gz", ".xz"))
+    if count <= 1 or one_document or packed or source.kind == "archive":
         return [source]
     aims = [source.size * i // count for i in range(1, count)]
     if source.kind == "tfds":

@@ -109,7 +109,12 @@ class ExampleBuilder:
         else:
             self._sentences, self._length = [], 0
             self.tokens_dropped += rest_length
-        self._draw_target_length()
+        # Now and then the next example is cut at a random length.
+        self._target_length = self._max_length
+        if self.random.random() < _RANDOM_LENGTH_SHARE:
+            self._target_length = self.random.randint(
+                MIN_SEQUENCE_LENGTH, self._max_length
+            )
         return kept_first, kept_second
 
     def _divide(self) -> Segments:
@@ -133,15 +138,6 @@ class ExampleBuilder:
             else:
                 second += sentence
         return first, second
-
-    def _draw_target_length(self) -> None:
-        """Now and then the next example is cut at a random length."""
-        if self.random.random() < _RANDOM_LENGTH_SHARE:
-            self._target_length = self.random.randint(
-                MIN_SEQUENCE_LENGTH, self._max_length
-            )
-        else:
-            self._target_length = self._max_length
 
 
 # An example -> the bytes of its record, and back.

@@ -97,8 +97,13 @@ def check_records(config: Any, training: bool) -> list[str]:
         ):
             warnings += _check_manifest(config, folder, manifest)
             for name, shard in listed.items():
-                if os.path.join(folder, name) in paths:
-                    _check_size(os.path.join(folder, name), shard["bytes"])
+                path = os.path.join(folder, name)
+                if path in paths and files.file_size(path) != shard["bytes"]:
+                    raise UserError(
+                        f"{path} has not the {shard['bytes']} bytes that"
+                        f" {MANIFEST_NAME} says: the file is cut short or was"
+                        " changed. Copy it again, or build the records again."
+                    )
         _check_unlisted(config, unknown)
     for line in warnings:
         logging.warning("%s", line)
@@ -158,15 +163,6 @@ def _check_manifest(config: Any, folder: str, manifest: dict) -> list[str]:
             "examples are left out."
         )
     return warnings
-
-
-def _check_size(path: str, expected: int) -> None:
-    if (size := files.file_size(path)) != expected:
-        raise UserError(
-            f"{path} has {size} bytes, {MANIFEST_NAME} says {expected}: the "
-            "file is cut short or was changed. Copy it again, or build the "
-            "records again."
-        )
 
 
 def _check_length(config: Any, where: str, length: int) -> None:

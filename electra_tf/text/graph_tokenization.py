@@ -153,11 +153,11 @@ _ASKED = 0x20000
 _NOT_PLAIN = (
     flag.REMOVED | flag.ACCENT | flag.SIGMA | flag.SEVERAL | flag.MOVABLE
 )
-# A part of text that may be one long word. Text without white space is common
+# Text with a part that may be one long word. Text without white space is common
 # in some scripts, so their most usual punctuation and ideographs end it, too.
 _LONG = (
-    r"[^\t\n\r -/:-@\[-`{-~\x{3001}\x{3002}\x{ff0c}\x{4e00}-\x{9fff}]"
-    f"{{{MAX_WORD_LENGTH + 1}}}"
+    r"(?s:.*[^\t\n\r -/:-@\[-`{-~\x{3001}\x{3002}\x{ff0c}\x{4e00}-\x{9fff}]"
+    f"{{{MAX_WORD_LENGTH + 1}}}.*)"
 )
 
 
@@ -181,7 +181,7 @@ class PlainTextTokenizer(tf.Module):
         plain = tf.strings.regex_full_match(strings, self._plain)
         return tf.cond(
             tf.reduce_any(tf.strings.length(strings) > MAX_WORD_LENGTH),
-            lambda: plain & ~_has_long_part(strings),
+            lambda: plain & ~tf.strings.regex_full_match(strings, _LONG),
             lambda: plain,
         )
 
@@ -257,10 +257,6 @@ def plain_characters(do_lower_case: bool, strip_accents: bool) -> np.ndarray:
 
 def _between_letters(codes: np.ndarray) -> np.ndarray:
     return np.array([f"a{chr(code)}b".encode() for code in codes], object)
-
-
-def _has_long_part(strings: tf.Tensor) -> tf.Tensor:
-    return tf.strings.regex_full_match(strings, rf"(?s:.*{_LONG}.*)")
 
 
 def _ranges(codes: np.ndarray) -> str:

@@ -50,22 +50,14 @@ def is_whitespace(char: str) -> bool:
     return char in _SPACING_CONTROLS or unicodedata.category(char) == "Zs"
 
 
-def is_control(char: str) -> bool:
-    """Whether a character counts as a control: C*, but tab and line ends no.
+def is_removed(char: str) -> bool:
+    """Whether cleaning deletes a character: C* and U+FFFD, not tab, line ends.
 
-    Source: model/tokenization.py `_is_control`.
+    Source: model/tokenization.py `_is_control`, `BasicTokenizer._clean_text`.
     """
     if char in _SPACING_CONTROLS:
         return False
-    return unicodedata.category(char).startswith("C")
-
-
-def is_removed(char: str) -> bool:
-    """Whether cleaning deletes a character: controls and U+FFFD.
-
-    Source: model/tokenization.py `BasicTokenizer._clean_text`.
-    """
-    return char == "\ufffd" or is_control(char)
+    return char == "\ufffd" or unicodedata.category(char).startswith("C")
 
 
 def is_punctuation(char: str) -> bool:

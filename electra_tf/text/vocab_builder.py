@@ -207,10 +207,23 @@ def build_vocab(
         raise UserError(
             "The text holds no words, so there is no vocabulary to learn."
         )
-    alphabet = _frequent_characters(counts, min_count, max_characters)
+    characters: dict[str, int] = collections.defaultdict(int)
+    for word, count in counts.items():
+        for char in word:
+            characters[char] += count
+    frequent = [char for char, n in characters.items() if n >= min_count]
+    frequent.sort(key=lambda char: (-characters[char], char))
+    alphabet = sorted(frequent[:max_characters])
     unused = [f"[unused{number}]" for number in range(num_unused)]
     reserved = [*tokenization.SPECIAL_TOKENS, *unused]
-    singles = _single_pieces(alphabet)
+    # Every character is usable wherever it may come to stand. Punctuation marks
+    # and ideographs are words of their own, so they never continue one.
+    singles = alphabet + [
+        JOINER + char
+        for char in alphabet
+        if not tokenization.is_punctuation(char)
+        and not tokenization.is_cjk(char)
+    ]
     wanted = vocab_size - len(reserved) - len(singles)
     if wanted < 0:
         raise UserError(
@@ -235,30 +248,3 @@ def measure_coverage(
         pieces += count * len(split)
         unknown += count * (split == [tokenization.UNK])
     return Coverage(words, unknown, pieces)
-
-
-def _frequent_characters(
-    word_counts: Mapping[str, int], min_count: int, max_characters: int
-) -> list[str]:
-    counts: dict[str, int] = collections.defaultdict(int)
-    for word, count in word_counts.items():
-        for char in word:
-            counts[char] += count
-    frequent = [char for char in counts if counts[char] >= min_count]
-    frequent.sort(key=lambda char: (-counts[char], char))
-    return sorted(frequent[:max_characters])
-
-
-def _single_pieces(alphabet: list[str]) -> list[str]:
-    """Makes every character usable wherever it may come to stand.
-
-    Punctuation marks and ideographs are words of their own, so they never
-    continue one.
-    """
-    continuing = [
-        JOINER + char
-        for char in alphabet
-        if not tokenization.is_punctuation(char)
-        and not tokenization.is_cjk(char)
-    ]
-    return [*alphabet, *continuing]
