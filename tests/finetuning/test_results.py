@@ -79,29 +79,22 @@ def test_a_file_that_is_no_results_file_is_named(files):
 
 
 @pytest.mark.parametrize(
-    ("values", "rising_is_over", "falling_is_over"),
+    ("values", "is_over"),
     [
-        ([1.0, 2.0, 3.0], False, True),
-        ([2.0, 3.0], False, False),
-        ([3.0, 3.0, 3.0], True, True),  # As good is not better.
-        ([], False, False),
+        ([1.0, 2.0, 3.0], False),
+        ([2.0, 3.0], False),
+        ([3.0, 2.0, 1.0], True),
+        ([3.0, 3.0, 3.0], True),  # As good is not better.
+        ([], False),
     ],
 )
-def test_two_evaluations_without_a_better_figure_are_the_end(
-    values, rising_is_over, falling_is_over
-):
-    def rows(values, name):
-        return [
-            {"step": step, name: value, "other": 0.0}
-            for step, value in enumerate(values)
-        ]
-
-    assert patience_is_over(rows(values, "accuracy"), 2) == rising_is_over
-    assert patience_is_over(rows(values[::-1], "mcc"), 2) == falling_is_over
+def test_two_evaluations_without_a_better_figure_are_the_end(values, is_over):
+    rows = [{"step": 1, "accuracy": value, "other": 0.0} for value in values]
+    assert patience_is_over(rows, 2) == is_over
+    assert not patience_is_over(rows, 0)
     # Lower losses are better.
-    losses = rows(values, "loss")
-    assert patience_is_over(losses, 2, "loss") == falling_is_over
-    assert not patience_is_over(losses, 0)
+    losses = [{"step": 1, "loss": -value} for value in values]
+    assert patience_is_over(losses, 2, "loss") == is_over
 
 
 class Task:
@@ -111,27 +104,22 @@ class Task:
     get_test_splits = staticmethod(lambda: ["test", "diagnostic"])
     has_split = staticmethod("test".__eq__)
     get_scorer = staticmethod(lambda split: None)
-    unscale = staticmethod(lambda value: 5 * value)
-
-
-def _write(config, rows, task):
-    """Writes fixed outputs; returns what was written."""
-    stream = io.StringIO()
-    evaluator = types.SimpleNamespace(
-        predict=lambda task, split, take: [take(row) for row in rows]
-    )
-    paths = write_test_outputs(config, evaluator, task, 3, Console(stream))
-    (path,) = map(pathlib.Path, paths)
-    assert path.name == "mine_test_3_predictions.pkl"
-    assert "there is no diagnostic split" in stream.getvalue()
-    return path.read_bytes()
 
 
 def test_rows_have_what_the_original_wrote_in_the_order_of_ids(
     finetuning_config,
 ):
     def written(name, *rows):
-        return pickle.loads(_write(finetuning_config(name), rows, Task()))
+        stream = io.StringIO()
+        evaluator = types.SimpleNamespace(
+            predict=lambda task, split, take: [take(row) for row in rows]
+        )
+        (path,) = write_test_outputs(
+            finetuning_config(name), evaluator, Task(), 3, Console(stream)
+        )
+        assert path.endswith("mine_test_3_predictions.pkl")
+        assert "there is no diagnostic split" in stream.getvalue()
+        return pickle.loads(pathlib.Path(path).read_bytes())
 
     rows = [{"eid": i, "logits": np.array([i, 1.0])} for i in (4, 0, 2)]
     found = written("cola", *rows)
