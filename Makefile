@@ -66,7 +66,7 @@ test: lint
 
 # What one runs while working: without these, no process is started and nothing
 # is exported.
-SLOW := benchmarks commands compare end_to_end export prediction serving
+SLOW := benchmarks commands compare end_to_end export keras prediction serving
 
 quick: $(READY)
 	@$(PYTEST) -q -m "not slow" $(SLOW:%=--ignore=tests/%)

@@ -29,6 +29,7 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 
 ELECTRA_CONFIG = "electra_config.json"
 VOCAB_FILE = "vocab.txt"
+BEST = "best"  # a run's folder of its best checkpoint
 FORMAT_VERSION = 1
 
 # Where another program, or a run, may have left the sizes; first come.
@@ -65,7 +66,7 @@ def open_weights(path: str) -> Weights:
     prefix = tf1.find_checkpoint(path)
     is_native = tf2.is_native(prefix)
     weights = (tf2.open_native if is_native else tf1.open_tf1)(prefix)
-    folder = os.path.dirname(prefix) or "."
+    folder = home_of(os.path.dirname(prefix) or ".")
     weights.hparams = read_electra_config(folder)
     vocab_file = os.path.join(folder, VOCAB_FILE)
     weights.vocab_file = vocab_file if files.exists(vocab_file) else None
@@ -108,6 +109,13 @@ def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
     if assumed := sorted(assumed):
         contents["assumed"] = assumed
     return json.dumps(contents, indent=2) + "\n"
+
+
+def home_of(folder: str) -> str:
+    """Where a checkpoint's model is described: for a run's best, the run's."""
+    parent, name = os.path.split(os.path.abspath(folder))
+    described = any(files.exists(os.path.join(folder, n)) for n in _CONFIGS)
+    return parent if name == BEST and not described else folder
 
 
 def read_electra_config(directory: str) -> dict[str, Any]:

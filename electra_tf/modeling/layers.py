@@ -78,7 +78,10 @@ class ScopedLayer(tf_keras.layers.Layer):
 
     def __init__(self, scope: str, seed: int = 0) -> None:
         # Keras would turn half precision inputs back into float32.
-        super().__init__(name=scope.replace("/", "_"), autocast=False)
+        # Nor does Keras's global policy reach in: `ComputePolicy` decides.
+        super().__init__(
+            name=scope.replace("/", "_"), dtype="float32", autocast=False
+        )
         self.scope = scope
         self.seed = seed
 
@@ -97,7 +100,11 @@ class ScopedLayer(tf_keras.layers.Layer):
             "ones": tf_keras.initializers.Ones(),
         }[init]
         return self.add_weight(
-            name=full_name, shape=shape, initializer=initializer
+            name=full_name,
+            shape=shape,
+            initializer=initializer,
+            # All replicas make the same update of summed gradients.
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
         )
 
 

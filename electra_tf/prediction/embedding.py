@@ -26,12 +26,7 @@ from electra_tf.prediction.batch_runner import (
     PackedFunction,
     run_in_batches,
 )
-from electra_tf.prediction.loading import (
-    encoder_of,
-    is_finetuned,
-    load_finetuned,
-    load_pretrained,
-)
+from electra_tf.prediction.loading import encoder_of, load
 from electra_tf.text.tokenization import CLS, SEP, FullTokenizer
 from electra_tf.text.words import split_words
 
@@ -98,12 +93,7 @@ class Embedder:
             raise UserError(
                 f"part {part!r}: expected one of {', '.join(PARTS)}"
             )
-        if is_finetuned(path):
-            if vocab_file:
-                overrides["vocab_file"] = vocab_file
-            loaded = load_finetuned(path, **overrides)
-        else:
-            loaded = load_pretrained(path, vocab_file, overrides)
+        loaded = load(path, vocab_file, overrides)
         encoder = encoder_of(loaded, f"--part={part}", part)
         positions = encoder.config.max_position_embeddings
         if max_length is not None and not 3 <= max_length <= positions:

@@ -8,6 +8,7 @@ pre-training runs and checkpoints of any kind.
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -15,6 +16,7 @@ import tensorflow as tf
 from configure.config import read_hparams
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import assign
@@ -22,7 +24,7 @@ from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.transformer import Encoder
-from electra_tf.pretraining.loading import PretrainedModel
+from electra_tf.pretraining.loading import PretrainedModel, read_pretrained
 from electra_tf.pretraining.loading import load_pretrained as load_pretrained
 from electra_tf.text.tokenization import FullTokenizer, check_vocab
 from electra_tf.training import checkpointing
@@ -98,10 +100,32 @@ def is_finetuned(path: str) -> bool:
     place = path.rstrip("/") or "/"
     if not tf.io.gfile.isdir(place):
         place = os.path.dirname(place) or "."
-    home = _home(place)
+    home = formats.home_of(place)
     if not _has_config(home):
         return False
     return "task_names" in (checkpointing.read_config(home) or {})
+
+
+def load(
+    path: str,
+    vocab_file: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> FinetunedModel | PretrainedModel:
+    """Loads a model of either kind."""
+    if not is_finetuned(path):
+        return load_pretrained(path, vocab_file, overrides)
+    stated = {"vocab_file": vocab_file} if vocab_file else {}
+    return load_finetuned(path, **{**(overrides or {}), **stated})
+
+
+def read_settings(
+    path: str, vocab_file: str | None = None
+) -> FinetuningConfig | PretrainingConfig:
+    """Reads the settings of a model of either kind without its weights."""
+    if not is_finetuned(path):
+        return read_pretrained(path, vocab_file)[1]
+    stated = {"vocab_file": vocab_file} if vocab_file else {}
+    return _read_config(_find(path)[0], stated)
 
 
 def encoder_of(
@@ -112,7 +136,8 @@ def encoder_of(
     """One of a model's encoders, whose weights must all be there.
 
     Args:
-      part: "encoder": the discriminator's, or a masked LM's own; "generator".
+      part: "encoder": the discriminator's, or a masked LM's own; "generator";
+        "any": the generator's where there is no discriminator.
     """
     if isinstance(loaded, FinetunedModel):
         if part == "generator":
@@ -121,6 +146,8 @@ def encoder_of(
             )
         return loaded.model.encoder
     model = loaded.model
+    if part == "any":
+        part = "generator" if loaded.is_generator_alone else "encoder"
     if part == "encoder" and model.discriminator is not None:
         encoder = model.discriminator
         why = loaded.loaded.lack_of_discriminator(with_head=False)
@@ -142,7 +169,7 @@ def _find(folder: str) -> tuple[str, str]:
         if not tf.io.gfile.exists(place + ".index"):
             raise UserError(_nothing_there(place))
         place, checkpoint = os.path.dirname(place) or ".", place
-    home = _home(place)
+    home = formats.home_of(place)
     if not _has_config(home):
         raise UserError(
             f"{place}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
@@ -159,14 +186,6 @@ def _find(folder: str) -> tuple[str, str]:
             " were removed"
         )
     return home, checkpoint
-
-
-def _home(place: str) -> str:
-    """The run's own directory: the place, or of its best model the parent."""
-    parent, name = os.path.split(os.path.abspath(place))
-    if name == checkpointing.DIRECTORY and not _has_config(place):
-        return parent
-    return place
 
 
 def _has_config(folder: str) -> bool:

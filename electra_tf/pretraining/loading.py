@@ -13,6 +13,7 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind, PretrainingConfig
+from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import MODEL_HPARAMS, Contents, merged
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import (
@@ -188,6 +189,15 @@ class PretrainedModel:
         """Whether the discriminator's logits are energies."""
         return self.model.discriminates and self.config.electric_objective
 
+    @property
+    def is_generator_alone(self) -> bool:
+        """Whether the checkpoint lacked all of the discriminator's blocks."""
+        if self.model.discriminator is None:
+            return False
+        blocks = self.model.discriminator.blocks
+        names = {v.name.split(":")[0] for b in blocks for v in b.variables}
+        return names <= set(self.loaded.missing)
+
     def lacks_generator(self) -> str | None:
         """Says why there is no generator (or masked LM) to ask, if so."""
         return self.loaded.lack_of_generator(with_head=True)
@@ -227,36 +237,45 @@ def load_pretrained(
       vocab_file: the vocabulary; None for the one beside the checkpoint, or
         the one that the run names.
     """
-    weights = open_weights(path)
-    given = PretrainingConfig.clean_hparams(dict(hparams or {}))
-    run = _run_hparams(path)
-    hparams = merged(model_hparams(weights), _stated_hparams(run))
-    hparams = merged(hparams, given)
-    vocab = _vocab_file(
-        weights, run, vocab_file or given.get("vocab_file"), path
-    )
-    config = model_config(
-        hparams, vocab, weights.contents.sizes.max_position_embeddings
-    )
-    known = bool(weights.hparams or run or given)
+    weights, config, stated = read_pretrained(path, vocab_file, hparams)
     return PretrainedModel(
         config=config,
         loaded=(loaded := LoadedModel(weights.path, weights, config)),
         model=loaded.model,
         tokenizer=FullTokenizer(
-            vocab, config.do_lower_case, config.strip_accents
+            config.vocab_file, config.do_lower_case, config.strip_accents
         ),
         path=weights.path,
         global_step=weights.global_step,
-        stated=frozenset({*weights.hparams, *run, *given}),
-        assumptions=() if known else tuple(weights.contents.assumptions()),
+        stated=stated,
+        assumptions=() if stated else tuple(weights.contents.assumptions()),
     )
 
 
-def _run_hparams(path: str) -> dict[str, Any]:
-    """What the run that left the checkpoint was started with, if any did."""
+def read_pretrained(
+    path: str,
+    vocab_file: str | None = None,
+    hparams: Mapping[str, Any] | None = None,
+) -> tuple[Weights, PretrainingConfig, frozenset[str]]:
+    """Weights, not read yet, their settings, and which of these are stated."""
+    weights = open_weights(path)
+    given = PretrainingConfig.clean_hparams(dict(hparams or {}))
     folder = path if tf.io.gfile.isdir(path) else os.path.dirname(path) or "."
-    config = read_config(folder) or {}
+    home = formats.home_of(folder)
+    run = _run_hparams(home)
+    hparams = merged(model_hparams(weights), _stated_hparams(run))
+    hparams = merged(hparams, given)
+    vocab = _vocab_file(
+        weights, run, vocab_file or given.get("vocab_file"), home
+    )
+    positions = weights.contents.sizes.max_position_embeddings
+    config = model_config(hparams, vocab, positions)
+    return weights, config, frozenset({*weights.hparams, *run, *given})
+
+
+def _run_hparams(home: str) -> dict[str, Any]:
+    """What the run that left the checkpoint was started with, if any did."""
+    config = read_config(home) or {}
     # Other programs call their file config.json, too.
     return config if "model_size" in config else {}
 

@@ -11,7 +11,7 @@ import tf_keras
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.layers import SeedStream, inference
 from electra_tf.modeling.transformer import (
     DiscriminatorHead,
     Embeddings,
@@ -20,12 +20,31 @@ from electra_tf.modeling.transformer import (
     MaskedLMHead,
     TwoTowerClozeTransformer,
 )
+from electra_tf.optimization.optimizer import AdamWeightDecay
 from electra_tf.pretraining import losses, masking
 from electra_tf.text.tokenization import check_vocab
+from electra_tf.training import strategy as strategies
+from electra_tf.training.loop import TOKENS, LossScale, draws_seed
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 Features = Mapping[str, tf.Tensor]
 Outputs = dict[str, tf.Tensor]
+
+
+LOSSES = ("mlm_loss", "cloze_loss", "disc_loss")
+
+
+def step_values(
+    features: dict[str, tf.Tensor], outputs: dict[str, tf.Tensor]
+) -> dict[str, tf.Tensor]:
+    """Scalars of a training step besides its total loss."""
+    values = {name: outputs[name] for name in LOSSES if name in outputs}
+    mask = features["input_mask"]
+    values[TOKENS] = tf.cast(tf.reduce_sum(mask), tf.float32)
+    if "fake_is_fake_tokens" in outputs:
+        replaced = tf.reduce_sum(outputs["fake_is_fake_tokens"] * mask)
+        values["replaced_tokens"] = tf.cast(replaced, tf.float32)
+    return values
 
 
 class PretrainingModel(tf_keras.Model):
@@ -62,6 +81,9 @@ class PretrainingModel(tf_keras.Model):
             config.whole_word_mask,
         )
         self._build_parts()
+        self.built = True
+        self._loop: Any = None  # that of `compile`
+        self._means: dict[str, tf_keras.metrics.Mean] = {}
 
     def _build_parts(self) -> None:
         config, encoder = self.config, self.encoder_config
@@ -254,6 +276,121 @@ class PretrainingModel(tf_keras.Model):
             vectors = tf.gather(vectors, positions, batch_dims=1)
         table = embeddings.word_embeddings
         return self.masked_lm_head(vectors, table), encoded
+
+    # Keras's `fit`. Optimizer, step and means stay out of its sight, so that
+    # the model's variables are those of a checkpoint.
+
+    @tf.__internal__.tracking.no_automatic_dependency_tracking
+    def compile(self, optimizer: Any = None, **settings: Any) -> None:
+        """Prepares `fit` to make the updates of a run with this config.
+
+        Args:
+          optimizer: an `AdamWeightDecay` of the model's variables; None: the
+            config's own, with its schedule.
+          **settings: Keras's `run_eagerly`, `steps_per_execution` and
+            `jit_compile`. Losses and metrics are the model's.
+        """
+        from electra_tf.pretraining import runner  # it builds this model
+
+        known = ("run_eagerly", "steps_per_execution", "jit_compile")
+        if unknown := [name for name in settings if name not in known]:
+            raise UserError(
+                f"PretrainingModel.compile: {unknown[0]} cannot be chosen, the"
+                " model has losses and metrics of its own; expected optimizer,"
+                f" {', '.join(known)}."
+            )
+        if not isinstance(optimizer, AdamWeightDecay | None):
+            raise UserError(
+                f"PretrainingModel.compile: optimizer is {optimizer!r};"
+                " expected an AdamWeightDecay of the model's variables, or"
+                " none for the config's."
+            )
+        strategy = self.distribute_strategy
+        runner.use_compute_policy(self.config, self)
+        with strategies.creation_scope(strategy):
+            super().compile(**settings)
+            self.optimizer = optimizer or runner.build_optimizer(
+                self.config, self
+            )
+            self._step = tf.Variable(0, trainable=False, dtype=tf.int64)
+            self._loop = runner.build_train_loop(
+                self.config,
+                self,
+                self.optimizer,
+                iter(()),
+                self._step,
+                strategy,
+                LossScale.of(self.config.mixed_precision),
+            )
+            names = ("loss", "gen_loss", "mlm_loss", "disc_loss")
+            self._means = {
+                name: tf_keras.metrics.Mean(name)
+                for name in (*names, "replaced_share")
+            }
+
+    @property
+    def metrics(self) -> list[tf_keras.metrics.Metric]:
+        """What Keras resets between epochs."""
+        return list(self._means.values())
+
+    @property
+    def global_step(self) -> int:
+        """Updates that `fit` has made since `compile`."""
+        return int(self._step)
+
+    def train_step(self, data: Any) -> Outputs:
+        """Makes one update; the epoch's means so far, and the last rates."""
+        return self._train_step(data)
+
+    @tf.autograph.experimental.do_not_convert
+    def _train_step(self, data: Any) -> Outputs:
+        features, _, _ = tf_keras.utils.unpack_x_y_sample_weight(data)
+        values = self._loop.update(features)
+        last = {name: values[name] for name in ("grad_norm", "learning_rate")}
+        return self._add_means(values) | last
+
+    def test_step(self, data: Any) -> Outputs:
+        """Evaluates a batch, with the draws that a run's evaluation has."""
+        return self._test_step(data)
+
+    @tf.autograph.experimental.do_not_convert
+    def _test_step(self, data: Any) -> Outputs:
+        features, _, _ = tf_keras.utils.unpack_x_y_sample_weight(data)
+        seed = draws_seed(self.config.seed, -1 - self._test_counter)
+        with inference():
+            outputs = self.compute(features, seed=seed)
+        values = {
+            "total_loss": outputs["total_loss"],
+            **step_values(features, outputs),
+        }
+        summed = strategies.sum_over_replicas(list(values.values()))
+        return self._add_means(dict(zip(values, summed, strict=True)))
+
+    def _add_means(self, values: Outputs) -> Outputs:
+        """Adds a step to the means; returns them under the logs' names."""
+        means = {"loss": values["total_loss"], "gen_loss": values["mlm_loss"]}
+        if "cloze_loss" in values:
+            means["gen_loss"] = values["cloze_loss"]
+            means["mlm_loss"] = values["mlm_loss"]
+        if "disc_loss" in values:
+            means["disc_loss"] = values["disc_loss"]
+        for name, value in means.items():
+            self._means[name].update_state(value)
+        if "replaced_tokens" in values:
+            means["replaced_share"] = None
+            self._means["replaced_share"].update_state(
+                values["replaced_tokens"] / values[TOKENS], values[TOKENS]
+            )
+        return {name: self._means[name].result() for name in means}
+
+    def save(self, *_: Any, **__: Any) -> None:
+        """Refuses: there is another way for each purpose."""
+        raise UserError(
+            "PretrainingModel.save: the model is saved as its weights"
+            " (save_weights), or as the folders that fine-tuning and"
+            " electra_tf.keras.Encoder.from_pretrained read"
+            " (electra_tf.pretraining.runner.export_parts)."
+        )
 
     def _generate(
         self,

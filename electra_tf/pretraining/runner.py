@@ -36,7 +36,7 @@ from electra_tf.optimization.optimizer import (
 )
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import metrics
-from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.pretraining.model import PretrainingModel, step_values
 from electra_tf.training import checkpointing
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import (
@@ -532,31 +532,21 @@ def export_parts(
 
 # What a run is built from.
 
-LOSSES = ("mlm_loss", "cloze_loss", "disc_loss")
-
-
-def step_values(
-    features: dict[str, tf.Tensor], outputs: dict[str, tf.Tensor]
-) -> dict[str, tf.Tensor]:
-    """Scalars of a training step besides its total loss."""
-    values = {name: outputs[name] for name in LOSSES if name in outputs}
-    mask = features["input_mask"]
-    values[TOKENS] = tf.cast(tf.reduce_sum(mask), tf.float32)
-    if "fake_is_fake_tokens" in outputs:
-        replaced = tf.reduce_sum(outputs["fake_is_fake_tokens"] * mask)
-        values["replaced_tokens"] = tf.cast(replaced, tf.float32)
-    return values
-
 
 def build_model(config: Any) -> PretrainingModel:
     """Returns a freshly initialized model."""
     model = PretrainingModel(config)
+    use_compute_policy(config, model)
+    return model
+
+
+def use_compute_policy(config: Any, model: PretrainingModel) -> None:
+    """Sets precision and activation checkpointing as a run has them."""
     rows = strategies.rows_of_a_machine(config.train_batch_size)
     kept = pretraining_memory(config, rows)
     set_compute_policy(
         model, ComputePolicy.of(config, strategies.uses_remat(config, kept))
     )
-    return model
 
 
 def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:

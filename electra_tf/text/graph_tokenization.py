@@ -287,13 +287,14 @@ class GraphTokenizer(tf.Module):
 
     def __init__(
         self,
-        vocab_file: str,
+        vocab: str | Mapping[str, int],
         do_lower_case: bool = True,
         strip_accents: bool = True,
     ):
         super().__init__(name="graph_tokenizer")
-        vocab = tokenization.load_vocab(vocab_file)
-        tokenization.refuse_missing_specials(vocab_file, vocab)
+        if isinstance(vocab, str):
+            path, vocab = vocab, tokenization.load_vocab(vocab)
+            tokenization.refuse_missing_specials(path, vocab)
         self.cls_id = vocab[tokenization.CLS]
         self.sep_id = vocab[tokenization.SEP]
         self.pad_id = vocab[tokenization.PAD]

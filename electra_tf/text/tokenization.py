@@ -154,7 +154,11 @@ def load_vocab(path: str) -> dict[str, int]:
 
 def check_vocab(path: str) -> dict[str, int]:
     """Reads a vocabulary and refuses one that cannot serve."""
-    tokens = _read_tokens(path)
+    return check_tokens(path, _read_tokens(path))
+
+
+def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
+    """Numbers tokens, and refuses those that cannot serve."""
     if not any(tokens):
         raise UserError(
             f"Vocabulary file {path} is empty. Expected one token per line."

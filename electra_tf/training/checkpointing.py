@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError, first_lines
-from electra_tf.checkpoints import tf1, tf2
+from electra_tf.checkpoints import formats, tf1, tf2
 from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import Coverage, Weights, assign
@@ -271,7 +271,7 @@ def _shape_text(shape: tuple[int, ...] | None) -> str:
     return "does not have it" if shape is None else str(list(shape))
 
 
-DIRECTORY = "best"
+DIRECTORY = formats.BEST
 STATE_FILE = "best.json"
 
 

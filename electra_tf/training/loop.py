@@ -339,7 +339,15 @@ class TrainLoop:
         return self.strategy.experimental_local_results(values)[0]
 
     def _replica_step(self, features: Features) -> tf.Tensor:
-        rows = strategies.replica_rows(features)
+        logged = self.update(strategies.replica_rows(features))
+        self._names = list(logged)
+        return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
+
+    def update(self, rows: Features) -> Values:
+        """Makes one update from a replica's rows; the scalars to log.
+
+        To be called on every replica; the scalars are of all of them.
+        """
         step = self.step.read_value()
         seed = draws_seed(self.seed, step)
         gradients, values = self._gradients(rows, seed)
@@ -354,8 +362,7 @@ class TrainLoop:
         if self.loss_scale is not None:
             logged |= self.loss_scale.update(update["grad_norm"])
         self.step.assign_add(1)
-        self._names = list(logged)
-        return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
+        return logged
 
     def _gradients(
         self, rows: Features, seed: tf.Tensor

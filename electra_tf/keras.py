@@ -1,0 +1,336 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The encoder and the tokenizer as layers of anyone's `tf_keras.Model`.
+
+    tokenizer = Tokenizer.from_pretrained("models/small", max_seq_length=64)
+    encoder = Encoder.from_pretrained("models/small")
+    text = tf_keras.Input([], dtype="string")
+    vectors = encoder(tokenizer(text))["pooled_output"]
+    model = tf_keras.Model(text, tf_keras.layers.Dense(2)(vectors))
+
+What a model holds is in the file that `model.save` writes, the vocabulary
+included; the folder that it was loaded from may go.
+"""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from configure.errors import UserError
+from electra_tf.export.signatures import pack
+from electra_tf.modeling import transformer
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.layers import SeedStream
+from electra_tf.prediction.loading import encoder_of, load, read_settings
+from electra_tf.text.graph_tokenization import GraphTokenizer
+from electra_tf.text.tokenization import check_tokens, check_vocab
+
+# Other libraries' names of inputs, and what they are here.
+_OTHER_NAMES = {
+    "attention_mask": "input_mask",
+    "input_type_ids": "segment_ids",
+    "input_word_ids": "input_ids",
+    "padding_mask": "input_mask",
+    "token_ids": "input_ids",
+    "token_type_ids": "segment_ids",
+}
+_INPUTS = ("input_ids", "input_mask", "segment_ids")
+_PRECISIONS = ("float32", "bfloat16", "float16")
+
+
+@tf_keras.saving.register_keras_serializable("electra_tf")
+class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
+    """An ELECTRA encoder: token ids [B, L] to vectors.
+
+    Args:
+      vocab_size: rows of the token embedding table.
+      embedding_size: width of the embedding tables; None: the hidden size.
+      pad_token_id: where ids come without a mask, those equal to it are
+        padding; None: none are.
+      return_hidden_states, return_attentions: whether the outputs hold them.
+      seed: of dropout, and of the weights until others are loaded; None: from
+        Keras (`tf_keras.utils.set_random_seed`).
+      dtype: a Keras policy. Blocks compute in its compute dtype, the rest, the
+        weights and the outputs are float32.
+      **sizes: fields of `EncoderConfig`, such as `hidden_size`.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        embedding_size: int | None = None,
+        pad_token_id: int | None = 0,
+        return_hidden_states: bool = False,
+        return_attentions: bool = False,
+        seed: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        **sizes: Any,
+    ) -> None:
+        super().__init__(
+            seed=seed,
+            rng_type="stateful",
+            name=name,
+            dtype=dtype,
+            trainable=trainable,
+            autocast=False,
+        )
+        if self.compute_dtype not in _PRECISIONS:
+            raise ValueError(
+                f"{self.name}: the compute dtype is {self.compute_dtype};"
+                f" expected {', '.join(_PRECISIONS)}. Give the layer another"
+                " dtype, such as 'mixed_bfloat16'."
+            )
+        config = EncoderConfig(vocab_size, **sizes)
+        self.sizes = dataclasses.asdict(config)
+        self.embedding_size = embedding_size or config.hidden_size
+        self.pad_token_id = pad_token_id
+        self.return_hidden_states = return_hidden_states
+        self.return_attentions = return_attentions
+        self.seed = seed
+        # One number from Keras where none is given.
+        start = self._random_generator._create_seed(seed)
+        embeddings = transformer.Embeddings(
+            "electra/embeddings", config, self.embedding_size, start
+        )
+        encoder = transformer.Encoder("electra", config, embeddings, seed=start)
+        encoder.compute_policy = transformer.ComputePolicy(self.compute_dtype)
+        # Not an attribute: Keras would save functions of every layer inside,
+        # whose arguments are not all tensors.
+        self._encoder_of = lambda: encoder
+        self._variables = {v.name.split(":")[0]: v for v in encoder.variables}
+        self.build(None)
+
+    @classmethod
+    def from_pretrained(
+        cls, path: str, vocab_file: str | None = None, **arguments: Any
+    ) -> "Encoder":
+        """Loads the encoder of a model.
+
+        Args:
+          path: a run's folder or its `best`, a part under `export`, a
+            checkpoint of any format, a Hugging Face folder. Of a model with
+            a discriminator it is that one's encoder, else the generator's.
+          vocab_file: for a checkpoint without a vocabulary beside it.
+          **arguments: of the constructor.
+        """
+        source = encoder_of(load(path, vocab_file), "a Keras layer", "any")
+        sizes = dataclasses.asdict(source.config)
+        width = source.embeddings.width
+        layer = cls(**{**sizes, "embedding_size": width, **arguments})
+        found = layer._encoder_of().variables
+        for variable, value in zip(found, source.variables, strict=True):
+            variable.assign(value)
+        return layer
+
+    def call(self, inputs: Any, training: bool | None = None) -> dict[str, Any]:
+        """Encodes a batch.
+
+        Args:
+          inputs: int [B, L] ids, or a dict with `input_ids` and, where there
+            are any, `input_mask` (1 for real tokens) and `segment_ids` (0
+            where not given).
+          training: whether dropout is applied.
+
+        Returns:
+          All float32: `sequence_output` [B, L, H]; `pooled_output` [B, H],
+          the first token's vector; if asked for, `hidden_states`, a tuple of
+          the embeddings' and each block's output [B, L, H], and `attentions`,
+          a tuple of each block's probabilities [B, A, L, L].
+        """
+        return self._encode(inputs, training)
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        config.pop("rng_type")
+        return config | {
+            **self.sizes,
+            "embedding_size": self.embedding_size,
+            "pad_token_id": self.pad_token_id,
+            "return_hidden_states": self.return_hidden_states,
+            "return_attentions": self.return_attentions,
+            "seed": self.seed,
+        }
+
+    @tf.autograph.experimental.do_not_convert
+    def _encode(self, inputs: Any, training: bool | None) -> dict[str, Any]:
+        seeds = None
+        if training:
+            seed = self._random_generator.make_seed_for_stateless_op()
+            seeds = SeedStream(seed).child("dropout")
+        encoded = self._encoder_of()(*self._complete(inputs), seeds)
+        outputs = {
+            "sequence_output": encoded.sequence_output,
+            "pooled_output": encoded.pooled_output,
+        }
+        if self.return_hidden_states:
+            layers = (encoded.embedding_output, *encoded.layers)
+            outputs["hidden_states"] = _as_float32(layers)
+        if self.return_attentions:
+            outputs["attentions"] = _as_float32(encoded.attention_probs)
+        return outputs
+
+    def _complete(self, inputs: Any) -> list[tf.Tensor]:
+        """Returns ids, mask and segments, int32 [B, L]."""
+        if not isinstance(inputs, Mapping):
+            inputs = {"input_ids": inputs}
+        for name in inputs:
+            if name not in _INPUTS:
+                hint = _OTHER_NAMES.get(name)
+                hint = f" (it is called {hint} here)" if hint else ""
+                raise ValueError(
+                    f"{self.name}: unknown input {name!r}{hint}; expected"
+                    f" {', '.join(_INPUTS)}."
+                )
+        if "input_ids" not in inputs:
+            raise ValueError(f"{self.name}: the inputs lack input_ids.")
+        given = {n: tf.convert_to_tensor(v) for n, v in inputs.items()}
+        for name, value in given.items():
+            if not (value.dtype.is_integer or value.dtype.is_bool):
+                raise ValueError(
+                    f"{self.name}: {name} is {value.dtype.name}; expected"
+                    " integers, for example from"
+                    " tf_keras.Input([None], dtype='int32')."
+                )
+            if value.shape.rank not in (None, 2):
+                raise ValueError(
+                    f"{self.name}: {name} has shape {value.shape}; expected"
+                    " [batch, length]."
+                )
+        ids = tf.cast(given["input_ids"], tf.int32)
+        mask = given.get("input_mask")
+        if mask is None and self.pad_token_id is not None:
+            mask = tf.not_equal(ids, self.pad_token_id)
+        elif mask is None:
+            mask = tf.ones_like(ids)
+        segments = given.get("segment_ids", tf.zeros_like(ids))
+        return [ids, tf.cast(mask, tf.int32), tf.cast(segments, tf.int32)]
+
+
+def _as_float32(tensors: Sequence[tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    return tuple(tf.cast(tensor, tf.float32) for tensor in tensors)
+
+
+@tf_keras.saving.register_keras_serializable("electra_tf")
+class Tokenizer(tf_keras.layers.Layer):
+    """Strings [B] to what `Encoder` takes, in the graph.
+
+    Args:
+      vocabulary: path of a file, or the tokens in the order of their ids.
+      strip_accents: with `do_lower_case`.
+      max_seq_length: L, [CLS] and [SEP] included; longer texts are cut.
+    """
+
+    def __init__(
+        self,
+        vocabulary: str | os.PathLike | Sequence[str],
+        do_lower_case: bool = True,
+        strip_accents: bool = True,
+        max_seq_length: int = 128,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        if max_seq_length < 3:
+            raise UserError(
+                f"max_seq_length is {max_seq_length}; expected at least 3: one"
+                " token between [CLS] and [SEP]."
+            )
+        if isinstance(vocabulary, str | os.PathLike):
+            vocab = check_vocab(os.fspath(vocabulary))
+        else:
+            vocab = check_tokens("<tokens>", list(vocabulary))
+        self.do_lower_case = do_lower_case
+        self.strip_accents = strip_accents
+        self.max_seq_length = max_seq_length
+        tokenizer = GraphTokenizer(vocab, do_lower_case, strip_accents)
+        # Not attributes: 30,000 of Keras's wrapped values.
+        self._vocabulary_of = lambda: list(vocab)
+        self._tokenizer_of = lambda: tokenizer
+
+    @classmethod
+    def from_pretrained(
+        cls, path: str, vocab_file: str | None = None, **arguments: Any
+    ) -> "Tokenizer":
+        """Takes vocabulary and casing from a model; see `Encoder`."""
+        settings = read_settings(path, vocab_file)
+        found = {
+            "vocabulary": settings.vocab_file,
+            "do_lower_case": settings.do_lower_case,
+            "strip_accents": settings.strip_accents,
+        }
+        return cls(**{**found, **arguments})
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The tokens, in the order of their ids."""
+        return self._vocabulary_of()
+
+    def call(self, inputs: Any) -> dict[str, tf.Tensor]:
+        """Tokenizes a batch.
+
+        Args:
+          inputs: string [B] or [B, 1]; or a pair of them, which become
+            `[CLS] first [SEP] second [SEP]`.
+
+        Returns:
+          int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
+        """
+        return self._tokenize(inputs)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "vocabulary": self.vocabulary,
+            "do_lower_case": self.do_lower_case,
+            "strip_accents": self.strip_accents,
+            "max_seq_length": self.max_seq_length,
+        }
+
+    @tf.autograph.experimental.do_not_convert
+    def _tokenize(self, inputs: Any) -> dict[str, tf.Tensor]:
+        tokenizer = self._tokenizer_of()
+        texts = [inputs]
+        if isinstance(inputs, list | tuple):
+            if not all(isinstance(text, str | bytes) for text in inputs):
+                texts = list(inputs)
+        if len(texts) > 2:
+            raise ValueError(
+                f"{self.name}: {len(texts)} inputs; expected the texts [B], or"
+                " a pair of them."
+            )
+        encoded = [tokenizer.encode(self._column(text)) for text in texts]
+        packed, _ = pack(
+            encoded[0],
+            encoded[1] if len(encoded) == 2 else None,
+            self.max_seq_length,
+            tokenizer.cls_id,
+            tokenizer.sep_id,
+            width=self.max_seq_length,
+        )
+        shape = [None, self.max_seq_length]
+        return {
+            n: tf.ensure_shape(t, shape) for n, t in packed._asdict().items()
+        }
+
+    def _column(self, texts: Any) -> tf.Tensor:
+        texts = tf.convert_to_tensor(texts)
+        if texts.dtype != tf.string:
+            raise ValueError(
+                f"{self.name}: the inputs are {texts.dtype.name}; expected"
+                " strings, for example from tf_keras.Input([], dtype='string')."
+            )
+        if texts.shape.rank == 0:
+            return texts[None]
+        if texts.shape.rank == 2 and texts.shape[1] == 1:
+            return texts[:, 0]
+        if texts.shape.rank != 1:
+            raise ValueError(
+                f"{self.name}: the strings have shape {texts.shape}; expected"
+                " [batch]."
+            )
+        return texts

@@ -1,0 +1,59 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the Keras layers' tests."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from electra_tf.keras import Encoder
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SIZES = {
+    "embedding_size": 8,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 32,
+}
+
+
+@pytest.fixture
+def make_encoder(roughen):
+    """A factory of tiny encoders with weights that make a difference."""
+
+    def make(**changes):
+        encoder = Encoder(200, **{**SIZES, "seed": 1, **changes})
+        roughen(encoder.weights)
+        return encoder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def texts():
+    return tf.constant(["the of and", "a", "in that is for", "the a the a"])
+
+
+@pytest.fixture(scope="session")
+def run_program():
+    """Runs a Python program in a fresh process; returns what it prints."""
+
+    def run(program, *arguments, cwd=ROOT):
+        child = subprocess.run(
+            [sys.executable, program, *arguments],
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert child.returncode == 0, child.stderr[-3000:]
+        return child.stdout
+
+    return run

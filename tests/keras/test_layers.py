@@ -1,0 +1,461 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`Encoder` and `Tokenizer` as layers of a user's model."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from configure.errors import UserError
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.huggingface_writer import write_huggingface
+from electra_tf.checkpoints.tf1 import write_tf1
+from electra_tf.checkpoints.weights import select_part
+from electra_tf.keras import Encoder, Tokenizer
+from electra_tf.modeling import transformer
+from electra_tf.modeling.layers import SeedStream
+from electra_tf.prediction.loading import load_finetuned, load_pretrained
+from electra_tf.text.tokenization import FullTokenizer
+
+SIZES = {
+    "hidden_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "intermediate_size": 128,
+}
+ONE_BLOCK = {
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+}
+rng = np.random.default_rng(0)
+IDS = rng.integers(5, 200, [3, 9]).astype(np.int32)
+MASK = (np.arange(9) < [[9], [4], [6]]).astype(np.int32)
+SEGMENTS = (np.arange(9) > [[4], [2], [8]]).astype(np.int32)
+BATCH = {
+    "input_ids": tf.constant(IDS * MASK),
+    "input_mask": tf.constant(MASK),
+    "segment_ids": tf.constant(SEGMENTS),
+}
+INPUTS = tuple(BATCH)
+
+
+def project_outputs(encoder, batch=BATCH, seed=None):
+    """What the project's own encoder gives with the layer's weights."""
+    found = encoder._encoder_of()
+    seeds = SeedStream(seed).child("dropout") if seed is not None else None
+    return found(*(batch[name] for name in INPUTS), seeds)
+
+
+def test_outputs_are_the_projects(make_encoder):
+    encoder = make_encoder(return_hidden_states=True, return_attentions=True)
+    expected = project_outputs(encoder)
+    found = encoder(BATCH)
+    assert len(found) == 4
+    pairs = [
+        (found["sequence_output"], expected.sequence_output),
+        (found["pooled_output"], expected.pooled_output),
+        (found["hidden_states"][0], expected.embedding_output),
+        *zip(found["hidden_states"][1:], expected.layers, strict=True),
+        *zip(found["attentions"], expected.attention_probs, strict=True),
+    ]
+    for one, other in pairs:
+        np.testing.assert_array_equal(one, other)
+    assert found["sequence_output"].shape == [3, 9, 16]
+    assert found["attentions"][1].shape == [3, 2, 9, 9]
+
+
+def test_a_users_model_gives_the_projects_numbers():
+    encoder = Encoder(200, seed=1, **SIZES)
+    inputs = {n: tf_keras.Input([None], dtype="int32", name=n) for n in BATCH}
+    model = tf_keras.Model(inputs, encoder(inputs))
+    eager = project_outputs(encoder)
+    graph = tf.function(lambda: project_outputs(encoder), autograph=False)()
+    found = model.predict(BATCH, verbose=0)
+    for name in ("sequence_output", "pooled_output"):
+        np.testing.assert_array_equal(found[name], getattr(graph, name))
+        np.testing.assert_array_equal(model(BATCH)[name], getattr(eager, name))
+        assert np.abs(found[name] - getattr(eager, name)).max() <= 1e-6
+
+
+def test_ids_alone_are_padded_with_their_padding_id(make_encoder):
+    encoder = make_encoder()
+    zeros = tf.zeros_like(BATCH["input_ids"])
+    full = {**BATCH, "segment_ids": zeros}
+    alone = encoder(BATCH["input_ids"])["sequence_output"]
+    np.testing.assert_array_equal(alone, encoder(full)["sequence_output"])
+    listed = encoder((IDS * MASK).tolist())["sequence_output"]
+    np.testing.assert_array_equal(alone, listed)
+    encoder.pad_token_id = None
+    full["input_mask"] = tf.ones_like(zeros)
+    alone = encoder({"input_ids": BATCH["input_ids"]})["sequence_output"]
+    np.testing.assert_array_equal(alone, encoder(full)["sequence_output"])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ({"input_ids": IDS, "attention_mask": MASK}, "called input_mask here"),
+        ({"input_mask": MASK}, "lack input_ids"),
+        (IDS.astype(np.float32), "float32; expected integers"),
+        (IDS[0], "expected .batch, length."),
+        (np.ones([1, 33], np.int32), "33 wordpieces"),
+    ],
+)
+def test_inputs_that_cannot_be_meant_are_refused(make_encoder, inputs, says):
+    with pytest.raises(ValueError, match=says):
+        make_encoder()(inputs)
+
+
+def test_dropout_has_the_training_loops_means(make_encoder):
+    """200 draws: at most 1% of the means differ by 3 standard errors."""
+    encoder = make_encoder(seed=5)
+
+    @tf.function(autograph=False)
+    def draws(step):
+        ours = encoder(BATCH, training=True)["sequence_output"]
+        seed = tf.stack([11, step])
+        return ours, project_outputs(encoder, seed=seed).sequence_output
+
+    found = [draws(tf.constant(step)) for step in range(200)]
+    ours, loops = (np.array(side) for side in zip(*found, strict=True))
+    ours, loops = ours[:, MASK > 0], loops[:, MASK > 0]
+    variance = ours.var(0, ddof=1) + loops.var(0, ddof=1)
+    error = np.abs(ours.mean(0) - loops.mean(0)) / np.sqrt(variance / 200)
+    assert (error > 3).mean() <= 0.01
+    ratio = ours.std(0).mean() / loops.std(0).mean()
+    assert ratio == pytest.approx(1, abs=0.03)
+
+
+def test_a_seed_fixes_weights_and_dropout():
+    def drawn(seed):
+        encoder = Encoder(
+            9,
+            seed=seed,
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=1,
+        )
+        ids = tf.zeros([2, 3], tf.int32) + 5
+        twice = [encoder(ids, training=True) for _ in range(2)]
+        return [*encoder.get_weights(), *(o["pooled_output"] for o in twice)]
+
+    first, again, other = map(drawn, (3, 3, 4))
+    tf.nest.map_structure(np.testing.assert_array_equal, first, again)
+    assert np.abs(first[-1] - first[-2]).max() > 0.01  # a call is a draw
+    assert np.abs(first[-1] - other[-1]).max() > 0.01
+    seeded = []
+    for _ in range(2):
+        tf_keras.utils.set_random_seed(7)
+        seeded.append(drawn(None))
+    tf.nest.map_structure(np.testing.assert_array_equal, *seeded)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_mixed_policy_computes_as_the_projects_mixed_precision(
+    make_encoder, dtype
+):
+    before = tf_keras.mixed_precision.global_policy()
+    tf_keras.mixed_precision.set_global_policy(f"mixed_{dtype}")
+    try:
+        encoder = make_encoder()
+    finally:
+        tf_keras.mixed_precision.set_global_policy(before)
+    assert {v.dtype for v in encoder.weights} == {tf.float32}
+    found = encoder(BATCH)["sequence_output"]
+    assert found.dtype == tf.float32
+    own = encoder._encoder_of()
+    own.compute_policy = transformer.ComputePolicy(dtype)
+    expected = project_outputs(encoder).sequence_output
+    np.testing.assert_array_equal(found, expected)
+    own.compute_policy = transformer.ComputePolicy("float32")
+    wide = project_outputs(encoder).sequence_output
+    assert 1e-5 < np.abs(found - wide).max() < 0.5
+
+
+def test_a_precision_that_blocks_cannot_compute_in_is_refused(make_encoder):
+    with pytest.raises(ValueError, match="float64; expected float32"):
+        make_encoder(dtype="float64")
+
+
+def test_a_mixed_model_learns(make_encoder):
+    ids = tf_keras.Input([None], dtype="int32")
+    encoded = make_encoder(dtype="mixed_float16", seed=1)(ids)
+    head = tf_keras.layers.Dense(1)
+    model = tf_keras.Model(ids, head(encoded["pooled_output"]))
+    optimizer = tf_keras.optimizers.Adam(1e-2)
+    model.compile(tf_keras.mixed_precision.LossScaleOptimizer(optimizer), "mse")
+    targets = np.array([[0.0], [1.0], [2.0]])
+    history = model.fit(IDS, targets, epochs=12, verbose=0)
+    losses = history.history["loss"]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_fit_draws_dropout_and_a_custom_loop_as_well(make_encoder):
+    """With a learning rate of 0 the loss changes by dropout alone."""
+    encoder = make_encoder(seed=2)
+    ids = tf_keras.Input([None], dtype="int32")
+    model = tf_keras.Model(ids, encoder(ids)["pooled_output"])
+    model.compile(tf_keras.optimizers.SGD(0.0), "mse")
+    target = np.zeros([3, 16])
+    fitted = model.fit(IDS, target, epochs=4, verbose=0).history["loss"]
+    assert len(set(fitted)) == 4
+    evaluated = {model.evaluate(IDS, target, verbose=0) for _ in range(2)}
+    assert len(evaluated) == 1
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(IDS, training=True)))
+        return loss, tape.gradient(loss, model.trainable_weights)
+
+    (one, gradients), (other, _) = step(), step()
+    assert one != other
+    assert all(gradient is not None for gradient in gradients)
+
+
+def test_frozen_weights_stay(make_encoder):
+    encoder = make_encoder(trainable=False)
+    total = len(encoder._encoder_of().variables)
+    assert not encoder.trainable_weights
+    assert len(encoder.weights) == total
+    encoder.trainable = True
+    assert len(encoder.trainable_weights) == total
+
+
+# From folders.
+
+
+@pytest.fixture(scope="module")
+def folders(pretrained_folder, finetuned_folder, tmp_path_factory):
+    """One pre-trained and one fine-tuned model in every kind of folder."""
+    place = tmp_path_factory.mktemp("folders")
+    found = {"run": pretrained_folder(), "tuned": finetuned_folder("reviews")}
+    weights = open_weights(found["run"])
+    for part in ("discriminator", "generator"):
+        folder = found[part] = str(place / "export" / part)
+        write_tf1(select_part(weights, part), f"{folder}/model.ckpt")
+        for name in ("electra_config.json", "vocab.txt"):
+            shutil.copy(f"{found['run']}/{name}", f"{folder}/{name}")
+    found["huggingface"] = str(place / "huggingface")
+    write_huggingface(weights, found["huggingface"])
+    shutil.copy(f"{found['run']}/vocab.txt", found["huggingface"])
+    for kind in ("run", "tuned"):
+        best = place / kind / "best"
+        shutil.copytree(found[kind], best.parent)
+        best.mkdir()
+        for file in best.parent.glob("model.ckpt-7.*"):
+            file.rename(best / file.name)
+        shutil.copy(f"{found[kind]}/checkpoint", best)
+        found[f"best of {kind}"] = str(best)
+    return found
+
+
+PRETRAINED = ("run", "best of run", "discriminator", "huggingface", "generator")
+KINDS = (*PRETRAINED, "tuned", "best of tuned")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_is_loaded_from_every_kind_of_folder(folders, kind):
+    if kind in PRETRAINED:
+        model = load_pretrained(folders["run"]).model
+        own = model.generator if kind == "generator" else model.discriminator
+    else:
+        own = load_finetuned(folders["tuned"]).model.encoder
+    expected = own(*(BATCH[name] for name in INPUTS), None)
+    encoder = Encoder.from_pretrained(folders[kind], name="mine")
+    assert encoder.name == "mine"
+    np.testing.assert_array_equal(
+        encoder(BATCH)["sequence_output"], expected.sequence_output
+    )
+    tokenizer = Tokenizer.from_pretrained(folders[kind], max_seq_length=8)
+    assert len(tokenizer.vocabulary) == 200
+    assert tokenizer.vocabulary[0] == "[PAD]"
+
+
+def test_casing_is_the_models(pretrained_folder):
+    settings = {"do_lower_case": False, "strip_accents": False}
+    cased = Tokenizer.from_pretrained(pretrained_folder(**settings))
+    assert settings.items() <= cased.get_config().items()
+
+
+# Texts.
+
+
+def test_the_tokenizer_gives_the_ids_of_training(tiny_vocab, texts):
+    tokenizer = Tokenizer(tiny_vocab, max_seq_length=6)
+    own = FullTokenizer(tiny_vocab)
+    cls_id, sep_id = own.convert_tokens_to_ids(["[CLS]", "[SEP]"])
+    found = tokenizer(texts)
+    graph = tf.function(tokenizer)(texts[:, None])
+    for name in INPUTS:
+        assert found[name].shape == [4, 6]
+        assert found[name].dtype == tf.int32
+        np.testing.assert_array_equal(found[name], graph[name])
+    for row, text in enumerate(texts.numpy()):
+        ids = [cls_id, *own.encode(text)[:4], sep_id]
+        wanted = ids + [0] * (6 - len(ids))
+        assert found["input_ids"][row].numpy().tolist() == wanted
+        assert sum(found["input_mask"][row].numpy()) == len(ids)
+    assert not found["segment_ids"].numpy().any()
+
+
+def test_a_pair_of_texts_has_two_segments(tiny_vocab):
+    tokenizer = Tokenizer(tiny_vocab, max_seq_length=7)
+    found = tokenizer((tf.constant(["the of"]), tf.constant(["a"])))
+    own = FullTokenizer(tiny_vocab)
+    tokens = own.convert_ids_to_tokens(found["input_ids"][0].numpy())
+    assert tokens[:6] == ["[CLS]", "the", "of", "[SEP]", "a", "[SEP]"]
+    assert found["segment_ids"][0].numpy().tolist() == [0, 0, 0, 0, 1, 1, 0]
+
+
+def test_strings_are_taken_as_python_has_them(tiny_vocab):
+    tokenizer = Tokenizer(tiny_vocab, max_seq_length=5)
+    wanted = tokenizer(tf.constant(["the a", "of"]))["input_ids"]
+    for given in (["the a", "of"], np.array(["the a", "of"])):
+        np.testing.assert_array_equal(tokenizer(given)["input_ids"], wanted)
+    np.testing.assert_array_equal(tokenizer("the a")["input_ids"], wanted[:1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "inputs", "says"),
+    [
+        ({}, np.ones([2, 3]), "expected strings"),
+        ({}, tf.constant([["a", "b"]]), "expected .batch."),
+        ({}, [tf.constant(["a"])] * 3, "3 inputs"),
+        ({"max_seq_length": 2}, None, "at least 3"),
+        ({"vocabulary": ["[PAD]", "a", "a"]}, None, "duplicate"),
+        ({"vocabulary": ["[PAD]", "a"]}, None, "lacks"),
+    ],
+)
+def test_what_is_no_text_and_no_vocabulary_is_refused(
+    tiny_vocab, arguments, inputs, says
+):
+    with pytest.raises((ValueError, UserError), match=says):
+        Tokenizer(**{"vocabulary": tiny_vocab, **arguments})(inputs)
+
+
+# Whole models.
+
+
+@pytest.fixture
+def text_model(make_encoder, tiny_vocab):
+    """A classifier of strings."""
+    text = tf_keras.Input([], dtype="string", name="text")
+    tokenizer = Tokenizer(tiny_vocab, True, False, 12)
+    encoded = make_encoder(seed=1)(tokenizer(text))
+    logits = tf_keras.layers.Dense(2, name="logits")(encoded["pooled_output"])
+    model = tf_keras.Model(text, logits)
+    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(tf_keras.optimizers.Adam(1e-3), loss)
+    return model
+
+
+def test_a_model_is_cloned_from_plain_values(text_model, texts):
+    config = json.loads(json.dumps(text_model.get_config()))
+    expected = text_model(texts)
+    again = tf_keras.Model.from_config(config)
+    for clone in (again, tf_keras.models.clone_model(text_model)):
+        assert np.abs(clone(texts) - expected).max() > 0.01
+        clone.set_weights(text_model.get_weights())
+        np.testing.assert_array_equal(clone(texts), expected)
+    tokenizer, encoder = (x.get_config() for x in text_model.layers[1:3])
+    assert tokenizer["strip_accents"] is False
+    assert len(tokenizer["vocabulary"]) == 200
+    assert encoder["num_hidden_layers"] == 2
+
+
+def test_weights_are_saved_and_loaded(text_model, texts, tmp_path):
+    expected = text_model.get_weights()
+    for name in ("weights", "a.h5", "a.weights.h5"):
+        text_model.save_weights(tmp_path / name)
+        clone = tf_keras.models.clone_model(text_model)
+        status = clone.load_weights(tmp_path / name)
+        if (
+            status is not None
+        ):  # TensorFlow's format; the clone has no optimizer
+            status.expect_partial()
+        tf.nest.map_structure(
+            np.testing.assert_array_equal, clone.get_weights(), expected
+        )
+
+
+def test_the_summary_has_a_row_a_layer(text_model):
+    lines = []
+    text_model.summary(print_fn=lines.append)
+    rows = [line for line in lines if "(Encoder)" in line]
+    assert len(rows) == 1
+    assert "{'sequence_output':" in rows[0]
+    assert str(text_model.layers[2].count_params()) in rows[0]
+    assert len(lines) < 30
+
+
+ELSEWHERE = """
+import sys
+import numpy as np
+import tensorflow as tf
+import tensorflow_text
+
+texts = tf.constant(["the of and", "a", "in that is for", "the a the a"])
+served = tf.saved_model.load("saved").signatures["serving_default"](texts)
+assert "electra_tf" not in sys.modules
+found = {"served": served["logits"]}
+import tf_keras
+import electra_tf.keras
+
+for name in ("model.keras", "saved"):
+    model = tf_keras.models.load_model(name)
+    found[name] = model.predict(texts, verbose=0)
+history = model.fit(texts, np.array([0, 1, 0, 1]), verbose=0)
+assert np.isfinite(history.history["loss"]).all()
+np.savez("found.npz", **found)
+"""
+
+
+@pytest.mark.slow
+def test_a_saved_model_is_whole(
+    pretrained_folder, texts, tmp_path, run_program
+):
+    """In another process and directory, the run's folder gone."""
+    run = tmp_path / "run"
+    shutil.copytree(pretrained_folder(model_hparam_overrides=ONE_BLOCK), run)
+    text = tf_keras.Input([], dtype="string", name="text")
+    encoded = Encoder.from_pretrained(str(run))(
+        Tokenizer.from_pretrained(str(run), max_seq_length=12)(text)
+    )
+    logits = tf_keras.layers.Dense(2, name="logits")(encoded["pooled_output"])
+    model = tf_keras.Model(text, logits)
+    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(tf_keras.optimizers.Adam(1e-3), loss)
+    model.fit(texts, np.array([0, 1, 0, 1]), verbose=0)
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    model.save(place / "model.keras")
+    model.save(place / "saved")
+    shutil.rmtree(run)
+    (place / "program.py").write_text(ELSEWHERE)
+    run_program("program.py", cwd=place)
+    expected = model.predict(texts, verbose=0)
+    with np.load(place / "found.npz") as found:
+        assert set(found) == {"served", "model.keras", "saved"}
+        for name, logits in found.items():
+            assert np.abs(logits - expected).max() <= 1e-6, name
+
+
+@pytest.mark.slow
+@pytest.mark.multi_device
+def test_fit_on_two_devices_is_fit_on_one(run_program):
+    program = os.path.join(os.path.dirname(__file__), "two_devices.py")
+    one, two = json.loads(run_program(program).partition("RESULT")[2])
+    np.testing.assert_allclose(two["loss"], one["loss"], atol=1e-5)
+    assert one["loss"][-1] < one["loss"][0]
+    for weights, others in zip(one["weights"], two["weights"], strict=True):
+        np.testing.assert_allclose(others, weights, atol=1e-5)
+    # Devices draw dropout of their own.
+    assert np.isfinite(two["with_dropout"]).all()
+    assert two["with_dropout"][0] != pytest.approx(two["loss"][0], abs=1e-5)

@@ -1,0 +1,133 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`PretrainingModel.fit` beside the project's own loop."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.pretraining import build
+from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.training.loop import LossScale
+
+STEPS = 4
+ONE_BLOCK = {
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
+
+
+def batches():
+    random = np.random.default_rng(0)
+    ids = random.integers(104, 200, [4 * STEPS, 16]).astype(np.int32)
+    mask = np.arange(16) < random.integers(6, 16, [4 * STEPS, 1])
+    features = {
+        "input_ids": ids * mask,
+        "input_mask": mask.astype(np.int32),
+        "segment_ids": np.zeros_like(ids),
+    }
+    dataset = tf.data.Dataset.from_tensor_slices(features)
+    return dataset.batch(4, drop_remainder=True)
+
+
+@pytest.mark.parametrize(
+    "hparams",
+    [
+        {},
+        {"gradient_accumulation_steps": 2, "mixed_precision": "fp16"},
+        {"electra_objective": False, "electric_objective": True},
+    ],
+    ids=["electra", "micro_batches_in_half_precision", "electric"],
+)
+def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
+    """To the bit: weights, slots, losses; with dropout and drawn masks."""
+    config = tiny_config(model_hparam_overrides=ONE_BLOCK, **hparams)
+    strategy = tf.distribute.get_strategy()
+    loops = build.build_model(config)
+    optimizer = build.build_optimizer(config, loops)
+    loop = build.build_train_loop(
+        config,
+        loops,
+        optimizer,
+        iter(batches()),
+        tf.Variable(0, dtype=tf.int64),
+        strategy,
+        LossScale.of(config.mixed_precision),
+    )
+    loop.train(STEPS)
+    logged = loop.take_chunk()
+    rows = dict(zip(logged.names, logged.values.T, strict=True))
+
+    model = PretrainingModel(config)
+    names = [v.name for v in model.variables]
+    model.compile()
+    history = model.fit(
+        batches(), epochs=2, steps_per_epoch=STEPS // 2, verbose=0
+    ).history
+    assert [v.name for v in model.variables] == names
+    assert model.global_step == STEPS
+    for one, other in zip(model.variables, loops.variables, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=one.name)
+    for name, slot in optimizer.m.items():
+        np.testing.assert_array_equal(model.optimizer.m[name], slot)
+    means = rows["total_loss"].reshape(2, -1).mean(1)
+    np.testing.assert_allclose(history["loss"], means, rtol=1e-6)
+    generated = rows["cloze_loss" if "cloze_loss" in rows else "mlm_loss"]
+    means = generated.reshape(2, -1).mean(1)
+    np.testing.assert_allclose(history["gen_loss"], means, rtol=1e-6)
+    assert history["learning_rate"][-1] == rows["learning_rate"][-1]
+    share = rows["replaced_tokens"][2:].sum() / rows["tokens"][2:].sum()
+    assert history["replaced_share"][-1] == pytest.approx(share, rel=1e-6)
+
+
+def test_evaluation_draws_the_same_each_time(tiny_config):
+    model = PretrainingModel(tiny_config())
+    model.compile()
+    first, again = (
+        model.evaluate(batches(), return_dict=True, verbose=0) for _ in "12"
+    )
+    assert first == again
+    assert set(first) == {"loss", "gen_loss", "disc_loss", "replaced_share"}
+    weighted = first["gen_loss"] + 50 * first["disc_loss"]
+    assert first["loss"] == pytest.approx(weighted, rel=1e-6)
+    assert model.global_step == 0
+
+
+def test_weights_are_saved_and_loaded(tiny_config, tmp_path):
+    model, other = (PretrainingModel(tiny_config(seed=s)) for s in (1, 2))
+    for name in ("weights", "all.weights.h5"):
+        model.save_weights(tmp_path / name)
+        for variable in other.variables:
+            variable.assign(tf.zeros_like(variable))
+        other.load_weights(tmp_path / name)
+        for one, two in zip(model.variables, other.variables, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("setting", [{"optimizer": "adam"}, {"loss": "mse"}])
+def test_another_loss_or_kind_of_optimizer_is_refused(tiny_config, setting):
+    model = PretrainingModel(tiny_config())
+    with pytest.raises(UserError, match=next(iter(setting))):
+        model.compile(**setting)
+
+
+def test_saving_the_whole_names_the_ways_there_are(tiny_config):
+    with pytest.raises(UserError, match=r"save_weights.*export_parts"):
+        PretrainingModel(tiny_config()).save("model.keras")
+
+
+@pytest.mark.slow
+@pytest.mark.multi_device
+def test_fit_on_two_devices_is_the_loop_on_two(run_program, tiny_vocab):
+    place = os.path.dirname(__file__)
+    program = os.path.join(place, "pretraining_devices.py")
+    found = json.loads(run_program(program, tiny_vocab).partition("RESULT")[2])
+    assert found["replicas"] == 2
+    assert found["largest_difference"] == 0.0
+    assert found["loss"] == pytest.approx(found["loop_loss"], rel=1e-6)
