@@ -157,7 +157,10 @@ def compute_in_groups(
         },
     )
     back = tf.argsort(order)
-    return {name: tf.gather(part.values, back) for name, part in found.items()}
+    return {
+        name: tf.ensure_shape(tf.gather(found[name].values, back), spec.shape)
+        for name, spec in specs.items()
+    }
 
 
 class ServingModule(tf.Module, abc.ABC):

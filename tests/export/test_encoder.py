@@ -123,22 +123,6 @@ def test_the_encoder_can_be_trained_with_dropout(exported, layers):
         np.testing.assert_allclose(one, other, atol=1e-4, rtol=1e-3)
 
 
-def test_it_is_served_as_well(exported):
-    loaded, _ = exported
-    ids = _rows(loaded, TEXTS, 24)
-    module = EncoderModule(loaded, max_seq_length=24)
-    got = module.compute_text(tf.constant(TEXTS))
-    assert got["truncated"].numpy().tolist() == [False, False, True]
-    mask = (ids != 0).astype(np.int32)
-    wanted = loaded.model.discriminator(
-        *map(tf.constant, (ids, mask, 0 * mask))
-    )
-    np.testing.assert_array_equal(got["input_mask"], mask)
-    np.testing.assert_allclose(
-        got["pooled_output"], wanted.pooled_output, atol=1e-5
-    )
-
-
 def test_masked_lms_and_finetuned_models_have_one_too(
     pretrained_folder, finetuned_folder
 ):

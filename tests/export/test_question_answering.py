@@ -73,27 +73,27 @@ def _example(question, context, number=0, task="facts"):
     )
 
 
-def evaluate(loaded, pairs):
+@pytest.fixture(scope="module")
+def evaluate(head_outputs):
     """The evaluation's scorer, having answered the questions."""
-    task = loaded.tasks[0]
-    examples = [
-        _example(question, context, number, task.name)
-        for number, (question, context) in enumerate(pairs)
-    ]
-    scorer = task.scorer_of(examples)
-    rows = [row for e in examples for row in task.featurize(e, False)]
-    features = {
-        name: tf.constant([row[name] for row in rows]) for name in rows[0]
-    }
-    encoded = loaded.model.encoder(*(features[n] for n in Inputs._fields))
-    outputs = loaded.model.heads[0].logits(encoded, features)
-    outputs = {name: value.numpy() for name, value in outputs.items()}
-    for i, row in enumerate(rows):
-        found = {name: value[i] for name, value in outputs.items()}
-        eid = row[f"{task.name}_eid"]
-        scorer.update({**found, "eid": eid, "loss": 0.0})
-    scorer.answer()
-    return scorer
+
+    def scored(loaded, pairs):
+        task = loaded.tasks[0]
+        examples = [
+            _example(question, context, number, task.name)
+            for number, (question, context) in enumerate(pairs)
+        ]
+        scorer = task.scorer_of(examples)
+        rows = [row for e in examples for row in task.featurize(e, False)]
+        outputs = head_outputs(loaded, rows)
+        for i, row in enumerate(rows):
+            found = {name: value[i] for name, value in outputs.items()}
+            eid = row[f"{task.name}_eid"]
+            scorer.update({**found, "eid": eid, "loss": 0.0})
+        scorer.answer()
+        return scorer
+
+    return scored
 
 
 def _ask(module, pairs):
@@ -114,9 +114,8 @@ def model(finetuned_module):
     return make
 
 
-def _compare(loaded, found, pairs):
+def _compare(scorer, found, pairs):
     """Compares answers; returns how many of the n-best differ in letters."""
-    scorer = evaluate(loaded, pairs)
     final = scorer.final_answers()
     differing = 0
     for i, (_, context) in enumerate(pairs):
@@ -153,11 +152,11 @@ def _compare(loaded, found, pairs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_served_answers_are_those_of_evaluation(kind, model):
+def test_served_answers_are_those_of_evaluation(kind, model, evaluate):
     loaded, module = model(kind)
     pairs = _texts(1, 24)
     found = _ask(module, pairs)
-    differing = _compare(loaded, found, pairs)
+    differing = _compare(evaluate(loaded, pairs), found, pairs)
     assert differing <= 0.02 * (found["starts"] >= 0).sum()
     assert max(found["n_windows"]) > 3
     assert (found["n_windows"] == 0).any()
@@ -166,7 +165,7 @@ def test_served_answers_are_those_of_evaluation(kind, model):
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 4), (2, 5), (9, 40), (1, 512)])
-def test_signatures_on_ids_take_rows_of_any_length(shape, model):
+def test_signatures_on_ids_take_rows_of_any_length(shape, model, head_outputs):
     loaded, module = model("v2 joint")
     ids = np.random.default_rng(0).integers(0, 200, shape, np.int32)
     found = module.compute(module.complete(tf.constant(ids)))
@@ -174,17 +173,13 @@ def test_signatures_on_ids_take_rows_of_any_length(shape, model):
     is_sep = ids == loaded.tokenizer.vocab["[SEP]"]
     segments = (np.cumsum(is_sep, 1) - is_sep > 0) * mask
     missing = max(0, loaded.config.beam_size - ids.shape[1])
-    names = ("input_ids", "input_mask", "segment_ids")
-    features = {
-        name: tf.constant(np.pad(part, [[0, 0], [0, missing]]), tf.int32)
-        for name, part in zip(names, (ids, mask, segments), strict=True)
-    }
-    encoded = loaded.model.encoder(*features.values())
-    wanted = loaded.model.heads[0].logits(encoded, features)
+    padded = np.pad([ids, mask, segments], [[0, 0], [0, 0], [0, missing]])
+    features = dict(zip(Inputs._fields, padded, strict=True))
+    wanted = head_outputs(loaded, features)
     assert found["start_logits"].shape == ids.shape
     assert "end_logits" not in found and "loss" not in found
     for name, value in found.items():
-        value_wanted = wanted[name].numpy()
+        value_wanted = wanted[name]
         if name == "start_logits":
             value_wanted = value_wanted[:, : ids.shape[1]]
         if not name.endswith("_index"):  # Masked places are equally good.

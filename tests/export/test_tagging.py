@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.signatures import Inputs
 from electra_tf.export.tagging import (
     LowercaseWordEncoder,
     place_words,
@@ -43,26 +42,24 @@ def model(finetuned_module):
     return lambda kind: finetuned_module("names", **KINDS[kind])
 
 
-def evaluate(loaded, sentences):
+@pytest.fixture(scope="module")
+def evaluate(head_outputs):
     """The head's logits of the words that evaluation reads."""
-    task = loaded.tasks[0]
-    examples = [
-        TaggingExample(
-            eid=number,
-            task_name=task.name,
-            words=words,
-            labels=[0] * len(words),
-        )
-        for number, words in enumerate(sentences)
-    ]
-    rows = [task.featurize(example, False) for example in examples]
-    features = {
-        name: tf.constant([row[name] for row in rows]) for name in rows[0]
-    }
-    encoded = loaded.model.encoder(*(features[n] for n in Inputs._fields))
-    logits = loaded.model.heads[0].logits(encoded, features)["logits"].numpy()
-    counts = [int(sum(row[f"{task.name}_labels_mask"])) for row in rows]
-    return [row[:count] for row, count in zip(logits, counts, strict=True)]
+
+    def logits(loaded, sentences):
+        task = loaded.tasks[0]
+        examples = [
+            TaggingExample(
+                eid=number, task_name=task.name, words=w, labels=[0] * len(w)
+            )
+            for number, w in enumerate(sentences)
+        ]
+        rows = [task.featurize(example, False) for example in examples]
+        found = head_outputs(loaded, rows)["logits"]
+        counts = [int(sum(row[f"{task.name}_labels_mask"])) for row in rows]
+        return [row[:count] for row, count in zip(found, counts, strict=True)]
+
+    return logits
 
 
 def _numpy(outputs):
@@ -74,12 +71,10 @@ def _serve_words(module, sentences):
     return _numpy(module.signatures()["serve_words"](tf.constant(lines)))
 
 
-def _check(loaded, found, sentences):
+def _check(loaded, found, sentences, evaluated):
     names = {i: tag for tag, i in loaded.tasks[0].label_mapping.items()}
     n_beyond = 0
-    for i, (words, wanted) in enumerate(
-        zip(sentences, evaluate(loaded, sentences), strict=True)
-    ):
+    for i, (words, wanted) in enumerate(zip(sentences, evaluated, strict=True)):
         count = found["n_words"][i]
         assert count == len(words)
         assert found["n_read"][i] == len(wanted)
@@ -97,11 +92,12 @@ def _check(loaded, found, sentences):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_served_tags_are_those_of_evaluation(kind, model):
+def test_served_tags_are_those_of_evaluation(kind, model, evaluate):
     loaded, module = model(kind)
     sentences = _sentences(1, 30)
     found = _serve_words(module, sentences)
-    assert _check(loaded, found, sentences) > 100
+    evaluated = evaluate(loaded, sentences)
+    assert _check(loaded, found, sentences, evaluated) > 100
     assert len(set(found["tags"].ravel())) > 3
 
 

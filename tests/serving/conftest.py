@@ -23,7 +23,6 @@ class Toy(tf.Module):
         matrix = tf.TensorSpec([None, None], tf.int32)
         nothing = tf.zeros([0, 0], tf.int32)
 
-        @tf.function(input_signature=[strings])
         def serve_text(text):
             size = tf.cast(tf.strings.length(text), tf.float32)
             long = tf.sigmoid(size - 10.0)
@@ -32,19 +31,6 @@ class Toy(tf.Module):
                 "probabilities": tf.stack([1 - long, long], 1),
             }
 
-        @tf.function(input_signature=[strings])
-        def echo(text):
-            return {"echo": text}
-
-        @tf.function(input_signature=[strings])
-        def echo_bytes(text):
-            return {"echo_bytes": text}
-
-        @tf.function(input_signature=[strings] * 2)
-        def two(text, text_pair):
-            return {"both": tf.strings.join([text, text_pair], "+")}
-
-        @tf.function(input_signature=[matrix] * 2)
         def serving_default(input_ids, input_mask=nothing):
             check = tf.debugging.assert_less_equal(
                 tf.shape(input_ids)[1], 8, "rows longer than 8"
@@ -59,15 +45,9 @@ class Toy(tf.Module):
             value = tf.cast(total, tf.float32)
             return {"sum": total, "masked": masked, "nan": value / 0.0}
 
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
-        def half(x):
-            return {"half": x / 2}
+        def two(text, text_pair):
+            return {"both": tf.strings.join([text, text_pair], "+")}
 
-        @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
-        def scalar(n):
-            return {"next": n + 1}
-
-        @tf.function(input_signature=[])
         def describe():
             return {
                 "kind": tf.constant("classification"),
@@ -75,15 +55,22 @@ class Toy(tf.Module):
                 "config": tf.constant('{"kind": "classification"}'),
             }
 
+        functions = {
+            "serve_text": (serve_text, strings),
+            "echo": (lambda text: {"echo": text}, strings),
+            "echo_bytes": (lambda text: {"echo_bytes": text}, strings),
+            "two": (two, strings, strings),
+            "serving_default": (serving_default, matrix, matrix),
+            "half": (
+                lambda x: {"half": x / 2},
+                tf.TensorSpec([None], tf.float32),
+            ),
+            "scalar": (lambda n: {"next": n + 1}, tf.TensorSpec([], tf.int32)),
+            "describe": (describe,),
+        }
         return {
-            "serve_text": serve_text,
-            "echo": echo,
-            "echo_bytes": echo_bytes,
-            "two": two,
-            "serving_default": serving_default,
-            "half": half,
-            "scalar": scalar,
-            "describe": describe,
+            name: tf.function(function, input_signature=specs)
+            for name, (function, *specs) in functions.items()
         }
 
 
