@@ -242,7 +242,6 @@ class ServingModule(tf.Module, abc.ABC):
         return {"serve_text": text_function(self.compute_text, 1)}
 
     def signatures(self) -> Signatures:
-
         @tf.function(input_signature=[], autograph=False)
         def describe() -> Outputs:
             return {

@@ -108,14 +108,19 @@ class Batcher:
         return await one.answer
 
     async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
+        loop, limits = asyncio.get_running_loop(), self._limits
         while True:
-            while not self._waiting:
+            # Without those who asked and have gone.
+            self._waiting = [w for w in self._waiting if not w.answer.done()]
+            if not self._waiting:
                 await self._wait_for_news(None)
-            await self._gather()
-            batch = self._take()
-            if not batch:  # Those who asked have gone.
                 continue
+            batch, is_full = self._next_batch()
+            left = batch[0].since + limits.max_wait - loop.time()
+            if left > 0 and not is_full:
+                await self._wait_for_news(left)
+                continue
+            self._waiting = [w for w in self._waiting if w not in batch]
             requests = [one.request for one in batch]
             results = await loop.run_in_executor(
                 self._thread, compute, requests
@@ -131,42 +136,24 @@ class Batcher:
                 else:
                     one.answer.set_result(result)
 
-    async def _gather(self) -> None:
-        """Lets the oldest request wait for company."""
-        first = self._waiting[0]
-        end = first.since + self._limits.max_wait
-        while (left := end - asyncio.get_running_loop().time()) > 0:
-            alike = [w for w in self._waiting if _fit(w, first)]
-            rows = sum(w.request.rows for w in alike)
-            if rows >= self._limits.max_batch or first.request.key is None:
-                return
-            await self._wait_for_news(left)
+    def _next_batch(self) -> tuple[list[_Waiting], bool]:
+        """The oldest request and those that fit to it; whether no more can."""
+        first, *others = self._waiting
+        key, rows = first.request.key, first.request.rows
+        if key is None:
+            return [first], True
+        batch, most = [first], self._limits.max_batch
+        alike = [one for one in others if one.request.key == key]
+        for one in alike:
+            if rows + one.request.rows <= most:
+                batch.append(one)
+                rows += one.request.rows
+        return batch, rows >= most or len(batch) <= len(alike)
 
     async def _wait_for_news(self, seconds: float | None) -> None:
         self._news.clear()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._news.wait(), seconds)
-
-    def _take(self) -> list[_Waiting]:
-        """The oldest request and those that fit to it, in order."""
-        batch, others, rows = [], [], 0
-        for one in self._waiting:
-            if one.answer.done():
-                continue
-            new_rows = rows + one.request.rows
-            fits = batch and _fit(one, batch[0])
-            if not batch or (fits and new_rows <= self._limits.max_batch):
-                batch.append(one)
-                rows = new_rows
-            else:
-                others.append(one)
-        self._waiting = others
-        return batch
-
-
-def _fit(one: _Waiting, other: _Waiting) -> bool:
-    key = one.request.key
-    return key is not None and key == other.request.key
 
 
 def _stopping() -> RequestError:
