@@ -10,7 +10,7 @@ import math
 import os
 import pickle
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -242,7 +242,6 @@ def _has_split(config: FinetuningConfig, task: str, split: str) -> bool:
 _HEADER = "index\tprediction"
 # A zip file's earliest date: the same predictions make the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
-_INDEX_COLUMNS = ("index", "id")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -453,7 +452,7 @@ def _indices(
         place = spec.split(part.split, config.raw_data_dir(part.task))
         if not storage.exists(place.path):
             raise _MissingError(f"no {place.path}")
-        found = _indices_of_file(place.path)
+        found = dict(_indices_of_file(place.path))
     if len({index for index, _ in found.values()}) != len(found):
         raise UserError(
             f"the {part.split} split of {part.task} has an index twice"
@@ -461,22 +460,20 @@ def _indices(
     return found
 
 
-def _indices_of_file(path: str) -> dict[int, tuple[int, str]]:
+def _indices_of_file(path: str) -> Iterator[tuple[int, tuple[int, str]]]:
     """As `_indices`; by position where no column holds an index."""
     rows = tables.read_rows(path, "tsv")
     header = next(rows, None)
     names = header.cells if header is not None else []
-    has_index = bool(names) and names[0].strip().lower() in _INDEX_COLUMNS
-    found = {}
+    has_index = bool(names) and names[0].strip().lower() in ("index", "id")
     for number, row in enumerate(rows):
-        place = f"{path}:{row.line}"
         if not row.cells and not row.expected:
             continue  # A blank line is no row to the server.
-        if not has_index:
-            found[number] = (number, place)
-        elif row.cells and row.cells[0].strip().isdigit():
-            found[number] = (int(row.cells[0]), place)
-        else:
-            shown = row.found or repr(row.cells[0])
-            raise UserError(f"{place}: found {shown}; expected an index")
-    return found
+        index, place = number, f"{path}:{row.line}"
+        if has_index:
+            cell = row.cells[0] if row.cells else ""
+            if not cell.strip().isdigit():
+                shown = row.found or repr(cell)
+                raise UserError(f"{place}: found {shown}; expected an index")
+            index = int(cell)
+        yield number, (index, place)

@@ -360,54 +360,40 @@ _GLUE: dict[str, dict[str, Any]] = {
         "tfds": _tfds("wnli", "sentence1", "sentence2"),
     },
 }
-GLUE_TASKS: dict[str, TaskSpec] = {
-    name: TaskSpec.from_dict({"name": name, "files": _FILES, **description})
-    for name, description in _GLUE.items()
-}
-
 # Chunks as in CoNLL-2000, named entities and parts of speech.
-
 _CONLL = {
     "type": "tagging",
     "files": {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"},
     "format": "conll",
     "splits": {"test": {"labelled": True}},
 }
-_TAGGING: dict[str, dict[str, Any]] = {
-    "chunk": {},
-    "ner": {},
-    # CoNLL-2003 has the part of speech second; so do files of two columns.
-    "pos": {"tags": "words", "columns": {"tag": 1}},
-}
-
 # Questions; without files they are found as `QATask` says.
-
-_SQUAD_SPLITS = {"dev": "validation"}
-_QUESTIONS: dict[str, dict[str, Any]] = {
+_QUESTIONS = {"type": "question_answering"}
+_SQUAD_SPLITS = {"splits": {"dev": "validation"}, "columns": {}}
+_OTHERS: dict[str, dict[str, Any]] = {
+    "chunk": _CONLL,
+    "ner": _CONLL,
+    # CoNLL-2003 has the part of speech second; so do files of two columns.
+    "pos": {**_CONLL, "tags": "words", "columns": {"tag": 1}},
     "squad": {
+        **_QUESTIONS,
         "version": "squad2",
-        "tfds": {"name": "squad/v2.0", "splits": _SQUAD_SPLITS, "columns": {}},
+        "tfds": {"name": "squad/v2.0", **_SQUAD_SPLITS},
     },
-    "squadv1": {
-        "version": "squad1",
-        "tfds": {"name": "squad", "splits": _SQUAD_SPLITS, "columns": {}},
-    },
+    "squadv1": {**_QUESTIONS, "tfds": {"name": "squad", **_SQUAD_SPLITS}},
     # The MRQA 2019 shared task's.
-    "newsqa": {"version": "mrqa"},
-    "naturalqs": {"version": "mrqa"},
-    "triviaqa": {"version": "mrqa"},
-    "searchqa": {"version": "mrqa"},
+    **{
+        name: {**_QUESTIONS, "version": "mrqa"}
+        for name in ("newsqa", "naturalqs", "triviaqa", "searchqa")
+    },
 }
-
+GLUE_TASKS: dict[str, TaskSpec] = {
+    name: TaskSpec.from_dict({"name": name, "files": _FILES, **description})
+    for name, description in _GLUE.items()
+}
 BUILT_IN: dict[str, TaskSpec] = GLUE_TASKS | {
     name: TaskSpec.from_dict({"name": name, **description})
-    for name, description in [
-        *((name, {**_CONLL, **own}) for name, own in _TAGGING.items()),
-        *(
-            (name, {"type": "question_answering", **own})
-            for name, own in _QUESTIONS.items()
-        ),
-    ]
+    for name, description in _OTHERS.items()
 }
 
 
