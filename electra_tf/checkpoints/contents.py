@@ -346,13 +346,11 @@ class Contents:
             "generator_hidden_size: unknown without the discriminator; sizes"
             " are the generator's own": sizes.encoder is None,
         }
-        if sizes.generator and not sizes.generator.follows_rule:
-            width, hidden = (
-                sizes.generator.intermediate_size,
-                sizes.generator.hidden_size,
-            )
-            text = f"the generator's feed-forward width {width} is not 4 *"
-            notes[f"{text} {hidden}: no hparam sets it"] = True
+        if (small := sizes.generator) and not small.follows_rule:
+            notes[
+                f"the generator's feed-forward width {small.intermediate_size}"
+                f" is not 4 * {small.hidden_size}: no hparam sets it"
+            ] = True
         return [text for text, applies in notes.items() if applies]
 
     def check_hparams(

@@ -3,9 +3,10 @@
 """The original's TF1 checkpoints, and BERT's: found, read and written."""
 
 import difflib
+import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -305,18 +306,21 @@ def record_newest(directory: str, prefixes: list[str]) -> None:
 
 def _write_shards(weights: Weights, directory: str, limit: int) -> str:
     """Writes the data group by group; returns the prefix of the whole."""
-    shards = []
-    for group in _groups(weights, limit):
-        shard = os.path.join(directory, f"shard_{len(shards)}")
-        values = [tf.constant(weights.read(name)) for name in group]
+    if not weights.specs:
+        raise UserError(f"{weights.path}: nothing to write: no tensors.")
+    shards, start, starts = [], 0, {}
+    for name, spec in weights.specs.items():
+        starts[name] = start
+        start += spec.size_in_bytes
+    for _, group in itertools.groupby(starts, lambda n: starts[n] // limit):
+        names = list(group)
+        shards.append(os.path.join(directory, f"shard_{len(shards)}"))
         tf.raw_ops.SaveV2(
-            prefix=shard,
-            tensor_names=group,
-            shape_and_slices=[""] * len(group),
-            tensors=values,
+            prefix=shards[-1],
+            tensor_names=names,
+            shape_and_slices=[""] * len(names),
+            tensors=[tf.constant(weights.read(name)) for name in names],
         )
-        del values
-        shards.append(shard)
     merged = os.path.join(directory, "merged")
     tf.raw_ops.MergeV2Checkpoints(
         checkpoint_prefixes=shards,
@@ -324,21 +328,6 @@ def _write_shards(weights: Weights, directory: str, limit: int) -> str:
         delete_old_dirs=False,
     )
     return merged
-
-
-def _groups(weights: Weights, limit: int) -> Iterator[list[str]]:
-    """Names whose tensors together stay under a limit, or are one alone."""
-    group: list[str] = []
-    size = 0
-    for name, spec in weights.specs.items():
-        if group and size + spec.size_in_bytes > limit:
-            yield group
-            group, size = [], 0
-        group.append(name)
-        size += spec.size_in_bytes
-    if not group:
-        raise UserError(f"{weights.path}: nothing to write: no tensors.")
-    yield group
 
 
 def _remove_tree(path: str) -> None:

@@ -243,17 +243,14 @@ def extend_positions(weights: Weights, new_length: int) -> Weights:
 def describe_extension(weights: Weights, new_length: int) -> str:
     """Says what `extend_positions` does to a checkpoint, for a report."""
     old = max(weights.specs[name].shape[0] for name in _tables(weights))
+    change = f"from {old} to {new_length} rows"
     if new_length == old:
         return f"position tables have {old} rows already"
     if new_length < old:
-        return (
-            f"position tables cut from {old} to {new_length} rows: longer"
-            " sequences no longer fit"
-        )
+        return f"position tables cut {change}: longer sequences no longer fit"
     return (
-        f"position tables extended from {old} to {new_length} rows: rows"
-        f" {old} and up repeat the table from its start (their Adam slots are"
-        " zero); train before use"
+        f"position tables extended {change}: rows {old} and up repeat the table"
+        " from its start (their Adam slots are zero); train before use"
     )
 
 
