@@ -13,7 +13,7 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind, PretrainingConfig
-from electra_tf.checkpoints import formats
+from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.contents import MODEL_HPARAMS, Contents, merged
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import (
@@ -294,3 +294,19 @@ def _vocab_file(
         f"No vocabulary beside {weights.path}{gone}; give the one that it was"
         " trained with: --vocab_file=FILE."
     )
+
+
+def write_pretrained(
+    weights: Weights, folder: str, config: PretrainingConfig
+) -> str:
+    """Writes weights in the original's format, settings and vocabulary.
+
+    What was there is replaced. Returns the prefix of the weights.
+    """
+    prefix = os.path.join(folder, "model.ckpt")
+    tf1.write_tf1(weights, prefix, overwrite=True)
+    formats.write_electra_config(folder, config.as_dict())
+    vocab_file = os.path.join(folder, formats.VOCAB_FILE)
+    if os.path.abspath(config.vocab_file) != os.path.abspath(vocab_file):
+        tf.io.gfile.copy(config.vocab_file, vocab_file, overwrite=True)
+    return prefix

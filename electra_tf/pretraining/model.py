@@ -10,6 +10,7 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind, generator_kind
+from electra_tf.checkpoints.weights import ModelWeights, variables_by_name
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import SeedStream, inference
 from electra_tf.modeling.transformer import (
@@ -383,13 +384,21 @@ class PretrainingModel(tf_keras.Model):
             )
         return {name: self._means[name].result() for name in means}
 
+    def save_pretrained(self, folder: str) -> str:
+        """Writes weights, settings and vocabulary: what all commands read."""
+        from electra_tf.pretraining import loading  # it builds this model
+
+        step = self.global_step if self._loop else 0
+        variables = variables_by_name(self.variables)
+        weights = ModelWeights(variables, step, folder)
+        return loading.write_pretrained(weights, folder, self.config)
+
     def save(self, *_: Any, **__: Any) -> None:
         """Refuses: there is another way for each purpose."""
         raise UserError(
-            "PretrainingModel.save: the model is saved as its weights"
-            " (save_weights), or as the folders that fine-tuning and"
-            " electra_tf.keras.Encoder.from_pretrained read"
-            " (electra_tf.pretraining.runner.export_parts)."
+            "PretrainingModel.save: save_pretrained writes a folder that"
+            " electra_tf.keras.Encoder.from_pretrained and all commands read;"
+            " save_weights writes the weights alone."
         )
 
     def _generate(

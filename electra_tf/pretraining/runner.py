@@ -36,6 +36,7 @@ from electra_tf.optimization.optimizer import (
 )
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import metrics
+from electra_tf.pretraining.loading import write_pretrained
 from electra_tf.pretraining.model import PretrainingModel, step_values
 from electra_tf.training import checkpointing
 from electra_tf.training import strategy as strategies
@@ -520,13 +521,8 @@ def export_parts(
         if not weights.contents.holds(name):
             continue
         folder = os.path.join(directory, EXPORT, name)
-        prefix = os.path.join(folder, "model.ckpt")
-        tf1.write_tf1(select_part(weights, name), prefix, overwrite=True)
-        formats.write_electra_config(folder, config.as_dict())
-        tf.io.gfile.copy(
-            config.vocab_file, os.path.join(folder, "vocab.txt"), overwrite=True
-        )
-        written.append(prefix)
+        part = select_part(weights, name)
+        written.append(write_pretrained(part, folder, config))
     return written
 
 

@@ -10,7 +10,9 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.keras import Encoder
 from electra_tf.pretraining import build
+from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.loop import LossScale
 
@@ -117,9 +119,26 @@ def test_another_loss_or_kind_of_optimizer_is_refused(tiny_config, setting):
         model.compile(**setting)
 
 
-def test_saving_the_whole_names_the_ways_there_are(tiny_config):
-    with pytest.raises(UserError, match=r"save_weights.*export_parts"):
-        PretrainingModel(tiny_config()).save("model.keras")
+def test_a_folder_is_saved_that_every_reader_takes(tiny_config, tmp_path):
+    model = PretrainingModel(tiny_config(do_lower_case=False))
+    with pytest.raises(UserError, match=r"save_pretrained.*save_weights"):
+        model.save("model.keras")
+    folder = str(tmp_path / "saved")
+    for _ in range(2):  # what is there is replaced
+        model.save_pretrained(folder)
+    loaded = load_pretrained(folder)
+    assert loaded.global_step == 0
+    assert not loaded.config.do_lower_case
+    assert loaded.config.vocab_file == f"{folder}/vocab.txt"
+    pairs = zip(model.variables, loaded.model.variables, strict=True)
+    for one, other in pairs:
+        np.testing.assert_array_equal(one, other)
+    ids = tf.constant([[101, 110, 120, 102]])
+    masks = tf.ones_like(ids), tf.zeros_like(ids)
+    np.testing.assert_array_equal(
+        Encoder.from_pretrained(folder)(ids)["sequence_output"],
+        model.discriminator(ids, *masks, None).sequence_output,
+    )
 
 
 @pytest.mark.slow
