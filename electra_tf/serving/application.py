@@ -12,7 +12,6 @@ import importlib.resources
 import json
 import logging
 import signal
-import socket
 from collections.abc import Awaitable, Callable
 
 from aiohttp import ClientPayloadError, http_exceptions, web
@@ -115,10 +114,8 @@ class ModelServer:
         self._check_name(request)
         name, version = self.model.name, str(self.model.version)
         spec = {"name": name, "signature_name": "", "version": version}
-        signatures = {"signature_def": self.model.metadata}
-        return _json(
-            {"model_spec": spec, "metadata": {"signature_def": signatures}}
-        )
+        metadata = {"signature_def": {"signature_def": self.model.metadata}}
+        return _json({"model_spec": spec, "metadata": metadata})
 
     async def health(self, request: web.Request) -> web.Response:
         """`GET /healthz`: 200 while predictions are being answered."""
@@ -268,7 +265,8 @@ async def serve(
                 f"cannot listen at {host}, port {port}: {error}; choose"
                 " another --port, or 0 for any free one"
             ) from error
-        ready(_address(runner))
+        host, port = runner.addresses[0][:2]
+        ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         await stop.wait()
         server.is_stopping = True
         # aiohttp reads no request of a connection that begins once it cleans
@@ -280,11 +278,3 @@ async def serve(
         for number in _SIGNALS:
             with contextlib.suppress(*_NO_SIGNALS):
                 loop.remove_signal_handler(number)
-
-
-def _address(runner: web.AppRunner) -> str:
-    host, port = runner.addresses[0][:2]
-    with contextlib.suppress(OSError):
-        socket.inet_pton(socket.AF_INET6, host)
-        host = f"[{host}]"
-    return f"http://{host}:{port}"

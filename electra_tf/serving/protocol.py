@@ -19,13 +19,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.serving.served_model import (
-    DEFAULT_SIGNATURE,
-    ServedModel,
-    Signature,
-)
+from electra_tf.serving.served_model import ServedModel, Signature
 
-_KEYS = frozenset({"signature_name", "instances", "inputs"})
+_KEYS = {"signature_name", "instances", "inputs"}
 
 
 class RequestError(Exception):
@@ -54,10 +50,11 @@ def make_request(
     signature: Signature, arrays: dict[str, np.ndarray], row_format: bool = True
 ) -> PredictRequest:
     """Completes a request; inputs must have the same number of rows."""
+    shapes = {name: signature.inputs[name].shape for name in arrays}
     lengths = {
         name: len(array)
         for name, array in arrays.items()
-        if array.ndim and _dims(signature.inputs[name], array.ndim)[0] is None
+        if array.ndim and (shapes[name].rank is None or shapes[name][0] is None)
     }
     if len(set(lengths.values())) > 1:
         words = ", ".join(f"{name} {n}" for name, n in lengths.items())
@@ -66,17 +63,10 @@ def make_request(
         )
     if len(lengths) < len(arrays) or not lengths:
         return PredictRequest(signature, arrays, 1, None, row_format)
-    shapes = [(name, arrays[name].shape[1:]) for name in sorted(arrays)]
-    key = (signature.name, *shapes)
+    widths = ((name, arrays[name].shape[1:]) for name in sorted(arrays))
+    key = (signature.name, *widths)
     rows = next(iter(lengths.values()))
     return PredictRequest(signature, arrays, rows, key, row_format)
-
-
-def _dims(spec: tf.TensorSpec, rank: int) -> list[int | None]:
-    """The lengths that an input wants; None: any."""
-    if spec.shape.rank is None:
-        return [None] * rank
-    return spec.shape.as_list()
 
 
 def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
@@ -90,7 +80,7 @@ def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
             " instances or inputs."
         )
     # An empty name is none, as in TensorFlow Serving.
-    name = request.get("signature_name") or DEFAULT_SIGNATURE
+    name = request.get("signature_name") or "serving_default"
     if not isinstance(name, str) or name not in model.signatures:
         raise RequestError(
             f"There is no signature {_short(name)}; there are:"
@@ -175,9 +165,8 @@ def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
         shape.append(lengths.pop())
         level = [part for parts in level for part in parts]
     if not spec.shape.is_compatible_with(shape):
-        wanted = _dims(spec, len(shape))
-        words = ", ".join("any" if w is None else str(w) for w in wanted)
-        raise RequestError(f"{name} has the shape {shape}; expected [{words}].")
+        wanted = str(spec.shape.as_list()).replace("None", "any")
+        raise RequestError(f"{name} has the shape {shape}; expected {wanted}.")
     array = np.empty(len(level), spec.dtype.as_numpy_dtype)
     array[:] = [_element(name, part, spec.dtype) for part in level]
     return array.reshape(shape)

@@ -20,11 +20,8 @@ from configure.errors import UserError
 
 _logger = logging.getLogger(__name__)
 SAVED_MODEL_FILE = "saved_model.pb"
-DEFAULT_SIGNATURE = "serving_default"
-DESCRIBE = "describe"
-_SERVE_TAG = "serve"
 # Added by the loader for itself.
-_HIDDEN = frozenset({"__saved_model_init_op", "__saved_model_train_op"})
+_HIDDEN = ("__saved_model_init_op", "__saved_model_train_op")
 
 
 class Signature:
@@ -102,10 +99,10 @@ class ServedModel:
             for key in self.signatures
         }
         self.kind, self.labels, self.config = "", [], {}
-        if DESCRIBE in self.signatures:
+        if describe := self.signatures.get("describe"):
             said = {
                 key: [text.decode() for text in np.ravel(value)]
-                for key, value in self.signatures[DESCRIBE]({}).items()
+                for key, value in describe({}).items()
             }
             self.kind, self.labels = said["kind"][0], said["labels"]
             self.config = json.loads(said["config"][0])
@@ -115,14 +112,11 @@ class ServedModel:
         for name, signature in self.signatures.items():
             arrays = {}
             for key, spec in signature.inputs.items():
-                if (
-                    key not in signature.defaults
-                    and spec.shape.rank is not None
-                ):
-                    shape = [size or 1 for size in spec.shape]
-                    value = b"a" if spec.dtype == tf.string else 1
-                    dtype = spec.dtype.as_numpy_dtype
-                    arrays[key] = np.full(shape, value, dtype)
+                if key in signature.defaults or spec.shape.rank is None:
+                    continue
+                shape = [size or 1 for size in spec.shape]
+                value = b"a" if spec.dtype == tf.string else 1
+                arrays[key] = np.full(shape, value, spec.dtype.as_numpy_dtype)
             try:
                 signature(arrays)
             except (KeyError, tf.errors.OpError) as error:
@@ -176,7 +170,7 @@ def _signature_protos(folder: str) -> dict[str, Any]:
     except Exception as error:  # protobuf's own class is not public
         raise UserError(f"{path}: not a SavedModel: {error}") from error
     for graph in proto.meta_graphs:
-        if _SERVE_TAG in graph.meta_info_def.tags:
+        if "serve" in graph.meta_info_def.tags:
             found = dict(graph.signature_def)
             return {k: v for k, v in found.items() if k not in _HIDDEN}
-    raise UserError(f"{path}: has no graph tagged {_SERVE_TAG!r}")
+    raise UserError(f"{path}: has no graph tagged 'serve'")

@@ -236,11 +236,8 @@ def _numpy(outputs):
 
 
 def _padded(rows):
-    length = max(map(len, rows))
-    ids = np.array([r + [0] * (length - len(r)) for r in rows], np.int32)
-    mask = np.array(
-        [[1] * len(r) + [0] * (length - len(r)) for r in rows], np.int32
-    )
+    rows = tf.ragged.constant(rows, tf.int32)
+    ids, mask = (x.to_tensor().numpy() for x in (rows, tf.ones_like(rows)))
     return {"input_ids": ids, "input_mask": mask, "segment_ids": 0 * mask}
 
 
