@@ -287,12 +287,6 @@ def test_one_network_given_for_the_other_is_called_one(held, wanted, words):
         assign(source, variables({f"{wanted}predictions/kernel": [1]}))
 
 
-def test_two_variables_of_one_name_are_refused():
-    twins = variables({"x": [1]}) + variables({"x": [1]})
-    with pytest.raises(ValueError, match="Two variables are named x"):
-        assign(weights({"x": [1]}), twins)
-
-
 # One network of two.
 
 
