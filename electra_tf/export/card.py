@@ -292,15 +292,14 @@ def _answers(serve_text: Any, text: str) -> dict[str, list[Any]]:
     names = serve_text.structured_input_signature[1]
     found = serve_text(**dict.fromkeys(names, tf.constant([text])))
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, bytes):
-            return value.decode("utf-8", "replace")
-        return value
+    def first(values: tf.Tensor) -> list[Any]:
+        shown = np.ravel(values)[:_VALUES_SHOWN].tolist()
+        is_text = values.dtype == tf.string
+        return (
+            [x.decode("utf-8", "replace") for x in shown] if is_text else shown
+        )
 
-    return {
-        name: [*map(plain, np.ravel(found[name])[:_VALUES_SHOWN].tolist())]
-        for name in sorted(found)
-    }
+    return {name: first(found[name]) for name in sorted(found)}
 
 
 def _specs(specs: Mapping[str, tf.TensorSpec]) -> dict[str, str]:

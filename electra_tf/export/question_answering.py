@@ -35,14 +35,9 @@ _NO_WINDOW = 1000000.0
 # Rank of what the head gives, by whether it predicts start and end jointly.
 _OUTPUTS = {
     False: {"answerable_logit": 1, "start_logits": 2, "end_logits": 2},
-    True: {
-        "answerable_logit": 1,
-        "start_logits": 2,
-        "start_top_index": 2,
-        "start_top_log_probs": 2,
-        "end_top_index": 3,
-        "end_top_log_probs": 3,
-    },
+    True: {"answerable_logit": 1, "start_logits": 2}
+    | dict.fromkeys(["start_top_index", "start_top_log_probs"], 2)
+    | dict.fromkeys(["end_top_index", "end_top_log_probs"], 3),
 }
 # Decide which answer is given.
 _HPARAMS = (

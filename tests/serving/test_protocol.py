@@ -42,14 +42,14 @@ def test_single_inputs_and_outputs_need_no_names(toy, asked, key):
 
 
 def test_bytes_come_and_go_as_base64(toy):
-    raw = b"\xff\x00\xfe"
-    packed = {"b64": base64.b64encode(raw).decode()}
-    said = toy.predict({"signature_name": "echo_bytes", "instances": [packed]})
-    assert said == (200, {"predictions": [packed]})
-    body = {"signature_name": "echo_bytes", "inputs": {"text": [packed]}}
-    assert toy.predict(body) == (200, {"outputs": [packed]})
-    body = {"signature_name": "echo_bytes", "instances": [{"text": packed}]}
-    assert toy.predict(body)[0] == 200
+    packed = {"b64": base64.b64encode(b"\xff\x00\xfe").decode()}
+    for given, key in (
+        ({"instances": [packed]}, "predictions"),
+        ({"instances": [{"text": packed}]}, "predictions"),
+        ({"inputs": {"text": [packed]}}, "outputs"),
+    ):
+        said = toy.predict({"signature_name": "echo_bytes", **given})
+        assert said == (200, {key: [packed]})
     _, said = toy.predict({"signature_name": "echo", "instances": [packed]})
     assert said["predictions"] == ["\ufffd\x00\ufffd"]
 
@@ -117,14 +117,13 @@ def test_other_places_have_errors_in_json(toy, method, path, status):
 
 
 TEXTS = {"signature_name": "echo"}
+TWO = {"signature_name": "two"}
+HALF = b'{"signature_name": "half", "instances": [%s]}'
 MALFORMED = {
     "cut": (b'{"instances": ["a"', "not JSON"),
     "bad UTF-8": (b'{"instances": ["\xff"]}', "not UTF-8: byte 16"),
-    "NaN": (b'{"signature_name": "half", "instances": [NaN]}', "NaN"),
-    "huge": (
-        b'{"signature_name": "half", "instances": [1e999]}',
-        "finite number",
-    ),
+    "NaN": (HALF % b"NaN", "NaN"),
+    "huge": (HALF % b"1e999", "finite number"),
     "deep": (b"[" * 100_000, "read"),
     "twice": (b'{"inputs": 1, "inputs": 2}', "more than once"),
     "no input": (TEXTS, "either instances"),
@@ -138,30 +137,25 @@ MALFORMED = {
     "mixed": ({**TEXTS, "instances": ["a", {"text": "b"}]}, "kinds"),
     "unknown input": ({**TEXTS, "instances": [{"x": "a"}]}, 'input "x"'),
     "no base64": ({**TEXTS, "instances": [{"b64": "?"}]}, "not base64"),
-    "missing": (
-        {"signature_name": "two", "instances": [{"text": "a"}]},
-        "text_pair is missing",
-    ),
-    "unnamed": ({"signature_name": "two", "instances": ["a"]}, "an object"),
+    "missing": ({**TWO, "instances": [{"text": "a"}]}, "text_pair is missing"),
+    "unnamed": ({**TWO, "instances": ["a"]}, "an object"),
+    "unnamed columns": ({**TWO, "inputs": ["a"]}, "inputs must be an object"),
     "other keys": (
-        {
-            "signature_name": "two",
-            "instances": [{"text": "a", "text_pair": "b"}, {"text": "a"}],
-        },
+        {**TWO, "instances": [{"text": "a", "text_pair": "b"}, {"text": "a"}]},
         "instances[1]",
     ),
     "other lengths": (
-        {"signature_name": "two", "inputs": {"text": ["a"], "text_pair": []}},
+        {**TWO, "inputs": {"text": ["a"], "text_pair": []}},
         "numbers of rows",
     ),
     "text for ids": ({"instances": [{"input_ids": ["a"]}]}, "a number"),
     "1.5 for ids": ({"instances": [{"input_ids": [1.5]}]}, "whole number"),
     "2**31": ({"instances": [{"input_ids": [2**31]}]}, "int32"),
-    "ragged": (
-        {"instances": [{"input_ids": [1]}, {"input_ids": [1, 2]}]},
-        "different lengths",
+    "ragged": ({"inputs": {"input_ids": [[1], [1, 2]]}}, "different lengths"),
+    "no matrix": (
+        {"instances": [{"input_ids": 1}]},
+        "shape [1]; expected [any, any]",
     ),
-    "no matrix": ({"instances": [{"input_ids": 1}]}, "shape [1]"),
     "too long": ({"instances": [{"input_ids": [1] * 9}]}, "longer than 8"),
 }
 
