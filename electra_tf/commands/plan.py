@@ -262,7 +262,7 @@ def measure_steps(config: PretrainingConfig, batch_size: int) -> list[float]:
     times = []
     for _ in range(_WARM_UP + _STEPS):
         start = time.perf_counter()
-        loop.train(tf.constant(1))
+        loop.train(1)
         loop.take_chunk()  # Waits for the numbers.
         times.append(time.perf_counter() - start)
     return times[_WARM_UP:]

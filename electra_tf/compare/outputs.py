@@ -261,10 +261,10 @@ def features_from_lines(
 def lacks(loaded: LoadedModel) -> dict[str, str]:
     """Names the layers and logits that a model cannot give, and why."""
     reasons = {
-        "generator layers": loaded.lack_of_generator(False),
-        "generator logits": loaded.lack_of_generator(True),
-        "discriminator layers": loaded.lack_of_discriminator(False),
-        "discriminator logits": loaded.lack_of_discriminator(True),
+        "generator layers": loaded.lacks_generator(False),
+        "generator logits": loaded.lacks_generator(True),
+        "discriminator layers": loaded.lacks_discriminator(False),
+        "discriminator logits": loaded.lacks_discriminator(corrected=True),
     }
     return {name: why for name, why in reasons.items() if why}
 

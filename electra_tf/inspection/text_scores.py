@@ -202,7 +202,7 @@ def _graph(
                 return -softmax_cross_entropy(logits, features["targets"])
             if method == "cloze":
                 outputs = scoring.cloze_scores(model, features)
-                return outputs["cloze_token_scores"]
+                return outputs["token_scores"]
             return scoring.electric_scores(model, features)["token_scores"]
 
     return compute

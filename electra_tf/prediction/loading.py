@@ -13,7 +13,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.config import read_hparams
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
@@ -101,8 +100,6 @@ def is_finetuned(path: str) -> bool:
     if not tf.io.gfile.isdir(place):
         place = os.path.dirname(place) or "."
     home = formats.home_of(place)
-    if not _has_config(home):
-        return False
     return "task_names" in (checkpointing.read_config(home) or {})
 
 
@@ -150,10 +147,10 @@ def encoder_of(
         part = "generator" if loaded.is_generator_alone else "encoder"
     if part == "encoder" and model.discriminator is not None:
         encoder = model.discriminator
-        why = loaded.loaded.lack_of_discriminator(with_head=False)
+        why = loaded.lacks_discriminator(with_head=False)
     else:
         encoder = model.generator
-        why = loaded.loaded.lack_of_generator(with_head=False)
+        why = loaded.lacks_generator(with_head=False)
     if why is None and isinstance(encoder, Encoder):
         return encoder
     raise UserError(
@@ -235,8 +232,12 @@ def _moved(home: str, stored: dict[str, Any]) -> str:
 def _make_tasks(
     config: FinetuningConfig, home: str, tokenizer: FullTokenizer
 ) -> list[Task]:
-    if config.task_config is not None:
-        _check_task_config(config.task_config, home)
+    path = config.task_config
+    if path is not None and not tf.io.gfile.exists(path):
+        raise UserError(
+            f"{path}: no such file; {home} was trained on the task that it"
+            " describes. Give its place now: --task_config=FILE"
+        )
     tasks = get_tasks(config, tokenizer)
     for task in tasks:
         kept = task.labels_path()
@@ -248,12 +249,3 @@ def _make_tasks(
                 task.load_labels(path)
                 break
     return tasks
-
-
-def _check_task_config(path: str, home: str) -> None:
-    if not tf.io.gfile.exists(path):
-        raise UserError(
-            f"{path}: no such file; {home} was trained on the task that it"
-            " describes. Give its place now: --task_config=FILE"
-        )
-    read_hparams(path)

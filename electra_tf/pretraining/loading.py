@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint as a pre-trained model with weights, tokenizer and settings."""
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -79,7 +78,7 @@ class LoadedModel:
         self, label: str, weights: Weights, config: PretrainingConfig
     ) -> None:
         """Builds the model and fills it, one tensor at a time."""
-        self.label = label
+        self.label, self.config = label, config
         self.model = PretrainingModel(config)
         wanted = variables_by_name(self.model.variables)
         held = weights.shapes
@@ -106,8 +105,8 @@ class LoadedModel:
             return ("generator_ltr", "generator_rtl")
         return ("generator",)
 
-    def lack_of_generator(self, with_head: bool) -> str | None:
-        """Says why there is no (complete) generator; None where there is."""
+    def lacks_generator(self, with_head: bool = True) -> str | None:
+        """Says why there is no (complete) generator or masked LM, if so."""
         if self.model.generator is None:
             return f"{self.label} has no generator"
         layers = [self.model.generator]
@@ -115,23 +114,22 @@ class LoadedModel:
             layers.append(self.model.masked_lm_head)
         return self._lack("generator", layers)
 
-    def lack_of_discriminator(
-        self, with_head: bool, corrected: bool = True
+    def lacks_discriminator(
+        self, with_head: bool = True, corrected: bool = False
     ) -> str | None:
-        """Says why there is no (complete) discriminator; None where there is.
+        """Says why there is no (complete) discriminator, if so.
 
-        Args:
-          corrected: whether Electric's logits are to be corrected by its
-            generator, which is then needed, too.
+        Where Electric's logits are to be corrected by its generator, that is
+        needed, too; not for the raw ones.
         """
         if self.model.discriminator is None:
             return f"{self.label} has no discriminator"
         layers = [self.model.discriminator]
         if with_head:
             layers.append(self.model.discriminator_head)
-            if corrected and self.model.config.electric_objective:
+            if corrected and self.config.electric_objective:
                 if self.model.generator is None:
-                    return self.lack_of_generator(True)
+                    return self.lacks_generator()
                 layers += [self.model.generator, self.model.masked_lm_head]
         return self._lack("discriminator", layers)
 
@@ -166,18 +164,30 @@ def _refuse_other_depth(weights: Weights, wanted: Mapping[str, Any]) -> None:
             )
 
 
-@dataclasses.dataclass(frozen=True)
-class PretrainedModel:
-    """A model with a checkpoint's weights, and what turns text into its ids."""
+class PretrainedModel(LoadedModel):
+    """A model with a checkpoint's weights, and what turns text into its ids.
 
-    config: PretrainingConfig  # `max_seq_length` is the longest it can take
-    model: PretrainingModel
-    tokenizer: FullTokenizer  # as in training
-    path: str  # of the checkpoint, for messages
-    global_step: int | None  # updates done, where the file says it
-    assumptions: tuple[str, ...]  # what neither file nor configuration states
-    stated: frozenset[str]  # hparams that a file or the caller states
-    loaded: LoadedModel  # knows which variables the checkpoint lacked
+    Attributes:
+      config: its `max_seq_length` is the longest the model can take.
+      tokenizer: as in training.
+      path: of the checkpoint, for messages.
+      global_step: updates done, where the file says it.
+      stated: hparams that a file or the caller states.
+      assumptions: what neither file nor configuration states.
+    """
+
+    def __init__(
+        self, weights: Weights, config: PretrainingConfig, stated: frozenset
+    ) -> None:
+        super().__init__(weights.path, weights, config)
+        self.path, self.global_step = weights.path, weights.global_step
+        self.tokenizer = FullTokenizer(
+            config.vocab_file, config.do_lower_case, config.strip_accents
+        )
+        self.stated = stated
+        self.assumptions: tuple[str, ...] = ()
+        if not stated:
+            self.assumptions = tuple(weights.contents.assumptions())
 
     @property
     def max_length(self) -> int:
@@ -196,18 +206,7 @@ class PretrainedModel:
             return False
         blocks = self.model.discriminator.blocks
         names = {v.name.split(":")[0] for b in blocks for v in b.variables}
-        return names <= set(self.loaded.missing)
-
-    def lacks_generator(self) -> str | None:
-        """Says why there is no generator (or masked LM) to ask, if so."""
-        return self.loaded.lack_of_generator(with_head=True)
-
-    def lacks_discriminator(self) -> str | None:
-        """Says why there is no discriminator to ask, if so.
-
-        Electric's generator is not needed for the raw logits.
-        """
-        return self.loaded.lack_of_discriminator(True, corrected=False)
+        return names <= set(self.missing)
 
     def require_generator(self, purpose: str) -> None:
         """Raises UserError unless the generator (or masked LM) is complete."""
@@ -237,19 +236,7 @@ def load_pretrained(
       vocab_file: the vocabulary; None for the one beside the checkpoint, or
         the one that the run names.
     """
-    weights, config, stated = read_pretrained(path, vocab_file, hparams)
-    return PretrainedModel(
-        config=config,
-        loaded=(loaded := LoadedModel(weights.path, weights, config)),
-        model=loaded.model,
-        tokenizer=FullTokenizer(
-            config.vocab_file, config.do_lower_case, config.strip_accents
-        ),
-        path=weights.path,
-        global_step=weights.global_step,
-        stated=stated,
-        assumptions=() if stated else tuple(weights.contents.assumptions()),
-    )
+    return PretrainedModel(*read_pretrained(path, vocab_file, hparams))
 
 
 def read_pretrained(

@@ -234,16 +234,6 @@ def _pad_slots(tensor: tf.Tensor, slots: int) -> tf.Tensor:
     return tf.ensure_shape(padded, [None, slots])
 
 
-def unmask_inputs(
-    input_ids: tf.Tensor, masked_lm_ids: tf.Tensor, positions: tf.Tensor
-) -> tf.Tensor:
-    """Puts the original ids [B, N] back at the chosen positions.
-
-    Source: google-research/electra, pretrain/pretrain_helpers.py, unmask.
-    """
-    return scatter_update(input_ids, masked_lm_ids, positions)[0]
-
-
 # What `disallow_correct` takes off the true token's logit.
 DISALLOWED_PENALTY = 1000.0
 

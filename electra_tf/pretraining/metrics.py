@@ -70,7 +70,8 @@ class PretrainingMetrics:
         self._mask_token_id = mask_token_id
         self._with_disc = disc_weight > 0
         self._token_counts = token_counts
-        self._means: dict[str, _Mean] = {}
+        # Weighted sums and sums of weights.
+        self._sums: dict[str, tuple[float, float]] = {}
         self._auc = PaddedAuc()
         self._targets: list[np.ndarray] = []
         self._scores: list[np.ndarray] = []
@@ -117,7 +118,10 @@ class PretrainingMetrics:
 
     def result(self) -> dict[str, float]:
         """The metrics of all batches so far."""
-        result = {name: mean.value for name, mean in self._means.items()}
+        result = {
+            name: total / weight if weight else 0.0
+            for name, (total, weight) in self._sums.items()
+        }
         targets = np.concatenate(self._targets or [np.zeros(0, np.int32)])
         if targets.size:
             result["masked_lm_most_frequent_accuracy"] = float(
@@ -136,8 +140,16 @@ class PretrainingMetrics:
                 result["disc_auc_frequency_rank"] = exact_auc(labels, rarity)
         return {name: float(result[name]) for name in sorted(result)}
 
-    def _add(self, name, values, weights=None) -> None:
-        self._means.setdefault(name, _Mean()).add(values, weights)
+    def _add(
+        self, name: str, values: np.ndarray, weights: np.ndarray | None = None
+    ) -> None:
+        values = np.asarray(values, np.float64)
+        if weights is None:
+            weights = np.ones_like(values)
+        weights = np.asarray(weights, np.float64)
+        total, weight = self._sums.get(name, (0.0, 0.0))
+        total += float((values * weights).sum())
+        self._sums[name] = (total, weight + float(weights.sum()))
 
 
 class PaddedAuc:
@@ -254,23 +266,3 @@ class CollapseWatch:
             " check that the generator learns (masked_lm_accuracy_at_mask"
             " against masked_lm_most_frequent_accuracy)."
         )
-
-
-class _Mean:
-    """A weighted mean over batches; 0 while no weight has come."""
-
-    def __init__(self) -> None:
-        self._total = 0.0
-        self._count = 0.0
-
-    def add(self, values: np.ndarray, weights: np.ndarray | None) -> None:
-        values = np.asarray(values, np.float64)
-        if weights is None:
-            weights = np.ones_like(values)
-        weights = np.asarray(weights, np.float64)
-        self._total += float((values * weights).sum())
-        self._count += float(weights.sum())
-
-    @property
-    def value(self) -> float:
-        return self._total / self._count if self._count else 0.0

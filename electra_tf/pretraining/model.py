@@ -70,10 +70,14 @@ class PretrainingModel(tf_keras.Model):
             config.debug,
         )
         self.vocab = check_vocab(config.vocab_file)
-        _check_vocab_fits(self.vocab, config, self.encoder_config.vocab_size)
-        self.special = masking.SpecialTokens.of(
-            self.vocab, self.encoder_config.vocab_size
-        )
+        vocab_size = self.encoder_config.vocab_size
+        if max(self.vocab.values()) >= vocab_size:
+            raise UserError(
+                f"{config.vocab_file} holds {max(self.vocab.values()) + 1}"
+                f" tokens but vocab_size is {vocab_size}; set vocab_size to"
+                " the number of lines of the file."
+            )
+        self.special = masking.SpecialTokens.of(self.vocab, vocab_size)
         self.masking_rule = masking.MaskingRule(
             config.mask_prob,
             config.max_predictions_per_seq,
@@ -470,7 +474,7 @@ class PretrainingModel(tf_keras.Model):
     ) -> Outputs:
         """Predicts for every token of the corrupted inputs: replaced?"""
         positions = generated["masked_lm_positions"]
-        original_ids = masking.unmask_inputs(
+        original_ids, _ = masking.scatter_update(
             generated["masked_input_ids"],
             generated["masked_lm_ids"],
             positions,
@@ -511,18 +515,6 @@ class PretrainingModel(tf_keras.Model):
             "disc_per_example_loss": per_example,
             "discriminator_layers": encoded.all_layers,
         }
-
-
-def _check_vocab_fits(
-    vocab: Mapping[str, int], config: Any, vocab_size: int
-) -> None:
-    """Raises a UserError where a token has no row in the embedding table."""
-    if max(vocab.values()) >= vocab_size:
-        raise UserError(
-            f"{config.vocab_file} holds {max(vocab.values()) + 1} tokens but "
-            f"vocab_size is {vocab_size}; set vocab_size to the number of "
-            "lines of the file."
-        )
 
 
 def _softmax_outputs(

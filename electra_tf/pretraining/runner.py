@@ -62,6 +62,19 @@ DATA_HPARAMS = (
     "shuffle_buffer_size",
     "train_batch_size",
 )
+# Figures that an evaluation shows: name, its baseline, what that one does.
+BASELINES = (
+    (
+        "masked_lm_accuracy_at_mask",
+        "masked_lm_most_frequent_accuracy",
+        "always the most frequent token",
+    ),
+    (
+        "disc_auc_real_tokens",
+        "disc_auc_frequency_rank",
+        "ranked by rarity",
+    ),
+)
 PANELS = (
     Panel(
         "Generator loss (nats per masked token)",
@@ -326,8 +339,12 @@ class PretrainingRun(Run):
             row["one_class_evaluations"] = in_a_row
         self.eval_log.write(step, row)
         self.console.line(f"Evaluation at step {step:,}:")
-        for text in _evaluation_summary(result):
-            self.console.line(f"  {text}")
+        for name, baseline, says in BASELINES:
+            if name in result:
+                text = f"  {name} {result[name]:.4f}"
+                if baseline in result:
+                    text += f" ({says}: {result[baseline]:.4f})"
+                self.console.line(text)
         if self._collapse.message:
             self.console.warning(self._collapse.message)
         self.keep_if_best(step, result)
@@ -374,14 +391,17 @@ class PretrainingRun(Run):
         )
 
     def _print_epochs(self) -> None:
-        """Prints how often the run sees each example, if a manifest tells."""
+        """Prints how often the run sees each example, if manifests tell."""
         config = self.config
         counted = config.num_train_steps * config.train_batch_size
         text = (
             f"Training: {config.num_train_steps:,} steps of"
             f" {config.train_batch_size} examples = {counted:,} examples"
         )
-        if examples := _num_examples(config):
+        patterns = config.pretrain_tfrecords.split(",")
+        found = map(load_manifest, {os.path.dirname(p) for p in patterns})
+        told = [m and m["counts"].get("examples") for m in found]
+        if None not in told and (examples := sum(map(int, told))):
             text += f", {counted / examples:.1f} epochs of {examples:,}"
         self.console.line(text)
 
@@ -413,35 +433,6 @@ def check_same_model(
             + "Set them as they were, choose another model_name, or use"
             " --overwrite to delete that model and start anew."
         )
-
-
-def _evaluation_summary(result: dict[str, float]) -> list[str]:
-    """One short paragraph of an evaluation: numbers beside their baselines."""
-
-    def beside(name: str, baseline: str, says: str) -> str | None:
-        if name not in result:
-            return None
-        text = f"{name} {result[name]:.4f}"
-        if baseline in result:
-            text += f" ({says}: {result[baseline]:.4f})"
-        return text
-
-    return [
-        text
-        for text in (
-            beside(
-                "masked_lm_accuracy_at_mask",
-                "masked_lm_most_frequent_accuracy",
-                "always the most frequent token",
-            ),
-            beside(
-                "disc_auc_real_tokens",
-                "disc_auc_frequency_rank",
-                "ranked by rarity",
-            ),
-        )
-        if text
-    ]
 
 
 def _write_results(
@@ -487,20 +478,6 @@ def _write_results(
         f"{verb} {config.results_txt}, {config.results_pkl} and"
         f" {config.results_json}"
     )
-
-
-def _num_examples(config: PretrainingConfig) -> int | None:
-    found: set[str] = {
-        os.path.dirname(pattern)
-        for pattern in config.pretrain_tfrecords.split(",")
-    }
-    total = 0
-    for directory in found:
-        manifest = load_manifest(directory)
-        if manifest is None or "examples" not in manifest["counts"]:
-            return None
-        total += int(manifest["counts"]["examples"])
-    return total
 
 
 def export_parts(

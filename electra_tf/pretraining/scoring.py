@@ -50,36 +50,17 @@ def discriminator_energies(model: Any, features: Features) -> tf.Tensor:
     return model.discriminator_head(encoded.sequence_output)
 
 
-def electric_scores(
-    model: Any, features: Features, with_cloze: bool = False
-) -> dict[str, tf.Tensor]:
-    """Scores texts in one pass.
-
-    Returns:
-      `score` [B], `token_scores` [B, L] (0 where none counts), both float32
-      in nats, `scored` bool [B, L]; with the cloze model also `cloze_score`
-      [B] and `cloze_token_scores` [B, L].
-    """
+def electric_scores(model: Any, features: Features) -> dict[str, tf.Tensor]:
+    """Scores texts in one pass; see `pseudo_log_likelihood`."""
     energy = discriminator_energies(model, features)
-    outputs = pseudo_log_likelihood(model, features, -energy)
-    return outputs | (cloze_scores(model, features) if with_cloze else {})
+    return pseudo_log_likelihood(model, features, -energy)
 
 
 def cloze_scores(model: Any, features: Features) -> dict[str, tf.Tensor]:
-    """Scores texts with the two-tower cloze model alone.
-
-    Returns:
-      `cloze_score` [B], the sum of log q over the tokens that count, and
-      `cloze_token_scores` [B, L], float32 in nats; `scored` bool [B, L].
-    """
+    """Scores texts with the two-tower cloze model alone: the sum of log q."""
     logits, _ = model.generator_logits(features)
     log_q = -softmax_cross_entropy(logits, features["input_ids"])
-    found = pseudo_log_likelihood(model, features, log_q)
-    return {
-        "cloze_score": found["score"],
-        "cloze_token_scores": found["token_scores"],
-        "scored": found["scored"],
-    }
+    return pseudo_log_likelihood(model, features, log_q)
 
 
 def pseudo_log_likelihood(
@@ -88,6 +69,10 @@ def pseudo_log_likelihood(
     """Adds up log-probabilities [B, L] of the tokens that count.
 
     Not [CLS], [SEP], [MASK] and padding, at which training never put noise.
+
+    Returns:
+      `score` [B], `token_scores` [B, L] (0 where none counts), both float32
+      in nats, `scored` bool [B, L].
     """
     scored = candidates_mask(
         features["input_ids"], features["input_mask"], model.special

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is shown and written of a run: rows, lines, curves, results."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import datetime
@@ -14,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 import tensorflow as tf
@@ -226,9 +224,6 @@ def seconds_text(seconds: float) -> str:
     return str(last)
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 CURVES_FILE = "curves.png"
 Rows = Sequence[dict[str, Any]]
 
@@ -286,7 +281,7 @@ def draw_curves(
     return path
 
 
-def _draw(axes: Axes, panel: Panel, train_rows: Rows, eval_rows: Rows) -> None:
+def _draw(axes: Any, panel: Panel, train_rows: Rows, eval_rows: Rows) -> None:
     steps, values = _series(train_rows, panel.train)
     if len(steps):
         noisy = len(steps) >= 20

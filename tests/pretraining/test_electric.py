@@ -42,7 +42,8 @@ def test_scores_equal_the_sum_of_recorded_logits_without_their_offset(
     energies = arrays["disc_logits"].astype(np.float64) - offset
     features = {name: tf.constant(arrays[name]) for name in INPUTS}
     features["input_ids"] = tf.constant(fake_ids)
-    scores = scoring.electric_scores(model, features, with_cloze=True)
+    scores = scoring.electric_scores(model, features)
+    cloze = scoring.cloze_scores(model, features)
     log_q = log_probs(model.compute(features)["cloze_logits"], fake_ids)
     for row, ids in enumerate(fake_ids):
         counted = [
@@ -54,7 +55,7 @@ def test_scores_equal_the_sum_of_recorded_logits_without_their_offset(
         expected = -sum(energies[row, place] for place in counted)
         np.testing.assert_allclose(scores["score"][row], expected, rtol=2e-5)
         np.testing.assert_allclose(
-            scores["cloze_score"][row], log_q[row, counted].sum(), rtol=2e-5
+            cloze["score"][row], log_q[row, counted].sum(), rtol=2e-5
         )
         assert np.flatnonzero(scores["scored"][row]).tolist() == counted
 
@@ -108,7 +109,6 @@ def test_padding_does_not_change_a_score(recorded_pass):
     length = int(arrays["input_mask"][row].sum())
     whole = {n: tf.constant(arrays[n][row : row + 1]) for n in INPUTS}
     cut = {name: tensor[:, :length] for name, tensor in whole.items()}
-    a = scoring.electric_scores(model, whole, with_cloze=True)
-    b = scoring.electric_scores(model, cut, with_cloze=True)
-    np.testing.assert_allclose(a["score"], b["score"], rtol=1e-5)
-    np.testing.assert_allclose(a["cloze_score"], b["cloze_score"], rtol=1e-5)
+    for score in (scoring.electric_scores, scoring.cloze_scores):
+        a, b = (score(model, given)["score"] for given in (whole, cut))
+        np.testing.assert_allclose(a, b, rtol=1e-5)

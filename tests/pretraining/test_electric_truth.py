@@ -102,9 +102,10 @@ def test_minus_the_raw_logit_becomes_the_log_probability(tmp_path, tiny_vocab):
 
     unseen = language.sample(300, np.random.default_rng(2))
     truth = language.log_probabilities(unseen)
-    scores = scoring.electric_scores(model, features_of(unseen), True)
-    for name in ("token_scores", "cloze_token_scores"):
-        found = scores[name].numpy()[:, 1:-1]
+    scores = scoring.electric_scores(model, features_of(unseen))
+    cloze = scoring.cloze_scores(model, features_of(unseen))
+    for name, by in (("electric", scores), ("cloze", cloze)):
+        found = by["token_scores"].numpy()[:, 1:-1]
         assert np.corrcoef(found.ravel(), truth.ravel())[0, 1] > 0.9, name
         assert abs((found - truth).mean()) < 0.15, name
         assert np.abs(found - truth).mean() < 0.35, name

@@ -8,27 +8,20 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints.formats import write_electra_config
-from electra_tf.checkpoints.tf2 import variables_by_name, write_native
-from electra_tf.checkpoints.weights import ModelWeights
+from electra_tf.checkpoints.tf2 import variables_by_name
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.pretraining.runner import export_parts
-from electra_tf.training.checkpointing import write_config
 
 
 @pytest.fixture
-def run_folder(tiny_config, tmp_path):
+def run_folder(tiny_config, tmp_path, save_run):
     """What a run leaves, without training: folder, config, model."""
 
     def make(**hparams):
         config = tiny_config(seed=3, **hparams)
         model = PretrainingModel(config)
-        folder = str(tmp_path / "run")
-        weights = ModelWeights(variables_by_name(model.variables), 7, folder)
-        write_native(weights, os.path.join(folder, "model.ckpt-7"))
-        write_config(folder, config.to_json())
-        write_electra_config(folder, config.as_dict())
+        folder = save_run(str(tmp_path / "run"), config, model)
         return folder, config, model
 
     return make
@@ -72,7 +65,7 @@ def test_a_checkpoint_without_configuration_tells_what_was_assumed(
     run_folder, tiny_vocab
 ):
     folder, _, _ = run_folder()
-    for name in ("config.json", "electra_config.json"):
+    for name in ("config.json", "electra_config.json", "vocab.txt"):
         os.remove(os.path.join(folder, name))
     with pytest.raises(UserError, match="--vocab_file"):
         load_pretrained(folder)
