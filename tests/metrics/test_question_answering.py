@@ -3,6 +3,7 @@
 """Answers and figures equal those recorded from the original."""
 
 import json
+import types
 
 import numpy as np
 import pytest
@@ -190,27 +191,22 @@ def test_without_any_span_the_answer_is_a_word():
     assert found[0].score == 0.0
 
 
-class Example:
-    """A question as scoring sees it."""
-
-    def __init__(self, key, answers):
-        self.key, self.answers = key, answers
-        self.doc_tokens = ["Steve", "Smith's"]
-
-
-def make_scorer(*examples, windows):
+def make_scorer(windows, **answers):
+    examples = [
+        types.SimpleNamespace(key=key, answers=texts, doc_tokens=[])
+        for key, texts in answers.items()
+    ]
     config = make_config(joint_prediction=True)
     return SpanScorer(config, "squad", "squad2", examples, lambda _: windows)
 
 
 def test_predictions_of_another_split_are_noticed():
-    scorer = make_scorer(Example("q", ()), windows=[WINDOW])
     with pytest.raises(ValueError, match="not those of the split"):
-        scorer.answer()
+        make_scorer([WINDOW], q=()).answer()
 
 
 def test_a_question_without_windows_has_no_answer():
-    scorer = make_scorer(Example("q", ()), Example("r", ("Steve",)), windows=[])
+    scorer = make_scorer([], q=(), r=("Steve",))
     scorer.answer()
     assert scorer.final_answers() == {"q": "", "r": ""}
     assert scorer.null_odds == {"q": 1e6, "r": 1e6}
