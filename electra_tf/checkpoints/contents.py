@@ -539,6 +539,11 @@ def _differences(stored: ModelSizes, given: ModelSizes) -> list[str]:
         # A discriminator alone fits any generator's hparams.
         if not (stored.discriminates and is_full):
             del remedies["generator"]
+        if is_full and not stored.discriminates and given.generator:
+            # The head of a masked LM is as wide as its encoder.
+            what = "generator's hidden_size"
+            old[what] = stored.main.hidden_size
+            remedies[what] = "generator_hidden_size to 1.0"
     else:
         del remedies["replaced-token head"]
         for hparam, field in _SHARES.items():

@@ -345,7 +345,7 @@ def assign(
         if name in shapes and name not in other_shape
     }
     loaded = tuple(targets)
-    check_shapes(weights, targets)
+    check_shapes(weights, targets, wanted)
     refused = [name for name in missing if not may_lack(name)]
     if refused and not missing_is_fine:
         lines = [
@@ -381,13 +381,18 @@ def assign(
     return report
 
 
-def check_shapes(weights: Weights, wanted: Mapping[str, Any]) -> None:
+def check_shapes(
+    weights: Weights,
+    targets: Mapping[str, Any],
+    model: Mapping[str, Any] | None = None,
+) -> None:
     """Compares shapes and types before anything is read.
 
     Args:
-      wanted: variables, arrays or specs.
+      targets: variables or specs; the checkpoint has them all.
+      model: all of the model's, where there are others.
     """
-    lines, specs = [], {name: spec_of(v) for name, v in wanted.items()}
+    lines, specs = [], {name: spec_of(v) for name, v in targets.items()}
     for name, spec in specs.items():
         held = weights.specs[name]
         if held.shape != spec.shape:
@@ -401,9 +406,9 @@ def check_shapes(weights: Weights, wanted: Mapping[str, Any]) -> None:
                 " the checkpoint"
             )
     if lines:
-        stored = Contents({name: weights.specs[name].shape for name in specs})
-        model = Contents({name: spec.shape for name, spec in specs.items()})
-        lines = first_lines(lines, _MOST_LINES) + stored.differences(model)
+        shapes = {n: tuple(v.shape) for n, v in (model or targets).items()}
+        differences = weights.contents.differences(Contents(shapes))
+        lines = first_lines(lines, _MOST_LINES) + differences
         title = f"{weights.path} is of another model, shapes differ:"
         raise UserError("\n".join([title, *lines]))
 

@@ -91,7 +91,7 @@ class LoadedModel:
             weights, specs, lambda _, value: value.astype(float32, copy=False)
         )
         targets = {name: v for name, v in wanted.items() if name in held}
-        check_shapes(weights, targets)
+        check_shapes(weights, targets, wanted)
         # Straight into place: nobody sees this model half-loaded.
         for name, variable in targets.items():
             variable.assign(weights.read(name))
