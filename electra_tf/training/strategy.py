@@ -3,6 +3,7 @@
 """Where to train: one device, several GPUs, several workers or a TPU."""
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -56,8 +57,18 @@ def _create(config: Any) -> tf.distribute.Strategy:
     gpus = tf.config.list_logical_devices("GPU")
     if name == "mirrored" or (name == "auto" and len(gpus) > 1):
         devices = gpus or tf.config.list_logical_devices("CPU")
-        return tf.distribute.MirroredStrategy([d.name for d in devices])
+        return _mirrored(*(device.name for device in devices))
     return tf.distribute.OneDeviceStrategy("/gpu:0" if gpus else "/cpu:0")
+
+
+@functools.cache
+def _mirrored(*devices: str) -> tf.distribute.Strategy:
+    """One for all runs of a process, such as the tasks of GLUE.
+
+    A second one would number its collective operations from the start again,
+    and TensorFlow refuses a number it has seen with another shape.
+    """
+    return tf.distribute.MirroredStrategy(devices)
 
 
 def use_threads(threads: int) -> None:

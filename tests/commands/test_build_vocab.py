@@ -48,13 +48,6 @@ def test_vocabulary_is_written_and_described(corpus, tmp_path):
     assert [path.name for path in output.parent.iterdir()] == ["vocab.txt"]
 
 
-def test_same_text_gives_the_same_bytes(corpus, tmp_path):
-    outputs = [tmp_path / "1.txt", tmp_path / "2.txt"]
-    for output in outputs:
-        run(str(corpus), "--output", str(output))
-    assert outputs[0].read_bytes() == outputs[1].read_bytes()
-
-
 def test_case_and_accents_may_stay(corpus, tmp_path):
     output = tmp_path / "vocab.txt"
     where = (str(corpus), "--output", str(output))

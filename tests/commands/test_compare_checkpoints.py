@@ -115,13 +115,9 @@ def test_missing_variables_decide_unless_allowed(compare, edited):
 
 def test_other_shapes_are_a_finding(compare, edited):
     name = "generator_predictions/output_bias"
-
-    def edit(values):
-        values[name] = values[name][:-1]
-
-    status, text, found = compare(CHECKPOINT, edited(edit), VOCAB, *SMALL)
-    assert status == 1
-    assert f"{name}: shape [200] | [199]" in text
+    other = edited(lambda values: values.update({name: np.zeros(199, "f4")}))
+    status, text, found = compare(CHECKPOINT, other, VOCAB, *SMALL)
+    assert status == 1 and f"{name}: shape [200] | [199]" in text
     assert "outputs" in found["not_compared"]
 
 
@@ -220,38 +216,26 @@ def test_recordings_of_the_original_agree(compare, golden_dir, variant):
     assert not found["not_compared"] and found["outputs"]["layers"]
 
 
-def test_the_original_estimators_checkpoint_agrees_with_itself(
-    compare, golden_dir
-):
-    checkpoint = str(golden_dir / "ckpt_pretrain_tiny" / "model.ckpt-50")
-    vocab = f"--vocab_file={golden_dir / 'vocab.txt'}"
-    status, text, _ = compare(checkpoint, checkpoint, vocab, *SMALL)
-    assert status == 0 and "228 slots compared" in text
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([CHECKPOINT, "{tmp}/none", VOCAB], "none"),
         ([CHECKPOINT, CHECKPOINT], "--vocab_file=FILE"),
         ([CHECKPOINT, "--expect={tmp}/none.npz", VOCAB], "no such file"),
-        ([CHECKPOINT, "--expect={npz}", VOCAB], "lacks input_ids"),
+        ([CHECKPOINT, "--expect={tmp}/x.npz", VOCAB], "lacks input_ids"),
         ([CHECKPOINT, CHECKPOINT, VOCAB, "--text={tmp}/none"], "no such file"),
-        ([CHECKPOINT, CHECKPOINT, "--vocab_file={big}"], "vocab_size is 200"),
+        (
+            [CHECKPOINT, CHECKPOINT, "--vocab_file={tmp}/big.txt"],
+            "vocab_size is 200",
+        ),
         ([CHECKPOINT, CHECKPOINT, VOCAB, "--hparams={"], "--hparams"),
     ],
 )
 def test_mistakes_have_status_two(compare, tmp_path, arguments, message):
-    npz, big = tmp_path / "x.npz", tmp_path / "big.txt"
-    np.savez(npz, x=np.ones(3))
+    np.savez(tmp_path / "x.npz", x=np.ones(3))
     vocab = (FIXTURES / "vocab_200.txt").read_text()
-    big.write_text(vocab + "surplus\n")
-    filled = [
-        a.replace("{tmp}", str(tmp_path))
-        .replace("{npz}", str(npz))
-        .replace("{big}", str(big))
-        for a in arguments
-    ]
+    (tmp_path / "big.txt").write_text(vocab + "surplus\n")
+    filled = [a.replace("{tmp}", str(tmp_path)) for a in arguments]
     status, text, found = compare(*filled)
     assert status == 2 and found is None
     assert "error: " in text and message in text

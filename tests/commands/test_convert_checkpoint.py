@@ -5,8 +5,6 @@
 import json
 import os
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -65,15 +63,6 @@ def test_there_and_back_every_bit_is_the_same(source, tmp_path, capsys):
     assert "native: " in printed
 
 
-def test_a_vocabulary_with_too_few_tokens_is_remarked_on(source, tmp_path):
-    vocab = tmp_path / "short.txt"
-    words = (pathlib.Path(source).parent / "vocab.txt").read_text().split("\n")
-    vocab.write_text("\n".join(words[:150]) + "\n")
-    convert(source, tmp_path / "m", "--vocab_file", vocab)
-    notes = report_of(tmp_path / "m")["notes"]
-    assert any("150 tokens, the embeddings 200 rows" in n for n in notes)
-
-
 def test_what_was_guessed_is_guessed_again(source, tmp_path):
     for before, after in ((source, "a/m"), (tmp_path / "a/m", "b/m")):
         convert(before, tmp_path / after)
@@ -130,19 +119,12 @@ def test_a_config_beside_the_source_goes_on(source, tmp_path):
 @pytest.mark.parametrize("part", PARTS)
 def test_parts_and_no_slots_are_reported(part, source, tmp_path, capsys):
     target = tmp_path / "x" / "m"
-    convert(
-        *(source, target),
-        *(f"--part={part}", "--strip_optimizer"),
-    )
+    convert(source, target, f"--part={part}", "--strip_optimizer")
     found, whole = open_weights(str(target)), open_weights(source)
     assert found.slots == () and found.global_step == 40
-    report = report_of(target)
-    dropped = {n for names in report["dropped"].values() for n in names}
-    assert dropped == {
-        n
-        for n in whole.specs
-        if n not in found.specs
-        and not (n.endswith(("/adam_m", "/adam_v")) and n not in dropped)
+    dropped = {n for ns in report_of(target)["dropped"].values() for n in ns}
+    assert dropped & whole.shapes.keys() == {
+        name for name in whole.shapes if name not in found.shapes
     }
     printed = capsys.readouterr().out
     assert "Adam slots left out" in printed
@@ -166,15 +148,7 @@ def test_to_hugging_face_and_back(source, tmp_path):
     found.pop("global_step", None)
     assert found == {name: whole[name] for name in open_weights(source).shapes}
     # The format is kept where a folder of it is there already.
-    convert(source, folder, flags[0], "--overwrite")
-
-
-def test_slots_dropped_for_hugging_face_are_listed(source, tmp_path):
-    folder = tmp_path / "hf"
-    convert(
-        *(source, folder, "--output_format=huggingface"),
-        "--drop_unrepresentable",
-    )
+    convert(source, folder, "--drop_unrepresentable", "--overwrite")
     report = json.loads((folder / "conversion.json").read_text())
     dropped = {n for names in report["dropped"].values() for n in names}
     assert set(open_weights(source).slots) <= dropped
@@ -275,21 +249,6 @@ def test_a_cut_source_leaves_nothing(source, tmp_path):
             convert(source, target, "--output_format", chosen)
         left = list(target.parent.iterdir()) if target.parent.exists() else []
         assert not left
-
-
-def test_mistakes_are_told_without_a_traceback(source, tmp_path):
-    command = [sys.executable, "-m", "electra_tf", "convert_checkpoint"]
-    done = subprocess.run(
-        [*command, source + "1", str(tmp_path / "x")],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert "error: " in done.stderr and "model.ckpt-40" in done.stderr
-    assert "Traceback" not in done.stderr
-    with pytest.raises(SystemExit) as stopped:
-        convert("a", "b", "--form", "x")
-    assert stopped.value.code == 2
 
 
 def test_the_recorded_checkpoint_of_the_original(golden_dir, tmp_path):

@@ -24,22 +24,6 @@ SMALL = {
     "qnli": 88.4,
     "rte": 66.7,
 }
-HPARAMS = {
-    "vocab_size": 200,
-    "embedding_size": 8,
-    "max_seq_length": 16,
-    "train_batch_size": 4,
-    "eval_batch_size": 4,
-    "predict_batch_size": 4,
-    "num_train_epochs": 1.0,
-    "init_checkpoint": None,
-    "model_hparam_overrides": {
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 1,
-        "intermediate_size": 16,
-    },
-}
 
 
 def trial(task, others=None, **figures):
@@ -107,7 +91,7 @@ def test_undefined_scores_and_missing_tasks_are_named():
 
 
 @pytest.fixture
-def data(tmp_path, tiny_vocab):
+def data(tmp_path):
     """Files of three tasks; CoLA and MNLI have test sets."""
     random = np.random.RandomState(0)
     words = ["the", "of", "and", "in", "to"]
@@ -133,23 +117,31 @@ def data(tmp_path, tiny_vocab):
         ]
         write(f"mnli/{split}.tsv", ["\t".join("h" * 11), *rows])
     write("cola/test.tsv", ["index\tsentence", *(f"{i}\tthe" for i in "0123")])
-    (tmp_path / "vocab.txt").write_text(open(tiny_vocab).read())
     return tmp_path
 
 
-def glue_run(data, *flags, **hparams):
-    argv = ["run_glue", "--data-dir", str(data), "--model-name", "m"]
-    argv += ["--hparams", json.dumps({**HPARAMS, **hparams}), *flags]
-    return run_glue.main(run_glue.parse_flags(argv))
+@pytest.fixture
+def glue_run(data, tiny_finetuning):
+    """Runs the command on them; returns its status."""
+    sizes = ("train_batch_size", "eval_batch_size", "predict_batch_size")
+    settings = {**tiny_finetuning, **dict.fromkeys(sizes, 4)}
+    settings |= {"max_seq_length": 16, "num_train_epochs": 1.0}
+
+    def run(*flags, **hparams):
+        argv = ["run_glue", f"--data-dir={data}", "--model-name=m"]
+        argv += ["--hparams", json.dumps({**settings, **hparams}), *flags]
+        return run_glue.main(run_glue.parse_flags(argv))
+
+    return run
 
 
 def summary(data):
     return json.loads((data / "models/m/results/glue.json").read_text())
 
 
-def test_tasks_with_data_run_and_the_rest_is_named(data, capsys):
+def test_tasks_with_data_run_and_the_rest_is_named(data, glue_run, capsys):
     names = ["cola", "sts", "mnli", "wnli"]
-    assert glue_run(data, "--num_trials=2", task_names=names) == 0
+    assert glue_run("--num_trials=2", task_names=names) == 0
     printed = capsys.readouterr().out
     assert "GLUE 3/3: mnli" in printed
     assert "wnli: no data: no " in printed and "wnli/train.tsv" in printed
@@ -175,7 +167,7 @@ def test_tasks_with_data_run_and_the_rest_is_named(data, capsys):
     models = data / "models/m/finetuning_models"
     before = {p: p.stat().st_mtime_ns for p in models.rglob("*")}
     flags = ("--num_trials=2", "--write_test_outputs")
-    assert glue_run(data, *flags, task_names=names) == 0
+    assert glue_run(*flags, task_names=names) == 0
     assert {p: p.stat().st_mtime_ns for p in models.rglob("*")} == before
     assert summary(data)["averages"] == found["averages"]
     predicted = data / "models/m/test_predictions"
@@ -207,9 +199,9 @@ def test_a_task_s_own_defaults_stay_its_own():
     assert rte.origins["learning_rate"] == "flag"
 
 
-def test_one_task_s_bad_data_does_not_stop_the_others(data, capsys):
+def test_one_task_s_bad_data_does_not_stop_the_others(data, glue_run, capsys):
     (data / "finetuning_data/cola/train.tsv").write_text("nothing of use\n")
-    assert glue_run(data, task_names=["cola", "sts"]) == 1
+    assert glue_run(task_names=["cola", "sts"]) == 1
     assert "WARNING: cola failed: " in capsys.readouterr().out
     found = summary(data)["tasks"]
     assert (
@@ -218,14 +210,14 @@ def test_one_task_s_bad_data_does_not_stop_the_others(data, capsys):
     assert found["sts"]["state"] == "done"
 
 
-def test_a_stopped_run_leaves_the_rest_for_later(data, monkeypatch):
+def test_a_stopped_run_leaves_the_rest_for_later(data, glue_run, monkeypatch):
     from electra_tf.finetuning import runner
 
     original = runner.run
     monkeypatch.setattr(
         runner, "run", lambda *args: {**original(*args), "interrupted": 2}
     )
-    assert glue_run(data, task_names=["cola", "sts"]) == 130
+    assert glue_run(task_names=["cola", "sts"]) == 130
     states = {t: o["state"] for t, o in summary(data)["tasks"].items()}
     assert states == {"cola": "interrupted", "sts": "not reached"}
 
@@ -239,7 +231,7 @@ def test_a_stopped_run_leaves_the_rest_for_later(data, monkeypatch):
         ({"init_checkpoint": "nowhere"}, "init_checkpoint"),
     ],
 )
-def test_what_concerns_all_tasks_stops_at_once(hparams, words, data):
+def test_what_concerns_all_tasks_stops_at_once(hparams, words, data, glue_run):
     with pytest.raises(UserError, match=words):
-        glue_run(data, **hparams)
+        glue_run(**hparams)
     assert not (data / "models").exists()

@@ -39,11 +39,8 @@ def test_what_is_no_number_never_agrees(a):
     assert not difference([np.nan], [np.nan]).agrees(1e9)
 
 
-def test_equal_infinities_agree():
+def test_what_is_equal_agrees_and_zero_divides_nothing():
     assert difference([-np.inf, 2.0], [-np.inf, 2.0]).is_exact
-
-
-def test_nothing_to_divide_by():
     assert difference([0.0], [0.0]).relative == 0.0
     assert difference([1.0], [0.0]).relative is None
 
@@ -94,11 +91,4 @@ def test_missing_shapes_and_types_are_told_without_reading():
     assert found["only_b"].problem == "missing in A"
     assert found["y"].problem == "shape [2, 3] | [3, 2]"
     assert not any(found[name].agrees(9.0) for name in names[1:])
-    assert a.was_read == b.was_read == ["x"]
-
-
-def test_one_pair_is_read_at_a_time():
-    a, b = (Tensors(x=[1.0], y=[2.0]) for _ in "ab")
-    rows = differences.compare_tensors(a, b, ("x", "y"))
-    next(rows)
     assert a.was_read == b.was_read == ["x"]

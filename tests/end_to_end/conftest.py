@@ -6,7 +6,8 @@ import functools
 
 import numpy as np
 import pytest
-import tensorflow as tf
+
+from electra_tf.data.example_writer import ExampleEncoder, frame_record
 
 LENGTH = 16
 WORDS = ["the", "of", "and", "in", "to"]
@@ -14,22 +15,13 @@ WORDS = ["the", "of", "and", "in", "to"]
 
 def write_records(path, examples, seed):
     rng = np.random.default_rng(seed)
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for _ in range(examples):
-            length = int(rng.integers(8, LENGTH + 1))
-            ids = np.zeros(LENGTH, int)
-            ids[:length] = rng.integers(104, 200, length)
-            ids[0], ids[length - 1] = 101, 102
-            mask = (np.arange(LENGTH) < length).astype(int)
-            features = {
-                "input_ids": ids,
-                "input_mask": mask,
-                "segment_ids": mask * (np.arange(LENGTH) > length // 2),
-            }
-            example = tf.train.Example()
-            for name, values in features.items():
-                example.features.feature[name].int64_list.value.extend(values)
-            writer.write(example.SerializeToString())
+    encoder = ExampleEncoder(LENGTH, cls_id=101, sep_id=102, vocab_size=200)
+    records = []
+    for _ in range(examples):
+        segments = (rng.integers(104, 200, n) for n in rng.integers(3, 7, 2))
+        payload = encoder.encode(*(ids.tolist() for ids in segments))
+        records.append(frame_record(payload))
+    path.write_bytes(b"".join(records))
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +38,7 @@ def data_dir(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def settings_in(tiny_vocab):
+def settings_in(tiny_vocab, long_sizes):
     """hparams of a tiny run whose model directory is in a folder."""
 
     def make(folder, name="run", **hparams):
@@ -63,13 +55,8 @@ def settings_in(tiny_vocab):
             "save_checkpoints_steps": 10,
             "log_every_n_steps": 1,
             "shuffle_buffer_size": 20,
-            "model_hparam_overrides": {
-                "hidden_size": 16,
-                "num_hidden_layers": 1,
-                "num_attention_heads": 2,
-                "intermediate_size": 32,
-                "max_position_embeddings": 32,
-            },
+            "model_hparam_overrides": long_sizes
+            | {"num_hidden_layers": 1, "max_position_embeddings": 32},
             "model_dir": str(folder / name),
             "results_txt": str(folder / name / "results" / "r.txt"),
             "results_pkl": str(folder / name / "results" / "r.pkl"),
@@ -102,26 +89,22 @@ def task_dir(tmp_path):
 
 
 @pytest.fixture
-def hparams(tiny_vocab):
+def hparams(tiny_finetuning):
     """hparams of a tiny fine-tuning on `task_dir`."""
+    sizes = {
+        "num_hidden_layers": 1,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
     return {
+        **tiny_finetuning,
         "task_names": ["sst"],
-        "vocab_file": tiny_vocab,
-        "vocab_size": 200,
-        "embedding_size": 8,
         "max_seq_length": 32,
         "train_batch_size": 4,
         "eval_batch_size": 4,
         "predict_batch_size": 4,
-        "init_checkpoint": None,
         "learning_rate": 1e-3,
         "log_every_n_steps": 2,
-        "model_hparam_overrides": {
-            "hidden_size": 16,
-            "num_hidden_layers": 1,
-            "num_attention_heads": 2,
-            "intermediate_size": 32,
-            "hidden_dropout_prob": 0.0,
-            "attention_probs_dropout_prob": 0.0,
-        },
+        "model_hparam_overrides": tiny_finetuning["model_hparam_overrides"]
+        | sizes,
     }

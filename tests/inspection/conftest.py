@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiny pre-trained models of every kind, as their runs leave them."""
 
+import json
 import os
 
+import numpy as np
 import pytest
+import tensorflow as tf
+from scipy.special import log_softmax
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints.formats import write_electra_config
-from electra_tf.checkpoints.tf2 import variables_by_name, write_native
-from electra_tf.checkpoints.weights import ModelWeights
+from electra_tf.inspection.fill_mask import padded
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.pretraining.runner import export_parts
-from electra_tf.training.checkpointing import write_config
 
 # Rows of the position table of the models here: 30 tokens fit.
 POSITIONS = 32
@@ -28,46 +29,32 @@ KINDS = {
 SENTENCE = "the cat is on the mat, and that was it."
 
 
-def make_folder(folder, vocab, **hparams):
-    """Leaves what a run leaves, with weights large enough to matter."""
-    config = PretrainingConfig.create(
-        "tiny",
-        folder,
-        vocab_file=vocab,
-        vocab_size=200,
-        embedding_size=8,
-        max_seq_length=16,
-        generator_hidden_size=0.5,
-        seed=5,
-        model_hparam_overrides={
-            "hidden_size": 16,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "intermediate_size": 32,
-            "max_position_embeddings": POSITIONS,
-            "initializer_range": 0.5,
-        },
-        **hparams,
-    )
-    model = PretrainingModel(config)
-    weights = ModelWeights(variables_by_name(model.variables), 7, folder)
-    write_native(weights, os.path.join(folder, "model.ckpt-7"))
-    write_config(folder, config.to_json())
-    write_electra_config(folder, config.as_dict())
-    export_parts(config, model, 7, folder)
-    return folder
-
-
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory, tiny_vocab):
+def folders(tmp_path_factory, tiny_vocab, long_sizes, save_run):
     """A factory: the folder of a kind of model."""
     made = {}
 
     def make(kind):
-        if kind not in made:
-            folder = str(tmp_path_factory.mktemp(kind))
-            made[kind] = make_folder(folder, tiny_vocab, **KINDS[kind])
-        return made[kind]
+        if kind in made:
+            return made[kind]
+        folder = made[kind] = str(tmp_path_factory.mktemp(kind))
+        sizes = {"max_position_embeddings": POSITIONS, "initializer_range": 0.5}
+        config = PretrainingConfig.create(
+            "tiny",
+            folder,
+            vocab_file=tiny_vocab,
+            vocab_size=200,
+            embedding_size=8,
+            max_seq_length=16,
+            generator_hidden_size=0.5,
+            seed=5,
+            model_hparam_overrides=long_sizes | sizes,
+            **KINDS[kind],
+        )
+        model = PretrainingModel(config)
+        save_run(folder, config, model)
+        export_parts(config, model, 7, folder)
+        return folder
 
     return make
 
@@ -92,8 +79,6 @@ def pretrained(folders):
 @pytest.fixture(scope="session")
 def golden_electric(golden_dir):
     """The original's Electric model."""
-    import json
-
     hparams = json.loads(
         (golden_dir / "forward_v200_electric.json").read_text()
     )["hparams"]
@@ -103,3 +88,22 @@ def golden_electric(golden_dir):
         str(golden_dir / "vocab_200.txt"),
         {name: hparams[name] for name in kept},
     )
+
+
+@pytest.fixture(scope="session")
+def generator_log_probs():
+    """Log-probabilities [L, V] of a row of ids, by the layers alone."""
+
+    def compute(pretrained, ids):
+        model = pretrained.model
+        inputs = [tf.constant(value) for value in padded([ids]).values()]
+        if hasattr(model.generator, "ltr"):
+            vectors, table = model.generator(*inputs)[0], model.generator.ltr
+        else:
+            vectors = model.generator(*inputs).sequence_output
+            table = model.generator
+        table = table.embeddings.word_embeddings
+        logits = model.masked_lm_head(vectors, table)[0]
+        return log_softmax(np.float64(logits), -1)
+
+    return compute

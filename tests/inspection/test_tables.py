@@ -6,6 +6,7 @@ import dataclasses
 import html
 import io
 
+import pytest
 import rich.console
 
 from electra_tf.inspection.fill_mask import Candidate
@@ -132,7 +133,9 @@ def test_summary_counts():
     )
 
 
-def test_a_probability_is_never_rounded_to_certainty():
-    assert percent(0.0) == "0.0%" and percent(1.0) == "100.0%"
-    assert percent(1e-9) == "<0.1%" and percent(0.99999) == ">99.9%"
-    assert percent(0.5) == "50.0%"
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0.0%"), (1e-9, "<0.1%"), (0.5, "50.0%"), (0.99999, ">99.9%")],
+)
+def test_a_probability_is_never_rounded_to_certainty(share, text):
+    assert percent(share) == text

@@ -119,21 +119,21 @@ def test_nothing_masked_is_looked_at_as_it_is(pretrained):
     assert any("holds no generator" in note for note in alone.notes)
 
 
-def test_a_masked_lm_proposes_and_nothing_more(pretrained):
-    seen = TokenInspector(pretrained("mlm")).inspect(SENTENCE, ("cat",))
-    assert seen.kind == "masked LM"
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("mlm", "masked LM"),
+        ("electra/generator", "ELECTRA's generator alone"),
+    ],
+)
+def test_without_a_discriminator_tokens_are_proposed(pretrained, name, kind):
+    seen = TokenInspector(pretrained(name)).inspect(SENTENCE, ("cat",))
+    assert seen.kind == kind
     assert all(view.prediction is None for view in seen.tokens)
     proposals = [view.proposal for view in seen.tokens if view.proposal]
     assert len(proposals) == 3
     assert all(p.candidates and p.sampled is None for p in proposals)
     assert any("no discriminator" in note for note in seen.notes)
-
-
-def test_a_generator_alone_proposes(pretrained):
-    seen = TokenInspector(pretrained("electra/generator")).inspect(SENTENCE)
-    assert seen.kind == "ELECTRA's generator alone"
-    assert all(view.prediction is None for view in seen.tokens)
-    assert any(view.proposal for view in seen.tokens)
 
 
 def test_a_uniform_generator_samples_without_proposing(pretrained):

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two processes, found through `TF_CONFIG`, train one model."""
+"""Two workers, or two devices of one, train one model as one device does."""
 
 import io
 import json
@@ -19,10 +19,9 @@ import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
-from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.training.summaries import Console
+from electra_tf.training.summaries import TIMING_FIELDS, Console
 
-PROGRAM = pathlib.Path(__file__).resolve().with_name("multi_worker.py")
+PROGRAM = pathlib.Path(__file__).resolve().with_name("fixed_draws.py")
 ROOT = PROGRAM.parents[2]
 SECONDS = 600
 
@@ -105,6 +104,14 @@ def rows(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def without_dropout(hparams):
+    hparams["model_hparam_overrides"] |= {
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    return hparams
+
+
 @pytest.mark.slow
 @pytest.mark.multi_device
 def test_two_workers_train_and_evaluate_as_one_device_does(
@@ -113,18 +120,15 @@ def test_two_workers_train_and_evaluate_as_one_device_does(
     """27 examples are evaluated; two workers cannot share the last batch."""
 
     def hparams(name):
-        made = settings(
-            name,
-            num_train_steps=12,
-            save_checkpoints_steps=12,
-            eval_every_n_steps=12,
-            eval_tfrecords=f"{data_dir}/pretrain_tfrecords/*-0-of-*",
+        return without_dropout(
+            settings(
+                name,
+                num_train_steps=12,
+                save_checkpoints_steps=12,
+                eval_every_n_steps=12,
+                eval_tfrecords=f"{data_dir}/pretrain_tfrecords/*-0-of-*",
+            )
         )
-        made["model_hparam_overrides"] |= {
-            "hidden_dropout_prob": 0.0,
-            "attention_probs_dropout_prob": 0.0,
-        }
-        return made
 
     one, two = tmp_path / "one", tmp_path / "two"
     finish(start_workers(data_dir, hparams("two"), tmp_path))
@@ -133,8 +137,7 @@ def test_two_workers_train_and_evaluate_as_one_device_does(
     flags = ("--do_train=false", "--do_eval")
     finish(start_workers(data_dir, hparams("two"), tmp_path, *flags))
     evaluated = json.loads((two / "results" / "r.json").read_text())["metrics"]
-    fixed_draws = runpy.run_path(str(PROGRAM))["compute_with_fixed_draws"]
-    monkeypatch.setattr(PretrainingModel, "compute", fixed_draws)
+    runpy.run_path(str(PROGRAM))["fix"](monkeypatch.setattr)
     alone = PretrainingConfig.create("m", str(data_dir), **hparams("one"))
     runner.run(alone, Console(io.StringIO()))
 
@@ -159,3 +162,59 @@ def test_two_workers_train_and_evaluate_as_one_device_does(
         wanted = {name: expected[name] for name in found}
         assert {"examples", "loss", "disc_auc"} <= wanted.keys()
         assert found == pytest.approx(wanted, rel=1e-6)
+
+
+def run_ways(data_dir, hparams):
+    """With one device, with two, and with two and two micro-batches."""
+    child = subprocess.run(
+        [sys.executable, PROGRAM, str(data_dir), json.dumps(hparams)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert child.returncode == 0, child.stderr[-3000:]
+    return [data_dir / "models" / name for name in ("one", "two", "cut")]
+
+
+@pytest.mark.multi_device
+@pytest.mark.parametrize("uniform", [False, True], ids=["dense", "sparse"])
+def test_two_devices_train_as_one_does(data_dir, settings, tmp_path, uniform):
+    """`sparse`: a uniform generator leaves row-wise embedding gradients."""
+    hparams = settings(
+        uniform_generator=uniform,
+        num_train_steps=3,
+        num_warmup_steps=1,
+        eval_every_n_steps=3,
+        export_at_end=False,
+        pretrain_tfrecords=f"{data_dir}/pretrain_tfrecords/pretrain*",
+        eval_tfrecords=f"{data_dir}/pretrain_tfrecords/eval*",
+    )
+    places = ("model_dir", "results_txt", "results_pkl", "results_json")
+    hparams = {n: v for n, v in hparams.items() if n not in places}
+    one, *others = run_ways(tmp_path, without_dropout(hparams))
+    for two in others:
+        expected = tensors(one, 3)
+        for name, found in tensors(two, 3).items():
+            np.testing.assert_allclose(
+                found, expected[name], rtol=0, atol=1e-6, err_msg=name
+            )
+        for log in ("train_log.jsonl", "eval_log.jsonl"):
+            for a, b in zip(rows(one / log), rows(two / log), strict=True):
+                a = {n: v for n, v in a.items() if n not in TIMING_FIELDS}
+                b = {n: b[n] for n in a}
+                assert b == pytest.approx(a, rel=1e-5, abs=1e-6), log
+
+
+@pytest.mark.multi_device
+def test_two_devices_give_the_scores_of_one(task_dir, hparams):
+    hparams = {**hparams, "num_train_epochs": 1.0}
+    one, *others = (
+        json.loads((folder / "results" / "sst_results.json").read_text())
+        for folder in run_ways(task_dir, hparams)
+    )
+    expected = one["trials"][0]["results"]["sst"]
+    for found in others:
+        found = found["trials"][0]["results"]["sst"]
+        assert found == pytest.approx(expected, abs=1e-4)
