@@ -7,6 +7,8 @@ line that cannot be read is handed on with what is wrong with it.
 """
 
 import dataclasses
+import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +29,8 @@ _BY_EXTENSION = {
     ".bio": "conll",
     ".iob": "conll",
 }
+# What cells of a header look like, and texts seldom: a name of a word or two.
+_NAME = re.compile(r"((#\d )?[^\W\d][\w-]*([ .][\w-]+)?)?")
 # Names or numbers (from 0) that a value's column may have, likeliest first.
 Columns = Mapping[str, Sequence[int | str]]
 
@@ -58,7 +62,8 @@ class Source:
         taken; without a header, the first number.
       id_column: name or number of a column to hand on; None for none.
       header: whether the first row of TSV or CSV names columns; None: it does
-        if it holds a name of each column.
+        if it holds a name of each column, and what looks like a header of
+        other names is refused.
     """
 
     def __init__(
@@ -167,9 +172,11 @@ class Source:
     def _read_table(self, kind: str) -> Iterator[Read]:
         places: dict[str, int] = {}
         id_place: int | None = None
-        for number, cells, found, expected in tables.read_rows(
-            self.lines, kind
-        ):
+        rows = tables.read_rows(self.lines, kind)
+        first = [*itertools.islice(rows, 2)]
+        if self.header is None and len(first) == 2:
+            self._refuse_unknown_header(*first)
+        for number, cells, found, expected in itertools.chain(first, rows):
             if found:
                 yield self._bad(number, found, expected)
                 continue
@@ -198,6 +205,28 @@ class Source:
         return all(
             any(option in cells for option in options)
             for options in self.columns.values()
+        )
+
+    def _refuse_unknown_header(
+        self, first: tables.Row, second: tables.Row
+    ) -> None:
+        """Raises where only the first row consists of names, all unknown."""
+        cells = [cell.strip() for cell in first.cells]
+        if (
+            not any(cells)
+            or not all(map(_NAME.fullmatch, cells))
+            or all(map(_NAME.fullmatch, second.cells))
+            or self._has_header(first.cells)
+        ):
+            return
+        wanted = (" or ".join(map(str, o)) for o in self.columns.values())
+        names = zip(self.columns, filter(None, cells), strict=False)
+        columns = ",".join(f"{name}={cell}" for name, cell in names)
+        raise UserError(
+            f"{self.path}:{first.line}: found {' | '.join(cells)[:200]}, which"
+            f" looks like a header; expected {' and '.join(wanted)}. If it is"
+            f" one, name the columns, such as --columns={columns} (add --header"
+            " where they are numbers); if it is data, add --header=false"
         )
 
     def _places(

@@ -54,6 +54,34 @@ def test_tables_are_read_by_name_or_by_number(read):
     assert [line for line, _ in bad] == [4]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "remedy"),
+    [
+        ("a.tsv", "review\tstars\nIt is good .\t5\n", ONE, "text_a=review"),
+        ("a.csv", ",phrase\n0,bien sûr que non\n", ONE, "text_a=phrase"),
+        ("b.tsv", "#1 String\tq2\nA b c\td\n", PAIR, "#1 String,text_b=q2"),
+        ("c.tsv", "Review text\nIt is good .\n", {"text": [0]}, "text=Review"),
+    ],
+)
+def test_a_header_of_unknown_names_is_no_data(
+    read, name, text, columns, remedy
+):
+    with pytest.raises(UserError, match=rf"{name}:1: found .*{remedy}"):
+        read(name, text, columns)
+    good, _, _ = read(name, text, columns, header=False)
+    assert [line for line, _ in good] == [1, 2]
+    good, _, _ = read(name, text, columns, header=True)
+    assert [line for line, _ in good] == [2]
+
+
+@pytest.mark.parametrize(
+    "text", ["Great!\nIt is good .\n", "good\nbad\n", "good\n", "7\nIt is .\n"]
+)
+def test_rows_that_do_not_look_like_a_header_are_data(read, text):
+    good, _, _ = read("a.tsv", text)
+    assert [line for line, _ in good] == [*range(1, text.count("\n") + 1)]
+
+
 def test_json_lines_hold_objects_texts_or_pairs(read):
     lines = [
         '{"text": "a", "id": 3, "x": null}',
