@@ -31,6 +31,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "zip file to write (default: in the model's directory,"
             " test_predictions/glue_submission.zip)",
         ),
+        ("run_name", None, "NAME", "the run, if it was given a --run_name"),
         (
             *("trial", int, "N"),
             "whose predictions to take (default: for each task, of the trial"
@@ -50,13 +51,16 @@ def main(args: argparse.Namespace) -> None:
     from electra_tf import files
     from electra_tf.finetuning import glue
 
+    name = filter(None, ["glue_submission", args.run_name])
     path = args.output or os.path.join(
         *(args.data_dir, "models", args.model_name),
-        *("test_predictions", "glue_submission.zip"),
+        *("test_predictions", f"{'_'.join(name)}.zip"),
     )
     if files.exists(path) and not args.overwrite:
         raise UserError(f"{path} is there already; add --overwrite")
-    found = glue.collect(args.model_name, args.data_dir, args.trial)
+    found = glue.collect(
+        args.model_name, args.data_dir, args.trial, args.run_name or ""
+    )
     missing = [f"  {file}: {why}" for file, why in found.missing.items()]
     if not found.rows:
         raise UserError("there is nothing to submit:\n" + "\n".join(missing))

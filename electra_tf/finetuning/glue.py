@@ -87,7 +87,8 @@ class _Suite:
             for task in config.task_names
             for why in [_missing_data(self._configs[task], task)]
         }
-        base = os.path.join(config.pretrained_model_dir, "results", "glue")
+        name = "_".join(filter(None, ["glue", config.run_name]))
+        base = os.path.join(config.pretrained_model_dir, "results", name)
         self._text_path, self._json_path = f"{base}.txt", f"{base}.json"
 
     def run(self) -> dict[str, Any]:
@@ -331,7 +332,10 @@ class _MissingError(Exception):
 
 
 def collect(
-    model_name: str, data_dir: str, trial: int | None = None
+    model_name: str,
+    data_dir: str,
+    trial: int | None = None,
+    run_name: str = "",
 ) -> Submission:
     """Collects a model's test predictions for all tasks.
 
@@ -339,7 +343,7 @@ def collect(
     """
     found = Submission({}, {}, {}, [])
     for part in PARTS:
-        config, best = _settings(model_name, data_dir, part.task)
+        config, best = _settings(model_name, data_dir, part.task, run_name)
         chosen = trial or best
         found.trials[part.task] = chosen
         try:
@@ -350,10 +354,12 @@ def collect(
 
 
 def _settings(
-    model_name: str, data_dir: str, task: str
+    model_name: str, data_dir: str, task: str, run_name: str
 ) -> tuple[FinetuningConfig, int]:
     """Where a task's data is, and the trial that is best on the dev set."""
-    config = FinetuningConfig.create(model_name, data_dir, task_names=[task])
+    config = FinetuningConfig.create(
+        model_name, data_dir, task_names=[task], run_name=run_name
+    )
     if not storage.exists(config.results_json):
         return config, 1
     try:

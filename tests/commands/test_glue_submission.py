@@ -83,6 +83,16 @@ def test_eleven_files_in_the_server_s_words(model, capsys):
     assert archive_of(model) == before
 
 
+def test_a_named_run_has_a_submission_of_its_own(model):
+    write(model, "rte_long_test_1", {i: np.eye(2)[1] for i in range(ROWS)})
+    submit(model, "--run_name=long", "--partial")
+    path = model / "models/m/test_predictions/glue_submission_long.zip"
+    with zipfile.ZipFile(path) as archive:
+        assert archive.namelist() == ["RTE.tsv"]
+        rows = archive.read("RTE.tsv").decode().splitlines()[1:]
+    assert all(row.endswith("\tnot_entailment") for row in rows)
+
+
 def test_numbers_outside_the_range_are_clipped_and_counted(model, capsys):
     found = {0: np.float32(-0.1), 1: 1.2, 2: 1.0, 3: np.float64(0.25)}
     write(model, "sts_test_1", found)
