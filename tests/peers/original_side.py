@@ -1,0 +1,95 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs for the original google-research/electra, run by its own Python.
+
+PYTHON original_side.py FOLDER JOBS.json, FOLDER being a copy that runs. A job
+is a list: the name of a function below and its arguments.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import random
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+sys.path.insert(0, sys.argv[1])
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+tf.logging.set_verbosity(tf.logging.ERROR)
+module = importlib.import_module
+
+
+class Changed:
+    """A module with some of its names changed."""
+
+    def __init__(self, module, **changes):
+        self._module = module
+        self.__dict__.update(changes)
+
+    def __getattr__(self, name):
+        return getattr(self._module, name)
+
+
+def build(program, seed, **flags):
+    """Builds records; process i draws from seed + i."""
+    listed = tf.io.gfile.listdir
+    # Else it is the file system's order that is shuffled.
+    tf.io.gfile.listdir = lambda path: sorted(listed(path))
+    for index in range(flags["num_processes"]):
+        random.seed(seed + index)
+        module(program).write_examples(index, argparse.Namespace(**flags))
+
+
+def pretrain(name, data_dir, draws, hparams):
+    """Pre-trains with `draws` as masked positions, reading in file order.
+
+    [MASK] always shows, the likeliest token is the sample, and the learning
+    rate is read before the step is counted.
+    """
+
+    def categorical(logits, count, dtype):
+        del count
+        rows = tf.ones([tf.shape(logits)[0], 1], dtype)
+        return rows * tf.constant([draws], dtype)
+
+    def group(*done, name=None):
+        if isinstance(done[-1], list):  # [the counting of the step]
+            done[-1][0].op._add_control_input(done[0])
+        return tf.group(*done, name=name)
+
+    def uniform(shape, **_):
+        return tf.fill(shape, 0.5)
+
+    constant = Changed(tf.random, categorical=categorical, uniform=uniform)
+    module("pretrain.pretrain_helpers").tf = Changed(tf, random=constant)
+    module("model.optimization").tf = Changed(tf, group=group)
+    tf.data.Dataset.shuffle = lambda self, *_, **__: self
+    # With debug it would delete what it is to continue.
+    module("util.utils").rmkdir = lambda path: None
+    config = module("configure_pretraining").PretrainingConfig
+    run = module("run_pretraining").train_or_eval
+    run(config(name, data_dir, **hparams))
+
+
+def finetune(name, data_dir, hparams):
+    """Fine-tunes, or evaluates alone, as its program does."""
+    config = module("configure_finetuning").FinetuningConfig
+    run = module("run_finetuning").run_finetuning
+    run(config(name, data_dir, **hparams))
+
+
+def read_predictions(path):
+    """Reads test predictions as the original does; writes them as JSON."""
+    utils = module("util.utils")
+    found = utils.load_pickle(path)
+    plain = {str(key): value.tolist() for key, value in found.items()}
+    utils.write_json(plain, os.path.splitext(path)[0] + ".json")
+
+
+if __name__ == "__main__":
+    with open(sys.argv[2], encoding="utf-8") as file:
+        for function, arguments in json.load(file):
+            globals()[function](**arguments)

@@ -1,0 +1,130 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A pre-training run that changes sides in its middle, both ways."""
+
+import io
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.tf1 import write_tf1
+from electra_tf.data.example_writer import ExampleEncoder
+from electra_tf.pretraining import masking, runner
+from electra_tf.training.summaries import Console
+
+BATCH, STEPS, HALF = 4, 10, 5
+# A mask_prob of 0.3 chooses 4 positions of 16; one is drawn twice.
+DRAWS = [3, 1, 6, 3]
+OBJECTIVES = {
+    "electra": {},
+    "electric": {"electra_objective": False, "electric_objective": True},
+    "masked_lm": {"electra_objective": False},
+    "debug": {"debug": True},
+}
+
+
+@pytest.fixture
+def hparams(tmp_path, tiny_finetuning):
+    """Reads as many records in half a run as there are, without dropout."""
+    path = str(tmp_path / "pretrain_data.tfrecord-0-of-1")
+    random = np.random.default_rng(0)
+    encoder = ExampleEncoder(16, 101, 102, 200)
+    with tf.io.TFRecordWriter(path) as writer:
+        for _ in range(BATCH * HALF):
+            first, second = random.integers(104, 200, [2, 6])
+            cut = random.integers(2, 7)
+            writer.write(encoder.encode([*first], [*second[:cut]]))
+    hparams = {
+        **tiny_finetuning,
+        "generator_hidden_size": 0.5,
+        "max_seq_length": 16,
+        "mask_prob": 0.3,
+        "learning_rate": 5e-3,
+        "train_batch_size": BATCH,
+        "num_train_steps": STEPS,
+        "num_warmup_steps": 3,
+        "save_checkpoints_steps": HALF,
+        "iterations_per_loop": 1,
+        "pretrain_tfrecords": path,
+    }
+    del hparams["init_checkpoint"]  # The original has none.
+    no = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    hparams["model_hparam_overrides"] = hparams["model_hparam_overrides"] | no
+    return hparams
+
+
+@pytest.fixture
+def ours(tmp_path, hparams, monkeypatch):
+    """Trains here, with the original's draws."""
+
+    def positions(candidates, draws, seed):
+        return tf.ones([tf.shape(candidates)[0], 1], tf.int32) * [DRAWS]
+
+    monkeypatch.setattr(masking, "_draw_with_replacement", positions)
+    monkeypatch.setattr(
+        masking,
+        "sample_from_softmax",
+        lambda logits, seed: tf.argmax(logits, -1, tf.int32),
+    )
+
+    def run(name, objective):
+        config = PretrainingConfig.create(
+            name,
+            str(tmp_path),
+            **hparams,
+            **OBJECTIVES[objective],
+            shuffle_buffer_size=1,
+            mask_replace_prob=1.0,
+            lr_read_order="before_increment",
+        )
+        runner.run(config, Console(io.StringIO()))
+
+    return run
+
+
+def test_a_run_changes_sides_in_its_middle(
+    ours, original, hparams, tmp_path, is_noise
+):
+    def checkpoint(name, step):
+        return str(tmp_path / "models" / name / f"model.ckpt-{step}")
+
+    def theirs(prefix):
+        base = {"data_dir": str(tmp_path), "draws": DRAWS}
+        original(*(
+            ("pretrain", base | {"name": prefix + o, "hparams": hparams | more})
+            for o, more in OBJECTIVES.items()
+        ))  # fmt: skip
+
+    theirs("theirs_")
+    models = tmp_path / "models"
+    for objective in OBJECTIVES:
+        # The original's folder as it lies there, but for its second half.
+        here = models / f"theirs_here_{objective}"
+        shutil.copytree(models / f"theirs_{objective}", here)
+        newest = f'model_checkpoint_path: "model.ckpt-{HALF}"\n'
+        (here / "checkpoint").write_text(newest)
+        ours(here.name, objective)
+        ours(f"ours_{objective}", objective)
+        (models / f"ours_there_{objective}").mkdir()
+        middle = open_weights(checkpoint(f"ours_{objective}", HALF))
+        write_tf1(middle, checkpoint(f"ours_there_{objective}", HALF))
+    theirs("ours_there_")
+    for objective in OBJECTIVES:
+        for whole, halved in (
+            ("theirs", "theirs_here"),
+            ("ours", "ours_there"),
+        ):
+            names = [f"{side}_{objective}" for side in (whole, halved)]
+            a, b = (dict(open_weights(checkpoint(n, STEPS))) for n in names)
+            assert set(a) == set(b) and a["global_step"] == b["global_step"]
+            worst = max(
+                float(np.abs(a[name] - b[name]).max())
+                for name in a
+                if not is_noise(name.split("/adam_")[0])
+            )
+            print(f"{names[1]}: weights and slots within {worst:.1e}")
+            assert worst < 1e-5, names
