@@ -43,14 +43,14 @@ _TYPE_WORDS = {
 }
 
 
-def read_hparams(text_or_path: str) -> dict[str, Any]:
-    """Reads the value of `--hparams`.
+def read_hparams(text_or_path: str, flag: str = "--hparams") -> dict[str, Any]:
+    """Reads the value of `--hparams`, or of another flag that takes JSON.
 
     Source: google-research/electra, run_pretraining.py, main.
     """
     path = text_or_path.strip()
     if not path.endswith(".json"):
-        return parse_json(text_or_path, "--hparams")
+        return parse_json(text_or_path, flag)
     try:
         with open(path, encoding="utf-8-sig") as f:
             return parse_json(f.read(), path)
@@ -60,7 +60,7 @@ def read_hparams(text_or_path: str) -> dict[str, Any]:
         ) from None
     except OSError as e:
         raise UserError(
-            f"{path}: the hparams file cannot be read: {e.strerror}"
+            f"{path}: the file of {flag} cannot be read: {e.strerror}"
         ) from None
 
 

@@ -202,7 +202,7 @@ class FinetuningConfig(TrainingConfig):
                 "hparam task_config: expected the path of a .json file, got"
                 f" {path!r}"
             )
-        spec = read_hparams(str(path))
+        spec = read_hparams(str(path), "--task_config")
         brought = spec.get("hparams", {})
         if not isinstance(brought, dict):
             raise UserError(

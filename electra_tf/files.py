@@ -7,6 +7,7 @@ Local work stays free of TensorFlow, whose import takes seconds.
 
 import contextlib
 import gzip
+import hashlib
 import lzma
 import os
 import sys
@@ -192,10 +193,24 @@ def check_readable(path: str) -> None:
 
 def read_bytes(path: str) -> bytes:
     """A whole file."""
+    return b"".join(_blocks(path, -1))
+
+
+def sha256_of(path: str) -> str:
+    """The SHA-256 of a file's bytes, as `sha256sum` prints it."""
+    digest = hashlib.sha256()
+    for block in _blocks(path, 1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _blocks(path: str, size: int) -> Iterator[bytes]:
+    """A file's bytes, so many at once; -1: all."""
     check_readable(path)
     try:
         with open_file(path, "rb") as file:
-            return file.read()
+            while block := file.read(size):
+                yield block
     except _failures() as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UserError(f"{path}: cannot be read: {reason}") from error

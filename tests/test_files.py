@@ -3,8 +3,10 @@
 """Files are whole or absent; lines come one by one, bad ones with a reason."""
 
 import gzip
+import hashlib
 import io
 import os
+import tracemalloc
 
 import pytest
 
@@ -99,3 +101,17 @@ def test_long_lists_are_cut_and_counted():
     assert listed("abcdefg", 2) == "a, b and 5 more"
     assert first_lines("abc", 2) == ["  a", "  b", "  ... and 1 more"]
     assert first_lines("ab", 2, "") == ["a", "b"]
+
+
+def test_a_digest_is_that_of_the_bytes_and_holds_one_block_at_once(tmp_path):
+    path = tmp_path / "large"
+    content = b"0123456789abcdef" * 2**20
+    path.write_bytes(content)
+    expected = hashlib.sha256(content).hexdigest()
+    tracemalloc.start()
+    assert files.sha256_of(str(path)) == expected
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < len(content) / 4
+    with pytest.raises(UserError, match="no such file"):
+        files.sha256_of(str(tmp_path / "absent"))

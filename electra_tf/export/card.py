@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import datetime
 import difflib
-import hashlib
 import json
 import math
 import os
@@ -29,7 +28,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.data.build import MANIFEST_NAME
 from electra_tf.export.conversions import measure_conversions
 from electra_tf.export.signatures import Loaded, ServingModule
-from electra_tf.files import read_bytes, read_text, write_atomically
+from electra_tf.files import file_size, read_text, sha256_of, write_atomically
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.tokenization import vocab_hash
 
@@ -311,9 +310,7 @@ def _specs(specs: Mapping[str, tf.TensorSpec]) -> dict[str, str]:
 
 
 def _file_facts(path: str) -> dict[str, Any]:
-    content = read_bytes(path)
-    digest = hashlib.sha256(content).hexdigest()
-    return {"bytes": len(content), "sha256": digest}
+    return {"bytes": file_size(path), "sha256": sha256_of(path)}
 
 
 # The facts that only the run knows.
@@ -370,16 +367,20 @@ def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
 def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:
     """The task's files, as far as they are still there."""
     task = loaded.task(name)
-    found = {}
-    for split in ("train", *task.get_dev_splits()):
+    shown, paths = ["train", *task.get_dev_splits()], {}
+    for split in (*shown, *task.get_test_splits()):
         try:
-            paths = task.data_files(split) or []
+            paths[split] = task.data_files(split) or []
         except Exception:  # a task of one's own may need its data for this
-            continue
-        for path in paths:
-            facts = {"split": split, **_file_facts(path)}
-            found[os.path.basename(path)] = facts
-    return found
+            paths[split] = []
+    # A split's features may depend on another's file, for its labels.
+    own = {found[0]: split for split, found in paths.items() if found}
+    return {
+        os.path.basename(path): {"split": split, **_file_facts(path)}
+        for split in shown
+        for path in paths[split]
+        if own.get(path, split) == split
+    }
 
 
 def _finetuning_metrics(

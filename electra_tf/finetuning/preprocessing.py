@@ -366,7 +366,9 @@ class Preprocessor:
         paths = [task.data_files(split) for task in tasks]
         facts["data"] = None
         if all(own is not None for own in paths):
-            facts["data"] = {p: _hash_file(p) for own in paths for p in own}
+            facts["data"] = {
+                p: files.sha256_of(p) for own in paths for p in own
+            }
         return json.loads(json.dumps(facts))
 
     def _print_reports(self, reports: dict[str, dict[str, Any]]) -> None:
@@ -429,11 +431,3 @@ def _read_metadata(
 def _digest(value: Any) -> str:
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _hash_file(path: str) -> str:
-    digest = hashlib.sha256()
-    with files.open_file(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

@@ -136,7 +136,12 @@ def _locate_answer(example: QAExample, text: str, offset: int) -> None:
     start, end = passage.word_at(offset), passage.word_at(last)
     there = " ".join(passage.words[start : end + 1])
     if " ".join(text.split()).lower() not in there.lower():
-        raise UnusableError(found, f"the text that stands there, {there!r}")
+        odd = {c for c in text if c.isspace()} - set(" \t\r\n\u202f")
+        why = "the text that stands there,"
+        if odd and text.lower() in there.lower():
+            names = " and ".join(sorted(f"U+{ord(c):04X}" for c in odd))
+            why = f"plain spaces for {names}, which does not separate words:"
+        raise UnusableError(found, f"{why} {there!r}")
     example.orig_answer_text = text
     example.start_position, example.end_position = start, end
 

@@ -456,7 +456,7 @@ def read_task_config(path: str) -> TaskSpec:
             f"hparam task_config: expected the path of a .json file, got"
             f" {path!r}"
         )
-    spec = TaskSpec.from_dict(read_hparams(path), path)
+    spec = TaskSpec.from_dict(read_hparams(path, "--task_config"), path)
     for split in ("train", "dev"):
         if split not in spec.files:
             raise UserError(

@@ -15,6 +15,7 @@ import abc
 import collections
 import dataclasses
 import json
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -193,7 +194,7 @@ class Task(abc.ABC):
         """Returns a fresh scorer for predictions on a split."""
 
     def data_files(self, split: str) -> list[str] | None:
-        """The files that a split's features depend on.
+        """The files that a split's features depend on, its own first.
 
         Cached records are used again only while these files stay the same;
         None (the default) means unknown, and nothing is used again.
@@ -243,11 +244,16 @@ class Task(abc.ABC):
             self.load_labels(path)
         else:
             raise UserError(
-                f"task {self.name}: its labels are not known: there is no"
-                f" labelled data to take them from, and no {path} of an"
-                " earlier run"
+                f"task {self.name}: its labels are not known, for none of its"
+                f" data is there{self._places()}. Put it there, or, where a"
+                f" trained model is asked, that one's {os.path.basename(path)}"
+                " beside it"
             )
         return self._known_labels
+
+    def _places(self) -> str:
+        """Where labelled data is looked for, in brackets; "": not known."""
+        return ""
 
     def __repr__(self) -> str:
         return f"Task({self.name})"
@@ -313,6 +319,10 @@ class DescribedTask(Task):
                 self._tfds.name, self.config.tfds_data_dir
             )
         return facts
+
+    def _places(self) -> str:
+        splits = [s for s in self.label_splits if s in self.spec.files]
+        return f" ({', '.join(map(self._path, splits))})"
 
     def _path(self, split: str) -> str:
         return self.spec.split(split, self.directory).path

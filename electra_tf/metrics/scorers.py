@@ -175,7 +175,8 @@ class MCCScorer(SentenceLevelScorer):
 class RegressionScorer(SentenceLevelScorer):
     """Correlations, times 100, and mean squared error.
 
-    Where all predictions are the same number the correlations are NaN.
+    Correlations are NaN of one example, and where all predictions are the
+    same number.
     """
 
     def _get_results(self) -> Figures:
@@ -184,10 +185,12 @@ class RegressionScorer(SentenceLevelScorer):
         # As the original's arrays are: single precision shows in the figures.
         targets = np.array(self._true_labels, np.float32)
         predictions = np.array(self._preds, np.float32).flatten()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Constant input: NaN says it.
-            pearson = stats.pearsonr(targets, predictions)[0]
-            spearman = stats.spearmanr(targets, predictions)[0]
+        pearson = spearman = math.nan
+        if len(targets) > 1:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Constant input: NaN says it.
+                pearson = stats.pearsonr(targets, predictions)[0]
+                spearman = stats.spearmanr(targets, predictions)[0]
         return [
             ("pearson", 100.0 * float(pearson)),
             ("spearman", 100.0 * float(spearman)),
@@ -306,8 +309,9 @@ class EntityLevelF1Scorer(WordLevelScorer):
     """Precision, recall and F1 of whole spans, in percent.
 
     A span counts when its words and its type are right. Spans of a sentence
-    are sets, read as the original reads them (an I of another type goes on);
-    seqeval's figures, which follow the CoNLL script, are among the details.
+    are sets, read as the original reads them: an I of another type goes on,
+    and the span has the type of its last word. Among the details are the
+    figures of conlleval, the script of the CoNLL tasks, where it begins anew.
     """
 
     def __init__(self, label_mapping: Mapping[str, int]) -> None:
@@ -328,15 +332,15 @@ class EntityLevelF1Scorer(WordLevelScorer):
     def get_details(self) -> Figures:
         from seqeval import metrics
 
-        true = [self._seqeval_tags(labels) for labels in self._labels]
-        predicted = [self._seqeval_tags(preds) for preds in self._preds]
+        true = [self._iob_tags(labels) for labels in self._labels]
+        predicted = [self._iob_tags(preds) for preds in self._preds]
         found = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Nothing predicted: 0 says it.
             for name in ("precision", "recall", "f1"):
                 score = getattr(metrics, f"{name}_score")
                 value = score(true, predicted, zero_division=0)
-                found.append((f"seqeval_{name}", 100.0 * float(value)))
+                found.append((f"conlleval_{name}", 100.0 * float(value)))
         return [
             *found,
             ("word_accuracy", self._accuracy()),
@@ -346,10 +350,12 @@ class EntityLevelF1Scorer(WordLevelScorer):
     def _tags(self, ids: list[int]) -> list[str]:
         return [self._names[i] for i in ids]
 
-    def _seqeval_tags(self, ids: list[int]) -> list[str]:
+    def _iob_tags(self, ids: list[int]) -> list[str]:
+        """Tags as conlleval takes them: it knows no S, and an E by itself."""
         tags = []
         for tag in self._tags(ids):
             letter, span_type = split_tag(tag)
+            letter = {"S": "B", "E": "I"}.get(letter, letter)
             if span_type:
                 letter += "-" + span_type.replace("-", _DASH)
             tags.append(letter)

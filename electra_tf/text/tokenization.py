@@ -8,7 +8,6 @@ space and around the commonest marks, and each raw word is looked up; only a
 word not met before is cleaned, lower-cased and split.
 """
 
-import hashlib
 import itertools
 import os
 import re
@@ -194,7 +193,7 @@ def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
 
 def vocab_hash(path: str) -> str:
     """The SHA-256 of the file's bytes, as `sha256sum` prints it."""
-    return hashlib.sha256(_read(path, files.read_bytes)).hexdigest()
+    return _read(path, files.sha256_of)
 
 
 def _read_tokens(path: str) -> list[str]:

@@ -96,3 +96,9 @@ def test_flags_win_over_json_and_json_over_the_task_file(tmp_path):
     assert config.num_train_epochs == 7
     assert (config.seed, config.max_seq_length) == (2, 16)
     assert config.origins["num_train_epochs"] == "task_config"
+
+
+def test_a_task_file_that_is_not_there_is_called_by_its_flag():
+    expected = "my.json: the file of --task_config cannot be read: No such"
+    with pytest.raises(UserError, match=expected):
+        parse("--task_config=my.json")

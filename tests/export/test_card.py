@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from configure.errors import UserError
-from electra_tf.export.card import check_card, render, write_card
+from electra_tf.export.card import check_card, recorded, render, write_card
 from electra_tf.export.saved_model import export, make_task_module
 from electra_tf.prediction.loading import load_finetuned
 
@@ -75,6 +75,18 @@ def test_a_card_states_what_is_so_and_passes_its_check(exported):
     assert "| `serve_text` | `text`: string [?] | `label`: string [?]" in text
     assert loaded.config.data_dir not in text
     assert check_card(folder) == []
+
+
+def test_each_data_file_is_of_its_own_split(finetuned_folder):
+    source = finetuned_folder("names", seed=12)
+    data_dir = os.path.dirname(os.path.dirname(source))
+    for split in ("train", "dev"):
+        with open(f"{data_dir}/{split}.txt", "w") as file:
+            file.write("Ann B-PER\n\n")
+    loaded = load_finetuned(source)
+    data = recorded(loaded, make_task_module(loaded))["data"]
+    splits = {name: facts["split"] for name, facts in data.items()}
+    assert splits == {"train.txt": "train", "dev.txt": "dev"}
 
 
 def test_what_others_wrote_does_not_break_a_card(exported):

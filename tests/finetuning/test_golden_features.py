@@ -235,4 +235,5 @@ def test_the_recorded_unusable_answers_are_reported(case, prepare):
         assert row.path.endswith(f"{case}/train.json")
         assert row.line > 0 and row.skipped
     assert "'100\\xa0years'" in rows[0].expected
+    assert "plain spaces for U+00A0" in rows[0].expected
     assert "within the passage" in rows[1].expected

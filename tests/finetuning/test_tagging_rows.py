@@ -93,8 +93,11 @@ def test_labels_come_from_all_three_files_and_are_kept_as_json(
 def test_labels_follow_the_data_or_else_an_earlier_run(
     chunk, make_task, tmp_path
 ):
-    with pytest.raises(UserError, match="its labels are not known"):
+    with pytest.raises(UserError, match="its labels are not known") as caught:
         assert make_task("chunk").label_mapping
+    places = [f"chunk/{split}.txt" for split in ("train", "dev", "test")]
+    assert all(place in str(caught.value) for place in places)
+    assert "tfrecords" not in str(caught.value)
     assert "B-NP" in chunk(GOOD).label_mapping
     labels = chunk("a x B-ZZ\n\n").label_mapping
     assert set(labels) == {"S-ZZ"}

@@ -10,7 +10,8 @@ import pytest
 
 from electra_tf.metrics import scorers
 
-MAPPING = {"B-A": 0, "I-A": 1, "B-x-y": 2, "B-z-y": 3, "O": 4, "I-x-y": 5}
+TAGS = "B-A I-A E-A S-A B-x-y I-x-y E-x-y B-z-y O".split()
+MAPPING = {tag: i for i, tag in enumerate(TAGS)}
 RECORDED = {
     "classification_AccuracyScorer": scorers.AccuracyScorer,
     "classification_F1Scorer(buggy recall)": lambda: scorers.F1Scorer(
@@ -81,6 +82,13 @@ def test_a_constant_regression_is_named_and_its_correlation_undefined():
     assert scorer.single_prediction() == 0.25
 
 
+def test_one_example_has_an_error_and_no_correlation():
+    scorer = _filled(scorers.RegressionScorer(), [1.0], [0.5], "targets")
+    results = dict(scorer.get_results())
+    assert all(math.isnan(results.pop(n)) for n in ("pearson", "spearman"))
+    assert results == {"mse": 0.25, "loss": 0.5}
+
+
 def test_two_classes_have_the_f1_of_class_one_among_the_details():
     scorer = _filled(scorers.AccuracyScorer(), [1, 1, 0], [1, 0, 0])
     details = dict(scorer.get_details())
@@ -115,20 +123,30 @@ def _tagged(labels, predictions, length=6):
 
 
 @pytest.mark.parametrize(
-    ("labels", "predictions", "f1", "seqeval_f1"),
+    ("labels", "predictions", "f1", "conlleval_f1"),
     [
-        # seqeval splits a span where the original lets it go on.
-        (["B-A", "I-x-y"], ["B-A", "B-x-y"], 0.0, 100.0),
+        # An I of another type goes on in the original, and gives the type.
+        ("B-A I-x-y", "B-A B-x-y", 0.0, 100.0),
+        ("B-A E-A", "B-x-y E-A", 100.0, 0.0),
+        ("B-A E-A O S-A", "B-x-y E-A O S-A", 100.0, 200 / 5),
+        # What begins without a B begins all the same, after O or an end.
+        ("S-A O B-A E-A", "I-A O E-A I-A", 100.0, 100.0),
+        # Ends and singles are not conlleval's: B and I alone decide.
+        ("B-A I-A E-A", "S-A E-A I-A", 100.0, 100.0),
+        ("B-A E-A S-A", "B-A I-A I-A", 0.0, 0.0),
         # Types with a dash are not confused.
-        (["B-x-y", "O"], ["B-z-y", "O"], 0.0, 0.0),
+        ("B-x-y O", "B-z-y O", 0.0, 0.0),
         # A sentence without words is no error.
-        ([], [], 0.0, 0.0),
+        ("", "", 0.0, 0.0),
     ],
 )
-def test_spans_beside_seqeval_s(labels, predictions, f1, seqeval_f1):
-    scorer = _tagged(labels, predictions)
+def test_spans_as_the_original_and_as_conlleval_read_them(
+    labels, predictions, f1, conlleval_f1
+):
+    scorer = _tagged(labels.split(), predictions.split())
     assert dict(scorer.get_results())["f1"] == f1
-    assert dict(scorer.get_details())["seqeval_f1"] == seqeval_f1
+    found = dict(scorer.get_details())["conlleval_f1"]
+    assert found == pytest.approx(conlleval_f1)
 
 
 def test_a_model_that_only_says_o_is_named():
