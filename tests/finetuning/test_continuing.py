@@ -109,6 +109,19 @@ def test_a_stopped_run_continues_to_the_bit(
     assert rows[0] == rows[1] and len(rows[0]) == 5
 
 
+def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_after):
+    config = config_of(num_trials=-1, num_train_epochs=1)  # 8 steps each
+    undo = stop_after(11)
+    stopped, _ = run(config)
+    undo()
+    assert stopped["interrupted"] == signal.SIGTERM
+    assert [trial["trial"] for trial in stopped["trials"]] == [1]
+    # Each trial is that of a run that knows its end.
+    two, text = run(dataclasses.replace(config, num_trials=2))
+    assert "Trial 1: done by an earlier run" in text
+    assert [trial["trial"] for trial in two["trials"]] == [1, 2]
+
+
 def test_nothing_of_others_is_deleted(config_of, run, tmp_path):
     directory = tmp_path / MODEL
     directory.mkdir(parents=True)
