@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 
 import hypothesis
@@ -110,6 +111,27 @@ def with_pictures(without_pictures, monkeypatch):
     """Runs draw what they draw."""
     for original in without_pictures:
         monkeypatch.setattr(*original)
+
+
+@pytest.fixture(scope="session")
+def run_python():
+    """Runs a Python of its own to its end; returns what it said."""
+
+    def run(*arguments, status=0, cwd=ROOT, env=os.environ, **settings):
+        paths = {"PYTHONPATH": str(ROOT)} if cwd == ROOT else {}
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            cwd=cwd,
+            env={**env, **paths},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            **settings,
+        )
+        assert done.returncode == status, done.stderr[-3000:]
+        return done
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -71,27 +71,6 @@ def test_a_resolved_config_file_is_accepted_back(tmp_path):
     assert other.model_dir == "D/models/other"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["junk"], "unexpected argument: junk"),
-        (["--debug", "True", "junk"], "unexpected argument: junk"),
-        (["--lerning_rate=1"], "Unknown flag lerning_rate.*learning_rate"),
-        (["--debug=maybe"], "expected true or false, got 'maybe'"),
-        (["--seed"], "expected one argument"),
-        (["--learning=1"], "Unknown flag learning"),
-        (["--model_name="], "missing --model-name"),
-    ],
-)
-def test_mistaken_flags_exit_with_2(arguments, expected, capsys):
-    with pytest.raises(SystemExit) as caught:
-        parse(*arguments)
-    assert caught.value.code == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert re.search(expected, error)
-
-
 def test_print_config_lists_every_value_and_its_origin(capsys):
     with pytest.raises(SystemExit) as caught:
         parse("--preset=base", "--seed=3", "--print-config")
@@ -131,7 +110,11 @@ def test_every_field_has_a_reason_in_the_help(config):
         (["--do_train=false"], 2, "error: Exactly one of"),
         (["--do_eval"], 2, "error: Exactly one of"),
         (["--hparams={"], 2, "error: --hparams: not valid JSON at line 1"),
-        (["junk"], 2, "error: unexpected argument: junk"),
+        (["--debug", "True", "junk"], 2, "error: unexpected argument: junk"),
+        (["--learning=1"], 2, "error: Unknown flag learning.*learning_rate"),
+        (["--debug=maybe"], 2, "error: .*expected true or false, got 'maybe'"),
+        (["--seed"], 2, "error: .*expected one argument"),
+        (["--model_name="], 2, "error: .*missing --model-name"),
         (["--seed=2"], None, ""),
     ],
 )
@@ -155,7 +138,7 @@ def test_mistakes_are_messages_and_bugs_keep_their_traceback(
         flags.run_program(main, parser)
     if status is not None:
         assert (end.value.code or 0) == status
-        assert capsys.readouterr().err.startswith(expected)
+        assert re.match(expected, capsys.readouterr().err)
 
 
 def test_rows_become_flags_of_their_defaults_types():

@@ -38,13 +38,10 @@ def reread(text):
     [
         ({"model_size": "tiny"}, "model_size: must be one of small"),
         ({"mask_prob": 0}, "mask_prob: must be a fraction above 0"),
-        ({"mask_prob": 15}, "mask_prob: .* got 15"),
         ({"train_batch_size": 0}, "train_batch_size: must be at least 1"),
-        ({"num_warmup_steps": -1}, "num_warmup_steps: must be at least 0"),
         ({"temperature": 0}, "temperature: must be above 0"),
         ({"seed": 2**31}, "seed: must be below"),
         ({"max_seq_length": 4}, "no token is ever masked"),
-        ({"max_predictions_per_seq": 0}, "no token is ever masked"),
         ({"max_seq_length": 513}, "513 is longer .* = 512"),
         ({"distribution_strategy": "gpu"}, "must be one of auto"),
         ({"mask_replace_prob": 1.1}, "must be a fraction from 0 to 1"),
@@ -54,13 +51,6 @@ def reread(text):
             {"uniform_generator": True, "electra_objective": False},
             "uniform_generator.*nothing to train",
         ),
-        (
-            {
-                "max_seq_length": 64,
-                "model_hparam_overrides": {"max_position_embeddings": 32},
-            },
-            "64 is longer .* = 32",
-        ),
         ({"lerning_rate": 1}, "Unknown hparam lerning_rate.*learning_rate"),
         ({"preset": "bse"}, "Unknown preset bse. Nearest names: base"),
         ({"model_hparam_overrides": {"hidden": 1}}, "key hidden.*hidden_size"),
@@ -68,22 +58,14 @@ def reread(text):
             {"model_hparam_overrides": {"hidden_size": "big"}},
             "model_hparam_overrides.hidden_size",
         ),
-        (
-            {"model_hparam_overrides": {"num_hidden_layers": 0}},
-            "at least 1",
-        ),
         ({"keep_best": "loss"}, "set eval_every_n_steps"),
-        (
-            {"keep_best": "disc_au", "eval_every_n_steps": 5},
-            "one of loss, .*got 'disc_au'",
-        ),
         (
             {
                 "keep_best": "disc_loss",
                 "eval_every_n_steps": 5,
                 "electra_objective": False,
             },
-            "got 'disc_loss'",
+            "one of loss, .*got 'disc_loss'",
         ),
         *(
             # The original crashes with each of these.
@@ -111,17 +93,12 @@ def test_impossible_values_are_refused(hparams, expected):
             {"debug": True, "train_batch_size": 64},
             {"train_batch_size": 64, "num_train_steps": 20},
         ),
-        ({}, {"max_predictions_per_seq": 19}),
         ({"max_predictions_per_seq": None}, {"max_predictions_per_seq": 19}),
         (
             {"mask_prob": 0.2, "max_seq_length": 64},
             {"max_predictions_per_seq": 13},
         ),
         ({"electric_objective": True}, {"two_tower_generator": True}),
-        (
-            {"preset": "electric_base"},
-            {"two_tower_generator": True, "electra_objective": False},
-        ),
         (
             {"preset": "released_small", "learning_rate": 1e-4},
             {
@@ -227,12 +204,10 @@ def test_a_config_is_frozen_and_checked_again_when_replaced():
                 "preset=base",
             ],
         ),
-        ({"model_size": "large"}, ["mask_prob 0.15", "--preset=large"]),
         (
             {"num_train_steps": 5000},
             ["num_warmup_steps 10000", "num_train_steps 5000"],
         ),
-        ({"num_train_steps": 5000, "num_warmup_steps": 0}, None),
         ({"debug": True}, [""]),
         (
             {"model_hparam_overrides": {"vocab_size": 10}, "vocab_size": 20},

@@ -4,8 +4,6 @@
 
 import os
 import platform
-import subprocess
-import sys
 
 import pytest
 
@@ -35,18 +33,10 @@ ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
     ],
 )
 def test_what_is_imported_decides_on_onednn_unless_the_user_does(
-    code, wish, wanted
+    run_python, code, wish, wanted
 ):
     given = {k: v for k, v in os.environ.items() if k != VARIABLE}
-    shown = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"{code}\nimport os\nprint(os.getenv('{VARIABLE}'))",
-        ],
-        env=given | ({VARIABLE: wish} if wish else {}),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    given |= {VARIABLE: wish} if wish else {}
+    ending = f"\nimport os\nprint(os.getenv('{VARIABLE}'))"
+    shown = run_python("-c", code + ending, env=given)
     assert shown.stdout.strip() == str(wanted)

@@ -42,9 +42,8 @@ def stretch(found, lower, strip):
         text = decompose(char, lower, strip)
         dropped = lower and strip and all(map(tokenization.is_accent, text))
         if dropped and result:
-            base = next(
-                (r for r in reversed(result) if r[3]), None
-            )  # what is removed or dropped is no base
+            # What is removed or dropped is no base.
+            base = next((r for r in reversed(result) if r[3]), None)
             if base:
                 base[2] = end
         kept = not dropped and not tokenization.is_removed(char)
@@ -185,12 +184,3 @@ def test_letters_whose_small_form_takes_other_bytes(check):
     ]
     assert "\u023e" in letters
     check([f"{char} {char}b ab".encode() for char in letters])
-
-
-def test_strings_of_a_batch_keep_to_themselves(check, pairs):
-    raws = [
-        text.encode() for text in ("é", "\u0301a", "", "中…", "\u0301", "b")
-    ]
-    check(raws)
-    alone = [found_in(pairs[True, True][0], [raw])[0] for raw in raws]
-    assert found_in(pairs[True, True][0], raws) == alone

@@ -4,8 +4,6 @@
 """The tokenizer in a graph gives what the one in Python gives."""
 
 import json
-import os
-import subprocess
 import sys
 import unicodedata
 
@@ -172,10 +170,6 @@ def test_words_of_more_than_200_characters_are_unknown(letter, rich_pairs):
         ]
         texts += [f"{letter * 201}", f"b{letter * 201}.", letter * 5000]
         assert differing(pair, texts) == []
-    graph, _ = rich_pairs[True, True]
-    if letter in "aß":
-        ids = graph.encode([f"a {letter * 201} b"]).to_list()[0]
-        assert ids[1:-1] == [graph.unk_id]
 
 
 def test_usual_text_takes_the_fast_way(tiny_pair):
@@ -242,12 +236,10 @@ def test_odd_vocabularies(lines, write_vocab):
 
 def test_tokens_of_ids(tiny_pair):
     graph, plain = tiny_pair
-    specials = [graph.pad_id, graph.unk_id, graph.cls_id, graph.sep_id]
-    specials.append(graph.mask_id)
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    assert plain.convert_ids_to_tokens(specials) == tokens
-    found = graph.id_to_token([*specials, -1, 200, 7, 10**6]).numpy()
-    wanted = [*tokens, "[UNK]", "[UNK]", plain.inv_vocab[7], "[UNK]"]
+    specials = [graph.pad_id, graph.cls_id, graph.sep_id, graph.mask_id]
+    found = graph.id_to_token([*specials, -1, 200, 7]).numpy()
+    wanted = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", "[UNK]"]
+    wanted.append(plain.inv_vocab[7])
     assert found.tolist() == [token.encode() for token in wanted]
 
 
@@ -269,7 +261,7 @@ def test_vocabularies_no_graph_can_hold_are_refused(
 
 
 @pytest.mark.slow
-def test_reloaded_where_only_tensorflow_is(tiny_pair, tmp_path):
+def test_reloaded_where_only_tensorflow_is(tiny_pair, run_python, tmp_path):
     graph, plain = tiny_pair
     tf.saved_model.save(graph, str(tmp_path / "model"))
     texts = ["The of, and", "ΟΔΟΣ É ½ …", "", b"the \xff of", "a" * 300]
@@ -284,15 +276,10 @@ assert model.encode(tf.constant(texts)).to_list() == ids.to_list()
 assert not any(name.startswith("electra") for name in sys.modules)
 print(json.dumps([ids.to_list(), starts.to_list(), ends.to_list()]))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "model")],
-        input=json.dumps([as_bytes(text).hex() for text in texts]),
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+    given = json.dumps([as_bytes(text).hex() for text in texts])
+    done = run_python(
+        "-c", script, str(tmp_path / "model"), input=given, cwd=tmp_path
     )
-    assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.strip().split("\n")[-1])
     here = graph.encode_with_offsets([as_bytes(text) for text in texts])
     assert found == [part.to_list() for part in here]

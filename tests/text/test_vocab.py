@@ -57,19 +57,11 @@ def fails_with(path, *words):
         ([], ["is empty", "one token per line"]),
         ([" ", "\t"], ["is empty"]),
         (
-            [*SPECIALS, "a", "b", "a", "b", "a"],
-            [
-                "3 duplicate",
-                "line 8 repeats 'a' of line 6",
-                "line 10",
-            ],
+            [*SPECIALS, *["a", "b"] * 5],
+            ["8 duplicate", "line 8 repeats 'a' of line 6", "and 5 more"],
         ),
-        ([*SPECIALS, *["x"] * 11], ["10 duplicate", "and 7 more"]),
         ([*SPECIALS, "", "a", ""], ["2 blank", "6, 8"]),
-        *(
-            ([token for token in SPECIALS if token != special], [special])
-            for special in SPECIALS
-        ),
+        (SPECIALS[2:], ["lacks [PAD], [UNK]"]),
         (["\ufeff[PAD]", *SPECIALS[1:]], ["lacks [PAD]", "byte order mark"]),
         (
             ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]"],

@@ -1,9 +1,5 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-import os
-import pathlib
-import subprocess
-import sys
 import types
 import unittest.mock
 
@@ -13,8 +9,6 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.training import loop, strategy
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def settings(**hparams):
@@ -87,15 +81,8 @@ strategy.use_threads(3)
 
 
 @pytest.mark.slow
-def test_threads_are_set_before_tensorflow_starts():
-    done = subprocess.run(
-        [sys.executable, "-c", THREADS, "2"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def test_threads_are_set_before_tensorflow_starts(run_python):
+    done = run_python("-c", THREADS, "2", status=1)
     assert done.stdout == "2\n"
     assert "threads is 3, but TensorFlow is running already, with 2" in (
         done.stderr
