@@ -16,20 +16,21 @@ SCRIPT = pathlib.Path(__file__).with_name("original_side.py")
 def original(tmp_path_factory):
     """Has the original do jobs, all in one process: (name, arguments)."""
     folder = pathlib.Path(os.environ.get("ELECTRA_TF_ORIGINAL", "-"))
-    if not (folder / "electra" / "run_pretraining.py").exists():
+    python = os.environ.get("ELECTRA_TF_ORIGINAL_PYTHON")
+    if not (folder / "electra").is_dir():
         pytest.skip(
             "no original beside us (set ELECTRA_TF_ORIGINAL to a folder with"
             " electra/, a copy that runs, and env/bin/python for it)"
         )
-    python = os.environ.get(
-        "ELECTRA_TF_ORIGINAL_PYTHON", str(folder / "env/bin/python")
-    )
 
     def run(*jobs):
         path = tmp_path_factory.mktemp("jobs") / "jobs.json"
         path.write_text(json.dumps(jobs))
         done = subprocess.run(
-            [python, str(SCRIPT), str(folder / "electra"), str(path)],
+            [
+                python or str(folder / "env/bin/python"),
+                *(str(SCRIPT), str(folder / "electra"), str(path)),
+            ],
             capture_output=True,
             text=True,
             check=False,
