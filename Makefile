@@ -19,13 +19,14 @@ export MPLBACKEND := Agg
 # Works where the home directory is missing or read-only, too.
 export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
 
-.PHONY: help demo quick test lint format pretrain-reference setup clean
+.PHONY: help demo quick test lint notebook format pretrain-reference setup clean
 
 help:
 	@echo "make demo                pre-train a tiny ELECTRA, end to end (5 minutes)"
 	@echo "make quick               the tests of what is not slow (2 minutes)"
 	@echo "make test                lint and all tests (12 minutes on 2 cores)"
 	@echo "make lint                ruff and the import layers"
+	@echo "make notebook            run examples/pretraining.ipynb again (5 minutes)"
 	@echo "make format              rewrite the code in the house style"
 	@echo "make pretrain-reference  the longer run of docs/results.md (25 minutes)"
 	@echo "make clean               remove .venv and caches"
@@ -75,6 +76,10 @@ lint: $(READY)
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/lint-imports --no-logo
+
+# Executes the notebook and keeps its outputs.
+notebook: $(READY)
+	@.venv/bin/jupyter execute --inplace examples/pretraining.ipynb
 
 format: $(READY)
 	@.venv/bin/ruff check --fix .

@@ -84,6 +84,7 @@ class ScopedLayer(tf_keras.layers.Layer):
         )
         self.scope = scope
         self.seed = seed
+        self.built = True
 
     def scoped_weight(
         self, name: str, shape: list[int], init: str, stddev: float = 0.02

@@ -185,20 +185,20 @@ def test_a_precision_that_blocks_cannot_compute_in_is_refused(make_encoder):
 
 def test_a_mixed_model_learns(make_encoder):
     ids = tf_keras.Input([None], dtype="int32")
-    encoded = make_encoder(dtype="mixed_float16", seed=1)(ids)
-    head = tf_keras.layers.Dense(1)
+    encoded = make_encoder(dtype="mixed_float16", num_hidden_layers=1)(ids)
+    head = tf_keras.layers.Dense(1, kernel_initializer="zeros")
     model = tf_keras.Model(ids, head(encoded["pooled_output"]))
-    optimizer = tf_keras.optimizers.Adam(1e-2)
+    optimizer = tf_keras.optimizers.Adam(3e-3)
     model.compile(tf_keras.mixed_precision.LossScaleOptimizer(optimizer), "mse")
     targets = np.array([[0.0], [1.0], [2.0]])
-    history = model.fit(IDS, targets, epochs=12, verbose=0)
-    losses = history.history["loss"]
-    assert losses[-1] < 0.5 * losses[0]
+    before = model.evaluate(IDS, targets, verbose=0)
+    model.fit(IDS, targets, epochs=40, verbose=0)
+    assert model.evaluate(IDS, targets, verbose=0) < 0.5 * before
 
 
 def test_fit_draws_dropout_and_a_custom_loop_as_well(make_encoder):
     """With a learning rate of 0 the loss changes by dropout alone."""
-    encoder = make_encoder(seed=2)
+    encoder = make_encoder(num_hidden_layers=1)
     ids = tf_keras.Input([None], dtype="int32")
     model = tf_keras.Model(ids, encoder(ids)["pooled_output"])
     model.compile(tf_keras.optimizers.SGD(0.0), "mse")
@@ -293,10 +293,12 @@ def test_the_tokenizer_gives_the_ids_of_training(tiny_vocab, texts):
     cls_id, sep_id = own.convert_tokens_to_ids(["[CLS]", "[SEP]"])
     found = tokenizer(texts)
     graph = tf.function(tokenizer)(texts[:, None])
+    (mapped,) = tf.data.Dataset.from_tensors(texts).map(tokenizer)
     for name in INPUTS:
         assert found[name].shape == [4, 6]
         assert found[name].dtype == tf.int32
         np.testing.assert_array_equal(found[name], graph[name])
+        np.testing.assert_array_equal(found[name], mapped[name])
     for row, text in enumerate(texts.numpy()):
         ids = [cls_id, *own.encode(text)[:4], sep_id]
         wanted = ids + [0] * (6 - len(ids))

@@ -8,6 +8,7 @@ import os
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from configure.errors import UserError
 from electra_tf.keras import Encoder
@@ -117,6 +118,14 @@ def test_another_loss_or_kind_of_optimizer_is_refused(tiny_config, setting):
     model = PretrainingModel(tiny_config())
     with pytest.raises(UserError, match=next(iter(setting))):
         model.compile(**setting)
+
+
+def test_a_callback_cannot_change_the_schedule_unseen(tiny_config):
+    model = PretrainingModel(tiny_config())
+    model.compile()
+    callback = tf_keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)
+    with pytest.raises(ValueError, match='must have a "lr"'):
+        model.fit(batches(), callbacks=[callback], verbose=0)
 
 
 def test_a_folder_is_saved_that_every_reader_takes(tiny_config, tmp_path):
