@@ -134,6 +134,31 @@ def run_python():
     return run
 
 
+# Forward passes of every kind of model, as the original recorded them.
+FORWARD_PASSES = (
+    "tiny_ckpt",
+    "v200_disallow_correct",
+    "v200_electra",
+    "v200_electric",
+    "v200_electric_untied_embeddings",
+    "v200_gen_layers_half_weights",
+    "v200_mlm",
+    "v200_mlm_disallow",
+    "v200_relu_head3",
+    "v200_temperature_half",
+    "v200_tied_generator",
+    "v200_two_tower_electra",
+    "v200_uniform_generator",
+    "v200_untied_generator_embeddings",
+)
+
+
+@pytest.fixture(params=FORWARD_PASSES)
+def forward_name(request):
+    """Name of a recorded forward pass in the golden directory."""
+    return f"forward_{request.param}"
+
+
 @pytest.fixture(scope="session")
 def reference_dir() -> pathlib.Path:
     """The reference data's directory; skips where it is absent."""

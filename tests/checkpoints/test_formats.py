@@ -59,17 +59,6 @@ def test_hugging_face_folders_and_files(golden_dir, tmp_path):
         open_weights(str(part))
 
 
-def test_config_and_vocabulary_beside_it_come_along(written, tiny_vocab):
-    folder = pathlib.Path(written).parent
-    hparams = {"model_size": "base", "vocab_size": 200}
-    write_electra_config(str(folder), hparams)
-    vocab = folder / "vocab.txt"
-    vocab.write_text(pathlib.Path(tiny_vocab).read_text())
-    weights = open_weights(written)
-    assert weights.hparams["model_size"] == "base"
-    assert weights.vocab_file == str(vocab)
-
-
 def test_a_wrong_prefix_offers_the_nearest(tmp_path):
     for step in range(1000, 13000, 1000):
         (tmp_path / f"model.ckpt-{step}.index").write_bytes(b"")

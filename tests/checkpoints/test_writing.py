@@ -151,15 +151,6 @@ def write(request):
     return request.param
 
 
-def test_one_file_and_no_trace_of_the_writing(tmp_path, random_weights, write):
-    write(random_weights(SHAPES), str(tmp_path / "new" / "m"))
-    assert sorted(os.listdir(tmp_path / "new")) == [
-        "checkpoint",
-        "m.data-00000-of-00001",
-        "m.index",
-    ]
-
-
 def test_files_are_replaced_only_when_asked(
     tmp_path, random_weights, same_tensors, write
 ):

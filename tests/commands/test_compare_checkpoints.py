@@ -17,22 +17,6 @@ VOCAB = f"--vocab_file={FIXTURES / 'vocab_200.txt'}"
 CHECKPOINT = str(FIXTURES / "golden" / "ckpt_v200_electra")
 RECORDING = str(FIXTURES / "golden" / "forward_v200_electra.npz")
 SMALL = ("--num_examples=3", "--max_seq_length=32")
-VARIANTS = (
-    "tiny_ckpt",
-    "v200_disallow_correct",
-    "v200_electra",
-    "v200_electric",
-    "v200_electric_untied_embeddings",
-    "v200_gen_layers_half_weights",
-    "v200_mlm",
-    "v200_mlm_disallow",
-    "v200_relu_head3",
-    "v200_temperature_half",
-    "v200_tied_generator",
-    "v200_two_tower_electra",
-    "v200_uniform_generator",
-    "v200_untied_generator_embeddings",
-)
 
 
 @pytest.fixture
@@ -111,14 +95,6 @@ def test_missing_variables_decide_unless_allowed(compare, edited):
     )
     assert status == 0 and f"{name}: missing in A" in text
     assert "as far as compared" in text
-
-
-def test_other_shapes_are_a_finding(compare, edited):
-    name = "generator_predictions/output_bias"
-    other = edited(lambda values: values.update({name: np.zeros(199, "f4")}))
-    status, text, found = compare(CHECKPOINT, other, VOCAB, *SMALL)
-    assert status == 1 and f"{name}: shape [200] | [199]" in text
-    assert "outputs" in found["not_compared"]
 
 
 def test_slots_and_step_decide_only_when_asked(compare, edited):
@@ -205,9 +181,8 @@ def test_half_a_model_is_not_passed_off_as_the_recorded_one(compare, edited):
     assert status == 0 and "as far as compared" in text
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_recordings_of_the_original_agree(compare, golden_dir, variant):
-    name = golden_dir / f"forward_{variant}"
+def test_recordings_of_the_original_agree(compare, golden_dir, forward_name):
+    name = golden_dir / forward_name
     info = json.loads(name.with_suffix(".json").read_text())
     status, text, found = compare(
         str(golden_dir / info["ckpt"]), f"--expect={name}.npz"
@@ -220,9 +195,7 @@ def test_recordings_of_the_original_agree(compare, golden_dir, variant):
     ("arguments", "message"),
     [
         ([CHECKPOINT, "{tmp}/none", VOCAB], "none"),
-        ([CHECKPOINT, CHECKPOINT], "--vocab_file=FILE"),
         ([CHECKPOINT, "--expect={tmp}/none.npz", VOCAB], "no such file"),
-        ([CHECKPOINT, "--expect={tmp}/x.npz", VOCAB], "lacks input_ids"),
         ([CHECKPOINT, CHECKPOINT, VOCAB, "--text={tmp}/none"], "no such file"),
         (
             [CHECKPOINT, CHECKPOINT, "--vocab_file={tmp}/big.txt"],
@@ -232,28 +205,9 @@ def test_recordings_of_the_original_agree(compare, golden_dir, variant):
     ],
 )
 def test_mistakes_have_status_two(compare, tmp_path, arguments, message):
-    np.savez(tmp_path / "x.npz", x=np.ones(3))
     vocab = (FIXTURES / "vocab_200.txt").read_text()
     (tmp_path / "big.txt").write_text(vocab + "surplus\n")
     filled = [a.replace("{tmp}", str(tmp_path)) for a in arguments]
     status, text, found = compare(*filled)
     assert status == 2 and found is None
     assert "error: " in text and message in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["A"], "give two checkpoints"),
-        (["A", "B", "--expect=x.npz"], "give two checkpoints"),
-        (["A", "--expect=x.npz", "--text=t"], "brings its own"),
-        (["A", "B", "--tolerance=-1"], "--tolerance"),
-        (["A", "B", "--allow_missing=("], "regular expression"),
-        (["A", "B", "--max_seq_length=4"], "--max_seq_length must be"),
-    ],
-)
-def test_mistakes_on_the_command_line(capsys, arguments, message):
-    with pytest.raises(SystemExit) as stopped:
-        compare_checkpoints.parse_flags(["x", *arguments])
-    assert stopped.value.code == 2
-    assert message in capsys.readouterr().err

@@ -63,13 +63,6 @@ def test_there_and_back_every_bit_is_the_same(source, tmp_path, capsys):
     assert "native: " in printed
 
 
-def test_what_was_guessed_is_guessed_again(source, tmp_path):
-    for before, after in ((source, "a/m"), (tmp_path / "a/m", "b/m")):
-        convert(before, tmp_path / after)
-        assumed = report_of(tmp_path / after)["assumed"]
-        assert any(text.startswith("num_attention_heads") for text in assumed)
-
-
 def test_config_vocabulary_and_report_come_with_it(source, tmp_path):
     target = tmp_path / "new" / "m"
     convert(source, target, "--hparams", HEADS)

@@ -45,6 +45,12 @@ def write(data_dir, name, value):
     return path
 
 
+def write_results(data_dir, results):
+    path = data_dir / "models/m/results/sst_results.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(results))
+
+
 def submit(data_dir, *flags):
     argv = ["x", "--data-dir", str(data_dir), "--model-name", "m", *flags]
     command.main(command.parse_flags(argv))
@@ -110,7 +116,6 @@ def test_numbers_outside_the_range_are_clipped_and_counted(model, capsys):
         ({i: [0.0, 1.0] for i in range(5)}, "5 predictions, but .* 4 rows"),
         ({i: [0.0, 1.0, 2.0] for i in range(4)}, "expected 2 finite logits"),
         ({i: [0.0, np.nan] for i in range(4)}, "expected 2 finite logits"),
-        ({i: 1 for i in range(4)}, "expected 2 finite logits"),
         (None, "no .*sst_test_1_predictions.pkl; predict with"),
     ],
 )
@@ -155,10 +160,8 @@ def test_indices_that_cannot_be_are_refused(text, words, model):
 
 
 def test_each_task_s_best_trial_is_taken_unless_one_is_given(model):
-    results = model / "models/m/results/sst_results.json"
-    results.parent.mkdir(parents=True)
     used = {"data_source": "files", "tfds_data_dir": None}
-    results.write_text(json.dumps({"best_trial": 2, "config": used}))
+    write_results(model, {"best_trial": 2, "config": used})
     other = {i: np.array([0, 1], np.float32) for i in range(ROWS)}
     write(model, "sst_test_2", other)
     submit(model)
@@ -169,9 +172,7 @@ def test_each_task_s_best_trial_is_taken_unless_one_is_given(model):
 
 
 def test_a_damaged_results_file_is_named(model):
-    results = model / "models/m/results/sst_results.json"
-    results.parent.mkdir(parents=True)
-    results.write_text("[]")
+    write_results(model, [])
     with pytest.raises(UserError, match="sst_results.json is no results"):
         submit(model)
 
@@ -216,10 +217,8 @@ def test_tfds_s_own_order_is_undone_by_its_indices(model, monkeypatch):
         return (Row(i + 1, {"idx": idx}) for i, idx in enumerate((2, 0, 3, 1)))
 
     monkeypatch.setattr(tables, "read_tfds_rows", read_rows)
-    results = model / "models/m/results/sst_results.json"
-    results.parent.mkdir(parents=True)
     used = {"data_source": "tfds", "tfds_data_dir": "there"}
-    results.write_text(json.dumps({"best_trial": None, "config": used}))
+    write_results(model, {"best_trial": None, "config": used})
     submit(model)
     assert asked == [("glue/sst2", "test", "there")]
     lines = archive_of(model)["SST-2.tsv"].splitlines()[1:]

@@ -4,8 +4,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -129,24 +127,10 @@ def test_measured_steps_give_the_time_to_finish(tmp_path, screen):
     assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ("--mask_probe=0.2", "Nearest names: mask_prob"),
-        ("--measure=0", "must be above 0"),
-    ],
-)
-def test_mistakes_are_one_line(arguments, capsys, wrong, message):
-    with pytest.raises(SystemExit) as stopped:
-        plan.parse_flags(["plan", *arguments, wrong])
-    assert stopped.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-def test_counting_needs_no_tensorflow(arguments):
+def test_counting_needs_no_tensorflow(arguments, run_python):
     code = (
         "import sys; from electra_tf.commands import plan;"
         " plan.main(plan.parse_flags(sys.argv));"
         " assert 'tensorflow' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code, *arguments], check=True)
+    run_python("-c", code, *arguments)

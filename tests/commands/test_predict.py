@@ -3,17 +3,11 @@
 """The command `predict`: files in, answers out."""
 
 import json
-import os
-import pathlib
-import subprocess
-import sys
 
 import pytest
 
 from configure.errors import UserError
 from electra_tf.commands import predict
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -81,20 +75,6 @@ def test_every_kind_of_task_answers(run, task, name, text, key):
     assert len(answers) == (2 if name == "a.conll" else 1)
 
 
-def test_tsv_output_has_a_header(run, tmp_path, finetuned_folder):
-    path = tmp_path / "in.txt"
-    path.write_text("the king\n")
-    out = tmp_path / "out.tsv"
-    words = [str(path), "--model", finetuned_folder("reviews")]
-    args = predict.parse_flags(["predict", *words, f"--output={out}"])
-    predict.main(args)
-    header, row, _ = out.read_text().split("\n")
-    assert header.split("\t")[:3] == ["line", "label", "probability"]
-    assert row.split("\t")[0] == "1"
-    with pytest.raises(UserError, match="--overwrite"):
-        predict.main(args)
-
-
 def test_what_cannot_be_asked_is_a_bad_line(run, capfd):
     lines = '{"text": "the"}\n{"text": 7}\n["a", "b"]\n'
     assert [a["line"] for a in run("reviews", "a.jsonl", lines)] == [1]
@@ -113,22 +93,12 @@ def test_flags_of_files_are_checked_before_the_model(tmp_path):
         predict.main(predict.parse_flags(words))
 
 
-def test_standard_input_to_standard_output(finetuned_folder):
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "electra_tf",
-            "predict",
-            f"--model={finetuned_folder('reviews')}",
-            "--no_probabilities",
-        ],
-        input=b"the king\nthat was\n",
-        capture_output=True,
-        cwd=ROOT,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
-        check=True,
+def test_standard_input_to_standard_output(finetuned_folder, run_python):
+    words = ("--model", finetuned_folder("reviews"), "--no_probabilities")
+    done = run_python(
+        *("-m", "electra_tf", "predict", *words),
+        input="the king\nthat was\n",
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [set(a) for a in answers] == [{"line", "label", "probability"}] * 2
-    assert b"2 answers in" in done.stderr
+    assert "2 answers in" in done.stderr

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiny pre-trained models of every kind, as their runs leave them."""
 
+import functools
 import json
 import os
 
@@ -10,10 +11,8 @@ import pytest
 import tensorflow as tf
 from scipy.special import log_softmax
 
-from configure.pretraining import PretrainingConfig
 from electra_tf.inspection.fill_mask import padded
 from electra_tf.pretraining.loading import load_pretrained
-from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.pretraining.runner import export_parts
 
 # Rows of the position table of the models here: 30 tokens fit.
@@ -30,48 +29,31 @@ SENTENCE = "the cat is on the mat, and that was it."
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory, tiny_vocab, long_sizes, save_run):
+def folders(pretrained_folder, long_sizes):
     """A factory: the folder of a kind of model."""
-    made = {}
+    sizes = long_sizes | {"max_position_embeddings": POSITIONS}
 
     def make(kind):
-        if kind in made:
-            return made[kind]
-        folder = made[kind] = str(tmp_path_factory.mktemp(kind))
-        sizes = {"max_position_embeddings": POSITIONS, "initializer_range": 0.5}
-        config = PretrainingConfig.create(
-            "tiny",
-            folder,
-            vocab_file=tiny_vocab,
-            vocab_size=200,
-            embedding_size=8,
-            max_seq_length=16,
-            generator_hidden_size=0.5,
-            seed=5,
-            model_hparam_overrides=long_sizes | sizes,
-            **KINDS[kind],
+        return pretrained_folder(
+            max_seq_length=16, model_hparam_overrides=sizes, **KINDS[kind]
         )
-        model = PretrainingModel(config)
-        save_run(folder, config, model)
-        export_parts(config, model, 7, folder)
-        return folder
 
     return make
 
 
 @pytest.fixture(scope="session")
-def pretrained(folders):
+def pretrained(folders, tmp_path_factory):
     """A factory: the model of a kind, or a part: "electra/generator"."""
-    loaded = {}
 
+    @functools.cache
     def load(name):
-        if name not in loaded:
-            kind, _, part = name.partition("/")
-            folder = folders(kind)
-            if part:
-                folder = os.path.join(folder, "export", part)
-            loaded[name] = load_pretrained(folder)
-        return loaded[name]
+        kind, _, part = name.partition("/")
+        if not part:
+            return load_pretrained(folders(kind))
+        whole = load(kind)
+        place = str(tmp_path_factory.mktemp(part))
+        export_parts(whole.config, whole.model, 7, place)
+        return load_pretrained(os.path.join(place, "export", part))
 
     return load
 

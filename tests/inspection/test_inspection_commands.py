@@ -5,7 +5,6 @@
 import io
 import json
 import os
-import subprocess
 import sys
 
 import pytest
@@ -136,16 +135,3 @@ def test_score_reads_standard_input(run, monkeypatch):
     assert json.loads(printed.out)["text"] == "the end"
     assert "scored by masked_lm" in printed.err
     assert "pseudo-perplexity" in printed.err
-
-
-@pytest.mark.slow
-def test_a_mistake_is_one_line(tmp_path):
-    command = [sys.executable, "-m", "electra_tf", "score", "--text=the"]
-    arguments = ["--model", str(tmp_path / "none")]
-    done = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    errors = [x for x in done.stderr.splitlines() if x.startswith("error:")]
-    assert len(errors) == 1 and "none" in errors[0]
-    assert "Traceback" not in done.stderr

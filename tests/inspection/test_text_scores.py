@@ -175,13 +175,11 @@ def test_the_method_follows_the_model(pretrained):
     "name, method, message",
     [
         ("electra", "electric", "not an Electric model"),
-        ("mlm", "electric", "not an Electric model"),
         ("electric/generator", "electric", "has no discriminator"),
         ("electric/discriminator", "cloze", "has no generator"),
         ("electra", "cloze", "choose masked_lm"),
         ("electric", "masked_lm", "choose cloze, or electric"),
         ("uniform", "auto", "has no generator"),
-        ("electra/discriminator", "auto", "has no generator"),
         ("electra", "likelihood", "expected one of auto"),
     ],
 )

@@ -1,0 +1,73 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m electra_tf`: one help page, every command it names, mistakes."""
+
+import importlib
+import pathlib
+
+import pytest
+
+from electra_tf import commands
+from electra_tf.__main__ import COMMANDS
+
+
+def command(name):
+    return importlib.import_module(f"electra_tf.commands.{name}")
+
+
+def test_the_help_page_names_each_command_there_is(run_python):
+    folder = pathlib.Path(commands.__file__).parent
+    for name in COMMANDS:
+        assert (folder / f"{name}.py").is_file(), name
+        module = command(name)
+        assert callable(module.main) and callable(module.parse_flags), name
+    page = run_python("-m", "electra_tf", "--help")
+    assert all(f"  {name} " in page.stdout for name in COMMANDS)
+
+
+def test_an_unknown_command_is_refused_with_the_nearest_name(run_python):
+    wrong = run_python("-m", "electra_tf", "scor", status=2)
+    assert wrong.stderr == "error: no command 'scor'; did you mean score?\n"
+
+
+def test_a_dash_stands_for_an_underscore(run_python):
+    usage = run_python("-m", "electra_tf", "fill-mask", "--help")
+    assert usage.stdout.startswith("usage: python -m electra_tf fill_mask")
+
+
+@pytest.mark.slow
+def test_a_mistake_is_one_line(run_python, tmp_path):
+    words = ("--text=the", "--model", tmp_path / "none")
+    done = run_python("-m", "electra_tf", "score", *words, status=1)
+    errors = [x for x in done.stderr.splitlines() if x.startswith("error:")]
+    assert len(errors) == 1 and "none" in errors[0]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("build_vocab --output=v.txt", "a CORPUS is required"),
+        ("build_vocab corpus --output=v.txt left", "left"),
+        ("compare_checkpoints A", "give two checkpoints"),
+        ("compare_checkpoints A B --expect=x.npz", "give two checkpoints"),
+        ("compare_checkpoints A --expect=x.npz --text=t", "brings its own"),
+        ("compare_checkpoints A B --tolerance=-1", "--tolerance"),
+        ("compare_checkpoints A B --allow_missing=(", "regular expression"),
+        ("compare_checkpoints A B --max_seq_length=4", "--max_seq_length must"),
+        ("export_model --head=nonsense", "invalid choice: 'nonsense'"),
+        ("export_model --tflite=int4", "invalid choice: 'int4'"),
+        ("export_model --model=x", "--output_dir is missing"),
+        ("plan --mask_probe=0.2", "Nearest names: mask_prob"),
+        ("plan --data-dir=d --model-name=m --measure=0", "must be above 0"),
+        ("serve x --max_batch=0", "--max_batch"),
+        ("serve x --port=70000", "--port"),
+        ("serve x --max_wait_ms=nan", "--max_wait_ms"),
+    ],
+)
+def test_a_command_line_that_cannot_be_has_status_two(words, message, capsys):
+    name, *words = words.split()
+    with pytest.raises(SystemExit) as stopped:
+        command(name).parse_flags([name, *words])
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
