@@ -89,7 +89,7 @@ class FlagParser(argparse_flags.ArgumentParser):
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(**kwargs)
 
-    def parse_args(self, args=None, namespace=None):
+    def parse_args(self, args=None, namespace=None):  # noqa: ANN001, ANN201
         """Parses all of `args`; see `argparse.ArgumentParser.parse_args`."""
         args = sys.argv[1:] if args is None else args
         args = [self._in_full(word) for word in args]

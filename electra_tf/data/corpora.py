@@ -18,7 +18,7 @@ import os
 import random
 import tarfile
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import IO, Annotated, Any, NamedTuple
 
 from configure.config import check_bounds, one_of
 from configure.errors import UserError, listed
@@ -111,7 +111,11 @@ def _read_pieces(
 
 
 def _text_pieces(
-    text: str | bytes, name: str, place: object, blanks: bool, report
+    text: str | bytes,
+    name: str,
+    place: object,
+    blanks: bool,
+    report: ReadingReport,
 ) -> Iterator[Piece]:
     """Cuts a text in memory, at a place in its source, into documents."""
     if isinstance(text, str):  # JSON may hold lone surrogates.
@@ -166,7 +170,7 @@ def _read_members(
 def _texts(
     archive: tarfile.TarFile,
     path: str,
-    file,
+    file: IO[bytes],
     report: ReadingReport,
     limit: int | None,
 ) -> Iterator[tuple[str, bytes]]:
@@ -370,7 +374,7 @@ def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
     ]
 
 
-def _next_boundary(file, aim: int, kind: str) -> int:
+def _next_boundary(file: IO[bytes], aim: int, kind: str) -> int:
     """First line start after `aim` that follows a blank line (JSONL: any)."""
     file.seek(aim)
     position = aim + len(file.readline())  # The rest of a line, maybe.
@@ -422,7 +426,7 @@ def _is_archive(path: str) -> bool:
         return tarfile.is_tarfile(file)
 
 
-def _lines_until(file, start: int, end: int) -> Iterable[bytes]:
+def _lines_until(file: IO[bytes], start: int, end: int) -> Iterable[bytes]:
     """Lines of a file from byte `start` up to `end` (compressed: all)."""
     if isinstance(file, gzip.GzipFile | lzma.LZMAFile):
         yield from file

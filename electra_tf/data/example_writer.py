@@ -468,7 +468,9 @@ class ExampleWriter:
             HELD_OUT_PREFIX, stream, indices, job.count
         )
 
-    def _split(self, prefix, stream, indices, count) -> _Split:
+    def _split(
+        self, prefix: str, stream: random.Random, indices: list[int], count: int
+    ) -> _Split:
         options = self._options
         builder = ExampleBuilder(
             options.max_seq_length, stream, options.split_long_lines
