@@ -94,13 +94,6 @@ def test_examples_and_draws_equal_the_plain_rule(lengths, max_length, seed):
     assert builder.random.random() == rng.random()
 
 
-def test_misuse_is_refused():
-    builder = ExampleBuilder(16, random.Random(0))
-    builder.add([1, 2])
-    with pytest.raises(RuntimeError, match="flush"):
-        builder.restart(random.Random(0))
-
-
 LENGTH = 24
 IDS = st.lists(st.integers(0, 29_999), min_size=1, max_size=10)
 ENCODER = ExampleEncoder(LENGTH, 101, 102, 30_000)

@@ -31,19 +31,9 @@ def test_overrides_win_over_derived_values():
     actual = dataclasses.asdict(config)
     assert {name: actual[name] for name in overrides} == overrides
     assert config.size_per_head == 8
-    assert len(overrides) == 5
-
-
-def test_debug_wins_over_overrides():
-    overrides = {"hidden_size": 64, "num_hidden_layers": 9, "vocab_size": 50}
-    config = EncoderConfig.for_size("large", 100, overrides, debug=True)
-    assert config == EncoderConfig(
-        vocab_size=50,
-        hidden_size=144,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        intermediate_size=576,
-    )
+    # And debug over overrides.
+    config = EncoderConfig.for_size("small", 100, overrides, debug=True)
+    assert (config.vocab_size, config.hidden_size) == (7, 144)
 
 
 RATE = "attention_probs_dropout_prob"
@@ -56,7 +46,6 @@ RATE = "attention_probs_dropout_prob"
         ("small", {"hiden_size": 64}, "'hiden_size'.*nearest: hidden_size"),
         ("small", {"hidden_size": 200}, r"\(200\).*\(3\).*num_attention_heads"),
         ("small", {"num_attention_heads": 0}, "num_attention_heads"),
-        ("small", {"num_attention_heads": -1}, "num_attention_heads"),
         ("small", {"hidden_dropout_prob": 1.0}, "hidden_dropout_prob is 1.0"),
         ("small", {RATE: -0.1}, f"{RATE} is -0.1"),
     ],
@@ -67,21 +56,20 @@ def test_what_makes_no_model_is_refused(size, overrides, words):
 
 
 @pytest.mark.parametrize(
-    ("hidden", "fraction", "expected"),
-    [(256, 0.25, 64), (768, 0.33333, 256), (10, 0.25, 2), (14, 0.25, 4)],
+    ("hidden", "layers", "fractions", "expected"),
+    [
+        (256, 3, (0.25, 0.5), (64, 2)),
+        (768, 5, (0.33333, 0.5), (256, 2)),
+        (10, 7, (0.25, 0.5), (2, 4)),
+        (14, 7, (0.25, 1.0), (4, 7)),
+    ],
 )
-def test_the_scaled_hidden_size_rounds_half_to_even(hidden, fraction, expected):
-    config = EncoderConfig(100, hidden, num_attention_heads=1)
-    scaled = config.scaled(fraction, 1.0)
-    assert scaled.hidden_size == expected
-    assert scaled.intermediate_size == 4 * expected
-    assert scaled.num_attention_heads == max(1, expected // 64)
-
-
-@pytest.mark.parametrize(("layers", "expected"), [(3, 2), (5, 2), (7, 4)])
-def test_scaled_layers_round_half_to_even(layers, expected):
-    config = EncoderConfig(100, 64, layers, num_attention_heads=1)
-    assert config.scaled(1.0, 0.5).num_hidden_layers == expected
+def test_scaled_sizes_round_half_to_even(hidden, layers, fractions, expected):
+    config = EncoderConfig(100, hidden, layers, num_attention_heads=1)
+    scaled = config.scaled(*fractions)
+    assert (scaled.hidden_size, scaled.num_hidden_layers) == expected
+    assert scaled.intermediate_size == 4 * scaled.hidden_size
+    assert scaled.num_attention_heads == max(1, scaled.hidden_size // 64)
 
 
 def test_resolved_sizes_equal_the_recorded_ones(golden_dir):

@@ -10,9 +10,7 @@ import tensorflow as tf
 
 from electra_tf.modeling import layers
 from electra_tf.modeling.layers import Dense, gelu
-from electra_tf.modeling.transformer import (
-    TransformerBlock,
-)
+from electra_tf.modeling.transformer import TransformerBlock
 
 
 def plain_layer_norm(inputs, gamma, beta):
@@ -66,6 +64,10 @@ def test_gelu_in_float32_is_as_exact_as_its_rounding():
     scale = np.maximum(np.abs(inputs), 1.0)
     for found, wanted in zip(actual, expected, strict=True):
         assert np.max(np.abs(found.numpy() - wanted) / scale) < 3e-7
+    large = tf.constant([-1e30, -30.0, 30.0, 1e30])
+    value, gradient = value_and_gradients(gelu, [large], tf.ones([4]))
+    np.testing.assert_array_equal(value, tf.nn.relu(large))
+    np.testing.assert_array_equal(gradient, [0.0, 0.0, 1.0, 1.0])
 
 
 def traced_block(config, randomize):
@@ -90,14 +92,6 @@ def test_within_inference_layers_bring_no_gradients_of_their_own(
     assert "IdentityN" not in bare_kinds
     np.testing.assert_allclose(bare_outputs, outputs, rtol=1e-5, atol=1e-6)
     assert "IdentityN" in traced_block(small_config(), randomize)[0]
-
-
-@pytest.mark.parametrize("size", [30.0, 1e4, 1e18, 1e30])
-def test_gelu_of_large_numbers_is_relu(size):
-    inputs = tf.constant([-size, size])
-    value, gradient = value_and_gradients(gelu, [inputs], tf.ones([2]))
-    np.testing.assert_array_equal(value, np.float32([0.0, size]))
-    np.testing.assert_array_equal(gradient, [0.0, 1.0])
 
 
 def test_initial_kernels_are_glorot_uniform_or_a_cut_normal():

@@ -15,8 +15,6 @@ from electra_tf.optimization.optimizer import (
     WarmupPolynomialDecay,
     layer_multipliers,
     rate_table,
-    uses_weight_decay,
-    variable_name,
 )
 
 
@@ -127,25 +125,6 @@ def update(optimizer, *gradients, step=0):
     return optimizer.update(gradients, tf.constant(step, tf.int64))
 
 
-def test_layer_norms_and_biases_are_not_decayed():
-    named = variables(
-        e__LayerNorm__gamma=[1.0],
-        e__LayerNorm__beta=[1.0],
-        e__layer_norm__scale=[1.0],
-        e__dense__bias=[1.0],
-        generator_predictions__output_bias=[1.0],
-        e__dense__kernel=[1.0],
-        embeddings__word_embeddings=[1.0],
-        embeddings__position_embeddings=[1.0],
-    )
-    optimizer = AdamWeightDecay(named, constant_rate, 0.1)
-    update(optimizer, *[[0.0]] * len(named))
-    moved = {variable_name(v) for v in named if float(v[0]) != 1.0}
-    tables = {"embeddings/word_embeddings", "embeddings/position_embeddings"}
-    assert moved == {"e/dense/kernel"} | tables
-    assert moved == set(filter(uses_weight_decay, map(variable_name, named)))
-
-
 def rows(values, indices, shape):
     return tf.IndexedSlices(
         tf.constant(values), tf.constant(indices), tf.constant(shape)
@@ -217,13 +196,6 @@ def test_two_variables_of_one_name_are_refused():
     twins = variables(same=1.0) + variables(same=2.0)
     with pytest.raises(ValueError, match="Two variables are named same"):
         AdamWeightDecay(twins, constant_rate)
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_a_gradient_for_each_variable_is_needed(count):
-    optimizer = AdamWeightDecay(variables(a=[1.0], b=[1.0]), constant_rate)
-    with pytest.raises(ValueError, match=f"{count} gradients for 2 variables"):
-        update(optimizer, *[[0.0]] * count)
 
 
 def plain_adam(gradients, weights, dtype):
