@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the Keras layers' tests."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -23,7 +24,7 @@ SIZES = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_encoder(roughen):
     """A factory of tiny encoders with weights that make a difference."""
 
@@ -38,6 +39,13 @@ def make_encoder(roughen):
 @pytest.fixture(scope="session")
 def texts():
     return tf.constant(["the of and", "a", "in that is for", "the a the a"])
+
+
+@pytest.fixture(scope="session")
+def on_two_devices(run_program, tiny_vocab):
+    """What `two_devices.py` finds."""
+    program = str(pathlib.Path(__file__).with_name("two_devices.py"))
+    return json.loads(run_program(program, tiny_vocab).partition("RESULT")[2])
 
 
 @pytest.fixture(scope="session")

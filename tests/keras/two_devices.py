@@ -1,37 +1,42 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fits a user's model on one device and on two; prints the results.
+"""Trains on one device and on two, by `fit` and by the loop; prints results.
 
 A program of its own: virtual devices must be made before TensorFlow starts.
 """
 
 import json
+import sys
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from configure.pretraining import PretrainingConfig
 from electra_tf.keras import Encoder
+from electra_tf.pretraining import build
+from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.training import strategy as strategies
 
 (cpu,) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(
     cpu, [tf.config.LogicalDeviceConfiguration()] * 2
 )
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
+RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+IDS = np.random.default_rng(0).integers(104, 200, [16, 8]).astype(np.int32)
 
 
-def fit(strategy, dropout):
+def fit(strategy):
+    """Fits a user's model without dropout."""
     with strategy.scope():
-        encoder = Encoder(
-            200,
-            seed=3,
-            hidden_size=16,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=32,
-            initializer_range=0.3,
-            hidden_dropout_prob=dropout,
-            attention_probs_dropout_prob=dropout,
-        )
+        rates = dict.fromkeys(RATES, 0.0)
+        encoder = Encoder(200, seed=3, initializer_range=0.3, **SIZES, **rates)
         ids = tf_keras.Input([8], dtype="int32")
         head = tf_keras.layers.Dense(
             3, kernel_initializer=tf_keras.initializers.GlorotUniform(seed=1)
@@ -39,21 +44,77 @@ def fit(strategy, dropout):
         model = tf_keras.Model(ids, head(encoder(ids)["pooled_output"]))
         loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(tf_keras.optimizers.AdamW(1e-3), loss)
-    rng = np.random.default_rng(0)
-    inputs, labels = rng.integers(5, 200, [16, 8]), rng.integers(0, 3, [16])
     history = model.fit(
-        inputs, labels, batch_size=4, epochs=2, shuffle=False, verbose=0
+        IDS, IDS[:, 0] % 3, batch_size=4, epochs=2, shuffle=False, verbose=0
     )
     weights = [v.numpy().tolist() for v in model.trainable_weights]
     return {"loss": history.history["loss"], "weights": weights}
 
 
+def dropout(strategy):
+    """One number of each device's outputs for the same ids."""
+    with strategy.scope():
+        encoder = Encoder(200, seed=3, **SIZES)
+
+    def replica():
+        outputs = encoder(IDS, training=True)["pooled_output"]
+        return tf.reduce_sum(tf.abs(outputs))
+
+    found = tf.function(strategy.run)(replica)
+    return [float(x) for x in strategy.experimental_local_results(found)]
+
+
+def pretraining(strategy, vocab_file):
+    """How far `fit` and the loop are from each other."""
+    features = {"input_ids": IDS, "input_mask": np.ones_like(IDS)}
+    features["segment_ids"] = np.zeros_like(IDS)
+    batches = tf.data.Dataset.from_tensor_slices(features)
+    batches = batches.batch(8, drop_remainder=True)
+    config = PretrainingConfig.create(
+        "m",
+        "none",
+        vocab_file=vocab_file,
+        vocab_size=200,
+        max_seq_length=8,
+        train_batch_size=8,
+        num_train_steps=10,
+        num_warmup_steps=1,
+        model_hparam_overrides=SIZES,
+    )
+    with strategies.creation_scope(strategy):
+        model = build.build_model(config)
+        optimizer = build.build_optimizer(config, model)
+        step = tf.Variable(0, dtype=tf.int64)
+    loop = build.build_train_loop(
+        config, model, optimizer, iter(batches), step, strategy
+    )
+    loop.train(2)
+    values = loop.take_chunk().values[:, 0]
+    with strategy.scope():
+        fitted = PretrainingModel(config)
+    fitted.compile()
+    history = fitted.fit(batches, verbose=0).history
+    differences = [
+        float(np.abs(one.numpy() - other.numpy()).max())
+        for one, other in zip(model.variables, fitted.variables, strict=True)
+    ]
+    return {
+        "largest_difference": max(differences),
+        "loss": history["loss"][0],
+        "loop_loss": float(values.mean()),
+    }
+
+
 def main():
-    one = fit(tf.distribute.OneDeviceStrategy("/cpu:0"), 0.0)
-    mirrored = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
-    two = fit(mirrored, 0.0)
-    two["with_dropout"] = fit(mirrored, 0.1)["loss"]
-    print("RESULT" + json.dumps([one, two]))
+    one = tf.distribute.OneDeviceStrategy("/cpu:0")
+    two = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    assert two.num_replicas_in_sync == 2
+    results = {
+        "fit": [fit(one), fit(two)],
+        "dropout": dropout(two),
+        "pretraining": pretraining(two, sys.argv[1]),
+    }
+    print("RESULT" + json.dumps(results))
 
 
 if __name__ == "__main__":
