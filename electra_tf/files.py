@@ -8,13 +8,16 @@ Local work stays free of TensorFlow, whose import takes seconds.
 import contextlib
 import gzip
 import hashlib
+import json
 import lzma
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterator
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
+from configure.config import parse_json
 from configure.errors import UserError
 
 STDIN = "-"
@@ -167,6 +170,54 @@ def _cannot_write(path: str, error: Exception, hint: str) -> UserError:
     reason = getattr(error, "strerror", None) or str(error)
     hint = f" {hint}" if hint else ""
     return UserError(f"{path}: cannot be written: {reason}.{hint}")
+
+
+# Digests: what nothing else in a model's folder tells to be damaged.
+
+DIGESTS = "digests.json"
+# A vocabulary is mere text, and safetensors has no checksum. TensorFlow checks
+# those of its checkpoints at every read; settings are for people to change.
+_DIGESTED = re.compile(r"vocab\.txt|.*\.safetensors")
+
+
+def digest_of(path: str) -> dict[str, Any]:
+    """Size and SHA-256 of a file."""
+    return {"bytes": file_size(path), "sha256": sha256_of(path)}
+
+
+def write_digests(folder: str) -> None:
+    """Writes those of a model's folder; the last step of completing it."""
+    digests = {
+        name: digest_of(os.path.join(folder, name))
+        for name in list_directory(folder)
+        if _DIGESTED.fullmatch(name)
+    }
+    path = os.path.join(folder, DIGESTS)
+    write_atomically(path, json.dumps(digests, indent=2) + "\n")
+
+
+def check_digest(path: str) -> None:
+    """Refuses a file that is not what the digests beside it say.
+
+    Folders of earlier versions, and of other programs, have none.
+    """
+    folder, name = os.path.split(path)
+    listing = os.path.join(folder, DIGESTS)
+    if not exists(listing):
+        return
+    digests = parse_json(read_text(listing), listing)
+    for listed, wanted in digests.items():
+        there = os.path.join(folder, listed)
+        if not exists(there):
+            found: Any = "missing"
+        elif listed == name and (found := digest_of(there)) != wanted:
+            found = "another file, or damaged"
+        else:
+            continue
+        raise UserError(
+            f"{there}: {found}; {listing} says what belongs here. Copy the"
+            f" folder again; if the change is meant, remove {listing}."
+        )
 
 
 # Lines of users' files.

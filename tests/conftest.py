@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
@@ -329,7 +328,6 @@ def _write_run(directory, task, draw, settings):
 
 def _save_run(folder, config, model):
     """Writes what a run leaves in its folder at step 7."""
-    from configure.pretraining import PretrainingConfig
     from electra_tf.checkpoints import formats, tf2
     from electra_tf.checkpoints.weights import ModelWeights
     from electra_tf.training import checkpointing
@@ -337,9 +335,7 @@ def _save_run(folder, config, model):
     weights = ModelWeights(tf2.variables_by_name(model.variables), 7, folder)
     tf2.write_native(weights, os.path.join(folder, "model.ckpt-7"))
     checkpointing.write_config(folder, config.to_json())
-    if isinstance(config, PretrainingConfig):
-        formats.write_electra_config(folder, config.as_dict())
-    shutil.copy(config.vocab_file, os.path.join(folder, "vocab.txt"))
+    formats.complete_folder(folder, config.as_dict(), config.vocab_file)
     return folder
 
 

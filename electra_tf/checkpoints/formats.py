@@ -68,9 +68,22 @@ def open_weights(path: str) -> Weights:
     weights = (tf2.open_native if is_native else tf1.open_tf1)(prefix)
     folder = home_of(os.path.dirname(prefix) or ".")
     weights.hparams = read_electra_config(folder)
-    vocab_file = os.path.join(folder, VOCAB_FILE)
-    weights.vocab_file = vocab_file if files.exists(vocab_file) else None
+    weights.vocab_file = _vocab_of(folder)
     return weights
+
+
+def _vocab_of(folder: str) -> str | None:
+    """The vocabulary in a model's folder, else the one that its run names."""
+    own = os.path.join(folder, VOCAB_FILE)
+    files.check_digest(own)  # Which says, too, where it should be and is not.
+    config = os.path.join(folder, "config.json")
+    if files.exists(own) or not files.exists(config):
+        return own if files.exists(own) else None
+    named = parse_json(files.read_text(config), config).get("vocab_file") or ""
+    # A data directory may have been moved as a whole: DIR/models/NAME.
+    moved = os.path.join(folder, "..", "..", os.path.basename(named))
+    places = (named, moved) if named else ()
+    return next(filter(files.exists, places), None)
 
 
 def hugging_face_file(folder: str) -> str | None:
@@ -84,7 +97,24 @@ def hugging_face_file(folder: str) -> str | None:
     return None
 
 
-# The sizes beside the weights.
+# What lies beside the weights.
+
+
+def complete_folder(
+    directory: str,
+    hparams: Mapping[str, Any],
+    vocab_file: str | None,
+    assumed: Iterable[str] = (),
+) -> None:
+    """Writes all that reading a folder of weights needs besides them.
+
+    That is settings (casing is one), vocabulary and digests.
+    """
+    write_electra_config(directory, hparams, assumed)
+    own = os.path.join(directory, VOCAB_FILE)
+    if vocab_file and os.path.abspath(vocab_file) != os.path.abspath(own):
+        files.write_atomically(own, files.read_bytes(vocab_file))
+    files.write_digests(directory)
 
 
 def write_electra_config(

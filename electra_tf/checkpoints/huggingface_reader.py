@@ -253,6 +253,7 @@ class _Folder:
     def __init__(self, path: str) -> None:
         self.path = path
         self._file = _find_weights(path)
+        files.check_digest(self._file)
         self.config = layout.read_config(path)
         self._stored = _open_tensors(self._file)
         self.network = self._find_network()

@@ -20,8 +20,10 @@ import numpy as np
 import safetensors
 
 from configure.errors import UserError, first_lines
+from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import TOWERS, Contents
+from electra_tf.checkpoints.formats import ELECTRA_CONFIG
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
 from electra_tf.checkpoints.weights import (
     STEP_NAME,
@@ -45,6 +47,8 @@ _FILES = (
     layout.TOKENIZER_CONFIG,
     layout.SPECIAL_TOKENS_MAP,
     layout.TOKENIZER,
+    ELECTRA_CONFIG,
+    files.DIGESTS,
     CONFIG,
 )
 
@@ -73,11 +77,15 @@ def write_huggingface(
     vocab_file: str | None = None,
     hparams: Mapping[str, Any] | None = None,
     overwrite: bool = False,
+    electra_config: str | None = None,
 ) -> WriteReport:
     """Writes a checkpoint as folders for transformers.
 
     One tensor is in memory at a time. Files get their names when all of them
     are complete, each folder's config last.
+
+    Args:
+      electra_config: text of that file, which no program needs here.
     """
     if "://" in folder:
         raise UserError(
@@ -109,10 +117,13 @@ def write_huggingface(
         layout.make_config(job.network, job.sizes, hparams, vocab.get(PAD, 0))
         for job in jobs
     ]
+    # A model in the folder itself would hide those in its folders.
+    places = dict.fromkeys(["", *(job.below for job in jobs)])
     for job in jobs:
         _check_variables(job, weights)
+    for below in places:
         for name in _FILES:
-            path = os.path.join(folder, job.below, name)
+            path = os.path.join(folder, below, name)
             if os.path.exists(path) and not overwrite:
                 raise UserError(
                     f"{path} exists; choose another folder or pass --overwrite."
@@ -133,9 +144,15 @@ def write_huggingface(
                 if vocab:
                     target = os.path.join(made, layout.VOCAB)
                     shutil.copyfile(vocab_file, target)
-            for job in jobs:
-                made = os.path.join(temporary, job.below)
-                _replace(made, os.path.join(folder, job.below))
+                files.write_digests(made)
+            for below in places:
+                made = os.path.join(temporary, below)
+                if electra_config:
+                    target = os.path.join(made, ELECTRA_CONFIG)
+                    files.write_atomically(target, electra_config)
+            for below in places:
+                made = os.path.join(temporary, below)
+                _replace(made, os.path.join(folder, below))
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error}.") from error
     return WriteReport(left_out, _remarks(weights, jobs, hparams))

@@ -6,7 +6,7 @@ import difflib
 import itertools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -235,12 +235,16 @@ def write_tf1(
     prefix: str,
     overwrite: bool = False,
     bytes_per_file: int = _BYTES_PER_FILE,
+    complete: Callable[[], None] | None = None,
 ) -> None:
     """Writes tensors as the original's checkpoint, names and types as they are.
 
     The files appear under their names when they are complete, the index last:
     without an index there is no checkpoint. The file `checkpoint` then names
     it the newest.
+
+    Args:
+      complete: writes what goes beside it.
 
     Source: TensorFlow's Saver (`SaveV2`, and `MergeV2Checkpoints` as with
     `sharded=True`), which the original's Estimator uses.
@@ -255,7 +259,7 @@ def write_tf1(
     try:
         tf.io.gfile.makedirs(partial)
         merged = _write_shards(weights, partial, bytes_per_file)
-        replace_files(merged, prefix)
+        replace_files(merged, prefix, complete)
         directory, name = os.path.split(prefix)
         state = tf.train.get_checkpoint_state(directory or ".")
         paths = state.all_model_checkpoint_paths if state else []
@@ -286,9 +290,13 @@ def remove_checkpoint(prefix: str) -> None:
         tf.io.gfile.remove(path)
 
 
-def replace_files(written: str, prefix: str) -> None:
+def replace_files(
+    written: str, prefix: str, complete: Callable[[], None] | None = None
+) -> None:
     """Gives a checkpoint its name: the index goes first and comes last."""
     remove_checkpoint(prefix)  # No old index beside new data.
+    if complete:
+        complete()
     for path in reversed(files_of(written)):
         suffix = path[len(written) :]
         tf.io.gfile.rename(path, prefix + suffix, overwrite=True)

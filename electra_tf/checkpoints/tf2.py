@@ -11,7 +11,7 @@ written without building the model it belongs to.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -76,14 +76,17 @@ def open_native(path: str) -> Weights:
 
 
 def write_native(
-    weights: Weights, prefix: str, overwrite: bool = False
+    weights: Weights,
+    prefix: str,
+    overwrite: bool = False,
+    complete: Callable[[], None] | None = None,
 ) -> None:
     """Writes tensors as a checkpoint that a run can start from.
 
     The files appear under their names when they are complete. With slots and
     step, a run whose model directory holds the file (and a `checkpoint` file
     naming it, which is written too) continues from it; its records are read
-    from their start.
+    from their start. `complete` writes what goes beside it.
     """
     if tf.io.gfile.exists(prefix + ".index") and not overwrite:
         raise UserError(
@@ -109,7 +112,7 @@ def write_native(
         if directory:
             tf.io.gfile.makedirs(directory)
         written = tf.train.Checkpoint(**state).write(prefix + ".part")
-        replace_files(written, prefix)
+        replace_files(written, prefix, complete)
         record_newest(directory or ".", [prefix])
     except (OSError, tf.errors.OpError) as error:
         raise UserError(f"{prefix} cannot be written: {error}") from error

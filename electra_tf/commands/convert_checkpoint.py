@@ -8,6 +8,7 @@ for bit or listed with the reason.
 """
 
 import argparse
+import functools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from electra_tf.checkpoints.contents import PARTS, merged
 from electra_tf.checkpoints.formats import (
     ELECTRA_CONFIG,
     VOCAB_FILE,
+    complete_folder,
     config_text,
     hugging_face_file,
 )
@@ -37,7 +39,6 @@ from electra_tf.text.tokenization import check_vocab
 FORMATS = ("tf1", "native", "huggingface")
 _REPORT = "conversion.json"
 _HUGGING_FACE_SUFFIXES = (".safetensors", ".bin")
-_NETWORKS = ("discriminator", "generator")  # folders of a Hugging Face model
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -135,16 +136,12 @@ def main(args: argparse.Namespace) -> None:
     if vocab_file is not None:
         beside[VOCAB_FILE] = files.read_bytes(vocab_file)
     folder = path if is_folder else os.path.dirname(path) or "."
-    _check_free(source.path, path, is_folder, folder, beside, args.overwrite)
-    dropped, remarks = _write(weights, path, form, hparams, vocab_file, args)
-    folders = [folder]
     if is_folder:  # Its own writer puts the vocabulary there.
         beside.pop(VOCAB_FILE, None)
-        inner = (os.path.join(path, name) for name in _NETWORKS)
-        folders += filter(os.path.isdir, inner)
-    for place in folders:
-        for name, content in beside.items():
-            files.write_atomically(os.path.join(place, name), content)
+    _check_free(source.path, path, is_folder, folder, beside, args.overwrite)
+    dropped, remarks = _write(
+        weights, path, form, hparams, vocab_file, guessed, args
+    )
     reasons: dict[str, list[str]] = {}
     for name, reason in {**weights.dropped, **dropped}.items():
         reasons.setdefault(reason, []).append(name)
@@ -291,12 +288,17 @@ def _write(
     form: str,
     hparams: dict[str, Any],
     vocab_file: str | None,
+    assumed: Sequence[str],
     args: argparse.Namespace,
 ) -> tuple[dict[str, str], list[str]]:
     """Writes the tensors; returns what the format left out, and remarks."""
     from electra_tf.checkpoints import tf1, tf2
 
     dropped, notes = {}, []
+    folder = os.path.dirname(path) or "."
+    complete = functools.partial(
+        complete_folder, folder, hparams, vocab_file, assumed
+    )
     if form == "huggingface":
         from electra_tf.checkpoints.huggingface_writer import write_huggingface
 
@@ -308,17 +310,18 @@ def _write(
             vocab_file=vocab_file,
             hparams=hparams,
             overwrite=args.overwrite,
+            electra_config=config_text(hparams, assumed),
         )
         dropped |= report.left_out
         if reason := dropped.pop("Adam slots", None):
             dropped |= dict.fromkeys(weights.slots, reason)
         notes += [f"{name}: {text}" for name, text in report.notes.items()]
     elif form == "native":
-        tf2.write_native(weights, path, overwrite=args.overwrite)
+        tf2.write_native(weights, path, args.overwrite, complete)
         if weights.global_step is None:
             notes.append("no step was stored: it is 0 in the result")
     else:
-        tf1.write_tf1(weights, path, overwrite=args.overwrite)
+        tf1.write_tf1(weights, path, args.overwrite, complete=complete)
     if vocab_file is None:
         notes.append("no vocabulary is known; give one as --vocab_file")
     if not weights.slots and form != "huggingface":

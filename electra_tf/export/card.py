@@ -25,10 +25,11 @@ import tensorflow as tf
 import electra_tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints.formats import BEST
 from electra_tf.data.build import MANIFEST_NAME
 from electra_tf.export.conversions import measure_conversions
 from electra_tf.export.signatures import Loaded, ServingModule
-from electra_tf.files import file_size, read_text, sha256_of, write_atomically
+from electra_tf.files import digest_of, read_text, write_atomically
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.tokenization import vocab_hash
 
@@ -280,7 +281,7 @@ def measured(folder: str) -> dict[str, Any]:
             folder, loaded, tokens, config["max_positions"]
         ),
         "files": {
-            os.path.relpath(path, folder): _file_facts(path)
+            os.path.relpath(path, folder): digest_of(path)
             for part in ("*.pb", "variables/*", "assets/*", "[lo]*/model*")
             for path in sorted(tf.io.gfile.glob(os.path.join(folder, part)))
         },
@@ -307,10 +308,6 @@ def _specs(specs: Mapping[str, tf.TensorSpec]) -> dict[str, str]:
         return f"{spec.dtype.name} [{sizes}]"
 
     return {name: shown(specs[name]) for name in sorted(specs)}
-
-
-def _file_facts(path: str) -> dict[str, Any]:
-    return {"bytes": file_size(path), "sha256": sha256_of(path)}
 
 
 # The facts that only the run knows.
@@ -376,7 +373,7 @@ def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:
     # A split's features may depend on another's file, for its labels.
     own = {found[0]: split for split, found in paths.items() if found}
     return {
-        os.path.basename(path): {"split": split, **_file_facts(path)}
+        os.path.basename(path): {"split": split, **digest_of(path)}
         for split in shown
         for path in paths[split]
         if own.get(path, split) == split
@@ -386,7 +383,8 @@ def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:
 def _finetuning_metrics(
     loaded: FinetunedModel, task: str | None
 ) -> dict[str, Any]:
-    here = os.path.basename(loaded.folder)
+    run = os.path.abspath(loaded.folder).removesuffix(os.sep + BEST)
+    here = os.path.basename(run)
     for trial in _read_json(loaded.config.results_json).get("trials", []):
         if os.path.basename(trial.get("model_dir", "")) == here:
             figures = trial.get("results", {}).get(task, {})

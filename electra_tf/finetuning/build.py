@@ -176,10 +176,10 @@ def resolve_start(config: FinetuningConfig) -> Start:
         notes += _guesses(config, weights)
     if not config.is_stated("vocab_file"):
         own = os.path.join(config.pretrained_model_dir, "vocab.txt")
-        if tf.io.gfile.exists(own):
-            adopted["vocab_file"] = own
-        elif weights is not None and weights.vocab_file:
+        if weights is not None and weights.vocab_file:
             adopted["vocab_file"] = weights.vocab_file
+        elif tf.io.gfile.exists(own):
+            adopted["vocab_file"] = own
     now = config.as_dict()
     adopted = {n: v for n, v in adopted.items() if now[n] != v}
     taken = [

@@ -20,7 +20,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
-from electra_tf.checkpoints.formats import VOCAB_FILE, open_weights
+from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import Weights, assign
 from electra_tf.finetuning import build
 from electra_tf.finetuning.model import FinetuningModel
@@ -293,7 +293,6 @@ class Trial(Run):
 
     own_files: ClassVar = {
         "kind": "fine-tuning",
-        "names": (VOCAB_FILE,),
         # Labels that a task found in its data, copied from beside the records.
         "suffixes": ("_labels.json", "_label_mapping.json"),
     }
@@ -392,14 +391,12 @@ class Trial(Run):
             )
         return super().continue_from(path, with_position)
 
-    def write_settings(self) -> None:
-        super().write_settings()
-        vocab = os.path.join(self.directory, VOCAB_FILE)
-        tf.io.gfile.copy(self.config.vocab_file, vocab, overwrite=True)
+    def write_settings(self, directory: str) -> None:
+        super().write_settings(directory)
         for task in self._tasks:
             kept = task.labels_path()
             if kept is not None and tf.io.gfile.exists(kept):
-                own = os.path.join(self.directory, os.path.basename(kept))
+                own = os.path.join(directory, os.path.basename(kept))
                 tf.io.gfile.copy(kept, own, overwrite=True)
 
     def is_finished(self, evaluation_due: bool) -> bool:

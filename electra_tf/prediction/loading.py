@@ -223,7 +223,7 @@ def _moved(home: str, stored: dict[str, Any]) -> str:
     """The data directory, seen from here: the whole tree may have moved."""
     data_dir, model_dir = stored.get("data_dir", ""), stored.get("model_dir")
     inner = os.path.relpath(model_dir or "", data_dir or ".")
-    here = os.path.abspath(home)
+    here = os.path.abspath(home).removesuffix(os.sep + formats.BEST)
     if not inner.startswith("..") and here.endswith(os.sep + inner):
         return here.removesuffix(os.sep + inner) or os.sep
     return data_dir

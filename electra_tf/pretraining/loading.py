@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint as a pre-trained model with weights, tokenizer and settings."""
 
+import functools
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -252,9 +253,7 @@ def read_pretrained(
     run = _run_hparams(home)
     hparams = merged(model_hparams(weights), _stated_hparams(run))
     hparams = merged(hparams, given)
-    vocab = _vocab_file(
-        weights, run, vocab_file or given.get("vocab_file"), home
-    )
+    vocab = _vocab_file(weights, run, vocab_file or given.get("vocab_file"))
     positions = weights.contents.sizes.max_position_embeddings
     config = model_config(hparams, vocab, positions)
     return weights, config, frozenset({*weights.hparams, *run, *given})
@@ -268,14 +267,11 @@ def _run_hparams(home: str) -> dict[str, Any]:
 
 
 def _vocab_file(
-    weights: Weights, run: Mapping[str, Any], given: str | None, place: str
+    weights: Weights, run: Mapping[str, Any], given: str | None
 ) -> str:
+    if path := given or weights.vocab_file:
+        return path
     named = run.get("vocab_file")
-    # A data directory that was moved as a whole: DIR/models/NAME.
-    moved = os.path.join(place, "..", "..", os.path.basename(named or "-"))
-    for path in (given, weights.vocab_file, named, moved):
-        if path and (path == given or tf.io.gfile.exists(path)):
-            return path
     gone = f" (the run names {named}, which is gone)" if named else ""
     raise UserError(
         f"No vocabulary beside {weights.path}{gone}; give the one that it was"
@@ -291,9 +287,8 @@ def write_pretrained(
     What was there is replaced. Returns the prefix of the weights.
     """
     prefix = os.path.join(folder, "model.ckpt")
-    tf1.write_tf1(weights, prefix, overwrite=True)
-    formats.write_electra_config(folder, config.as_dict())
-    vocab_file = os.path.join(folder, formats.VOCAB_FILE)
-    if os.path.abspath(config.vocab_file) != os.path.abspath(vocab_file):
-        tf.io.gfile.copy(config.vocab_file, vocab_file, overwrite=True)
+    complete = functools.partial(
+        formats.complete_folder, folder, config.as_dict(), config.vocab_file
+    )
+    tf1.write_tf1(weights, prefix, overwrite=True, complete=complete)
     return prefix

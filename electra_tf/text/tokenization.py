@@ -207,6 +207,7 @@ def _read_tokens(path: str) -> list[str]:
 
 
 def _read(path: str, read: Callable[[str], Any]) -> Any:
+    files.check_digest(os.fspath(path))
     try:
         return read(os.fspath(path))
     except UserError as error:

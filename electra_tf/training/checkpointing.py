@@ -5,7 +5,7 @@
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -285,12 +285,17 @@ class BestCheckpoint:
     """Saves to `<run>/best` whenever a metric is better than before."""
 
     def __init__(
-        self, directory: str, metric: str, checkpoints: Checkpoints
+        self,
+        directory: str,
+        metric: str,
+        checkpoints: Checkpoints,
+        write_settings: Callable[[str], None],
     ) -> None:
         """Reads what an earlier part of the run kept."""
         self._directory = os.path.join(directory, DIRECTORY)
         self._metric = metric
         self._checkpoints = checkpoints
+        self._write_settings = write_settings
         self._best = self._read()
 
     def update(self, step: int, result: Mapping[str, float]) -> str | None:
@@ -301,6 +306,7 @@ class BestCheckpoint:
         sign = -1 if "loss" in self._metric else 1
         if self._best and sign * value <= sign * self._best["value"]:
             return None
+        self._write_settings(self._directory)
         prefix = self._checkpoints.save_best(self._directory)
         self._best = {"metric": self._metric, "value": value, "step": step}
         path = os.path.join(self._directory, STATE_FILE)

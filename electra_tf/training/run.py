@@ -15,6 +15,7 @@ import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf import files
 from electra_tf.checkpoints import formats
 from electra_tf.training import checkpointing, summaries
 from electra_tf.training import strategy as strategies
@@ -164,11 +165,11 @@ class Run(abc.ABC):
         self.console.line(f"Continuing from {path} (step {self.global_step:,})")
         return positioned
 
-    def write_settings(self) -> None:
+    def write_settings(self, directory: str) -> None:
         """Writes what the run and its model are beside the checkpoints."""
         config = self.config
-        checkpointing.write_config(self.output, config.to_json())
-        formats.write_electra_config(self.output, config.as_dict())
+        checkpointing.write_config(directory, config.to_json())
+        formats.complete_folder(directory, config.as_dict(), config.vocab_file)
 
     @abc.abstractmethod
     def is_finished(self, evaluation_due: bool) -> bool:
@@ -219,7 +220,7 @@ class Run(abc.ABC):
             self.continue_from(path)
         else:
             self.start_fresh()
-        self.write_settings()
+        self.write_settings(self.output)
         self._open_logs()
         self._agree_on_start()
         # The run may have stopped before an evaluation was through.
@@ -314,7 +315,9 @@ class Run(abc.ABC):
         )
         self.best = None
         if metric := self.config.keep_best:
-            self.best = BestCheckpoint(path, metric, self.checkpoints)
+            self.best = BestCheckpoint(
+                path, metric, self.checkpoints, self.write_settings
+            )
 
     def _agree_on_start(self) -> None:
         """Waits until all workers have read the directory; none may differ."""
@@ -463,6 +466,8 @@ OWN_NAMES = (
     "graph.pbtxt",
     checkpointing.DIRECTORY,
     formats.ELECTRA_CONFIG,
+    formats.VOCAB_FILE,
+    files.DIGESTS,
     checkpointing.CONFIG_FILE,
     summaries.CURVES_FILE,
     summaries.TENSORBOARD_DIR,

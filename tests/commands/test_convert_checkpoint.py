@@ -85,10 +85,34 @@ def test_config_vocabulary_and_report_come_with_it(source, tmp_path):
         "checkpoint",
         "m.index",
         "m.data-00000-of-00001",
+        "digests.json",
         "electra_config.json",
         "vocab.txt",
     }
     assert not any("heads" in text for text in report["assumed"])
+
+
+def test_a_hugging_face_folder_is_whole_in_each_part(source, tmp_path):
+    folder = tmp_path / "hf"
+    options = ("--output_format=huggingface", "--strip_optimizer")
+    convert(source, folder / "old", *options, "--part=discriminator")
+    with pytest.raises(UserError, match="exists.*--overwrite"):
+        convert(source, folder / "old", *options)
+    # The earlier model in the folder itself does not hide the two.
+    convert(source, folder / "old", *options, "--overwrite")
+    assert open_weights(str(folder / "old")).contents.generates
+    (folder / "old").rename(folder / "new")
+    for part in ("discriminator", "generator"):
+        assert {path.name for path in (folder / "new" / part).iterdir()} == {
+            "config.json",
+            "digests.json",
+            "electra_config.json",
+            "model.safetensors",
+            "special_tokens_map.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+            "vocab.txt",
+        }
 
 
 def test_a_config_beside_the_source_goes_on(source, tmp_path):

@@ -4,15 +4,18 @@
 
 import io
 import json
+import shutil
 
 import pytest
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf2
+from electra_tf.checkpoints.contents import encoder_config
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights, without_optimizer
+from electra_tf.commands import compare_checkpoints
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import Console
 
@@ -203,6 +206,17 @@ def test_milestones_and_the_best_evaluation_are_kept(start, runs):
     assert losses[best["step"]] == best["value"]
     weights = open_weights(str(run / "best"))
     assert weights.global_step == best["step"]
+    # Alone, it is the same model: heads are not shown by shapes.
+    shutil.copytree(run / "best", runs / "alone")
+    alone = open_weights(str(runs / "alone"))
+    assert encoder_config(alone.hparams).num_attention_heads == 2
+    assert alone.hparams == weights.hparams
+    assert alone.vocab_file == str(runs / "alone" / "vocab.txt")
+    assert "vocab.txt" in (runs / "alone" / "digests.json").read_text()
+    # Two steps can be set side by side.
+    steps = [str(run / f"model.ckpt-{n}") for n in (3, 6)]
+    args = compare_checkpoints.parse_flags(["x", *steps, "--num_examples=2"])
+    assert compare_checkpoints.main(args) == 1  # They differ.
     # It can start another run.
     start("next", num_train_steps=1, init_checkpoint=str(run / "best"))
     assert_same(

@@ -4,11 +4,13 @@
 
 import json
 import pickle
+import shutil
 
 import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.prediction.loading import load_finetuned
 
 pytestmark = pytest.mark.slow  # Whole runs.
 
@@ -73,6 +75,11 @@ def test_the_best_model_is_kept_and_scored(config_of, run, tmp_path):
     record = result["trials"][0]
     assert record["results"]["sst"]["loss"] == best["loss"]
     assert record["global_step"] == best["step"]
+    # Alone, it can be asked.
+    alone = shutil.copytree(directory / "best", tmp_path / "alone")
+    loaded = load_finetuned(str(alone))
+    assert loaded.global_step == best["step"]
+    assert loaded.config.vocab_file == str(alone / "vocab.txt")
 
 
 def test_training_stops_when_nothing_gets_better(config_of, run):

@@ -61,6 +61,16 @@ def test_what_nobody_stated_comes_from_the_model(pretrained, tmp_path):
     assert found.num_train_epochs == 3.0 and found.task_names == ["cola"]
 
 
+def test_a_model_elsewhere_brings_its_own_casing_and_vocabulary(
+    pretrained, tmp_path
+):
+    elsewhere = shutil.copytree(pretrained, tmp_path / "elsewhere")
+    (pretrained / "vocab.txt").write_text("of another model\n")
+    found = resolve_start(_create(tmp_path, init_checkpoint=str(elsewhere)))
+    assert found.config.vocab_file == str(elsewhere / "vocab.txt")
+    assert found.config.do_lower_case is False
+
+
 def test_what_somebody_stated_stays_and_is_told(pretrained, tmp_path):
     start = resolve_start(_create(tmp_path, do_lower_case=True))
     assert start.config.do_lower_case is True

@@ -65,7 +65,8 @@ def test_a_checkpoint_without_configuration_tells_what_was_assumed(
     run_folder, tiny_vocab
 ):
     folder, _, _ = run_folder()
-    for name in ("config.json", "electra_config.json", "vocab.txt"):
+    beside = ("config.json", "electra_config.json", "vocab.txt", "digests.json")
+    for name in beside:
         os.remove(os.path.join(folder, name))
     with pytest.raises(UserError, match="--vocab_file"):
         load_pretrained(folder)

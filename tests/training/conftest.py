@@ -86,7 +86,7 @@ class LineRun(Run):
     def start_fresh(self):
         pass
 
-    def write_settings(self):
+    def write_settings(self, directory):
         pass
 
     def is_finished(self, evaluation_due):

@@ -236,7 +236,7 @@ def test_a_cut_newest_checkpoint_names_the_one_before(tmp_path, keep):
 def best_checkpoint(path, metric):
     writer = types.SimpleNamespace(save_best=lambda path: f"{path}/model.ckpt")
     (path / "best").mkdir(exist_ok=True)
-    return BestCheckpoint(str(path), metric, writer)
+    return BestCheckpoint(str(path), metric, writer, lambda path: None)
 
 
 @pytest.mark.parametrize(
