@@ -48,6 +48,14 @@ def test_the_documents_are_there():
         assert (ROOT / name).read_text(encoding="utf-8").strip(), name
 
 
+def test_what_documents_show_of_a_command_is_there():
+    for path in TRACKED:
+        if path.suffix == ".md":
+            text = path.read_text(encoding="utf-8")
+            for block in re.findall(r"(?ms)^```\w*\n(.*?)^```", text):
+                assert not block.endswith("\n\n"), f"{path}: {block}"
+
+
 def test_the_project_speaks_only_of_itself():
     # Spelt apart, so that this file passes its own test.
     machine_paths = ["/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/"]

@@ -235,3 +235,29 @@ def unseen_differences(
         for name in ("num_attention_heads", "hidden_act", *_TOKENIZER)
         if name in old and name in new and old[name] != new[name]
     ]
+
+
+def changed(
+    before: Mapping[str, Any], now: Mapping[str, Any], names: tuple[str, ...]
+) -> list[str]:
+    """Texts `name: old -> new` of the named hparams that differ."""
+    plain = json.loads(json.dumps(now))  # As they read back from a file.
+    return [
+        f"{name}: {before[name]!r} -> {plain[name]!r}"
+        for name in names
+        if name in before and name in plain and before[name] != plain[name]
+    ]
+
+
+def check_same_model(
+    before: Mapping[str, Any], now: Mapping[str, Any], path: str
+) -> None:
+    """Raises UserError naming the model hparams that changed."""
+    differing = changed(before, now, MODEL_HPARAMS)
+    if differing:
+        raise UserError(
+            f"checkpoint {path} was trained with other model hparams:\n"
+            + "".join(f"  {text}\n" for text in differing)
+            + "Set them as they were, choose another model_name, or use"
+            " --overwrite to delete that model and start anew."
+        )

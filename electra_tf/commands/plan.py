@@ -8,6 +8,7 @@ are counted, too. With --measure steps of the model are timed here.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -26,6 +27,7 @@ from configure import flags
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig, generator_kind
 from electra_tf import files
+from electra_tf.checkpoints.formats import check_same_model
 from electra_tf.data.record_checks import check_records, count_training_examples
 from electra_tf.plan.flops import (
     PETAFLOP_DAY,
@@ -41,6 +43,7 @@ from electra_tf.plan.memory import (
     pretraining_memory,
 )
 from electra_tf.plan.parameters import encoder_sizes, pretraining_parameters
+from electra_tf.text.tokenization import check_vocab
 
 _WARM_UP, _STEPS = 2, 5  # The first makes the graph, the second fills memory.
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -107,7 +110,8 @@ def plan(config: PretrainingConfig) -> Numbers:
         recomputed = pretraining_memory(
             dataclasses.replace(config, recompute_grad=True)
         )
-    records, problem, warnings = _records(config)
+    records, obstacles, warnings = _records(config)
+    obstacles += _other_obstacles(config)
     steps, examples = config.num_train_steps, config.train_batch_size
     numbers = {
         "generator": generator_kind(config).value,
@@ -124,7 +128,7 @@ def plan(config: PretrainingConfig) -> Numbers:
         "tokens_per_step": flops.tokens,
         "tokens": flops.tokens * steps,
         "records": records,
-        "records_problem": problem or None,
+        "obstacles": obstacles,
         "epochs": None,
         "memory_bytes": _bytes_of(memory),
         "memory_bytes_recomputed": recomputed and _bytes_of(recomputed),
@@ -133,26 +137,46 @@ def plan(config: PretrainingConfig) -> Numbers:
     }
     if records and records["examples"]:
         numbers["epochs"] = examples * steps / records["examples"]
-    if records and problem:
-        warnings.append(f"training would stop: {problem}")
+    warnings += [f"training would stop: {text}" for text in obstacles]
     warnings += [*_lack_of_memory(config, numbers), *_lack_of_disk(numbers)]
     return numbers | {"warnings": [*config.warnings(), *warnings]}
 
 
-def _records(config: PretrainingConfig) -> tuple[Numbers | None, str, list]:
+def _records(config: PretrainingConfig) -> tuple[Numbers | None, list, list]:
     """What is there to read, why training would stop, and what it says."""
-    try:
-        count = count_training_examples(config)._asdict()
-    except UserError as error:
-        return None, str(error), []
+    count, problems = None, []
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)  # They are in the plan.
     try:
-        return count, "", list(check_records(config, training=True))
-    except UserError as error:
-        return count, str(error), []
+        warnings = check_records(config, True, problems)
+        if config.eval_every_n_steps:
+            warnings += check_records(config, False, problems)
     finally:
         logging.set_verbosity(verbosity)
+    with contextlib.suppress(UserError):  # It is among the problems.
+        count = count_training_examples(config)._asdict()
+    return count, list(dict.fromkeys(problems)), warnings
+
+
+def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
+    """Why training would stop, records apart."""
+    try:
+        check_vocab(config.vocab_file, encoder_sizes(config).vocab_size)
+    except UserError as error:
+        yield str(error)
+    start, folder = config.init_checkpoint, config.model_dir
+    if start and not any(map(files.exists, (start, f"{start}.index"))):
+        yield f"init_checkpoint {start}: no such folder or checkpoint"
+    before = os.path.join(folder, "config.json")
+    is_begun = all(map(files.exists, (before, f"{folder}/checkpoint")))
+    if is_begun and not config.overwrite:
+        try:
+            earlier = json.loads(files.read_text(before))
+            check_same_model(earlier, config.as_dict(), folder)
+        except json.JSONDecodeError as error:
+            yield f"{before} is not JSON ({error}); restore it, or remove it"
+        except UserError as error:
+            yield str(error)
 
 
 def _checkpoints(config: PretrainingConfig) -> Numbers:
@@ -290,10 +314,10 @@ def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
     disk, time_left = numbers["checkpoints"], "--measure B times some steps"
     if measured := numbers.get("measured"):
         left = datetime.timedelta(seconds=round(numbers["seconds_to_finish"]))
-        each = [f"{f(measured['seconds']):.3g}" for f in (min, max)]
+        each = (f"{f(measured['seconds']):.3g}" for f in (min, max))
         time_left = (
             f"{left}, as {_STEPS} steps of {measured['batch_size']} examples"
-            f" took {' to '.join(each)} s each here"
+            f" took {' to '.join(dict.fromkeys(each))} s each here"
         )
     lines = [
         f"{config.model_name}: {objective}, model_size {config.model_size},"

@@ -5,6 +5,7 @@
 import glob
 import itertools
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from absl import logging
@@ -76,9 +77,26 @@ def _glob(patterns: str) -> list[str]:
     return paths
 
 
-def check_records(config: Any, training: bool) -> list[str]:
-    """Compares the records with what a run expects; returns warnings."""
-    found = find_record_files(config, training)
+def check_records(
+    config: Any, training: bool, problems: list[str] | None = None
+) -> list[str]:
+    """Compares the records with what a run expects; returns warnings.
+
+    Args:
+      problems: takes whatever would stop the run; None: the first is raised.
+    """
+
+    def attempt(check: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return check(*arguments)
+        except UserError as error:
+            if problems is None:
+                raise
+            problems.append(str(error))
+
+    found = attempt(find_record_files, config, training)
+    if found is None:
+        return []
     warnings = []
     if not training and not found.held_out:
         warnings.append(
@@ -89,22 +107,21 @@ def check_records(config: Any, training: bool) -> list[str]:
     for path in found.paths:
         by_folder.setdefault(os.path.dirname(path), []).append(path)
     for folder, paths in by_folder.items():
-        manifest = load_manifest(folder)
+        manifest = attempt(load_manifest, folder)
         listed = _listed_shards(manifest)
         unknown = [p for p in paths if os.path.basename(p) not in listed]
         if manifest is not None and (
             len(unknown) < len(paths) or not manifest["complete"]
         ):
-            warnings += _check_manifest(config, folder, manifest)
+            length = manifest["settings"]["max_seq_length"]
+            attempt(_check_complete, folder, manifest)
+            attempt(_check_length, config, folder, length)
+            attempt(_check_vocabulary, config, folder, manifest["vocabulary"])
+            warnings += _manifest_warnings(config, folder, manifest)
             for name, shard in listed.items():
-                path = os.path.join(folder, name)
-                if path in paths and files.file_size(path) != shard["bytes"]:
-                    raise UserError(
-                        f"{path} has not the {shard['bytes']} bytes that"
-                        f" {MANIFEST_NAME} says: the file is cut short or was"
-                        " changed. Copy it again, or build the records again."
-                    )
-        _check_unlisted(config, unknown)
+                if (path := os.path.join(folder, name)) in paths:
+                    attempt(_check_size, path, shard["bytes"])
+        attempt(_check_unlisted, config, unknown)
     for line in warnings:
         logging.warning("%s", line)
     return warnings
@@ -121,16 +138,25 @@ def _listed_shards(manifest: dict | None) -> dict[str, dict]:
     }
 
 
-def _check_manifest(config: Any, folder: str, manifest: dict) -> list[str]:
-    """Refuses records built otherwise than the run expects them."""
-    settings, vocabulary = manifest["settings"], manifest["vocabulary"]
+def _check_size(path: str, size: int) -> None:
+    if files.file_size(path) != size:
+        raise UserError(
+            f"{path} has not the {size} bytes that {MANIFEST_NAME} says: the"
+            " file is cut short or was changed. Copy it again, or build the"
+            " records again."
+        )
+
+
+def _check_complete(folder: str, manifest: dict) -> None:
     if not manifest["complete"]:
         done, count = len(manifest["jobs"]), manifest["num_jobs"]
         raise UserError(
             f"The records in {folder} are not complete ({done} of {count} "
             "jobs done): run the command that builds them again."
         )
-    _check_length(config, folder, settings["max_seq_length"])
+
+
+def _check_vocabulary(config: Any, folder: str, vocabulary: dict) -> None:
     path = getattr(config, "vocab_file", None)
     if path and files.exists(path):
         if vocab_hash(path) != vocabulary["hash"]:
@@ -145,7 +171,10 @@ def _check_manifest(config: Any, folder: str, manifest: dict) -> list[str]:
             f"tokens, vocab_size is {config.vocab_size}. Set vocab_size to "
             "the size of the vocabulary."
         )
-    warnings = []
+
+
+def _manifest_warnings(config: Any, folder: str, manifest: dict) -> list[str]:
+    warnings, settings = [], manifest["settings"]
     for name in ("do_lower_case", "strip_accents"):
         wanted = getattr(config, name, settings[name])
         if wanted != settings[name]:

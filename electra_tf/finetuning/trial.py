@@ -20,7 +20,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
-from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.formats import changed, open_weights
 from electra_tf.checkpoints.weights import Weights, assign
 from electra_tf.finetuning import build
 from electra_tf.finetuning.model import FinetuningModel
@@ -255,7 +255,7 @@ def _test_outputs(
 def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Texts `name: old -> new` of what makes another model."""
     names = tuple(name for name in now if name not in FREE_HPARAMS)
-    return checkpointing.changed(before, now, names)
+    return changed(before, now, names)
 
 
 def watched_figure(

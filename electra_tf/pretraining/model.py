@@ -69,14 +69,8 @@ class PretrainingModel(tf_keras.Model):
             config.model_hparam_overrides,
             config.debug,
         )
-        self.vocab = check_vocab(config.vocab_file)
         vocab_size = self.encoder_config.vocab_size
-        if max(self.vocab.values()) >= vocab_size:
-            raise UserError(
-                f"{config.vocab_file} holds {max(self.vocab.values()) + 1}"
-                f" tokens but vocab_size is {vocab_size}; set vocab_size to"
-                " the number of lines of the file."
-            )
+        self.vocab = check_vocab(config.vocab_file, vocab_size)
         self.special = masking.SpecialTokens.of(self.vocab, vocab_size)
         self.masking_rule = masking.MaskingRule(
             config.mask_prob,

@@ -18,7 +18,11 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.contents import MODEL_HPARAMS
-from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.formats import (
+    changed,
+    check_same_model,
+    open_weights,
+)
 from electra_tf.checkpoints.weights import (
     ModelWeights,
     assign,
@@ -205,7 +209,7 @@ class PretrainingRun(Run):
         before = checkpointing.read_config(self.directory) or {}
         now = self.config.as_dict()
         check_same_model(before, now, path)
-        moved = checkpointing.changed(before, now, DATA_HPARAMS)
+        moved = changed(before, now, DATA_HPARAMS)
         positioned = super().continue_from(path, with_position=not moved)
         if self.config.init_checkpoint:
             self.console.line(
@@ -224,7 +228,7 @@ class PretrainingRun(Run):
             )
         told = {*MODEL_HPARAMS, *DATA_HPARAMS, "overwrite", "do_train"}
         others = tuple(name for name in now if name not in told)
-        for text in checkpointing.changed(before, now, others):
+        for text in changed(before, now, others):
             self.console.line(f"  changed since then: {text}")
         return positioned
 
@@ -419,20 +423,6 @@ def _newest_checkpoint(config: PretrainingConfig) -> str:
     before = checkpointing.read_config(config.model_dir) or {}
     check_same_model(before, config.as_dict(), path)
     return path
-
-
-def check_same_model(
-    before: dict[str, Any], now: dict[str, Any], path: str
-) -> None:
-    """Raises UserError naming the model hparams that changed."""
-    differing = checkpointing.changed(before, now, MODEL_HPARAMS)
-    if differing:
-        raise UserError(
-            f"checkpoint {path} was trained with other model hparams:\n"
-            + "".join(f"  {text}\n" for text in differing)
-            + "Set them as they were, choose another model_name, or use"
-            " --overwrite to delete that model and start anew."
-        )
 
 
 def _write_results(

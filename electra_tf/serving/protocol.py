@@ -86,7 +86,18 @@ def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
             f"There is no signature {_short(name)}; there are:"
             f" {', '.join(model.signatures)}."
         )
-    signature = model.signatures[name]
+    try:
+        return _read_inputs(request, model.signatures[name])
+    except RequestError as error:
+        is_named = bool(request.get("signature_name"))
+        if "serve_text" in model.signatures and not is_named:
+            error.message += ' For texts give "signature_name": "serve_text".'
+        raise
+
+
+def _read_inputs(
+    request: Mapping[str, Any], signature: Signature
+) -> PredictRequest:
     if ("instances" in request) == ("inputs" in request):
         raise RequestError("Give either instances (rows) or inputs (columns).")
     row_format = "instances" in request

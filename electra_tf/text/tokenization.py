@@ -151,9 +151,15 @@ def load_vocab(path: str) -> dict[str, int]:
     return {token: number for number, token in enumerate(_read_tokens(path))}
 
 
-def check_vocab(path: str) -> dict[str, int]:
-    """Reads a vocabulary and refuses one that cannot serve."""
-    return check_tokens(path, _read_tokens(path))
+def check_vocab(path: str, vocab_size: int | None = None) -> dict[str, int]:
+    """Reads a vocabulary and refuses one that cannot serve so large a model."""
+    vocab = check_tokens(path, _read_tokens(path))
+    if vocab_size is not None and len(vocab) > vocab_size:
+        raise UserError(
+            f"{path} holds {len(vocab)} tokens but vocab_size is {vocab_size};"
+            " set vocab_size to the number of lines of the file."
+        )
+    return vocab
 
 
 def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:

@@ -255,18 +255,6 @@ def write_config(directory: str, text: str) -> None:
     write_atomically(os.path.join(directory, CONFIG_FILE), text)
 
 
-def changed(
-    before: dict[str, Any], now: dict[str, Any], names: tuple[str, ...]
-) -> list[str]:
-    """Texts `name: old -> new` of the named hparams that differ."""
-    plain = json.loads(json.dumps(now))  # As they read back from a file.
-    return [
-        f"{name}: {before[name]!r} -> {plain[name]!r}"
-        for name in names
-        if name in before and name in plain and before[name] != plain[name]
-    ]
-
-
 def _shape_text(shape: tuple[int, ...] | None) -> str:
     return "does not have it" if shape is None else str(list(shape))
 

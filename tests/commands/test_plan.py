@@ -8,6 +8,7 @@ import os
 import pytest
 
 from electra_tf.commands import plan
+from electra_tf.data.build import MANIFEST_FORMAT, MANIFEST_NAME
 from electra_tf.data.example_writer import ExampleEncoder, frame_record
 
 
@@ -40,7 +41,9 @@ def test_the_screen_says_what_the_run_takes(screen):
     assert "--measure B times some steps" in text
     for name in ("ELECTRA-Small", "BERT-Large", "RoBERTa", "> this run"):
         assert name in text
-    assert max(map(len, text.splitlines())) <= 200
+    numbers, warning = text.split("warning: training would stop: ")
+    assert warning.startswith("No record file matches")
+    assert max(map(len, numbers.splitlines())) <= 200
     assert len(text.splitlines()) < 45
 
 
@@ -56,8 +59,9 @@ def test_json_holds_the_same_numbers(screen):
     )
     assert found["flops"] == 100 * found["flops_per_step"]["total"]
     assert found["epochs"] is None
-    assert found["records_problem"].startswith("No record file matches")
-    assert found["warnings"] == []
+    (obstacle,) = found["obstacles"]
+    assert obstacle.startswith("No record file matches")
+    assert found["warnings"] == [f"training would stop: {obstacle}"]
 
 
 def test_records_without_a_manifest_are_counted(tmp_path, screen):
@@ -70,9 +74,55 @@ def test_records_without_a_manifest_are_counted(tmp_path, screen):
     found = json.loads(screen("--json"))
     assert found["records"] == {"examples": 50, "exact": True, "files": 1}
     assert found["epochs"] == 8.0  # 100 steps of 4, of 50
-    assert found["records_problem"] is None
+    assert found["obstacles"] == []
     text = screen("--max_seq_length=32")
     assert "warning: training would stop:" in text
+
+
+def test_every_obstacle_is_named_at_once(tmp_path, arguments, screen):
+    folder = tmp_path / "records"
+    folder.mkdir()
+    (folder / "pretrain_data.tfrecord-0").write_bytes(b"cut")
+    shard = {"name": "pretrain_data.tfrecord-0", "bytes": 4, "records": 1}
+    settings = {"do_lower_case": True, "strip_accents": True}
+    manifest = {
+        "format": MANIFEST_FORMAT,
+        "complete": False,
+        "num_jobs": 2,
+        "jobs": {"0": {"shards": [shard], "held_out_shards": []}},
+        "settings": {"max_seq_length": 64, **settings},
+        "vocabulary": {"hash": "another", "size": 300},
+    }
+    (folder / MANIFEST_NAME).write_text(json.dumps(manifest))
+    run = tmp_path / "models" / "tiny"
+    run.mkdir(parents=True)
+    (run / "checkpoint").touch()
+    (run / "config.json").write_text('{"embedding_size": 9}')
+    found = json.loads(
+        screen(
+            "--json",
+            f"--pretrain_tfrecords={folder}/*.tfrecord*",
+            "--vocab_size=100",
+            "--init_checkpoint=nowhere",
+            f"--model_dir={run}",
+            "--eval_every_n_steps=10",
+            "--eval_tfrecords=absent",
+        )
+    )
+    expected = [
+        "are not complete (1 of 2",
+        "records are length 64, max_seq_length is 16",
+        "were built with another vocabulary (300 tokens)",
+        "has not the 4 bytes that",
+        "No record file matches eval_tfrecords = 'absent'",
+        "holds 200 tokens but vocab_size is 100",
+        "init_checkpoint nowhere: no such folder or checkpoint",
+        "embedding_size: 9 -> 8",
+    ]
+    for obstacle, text in zip(found["obstacles"], expected, strict=True):
+        assert text in obstacle
+    warned = [f"training would stop: {text}" for text in found["obstacles"]]
+    assert set(warned) <= set(found["warnings"])
 
 
 def test_settings_that_cannot_be_meant_are_warned_of(screen):
@@ -125,6 +175,17 @@ def test_measured_steps_give_the_time_to_finish(tmp_path, screen):
     assert found["seconds_per_step"] >= 2 * min(found["measured"]["seconds"])
     assert found["seconds_to_finish"] == 100 * found["seconds_per_step"]
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [([0.1, 0.1001], "took 0.1 s each"), ([0.1, 0.2], "took 0.1 to 0.2 s")],
+)
+def test_times_that_read_the_same_are_said_once(
+    screen, monkeypatch, seconds, text
+):
+    monkeypatch.setattr(plan, "measure_steps", lambda *_: seconds)
+    assert text in screen("--measure=2")
 
 
 def test_counting_needs_no_tensorflow(arguments, run_python):

@@ -3,6 +3,8 @@
 """A folder becomes a model, or a message that says what is missing."""
 
 import os
+import re
+import shutil
 
 import numpy as np
 import pytest
@@ -44,6 +46,25 @@ def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_folder):
     assert loaded.global_step == 7
     assert loaded.assumptions == ()
     assert loaded.lacks_generator() is loaded.lacks_discriminator() is None
+
+
+@pytest.mark.parametrize("is_originals", [False, True])
+def test_the_readmes_python_runs_as_it_stands(
+    run_folder, tiny_vocab, tmp_path, monkeypatch, pytestconfig, is_originals
+):
+    golden = pytestconfig.rootpath / "tests" / "fixtures" / "golden"
+    source = run_folder()[0]
+    if is_originals:
+        source = golden / "ckpt_v200_electra"
+    shutil.copytree(source, tmp_path / "data" / "models" / "electra_small")
+    shutil.copy(tiny_vocab, tmp_path / "data" / "vocab.txt")
+    monkeypatch.chdir(tmp_path)
+    readme = (pytestconfig.rootpath / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    names = {}
+    exec(code, names)
+    assert names["outputs"]["disc_probs"].shape == [1, len(names["tokens"])]
+    assert np.isfinite(names["outputs"]["total_loss"].numpy())
 
 
 @pytest.mark.parametrize("is_electric", [False, True])

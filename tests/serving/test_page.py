@@ -142,6 +142,10 @@ def test_pairs_labels_and_numbers_are_shown(visit, exported):
 
 def test_tags_are_coloured_in_the_text(visit, exported):
     page = visit(exported("names"))
+
+    def notes():
+        return "\n".join(page.texts("#answer .note"))
+
     text = "Zoë met the king of the north (in York), and she was for it."
     page.ask(text=text)
     for box in page.all(".span"):
@@ -151,6 +155,10 @@ def test_tags_are_coloured_in_the_text(visit, exported):
     for tag in ("PER", "LOC"):
         plain = plain.replace(tag, "")
     assert "".join(plain.split()) == "".join(text.split())
+    page.ask(text="see /etc/fstab")
+    page.wait(lambda: "see · / · etc · / · fstab: punctuation" in notes())
+    page.ask(text="see the king")
+    page.wait(lambda: "Read as" not in notes())
 
 
 def test_the_answer_is_marked_where_it_stands(visit, exported):

@@ -169,6 +169,22 @@ def test_what_is_malformed_is_refused_and_said(toy, name):
     assert toy.ask("GET", "/healthz")[0] == 200
 
 
+@pytest.mark.parametrize(
+    ("body", "is_hinted"),
+    [
+        ({"instances": ["a text"]}, True),
+        ({"instances": [{"text": "a text"}]}, True),
+        ({"signature_name": "echo", "instances": [7]}, False),
+        ({"signature_name": "serving_default", "instances": ["a"]}, False),
+    ],
+)
+def test_who_names_no_signature_is_told_of_that_for_texts(toy, body, is_hinted):
+    status, said = toy.predict(body)
+    assert status == 400
+    hint = 'For texts give "signature_name": "serve_text".'
+    assert (hint in said["error"]) is is_hinted
+
+
 PACKED = gzip.compress(b'{"instances": ["' + b"a" * 2**23 + b'"]}')
 ROWS = b'{"signature_name": "echo", "instances": ["a"' + b', "a"' * 1024
 

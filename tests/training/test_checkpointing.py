@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.checkpoints import tf2
+from electra_tf.checkpoints.formats import changed
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
@@ -220,7 +221,7 @@ def test_changes_are_told_as_they_read_back_from_json():
     before = {"a": [1, 2], "b": 1.0, "gone": 1}
     now = {"a": (1, 2), "b": 2.0, "new": 3}
     names = ("a", "b", "gone", "new")
-    assert checkpointing.changed(before, now, names) == ["b: 1.0 -> 2.0"]
+    assert changed(before, now, names) == ["b: 1.0 -> 2.0"]
 
 
 @pytest.mark.parametrize("keep", [0, 40])

@@ -188,6 +188,9 @@ const DRAW = {
 
   tagging(answer, asked) {
     const spans = tagSpans(answer);
+    // The model may see more words than a person: /etc/fstab is four.
+    const words = answer.words.slice(0, answer.n_words);
+    const split = words.length > asked.text.trim().split(/\s+/u).length;
     const types = [...new Set(spans.map((span) => span.type))];
     return [
       runningText(asked.text, spans, (span, text) => {
@@ -198,6 +201,12 @@ const DRAW = {
         return box;
       }),
       note(spans.length ? "" : "Nothing was found."),
+      note(
+        split
+          ? `Read as the words ${words.join(" \u00b7 ")}: punctuation parts` +
+            " words here; the signature serve_words takes them as they are."
+          : "",
+      ),
     ];
   },
 };
