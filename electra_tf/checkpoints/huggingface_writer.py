@@ -134,8 +134,9 @@ def write_huggingface(
         place = os.path.dirname(place)
     try:
         with tempfile.TemporaryDirectory(".part", dir=place) as temporary:
+            whole = os.path.join(temporary, "whole")
             for job, config in zip(jobs, configs, strict=True):
-                made = os.path.join(temporary, job.below)
+                made = os.path.join(whole, job.below)
                 texts = {CONFIG: config}
                 if vocab:
                     positions = job.sizes["max_position_embeddings"]
@@ -146,13 +147,18 @@ def write_huggingface(
                     shutil.copyfile(vocab_file, target)
                 files.write_digests(made)
             for below in places:
-                made = os.path.join(temporary, below)
+                made = os.path.join(whole, below)
                 if electra_config:
                     target = os.path.join(made, ELECTRA_CONFIG)
                     files.write_atomically(target, electra_config)
-            for below in places:
-                made = os.path.join(temporary, below)
-                _replace(made, os.path.join(folder, below))
+            if not os.path.exists(folder):  # At once, then.
+                above = os.path.dirname(os.path.abspath(folder))
+                os.makedirs(above, exist_ok=True)
+                os.rename(whole, folder)
+            else:
+                for below in places:
+                    made = os.path.join(whole, below)
+                    _replace(made, os.path.join(folder, below))
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error}.") from error
     return WriteReport(left_out, _remarks(weights, jobs, hparams))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hugging Face folders: what goes out comes back, to the bit."""
 
+import contextlib
 import os
 import pathlib
 
@@ -238,6 +239,23 @@ def test_an_interrupted_write_leaves_what_was_there(
     files = [name for _, _, names in os.walk(tmp_path) for name in names]
     names = ("config.json", "digests.json", "model.safetensors")
     assert sorted(files) == [name for name in names for _ in range(2)]
+
+
+def test_a_kill_at_the_end_leaves_no_half_of_a_model(
+    scaled, out, monkeypatch, same_tensors
+):
+    def killed(source, target):
+        if str(target) == str(out / "generator" / "config.json"):
+            raise KeyboardInterrupt
+        return rename(source, target)
+
+    rename = os.replace
+    monkeypatch.setattr(os, "replace", killed)
+    weights = scaled("pretrain/small")
+    with contextlib.suppress(KeyboardInterrupt):
+        out.write(weights)
+    if out.exists():
+        same_tensors(out.weights(), weights)
 
 
 def test_existing_files_are_replaced_only_when_asked(
