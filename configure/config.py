@@ -283,6 +283,7 @@ _OVERRIDES: dict[str, Any] = {
     "max_position_embeddings": Positive,
     "type_vocab_size": Positive,
     "initializer_range": NonNegative,
+    "layer_norm_eps": NonNegative,
 }
 _MAX_POSITION_EMBEDDINGS = 512  # of every size
 

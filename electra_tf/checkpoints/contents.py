@@ -76,6 +76,17 @@ class Stack:
 
 
 @dataclasses.dataclass(frozen=True)
+class TaskHead:
+    """What shapes do not show of a fine-tuned task's head."""
+
+    kind: str  # "classification", "tagging" ...: the task's type
+    labels: tuple[str, ...] = ()  # names of the classes in order, where known
+    pooling: str = "first"  # of texts: "first" token, or "mean"
+    # Tagging: words are split as text is elsewhere; else as the original does.
+    as_elsewhere: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class ModelSizes:
     """What shapes and hparams can both tell."""
 
@@ -424,6 +435,8 @@ MODEL_HPARAMS = (
     "untied_generator_embeddings",
     "vocab_size",
 )
+# Sizes and settings of a transformer that no shape shows.
+UNSEEN_SIZES = ("num_attention_heads", "hidden_act", "layer_norm_eps")
 _KIND_WORDS = {
     GeneratorKind.SMALL: (
         "a small generator (untied_generator=true, two towers off)"

@@ -20,6 +20,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.checkpoints.contents import (
     MODEL_HPARAMS,
+    UNSEEN_SIZES,
     as_config,
     encoder_config,
     nearest_size,
@@ -232,7 +233,7 @@ def unseen_differences(
     )
     return [
         f"{name}: {old[name]} beside the checkpoint, {new[name]} here"
-        for name in ("num_attention_heads", "hidden_act", *_TOKENIZER)
+        for name in (*UNSEEN_SIZES, *_TOKENIZER)
         if name in old and name in new and old[name] != new[name]
     ]
 

@@ -16,7 +16,11 @@ import numpy as np
 from configure.config import parse_json
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.checkpoints.contents import Contents, default_heads
+from electra_tf.checkpoints.contents import (
+    Contents,
+    TaskHead,
+    default_heads,
+)
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.tokenization import (
     CLS,
@@ -44,9 +48,17 @@ PRETRAINING = "ElectraForPreTraining"
 MASKED_LM = "ElectraForMaskedLM"
 TAGGING = "ElectraForTokenClassification"
 QUESTIONS = "ElectraForQuestionAnswering"
+SENTENCES = "ElectraForSequenceClassification"
 BARE = "ElectraModel"
 # Those whose head has a counterpart here.
 HEADS = (PRETRAINING, MASKED_LM, TAGGING, QUESTIONS)
+# Types of tasks whose head is one dense layer; for those of whole texts, what
+# transformers calls their problem.
+PROBLEMS = {
+    "classification": "single_label_classification",
+    "multilabel": "multi_label_classification",
+    "regression": "regression",
+}
 # A pre-trained ELECTRA is two networks, each in a folder of this name.
 FOLDERS = {"discriminator": PRETRAINING, "generator": MASKED_LM}
 
@@ -173,6 +185,12 @@ class Network:
             ]
         if self.architecture == TAGGING:
             return _dense("classifier", first, (hidden, LABELS))
+        if self.architecture == SENTENCES:
+            identity = f"{scope}/{IDENTITY}"
+            return [
+                *_dense("classifier.dense", identity, (hidden, hidden)),
+                *_dense("classifier.out_proj", first, (hidden, LABELS)),
+            ]
         if self.architecture == QUESTIONS:
             # One row for the start of an answer, one for its end.
             kernels = (f"{first}/kernel", f"{second}/kernel")
@@ -198,6 +216,31 @@ def _norm(theirs: str, ours: str, axes: tuple[str, ...]) -> list[Pair]:
     ]
 
 
+# A sentence's head is one dense layer here. transformers has a dense layer and
+# GELU before it, which a shifted identity passes.
+
+IDENTITY = "identity"  # the layer's name below the head's scope, never stored
+# GELU(z) is z in float32 from here on: 1 + erf(z / sqrt(2)) rounds to 2.
+_GELU_IS_IDENTITY = 6.0
+
+
+def identity_shift(gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """Float32 [H] that lifts any output of a layer norm past GELU's bend.
+
+    What is normalized is at most sqrt(H - 1) in size.
+    """
+    reach = np.sqrt(len(gamma) - 1.0) * np.abs(gamma.astype(np.float64))
+    return (_GELU_IS_IDENTITY + reach - beta).astype(np.float32)
+
+
+def moved_bias(
+    bias: np.ndarray, kernel: np.ndarray, shift: np.ndarray, sign: int
+) -> np.ndarray:
+    """The last bias without (sign -1) or with what a shift adds, float32."""
+    added = shift.astype(np.float64) @ kernel.astype(np.float64)
+    return (bias + sign * added).astype(np.float32)
+
+
 # config.json as the original's hparams, and the other way.
 
 # What we add to it: facts that its own keys cannot say.
@@ -217,22 +260,22 @@ SETTINGS = (
     "hidden_dropout_prob",
     "attention_probs_dropout_prob",
     "initializer_range",
+    "layer_norm_eps",
 )
 # Those of transformers' ElectraConfig; a saved file states all of them.
 _DEFAULTS = {
     "embedding_size": 128,
     **dataclasses.asdict(EncoderConfig.for_size("small", 30522)),
 }
-_LAYER_NORM_EPSILON = 1e-12
-_ACTIVATIONS = {
+ACTIVATIONS = {
     **dict.fromkeys(("gelu", "gelu_python"), "gelu"),
+    **dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), "gelu_new"),
     **{name: name for name in ("relu", "tanh", "linear")},
 }
-_NEAR_GELU = ("gelu_new", "gelu_fast", "gelu_pytorch_tanh")
 
 
 def read_config(folder: str) -> dict[str, Any]:
-    """Reads and checks a folder's config.json."""
+    """Reads a folder's config.json; refuses what cannot be computed here."""
     path = os.path.join(folder, CONFIG)
     if not os.path.isfile(path):
         raise UserError(
@@ -262,60 +305,58 @@ def read_config(folder: str) -> dict[str, Any]:
             f"{position} is {config[position]!r}; the original has 'absolute'"
             " only."
         )
-    elif act not in (*_ACTIVATIONS, *_NEAR_GELU):
-        expected = ", ".join(_ACTIVATIONS)
+    elif config.get("is_decoder"):
+        problem = (
+            "is_decoder is true: attention to the left only, which the"
+            " original's encoder has not."
+        )
+    elif act not in ACTIVATIONS:
+        expected = ", ".join(ACTIVATIONS)
         problem = f"hidden_act is {act!r}; expected one of {expected}."
     if problem:
         raise UserError(f"{path}: {problem}")
     return config
 
 
-def config_notes(config: Mapping[str, Any]) -> dict[str, str]:
-    """Names settings that change the outputs and have no counterpart here."""
-    notes = {}
-    epsilon = config.get("layer_norm_eps", _LAYER_NORM_EPSILON)
-    if epsilon != _LAYER_NORM_EPSILON:
-        notes["layer_norm_eps"] = (
-            f"{epsilon} there, always {_LAYER_NORM_EPSILON} here; outputs will"
-            " differ"
-        )
-    if config["hidden_act"] in _NEAR_GELU:
-        notes["hidden_act"] = (
-            f"{config['hidden_act']} there, the exact gelu here; outputs will"
-            " differ by some 1e-3"
-        )
-    if config.get("is_decoder"):
-        notes["is_decoder"] = (
-            "attention to the left only there, in both directions here"
-        )
-    return {f"{CONFIG}: {name}": note for name, note in notes.items()}
+def follows_rule(config: Mapping[str, Any]) -> bool:
+    """Whether heads and feed-forward width are what a generator's size says."""
+    hidden = config["hidden_size"]
+    return (
+        config["num_attention_heads"] == default_heads(hidden)
+        and config["intermediate_size"] == 4 * hidden
+    )
 
 
-def generator_notes(
+def pair_notes(
     network: Network,
     config: Mapping[str, Any],
-    discriminator: Mapping[str, Any] | None = None,
+    discriminator: Mapping[str, Any],
+    path: str,
 ) -> dict[str, str]:
-    """Names settings of a generator that it cannot have here."""
+    """Training settings of a generator that give way to the discriminator's.
+
+    Refuses what would change its outputs.
+    """
     notes, hidden = {}, config["hidden_size"]
-    derived = {
-        "num_attention_heads": default_heads(hidden),
-        "intermediate_size": 4 * hidden,
-    }
-    for name, value in derived.items():
-        if network.encoder == "generator" and config[name] != value:
-            notes[name] = (
-                f"{config[name]} there; the original derives {value} from"
-                f" hidden size {hidden} and so does this project, so that"
-                " outputs will differ"
+    heads = "num_attention_heads"
+    same = {n: discriminator[n] for n in (*_TABLES.values(), *SETTINGS, heads)}
+    if network.encoder == "generator":
+        same[heads] = default_heads(hidden)
+    for name, value in same.items():
+        if config[name] == value:
+            continue
+        if name.endswith("_prob") or name == "initializer_range":
+            notes[f"generator's {CONFIG}: {name}"] = (
+                f"{config[name]} there; here the discriminator's {value}"
+                " serves both"
             )
-    for name in ("max_position_embeddings", "type_vocab_size", *SETTINGS):
-        if discriminator and config[name] != discriminator[name]:
-            notes[name] = (
-                f"{config[name]} there; here the discriminator's"
-                f" {discriminator[name]} serves both"
-            )
-    return {f"generator's {CONFIG}: {name}": n for name, n in notes.items()}
+            continue
+        raise UserError(
+            f"{path}: {name} is {config[name]!r}; a generator beside a"
+            f" discriminator has {value!r} here, as in the original. Read one"
+            " part alone."
+        )
+    return notes
 
 
 def hparams_of(contents: Contents, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -330,8 +371,7 @@ def hparams_of(contents: Contents, config: Mapping[str, Any]) -> dict[str, Any]:
     usual = {name: _DEFAULTS[name] for name in SETTINGS}
     usual["num_attention_heads"] = default_heads(config["hidden_size"])
     overrides.pop("num_attention_heads", None)
-    act = _ACTIVATIONS.get(config["hidden_act"], "gelu")
-    stated = {**config, "hidden_act": act}
+    stated = {**config, "hidden_act": ACTIVATIONS[config["hidden_act"]]}
     overrides |= {n: stated[n] for n, v in usual.items() if stated[n] != v}
     return hparams | {"model_hparam_overrides": overrides}
 
@@ -350,8 +390,9 @@ def make_config(
     sizes: Mapping[str, int],
     hparams: Mapping[str, Any],
     pad_token_id: int = 0,
+    head: TaskHead | None = None,
 ) -> dict[str, Any]:
-    """Describes a network as transformers wants it."""
+    """Describes a network as transformers wants it; `head` is its task's."""
     hidden, stated = sizes["hidden_size"], stated_settings(hparams)
     heads = default_heads(hidden)
     if network.encoder == "electra":
@@ -367,18 +408,21 @@ def make_config(
         mark |= {"encoder": network.encoder, "embeddings": network.embeddings}
     if network.task:
         mark["task"] = network.task
-    labels = [f"LABEL_{i}" for i in range(sizes.get(LABELS, 0))]
-    naming = {
+    labels = (head.labels if head else ()) or [
+        f"LABEL_{i}" for i in range(sizes.get(LABELS, 0))
+    ]
+    naming: dict[str, Any] = {
         "id2label": dict(enumerate(labels)),
         "label2id": {label: i for i, label in enumerate(labels)},
     }
+    if network.architecture == SENTENCES:
+        naming["problem_type"] = PROBLEMS[head.kind]
     return {
         "architectures": [network.architecture],
         "model_type": "electra",
         **{name: sizes[name] for name in SIZES if name in sizes},
         "num_attention_heads": heads,
         **{name: stated.get(name, _DEFAULTS[name]) for name in SETTINGS},
-        "layer_norm_eps": _LAYER_NORM_EPSILON,
         "position_embedding_type": "absolute",
         "pad_token_id": pad_token_id,
         "tie_word_embeddings": True,
@@ -400,60 +444,97 @@ _NAMES = {
 _LONGEST_WORD = 200
 
 
-def read_tokenizer(folder: str) -> tuple[dict[str, bool], dict[str, str]]:
-    """A tokenizer's hparams, where stated, and what of it is not so here."""
-    path = os.path.join(folder, TOKENIZER_CONFIG)
-    hparams, notes, config = {}, {}, {}
+def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
+    """A tokenizer's hparams, where stated; refuses what is not so here.
+
+    Args:
+      words: it is a tagger's, whose words are split without these hparams.
+    """
+    path, hparams, config = os.path.join(folder, TOKENIZER_CONFIG), {}, {}
+    whole = os.path.join(folder, TOKENIZER)
+    if os.path.isfile(whole):
+        stated = parse_json(files.read_text(whole), whole).get("normalizer")
+        names = {
+            "lowercase": "do_lower_case",
+            "strip_accents": "strip_accents",
+            "handle_chinese_chars": "tokenize_chinese_chars",
+        }
+        config = {n: (stated or {}).get(there) for there, n in names.items()}
+        config = {n: value for n, value in config.items() if value is not None}
     if os.path.isfile(path):
-        config = parse_json(files.read_text(path), path)
+        config |= parse_json(files.read_text(path), path)
+    if config:
         hparams["do_lower_case"] = bool(config.get("do_lower_case", True))
     # Null means: as lower-casing says.
     strips = config.get("strip_accents")
     if hparams.get("do_lower_case") and strips is False:
         hparams["strip_accents"] = False
+    problem = None
     if strips and config.get("do_lower_case") is False:
-        notes[f"{TOKENIZER_CONFIG}: strip_accents"] = (
-            "strips accents without lower-casing; here they stay"
+        problem = (
+            "strip_accents is true without do_lower_case; here accents stay"
+            " where case does"
         )
     if config.get("tokenize_chinese_chars") is False:
-        notes[f"{TOKENIZER_CONFIG}: tokenize_chinese_chars"] = (
-            "false there; here Chinese characters are always words"
+        problem = (
+            "tokenize_chinese_chars is false; here Chinese characters are"
+            " always words"
         )
-    vocab, whole = (os.path.join(folder, n) for n in (VOCAB, TOKENIZER))
-    if os.path.isfile(whole) and not os.path.isfile(vocab):
-        notes[TOKENIZER] = (
-            f"holds the vocabulary; there is no {VOCAB}. `write_vocab` of"
-            " electra_tf.checkpoints.huggingface_layout makes one"
+    if problem and not words:
+        raise UserError(
+            f"{folder}: {problem}. Correct {TOKENIZER_CONFIG}, or leave"
+            " the tokenizer's files out to read the weights alone."
         )
-    return hparams, notes
+    return hparams
 
 
-def write_vocab(folder: str, path: str) -> None:
-    """Writes the vocabulary that is only in tokenizer.json, one a line."""
-    source = os.path.join(folder, TOKENIZER)
-    model = parse_json(files.read_text(source), source).get("model") or {}
-    vocab = model.get("vocab")
-    if not isinstance(vocab, dict) or model.get("type") != "WordPiece":
-        raise UserError(f"{source}: no WordPiece vocabulary.")
-    tokens = sorted(vocab, key=vocab.get)
+def tokenizer_vocab(path: str) -> str:
+    """The vocabulary that a tokenizer.json holds, one token a line."""
+    content = parse_json(files.read_text(path), path)
+    model, normalizer = content.get("model") or {}, content.get("normalizer")
+    for name, found, expected in (
+        ("model.type", model.get("type"), "WordPiece"),
+        (
+            "model.continuing_subword_prefix",
+            model.get("continuing_subword_prefix", "##"),
+            "##",
+        ),
+        ("normalizer.type", (normalizer or {}).get("type"), "BertNormalizer"),
+    ):
+        if found != expected:
+            raise UserError(
+                f"{path}: {name} is {found!r}; expected {expected!r}, which"
+                f" ELECTRA's tokenizer has. Put the model's {VOCAB} beside it."
+            )
+    vocab = dict(model.get("vocab") or {})
+    added = content.get("added_tokens") or []
+    vocab |= {token["content"]: token["id"] for token in added}
+    tokens = sorted(vocab, key=vocab.__getitem__)
     if [vocab[token] for token in tokens] != list(range(len(tokens))):
-        raise UserError(f"{source}: the vocabulary's ids have gaps.")
-    if files.exists(path):
-        raise UserError(f"{path} exists; choose another file.")
-    files.write_atomically(path, "".join(f"{token}\n" for token in tokens))
+        raise UserError(f"{path}: the vocabulary's ids have gaps.")
+    return "".join(f"{token}\n" for token in tokens)
 
 
 def tokenizer_files(
-    vocab: Mapping[str, int], hparams: Mapping[str, Any], positions: int
+    vocab: Mapping[str, int],
+    hparams: Mapping[str, Any],
+    positions: int,
+    words_alone: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Makes the JSON files."""
+    """Makes the JSON files.
+
+    Args:
+      words_alone: as the original splits words that it tags: lower-cased
+        whatever the hparams, Chinese characters not apart.
+    """
+    hparams = {} if words_alone else hparams
     lower = bool(hparams.get("do_lower_case", True))
     strip = lower and bool(hparams.get("strip_accents", True))
     config = {
         "tokenizer_class": "ElectraTokenizer",
         "do_lower_case": lower,
         "strip_accents": strip,
-        "tokenize_chinese_chars": True,
+        "tokenize_chinese_chars": not words_alone,
         "model_max_length": positions,
         **_NAMES,
     }
@@ -486,7 +567,7 @@ def tokenizer_files(
         "normalizer": {
             "type": "BertNormalizer",
             "clean_text": True,
-            "handle_chinese_chars": True,
+            "handle_chinese_chars": not words_alone,
             "strip_accents": strip,
             "lowercase": lower,
         },

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,8 +23,9 @@ from configure.config import parse_json
 from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
+from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
-from electra_tf.checkpoints.weights import TensorSpec, Weights
+from electra_tf.checkpoints.weights import TensorSpec, View, Weights
 
 # Tensors of a folder, whatever file they are in.
 
@@ -258,9 +260,9 @@ class _Folder:
         self._stored = _open_tensors(self._file)
         self.network = self._find_network()
         self._sizes: dict[str, int] = dict(self.config)
-        if self.network.architecture == layout.TAGGING:
-            head = self._stored.get("classifier.weight")
-            self._sizes[layout.LABELS] = head.shape[0] if head else 0
+        for name in ("classifier.weight", "classifier.out_proj.weight"):
+            if name in self._stored:
+                self._sizes[layout.LABELS] = self._stored[name].shape[0]
         self.tensors = self._match()
         table, scores = self.tensors[_WORD_TABLE], self._stored.get(_LM_HEAD)
         # A masked LM may not score words by a table of its own.
@@ -281,9 +283,18 @@ class _Folder:
             architecture = declared[0]
         mark = self.config.get(layout.MARK)
         mark = mark if isinstance(mark, dict) else {}
+        task = mark.get("task") or _TASKS.get(architecture, "")
+        if task and self._is_shifted_identity():
+            return Network(layout.SENTENCES, task=task)
         if architecture != layout.MASKED_LM:
-            task = mark.get("task") or _TASKS.get(architecture, "")
             return Network(architecture, task=task)
+        act = self.config["hidden_act"]
+        if layout.ACTIVATIONS[act] != "gelu":
+            raise UserError(
+                f"{self.path}/{CONFIG}: hidden_act is {act!r}; the head of"
+                f" {architecture} has gelu there all the same, here the"
+                " encoder's."
+            )
         usual = {"encoder": "generator", "embeddings": "electra"}
         scopes = [mark.get(name, scope) for name, scope in usual.items()]
         for scope in scopes:
@@ -293,6 +304,14 @@ class _Folder:
                     f" or 'generator', found {scope!r}."
                 )
         return Network(architecture, *scopes)
+
+    def _is_shifted_identity(self) -> bool:
+        """Whether the classifier's first layer is one that we wrote."""
+        names = ("classifier.dense.weight", "classifier.dense.bias")
+        if not all(name in self._stored for name in names):
+            return False
+        matrix, shift = (self._stored[name].read() for name in names)
+        return np.array_equal(matrix, np.eye(len(shift), dtype=np.float32))
 
     def _match(self) -> dict[str, _Tensor]:
         """Tensors by their names of today; refuses what is not there."""
@@ -340,6 +359,19 @@ class _Folder:
             for i, ours in enumerate(pair.ours)
         }
 
+    def heads(self) -> dict[str, TaskHead]:
+        """What the config says of a fine-tuned task's head."""
+        kinds = {there: here for here, there in layout.PROBLEMS.items()}
+        kind = kinds.get(self.config.get("problem_type"), "classification")
+        if self.network.architecture == layout.TAGGING:
+            kind = "tagging"
+        elif self.network.architecture != layout.SENTENCES:
+            return {}
+        names = self.config.get("id2label") or {}
+        labels = [names.get(str(i)) for i in range(self._sizes[layout.LABELS])]
+        known = tuple(labels) if None not in labels else ()
+        return {self.network.task: TaskHead(kind, known)}
+
     def dropped(self) -> dict[str, str]:
         """What is not used or not as stored, and why."""
         used = {tensor.name for tensor in self.tensors.values()} | {_LM_HEAD}
@@ -354,8 +386,7 @@ class _Folder:
                 notes[f"{dtype} values"] = (
                     f"{codes.count(code)} {dtype} tensors are given as float32"
                 )
-        notes |= layout.config_notes(self.config)
-        return notes | layout.read_tokenizer(self.path)[1]
+        return notes
 
 
 class _HuggingFaceWeights(Weights):
@@ -374,16 +405,54 @@ class _HuggingFaceWeights(Weights):
         specs = {name: found[-1] for name, found in self._variables.items()}
         super().__init__(path, "huggingface", specs, dropped)
         self.hparams = layout.hparams_of(self.contents, folders[0].config)
-        self.hparams |= layout.read_tokenizer(folders[0].path)[0]
         for folder in reversed(folders):
-            vocab_file = os.path.join(folder.path, layout.VOCAB)
-            if os.path.isfile(vocab_file):
-                self.vocab_file = vocab_file
+            words = folder.network.architecture == layout.TAGGING
+            self.hparams |= layout.read_tokenizer(folder.path, words)
+            self.vocab_file = _find_vocab(folder.path) or self.vocab_file
+        self.heads = folders[0].heads()
 
     def read(self, name: str) -> np.ndarray:
         """See the base class."""
         tensor, pair, i, _ = self._variables[name]
         return pair.to_ours(tensor.read(), i)
+
+
+# Vocabularies of folders without vocab.txt, until the process ends.
+_VOCABULARIES: dict[str, tempfile.TemporaryDirectory] = {}
+
+
+def _find_vocab(folder: str) -> str | None:
+    """A folder's vocab.txt, or a file of what its tokenizer.json holds."""
+    plain, whole = (
+        os.path.join(folder, name) for name in (layout.VOCAB, layout.TOKENIZER)
+    )
+    if os.path.isfile(plain) or not os.path.isfile(whole):
+        return plain if os.path.isfile(plain) else None
+    text = layout.tokenizer_vocab(whole)
+    if text not in _VOCABULARIES:
+        _VOCABULARIES[text] = tempfile.TemporaryDirectory("-electra-vocab")
+    path = os.path.join(_VOCABULARIES[text].name, layout.VOCAB)
+    files.write_atomically(path, text)
+    return path
+
+
+def _unfolded(weights: Weights, network: Network) -> Weights:
+    """A head without the shifted identity before it."""
+    if network.architecture != layout.SENTENCES:
+        return weights
+    scope = network.head_scope
+    shift = weights.read(f"{scope}/{layout.IDENTITY}/bias")
+    kernel = weights.read(f"{scope}/dense/kernel")
+
+    def change(name: str, value: np.ndarray) -> np.ndarray:
+        if name != f"{scope}/dense/bias":
+            return value
+        return layout.moved_bias(value, kernel, shift, 1)
+
+    kept = dict(weights.specs)
+    for name in ("kernel", "bias"):
+        del kept[f"{scope}/{layout.IDENTITY}/{name}"]
+    return View(weights, kept, change)
 
 
 def open_huggingface(folder: str) -> Weights:
@@ -412,10 +481,18 @@ def open_huggingface(folder: str) -> Weights:
         dropped |= {lead + key: why for key, why in one.dropped().items()}
     if len(found) > 1:
         networks[1] = _generator_of(folder, *folders)
+        dropped |= layout.pair_notes(
+            networks[1], *reversed(configs), f"{folders[1].path}/{CONFIG}"
+        )
     else:
         folder = folders[0].path
-    dropped |= layout.generator_notes(networks[-1], *reversed(configs))
-    return _HuggingFaceWeights(folder, folders, networks, dropped)
+        if networks[0].encoder == "generator" and not layout.follows_rule(
+            configs[0]
+        ):
+            # No generator here has such heads; a masked LM may have them.
+            networks[0] = Network(layout.MASKED_LM)
+    weights = _HuggingFaceWeights(folder, folders, networks, dropped)
+    return _unfolded(weights, networks[0])
 
 
 def _is_one(folder: str) -> bool:

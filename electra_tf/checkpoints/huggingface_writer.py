@@ -22,12 +22,14 @@ import safetensors
 from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
-from electra_tf.checkpoints.contents import TOWERS, Contents
+from electra_tf.checkpoints.contents import TOWERS
 from electra_tf.checkpoints.formats import ELECTRA_CONFIG
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
 from electra_tf.checkpoints.weights import (
     STEP_NAME,
+    MemoryWeights,
     TensorSpec,
+    View,
     Weights,
     check_shapes,
     select_part,
@@ -39,6 +41,7 @@ from electra_tf.text.tokenization import (
 )
 
 _MOST_LINES = 12
+_SEGMENTS = "electra/embeddings/token_type_embeddings"
 # All that a folder may hold of an earlier model. The config is the last to be
 # written and the first to go: without it there is no model to load.
 _FILES = (
@@ -92,12 +95,16 @@ def write_huggingface(
             f"{folder}: Hugging Face folders are written to a local disk only."
         )
     weights = select_part(weights, part)
-    networks = _networks_in(weights.contents)
+    networks = _networks_in(weights)
     if not networks:
         found = weights.contents.description
         raise UserError(f"{weights.path} holds {found}.")
     hparams = {**weights.hparams, **(hparams or {})}
     vocab_file, vocab = vocab_file or weights.vocab_file, {}
+    weights = _folded(weights, networks[0])
+    head = weights.heads.get(networks[0].task)
+    words_alone = bool(head) and head.kind == "tagging"
+    words_alone = words_alone and not head.as_elsewhere
     jobs = []
     for network in networks:
         sizes = _sizes_of(weights, network, hparams)
@@ -105,7 +112,14 @@ def write_huggingface(
         jobs.append(_Job(below, network, sizes, network.pairs(sizes)))
     if vocab_file:
         vocab = _read_vocabulary(vocab_file, sizes["vocab_size"])
-    left_out = _left_out(weights, jobs, hparams)
+    act = layout.stated_settings(hparams).get("hidden_act", "gelu")
+    if networks[-1].architecture == layout.MASKED_LM and act != "gelu":
+        raise UserError(
+            f"{weights.path}: hidden_act {act} of generator_predictions:"
+            " transformers has gelu there, whatever the config says. Write the"
+            " discriminator alone (--part=discriminator)."
+        )
+    left_out = _left_out(weights, jobs)
     if left_out and not drop_unrepresentable:
         lines = [f"{name}: {why}" for name, why in left_out.items()]
         raise UserError(
@@ -114,7 +128,9 @@ def write_huggingface(
             + "\nPass --drop_unrepresentable to leave this out."
         )
     configs = [
-        layout.make_config(job.network, job.sizes, hparams, vocab.get(PAD, 0))
+        layout.make_config(
+            job.network, job.sizes, hparams, vocab.get(PAD, 0), head
+        )
         for job in jobs
     ]
     # A model in the folder itself would hide those in its folders.
@@ -140,7 +156,9 @@ def write_huggingface(
                 texts = {CONFIG: config}
                 if vocab:
                     positions = job.sizes["max_position_embeddings"]
-                    texts |= layout.tokenizer_files(vocab, hparams, positions)
+                    texts |= layout.tokenizer_files(
+                        vocab, hparams, positions, words_alone
+                    )
                 _write(job, weights, made, texts)
                 if vocab:
                     target = os.path.join(made, layout.VOCAB)
@@ -166,19 +184,15 @@ def write_huggingface(
 
 # Which networks can go there, and what has no place there.
 
-# Tasks whose head, one dense layer, labels every token. A sentence classifier
-# has the same shapes, but another layer at transformers.
-_TAGGING_TASKS = ("chunk",)
 
-
-def _networks_in(contents: Contents) -> list[Network]:
+def _networks_in(weights: Weights) -> list[Network]:
     """The networks that a folder there can hold."""
-    found = []
+    found, contents = [], weights.contents
     generates = contents.has("generator_predictions/")
     if contents.discriminates:
         found.append(Network(layout.PRETRAINING))
     elif contents.has("electra/encoder/") and not generates:
-        found.append(_fine_tuned(contents))
+        found.append(_fine_tuned(weights))
     if generates:
         scopes = (
             "generator" if contents.has(f"generator/{inner}/") else "electra"
@@ -188,41 +202,87 @@ def _networks_in(contents: Contents) -> list[Network]:
     return found
 
 
-def _fine_tuned(contents: Contents) -> Network:
+def _fine_tuned(weights: Weights) -> Network:
     """Encoder with the first head that transformers has, else bare."""
-    for task in contents.tasks:
-        if kind := _head_of(contents, task):
+    for task in weights.contents.tasks:
+        kind, _ = _head_of(weights, task)
+        if kind:
             return Network(kind, task=task)
     return Network(layout.BARE)
 
 
-def _head_of(contents: Contents, task: str) -> str:
-    """The class there that has a task's head; empty where none has."""
-    scope = f"task_specific/{task}"
-    if task in _TAGGING_TASKS:
-        return layout.TAGGING
-    joint = contents.has(f"{scope}/qa_hidden/")
-    independent = contents.has(f"{scope}/dense_1/") and not joint
-    return layout.QUESTIONS if independent else ""
+def _head_of(weights: Weights, task: str) -> tuple[str, str]:
+    """The class there that has a task's head; empty where none has, and why."""
+    contents, scope = weights.contents, f"task_specific/{task}"
+    head = weights.heads.get(task)
+    if contents.has(f"{scope}/qa_hidden/"):
+        return "", "joint question-answering head: transformers has none"
+    if contents.has(f"{scope}/dense_1/"):
+        return layout.QUESTIONS, ""
+    if head is None:
+        return "", (
+            "shapes do not tell a tagger from a classifier; convert the run's"
+            " folder, whose config.json does"
+        )
+    if head.pooling != "first":
+        return "", (
+            f"pooling is {head.pooling}: transformers' head reads the first"
+            " token"
+        )
+    if head.kind == "tagging":
+        return layout.TAGGING, ""
+    if head.kind in layout.PROBLEMS:
+        return layout.SENTENCES, ""
+    return "", f"transformers has no head for a task of type {head.kind}"
 
 
-def _why_unrepresentable(name: str, contents: Contents) -> str:
+def _folded(weights: Weights, network: Network) -> Weights:
+    """Weights with which transformers' layers and inputs give our answers.
+
+    A tagger's segments are all 1 here and all 0 there, so both get row 1. A
+    sentence's head gets a layer before it: see `layout.identity_shift`.
+    """
+    scope, specs = network.head_scope, dict(weights.specs)
+    if network.architecture == layout.TAGGING:
+        return View(
+            weights,
+            specs,
+            lambda name, value: (
+                np.repeat(value[-1:], len(value), 0)
+                if name == _SEGMENTS
+                else value
+            ),
+        )
+    if network.architecture != layout.SENTENCES:
+        return weights
+    last = weights.contents.stack("electra").num_hidden_layers - 1
+    norm = f"electra/encoder/layer_{last}/output/LayerNorm"
+    kernel = weights.read(f"{scope}/dense/kernel")
+    shift = layout.identity_shift(
+        weights.read(f"{norm}/gamma"), weights.read(f"{norm}/beta")
+    )
+    made = {"kernel": np.eye(len(shift), dtype=np.float32), "bias": shift}
+    made = {f"{scope}/{layout.IDENTITY}/{n}": v for n, v in made.items()}
+
+    def change(name: str, value: np.ndarray) -> np.ndarray:
+        if name != f"{scope}/dense/bias":
+            return value
+        return layout.moved_bias(value, kernel, shift, -1)
+
+    return View(weights, specs, change, MemoryWeights(made))
+
+
+def _why_unrepresentable(name: str, weights: Weights) -> str:
     """Says why a variable has no place there."""
     if name.startswith(TOWERS):
         return "two-tower generator: transformers has no such model"
     if not name.startswith("task_specific/"):
         return "no counterpart in transformers"
     _, task, layer, *_ = name.split("/")
-    kind = _head_of(contents, task)
+    kind, why = _head_of(weights, task)
     if kind == layout.QUESTIONS and layer not in ("dense", "dense_1"):
         return "answerability classifier: transformers has none"
-    if kind:
-        return "second task; a folder holds one"
-    if contents.has(f"task_specific/{task}/qa_hidden/"):
-        return "joint question-answering head: transformers has none"
-    return (
-        "one dense layer on the first token: transformers' classifier has two"
-    )
+    return why or "second task; a folder holds one"
 
 
 def _sizes_of(
@@ -232,7 +292,7 @@ def _sizes_of(
     contents = weights.contents
     sizes = contents.tables(network.embeddings)
     sizes |= dataclasses.asdict(contents.stack(network.encoder))
-    if network.architecture == layout.TAGGING:
+    if network.architecture in (layout.TAGGING, layout.SENTENCES):
         head = contents.shapes[f"{network.head_scope}/dense/bias"]
         sizes[layout.LABELS] = head[0]
     stated = layout.stated_settings(hparams)
@@ -257,13 +317,11 @@ def _read_vocabulary(vocab_file: str, rows: int) -> dict[str, int]:
     return vocab
 
 
-def _left_out(
-    weights: Weights, jobs: list[_Job], hparams: Mapping[str, Any]
-) -> dict[str, str]:
+def _left_out(weights: Weights, jobs: list[_Job]) -> dict[str, str]:
     """Lists what the folders to be written cannot hold, and why."""
     covered = {n for job in jobs for pair in job.pairs for n in pair.ours}
     reasons = {
-        name: _why_unrepresentable(name, weights.contents)
+        name: _why_unrepresentable(name, weights)
         for name in weights.shapes
         if name not in covered
     }
@@ -271,11 +329,6 @@ def _left_out(
         reasons["Adam slots"] = (
             f"{len(weights.slots)} of them; a Hugging Face folder holds weights"
             " only (--strip_optimizer leaves them out)"
-        )
-    act = layout.stated_settings(hparams).get("hidden_act", "gelu")
-    if jobs[-1].network.architecture == layout.MASKED_LM and act != "gelu":
-        reasons[f"hidden_act {act} of generator_predictions"] = (
-            "transformers has gelu there, whatever the config says"
         )
     return reasons
 
@@ -301,6 +354,20 @@ def _remarks(
     if STEP_NAME in weights.specs:
         step = weights.global_step
         notes[STEP_NAME] = f"{step}; not part of a model, left out"
+    if head := weights.heads.get(jobs[0].network.task):
+        if not head.labels and layout.LABELS in jobs[0].sizes:
+            notes["labels"] = "their names are not known: LABEL_0 and so on"
+        if head.kind == "regression":
+            notes.pop("labels", None)
+            notes["regression"] = "answers are on the scale of training, 0 to 1"
+    if jobs[0].network.architecture == layout.TAGGING:
+        notes["token_type_embeddings"] = (
+            "row 1, which tagging uses here, in all rows: transformers uses 0"
+        )
+    if jobs[0].network.architecture == layout.SENTENCES:
+        notes["classifier.dense"] = (
+            "a shifted identity that GELU passes; logits differ by rounding"
+        )
     discriminates = jobs[0].network.architecture == layout.PRETRAINING
     if hparams.get("electric_objective") and discriminates:
         notes["electric_objective"] = (

@@ -33,6 +33,8 @@ from electra_tf.checkpoints.weights import (
 )
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+# Beside a step of 0 in a file whose source had none.
+_NO_STEP = "no_step"
 # Key of the slots in a file, by the end of their names.
 _MOMENTS = {"/adam_m": "m", "/adam_v": "v"}
 
@@ -67,7 +69,10 @@ def open_native(path: str) -> Weights:
     """Opens a checkpoint that a run or `write_native` wrote."""
     prefix = find_checkpoint(path)
     keys, dropped = {}, {}
+    stepless = load_reader(prefix).has_tensor(_NO_STEP + _VALUE)
     for key in sorted(load_reader(prefix).get_variable_to_shape_map()):
+        if key == _NO_STEP + _VALUE or (stepless and key == "step" + _VALUE):
+            continue
         if name := _name_of(key):
             keys[name] = key
         elif key != OBJECT_GRAPH and not key.startswith("save_counter"):
@@ -103,6 +108,8 @@ def write_native(
                 raise UserError(f"{weights.path}: {name} has no variable.")
             slots = state["optimizer"][_MOMENTS[f"/{slot}"]]
             slots[variable] = tf.Variable(value, name=name)
+    if weights.global_step is None:
+        state[_NO_STEP] = tf.Variable(True)
     step = weights.global_step or 0
     state["step"] = tf.Variable(step, dtype=tf.int64, name=STEP_NAME)
     if not weights.slots:

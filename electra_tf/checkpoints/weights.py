@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from configure.errors import UserError, first_lines
-from electra_tf.checkpoints.contents import Contents
+from electra_tf.checkpoints.contents import Contents, TaskHead
 
 if TYPE_CHECKING:  # Its import takes seconds.
     import tensorflow as tf
@@ -63,6 +63,8 @@ class Weights(abc.ABC):
     # `PretrainingConfig`; empty where there is none.
     hparams: dict[str, Any] = dataclasses.field(default_factory=dict)
     vocab_file: str | None = None  # a vocabulary that comes with it
+    # Heads of fine-tuned tasks, where a file says what they are.
+    heads: dict[str, TaskHead] = dataclasses.field(default_factory=dict)
 
     @abc.abstractmethod
     def read(self, name: str) -> np.ndarray:
@@ -162,20 +164,24 @@ class View(Weights):
         source: Weights,
         specs: dict[str, TensorSpec],
         change: Callable[[str, np.ndarray], np.ndarray] | None = None,
+        more: "MemoryWeights | None" = None,
     ) -> None:
-        """Takes what the tensors are, and what makes them so by name."""
+        """Takes what the tensors are, what makes them so, and further ones."""
         super().__init__(
             source.path,
             source.kind,
-            specs,
+            {**specs, **(more.specs if more else {})},
             dict(source.dropped),
             dict(source.hparams),
             source.vocab_file,
+            dict(source.heads),
         )
-        self._source, self._change = source, change
+        self._source, self._change, self._more = source, change, more
 
     def read(self, name: str) -> np.ndarray:
         """See the base class."""
+        if self._more and name in self._more.specs:
+            return self._more.read(name)
         value = self._source.read(name)
         return self._change(name, value) if self._change else value
 

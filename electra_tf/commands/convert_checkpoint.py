@@ -19,7 +19,7 @@ from configure.config import read_hparams
 from configure.errors import UserError, listed
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
-from electra_tf.checkpoints.contents import PARTS, merged
+from electra_tf.checkpoints.contents import PARTS, TaskHead, merged
 from electra_tf.checkpoints.formats import (
     ELECTRA_CONFIG,
     VOCAB_FILE,
@@ -117,6 +117,7 @@ def main(args: argparse.Namespace) -> None:
     from electra_tf.checkpoints.formats import open_weights
 
     source = open_weights(args.source)
+    source.heads = source.heads or _heads(source, args.source)
     hparams, assumed = _hparams(source, args)
     weights, changes, rows = source, [], args.extend_positions
     if rows is not None:
@@ -164,6 +165,22 @@ def main(args: argparse.Namespace) -> None:
     place = f"{path}{os.sep if is_folder else '.'}{_REPORT}"
     files.write_atomically(place, json.dumps(report, indent=2) + "\n")
     print(_screen(report), f"Report   {place}", sep="\n")
+
+
+def _heads(source: Weights, path: str) -> dict[str, TaskHead]:
+    """What heads of tasks are: by their run's config, else by their names."""
+    from electra_tf.finetuning.registry import BUILT_IN
+    from electra_tf.prediction import loading
+
+    if not source.contents.tasks:
+        return {}
+    if loading.is_finetuned(path):
+        return {task.name: task.head for task in loading.read_run(path)[-1]}
+    known = (task for task in source.contents.tasks if task in BUILT_IN)
+    return {
+        task: TaskHead(BUILT_IN[task].type, BUILT_IN[task].labels or ())
+        for task in known
+    }
 
 
 def _hparams(
@@ -319,7 +336,7 @@ def _write(
     elif form == "native":
         tf2.write_native(weights, path, args.overwrite, complete)
         if weights.global_step is None:
-            notes.append("no step was stored: it is 0 in the result")
+            notes.append("no step was stored; training on from it starts at 0")
     else:
         tf1.write_tf1(weights, path, args.overwrite, complete=complete)
     if vocab_file is None:

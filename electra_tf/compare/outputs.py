@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
-from electra_tf.checkpoints.contents import merged
+from electra_tf.checkpoints.contents import UNSEEN_SIZES, merged
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference
 from electra_tf.data.example_writer import (
@@ -146,7 +146,7 @@ def _unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
         return {}
     sizes = giver.contents.sizes
     same = sizes.encoder == taker.contents.sizes.encoder
-    names = ("hidden_act", *(("num_attention_heads",) if same else ()))
+    names = [n for n in UNSEEN_SIZES if same or n != "num_attention_heads"]
     stated = giver.hparams.get("model_hparam_overrides") or {}
     overrides = {name: stated[name] for name in names if name in stated}
     kept = SETTINGS

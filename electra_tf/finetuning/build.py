@@ -11,7 +11,11 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints.contents import encoder_config, merged
+from electra_tf.checkpoints.contents import (
+    UNSEEN_SIZES,
+    encoder_config,
+    merged,
+)
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.finetuning.model import FinetuningModel, encoder_sizes
@@ -36,8 +40,6 @@ _SIZE_HPARAMS = (
     "model_hparam_overrides",
 )
 _TOKENIZER_HPARAMS = ("do_lower_case", "strip_accents")
-# Sizes that no shape shows.
-_UNSEEN_SIZES = ("num_attention_heads", "hidden_act")
 
 
 # Variables that the starting weights may lack.
@@ -204,7 +206,7 @@ def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
     if config.debug:
         return {}
     theirs, ours = encoder_config(stored), encoder_config(whole)
-    for name in _UNSEEN_SIZES if weights.hparams else ():
+    for name in UNSEEN_SIZES if weights.hparams else ():
         if getattr(theirs, name) != getattr(ours, name):
             raise UserError(
                 f"{weights.path} was trained with {name}"
@@ -223,7 +225,7 @@ def _guesses(config: FinetuningConfig, weights: Weights) -> list[str]:
         f"{note}; it has no file that says so"
         for note in weights.contents.assumptions()
         if note.split(":")[0] not in config.model_hparam_overrides
-        and note.startswith(_UNSEEN_SIZES)
+        and note.startswith(UNSEEN_SIZES)
     ]
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from configure.errors import UserError, listed
+from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import (
@@ -161,6 +162,12 @@ class TextTask(DescribedTask):
             pooling=self.config.pooling,
             seed=seed,
         )
+
+    @property
+    def head(self) -> TaskHead:
+        labels = getattr(self, "labels", ())
+        pooling = self.config.pooling
+        return TaskHead(self.spec.type, tuple(labels), pooling)
 
     def labels_path(self) -> str | None:
         """Where labels are kept; None if the description has them."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError, listed
 from electra_tf import files
+from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import TaggingHead
@@ -86,6 +87,12 @@ class TaggingTask(DescribedTask):
     def label_mapping(self) -> dict[str, int]:
         """The id of each label (BIOES tags, or classes of words)."""
         return self.known_labels
+
+    @property
+    def head(self) -> TaskHead:
+        labels = sorted(self.label_mapping, key=self.label_mapping.__getitem__)
+        as_elsewhere = self.config.fix_tagging_casing
+        return TaskHead("tagging", tuple(labels), as_elsewhere=as_elsewhere)
 
     def get_examples(self, split: str) -> list[TaggingExample]:
         examples = []

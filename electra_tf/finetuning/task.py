@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError, first_lines
 from electra_tf import files
+from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 
 if TYPE_CHECKING:
@@ -143,6 +144,9 @@ class Task(abc.ABC):
         self.tokenizer = tokenizer
         self.row_report = RowReport(config.strict_rows)
         self._known_labels: Any = None
+
+    # What a checkpoint's shapes do not show of its head, where that is known.
+    head: TaskHead | None = None
 
     @abc.abstractmethod
     def get_examples(self, split: str) -> list[Example]:
@@ -302,6 +306,10 @@ class DescribedTask(Task):
         if self.spec.file_split(split) not in self.spec.files:
             return False
         return self._tfds is not None or files.exists(self._path(split))
+
+    @property
+    def head(self) -> TaskHead:
+        return TaskHead(self.spec.type)
 
     def data_files(self, split: str) -> list[str] | None:
         if self._tfds is not None:

@@ -27,12 +27,14 @@ class EncoderConfig:
     num_hidden_layers: int = 12  # transformer blocks
     num_attention_heads: int = 12  # must divide hidden_size
     intermediate_size: int = 3072  # width of the feed-forward layer
-    hidden_act: str = "gelu"  # gelu (erf form), relu, tanh or linear
+    # gelu (erf form), relu, tanh, linear; others' gelu_new (tanh form).
+    hidden_act: str = "gelu"
     hidden_dropout_prob: float = 0.1  # after embeddings and dense layers
     attention_probs_dropout_prob: float = 0.1  # on attention probabilities
     max_position_embeddings: int = 512  # longest sequence, in wordpieces
     type_vocab_size: int = 2  # number of segments
     initializer_range: float = 0.02  # stddev of the truncated normal
+    layer_norm_eps: float = 1e-12  # the original's; others have models of 1e-5
 
     def __post_init__(self) -> None:
         if self.num_attention_heads < 1:

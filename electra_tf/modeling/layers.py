@@ -4,6 +4,7 @@
 
 import contextlib
 import contextvars
+import functools
 import math
 import os
 import zlib
@@ -14,8 +15,6 @@ import tensorflow as tf
 import tf_keras
 
 from configure.errors import UserError
-
-LAYER_NORM_EPSILON = 1e-12  # tf.contrib.layers.layer_norm's, not Keras's 1e-3
 
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 
@@ -218,9 +217,11 @@ class LayerNorm(ScopedLayer):
     Source: tf.contrib.layers.layer_norm as called by the original.
     """
 
-    def __init__(self, scope: str, width: int, seed: int = 0) -> None:
+    def __init__(
+        self, scope: str, width: int, seed: int = 0, epsilon: float = 1e-12
+    ) -> None:
         super().__init__(scope, seed)
-        self.width = width
+        self.width, self.epsilon = width, epsilon
         self.beta = self.scoped_weight("LayerNorm/beta", [width], "zeros")
         self.gamma = self.scoped_weight("LayerNorm/gamma", [width], "ones")
 
@@ -230,45 +231,56 @@ class LayerNorm(ScopedLayer):
         beta = tf.convert_to_tensor(self.beta)
         wide = tf.cast(inputs, gamma.dtype)
         if _INFERENCE.get():
-            outputs = _normalized(wide)[0] * gamma + beta
+            outputs = _normalized(wide, self.epsilon)[0] * gamma + beta
         else:
-            outputs = _layer_norm(wide, gamma, beta)
+            outputs = _layer_norm(wide, gamma, beta, self.epsilon)
         return tf.cast(outputs, inputs.dtype)
 
 
-def _normalized(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def _normalized(
+    inputs: tf.Tensor, epsilon: float
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Inputs of mean 0 and variance 1, and 1 over the standard deviation."""
     centered = inputs - tf.reduce_mean(inputs, -1, keepdims=True)
     variance = tf.reduce_mean(tf.square(centered), -1, keepdims=True)
-    inverse = tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
+    inverse = tf.math.rsqrt(variance + epsilon)
     return centered * inverse, inverse
 
 
-@tf.custom_gradient
-def _layer_norm(inputs: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor):
+def _layer_norm(
+    inputs: tf.Tensor,
+    gamma: tf.Tensor,
+    beta: tf.Tensor,
+    epsilon: float = 1e-12,
+) -> tf.Tensor:
     """Layer norm whose gradient is written out.
 
     Automatic differentiation goes through the broadcasts of mean and variance
     one operation at a time, several times the memory traffic.
     """
-    normalized, inverse = _normalized(inputs)
 
-    def gradient(upstream: tf.Tensor):
-        width = inputs.shape[-1]
-        product = upstream * normalized
-        gamma_gradient = tf.raw_ops.BiasAddGrad(
-            out_backprop=tf.reshape(product, [-1, width])
-        )
-        beta_gradient = tf.raw_ops.BiasAddGrad(
-            out_backprop=tf.reshape(upstream, [-1, width])
-        )
-        scaled = upstream * gamma
-        mean = tf.reduce_mean(scaled, -1, keepdims=True)
-        along = tf.reduce_mean(product * gamma, -1, keepdims=True)
-        inputs_gradient = inverse * (scaled - mean - normalized * along)
-        return inputs_gradient, gamma_gradient, beta_gradient
+    @tf.custom_gradient
+    def normalize(inputs: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor):
+        normalized, inverse = _normalized(inputs, epsilon)
 
-    return normalized * gamma + beta, gradient
+        def gradient(upstream: tf.Tensor):
+            width = inputs.shape[-1]
+            product = upstream * normalized
+            gamma_gradient = tf.raw_ops.BiasAddGrad(
+                out_backprop=tf.reshape(product, [-1, width])
+            )
+            beta_gradient = tf.raw_ops.BiasAddGrad(
+                out_backprop=tf.reshape(upstream, [-1, width])
+            )
+            scaled = upstream * gamma
+            mean = tf.reduce_mean(scaled, -1, keepdims=True)
+            along = tf.reduce_mean(product * gamma, -1, keepdims=True)
+            inputs_gradient = inverse * (scaled - mean - normalized * along)
+            return inputs_gradient, gamma_gradient, beta_gradient
+
+        return normalized * gamma + beta, gradient
+
+    return normalize(inputs, gamma, beta)
 
 
 def gelu(inputs: tf.Tensor) -> tf.Tensor:
@@ -344,13 +356,14 @@ def activation_function(
     Source: google-research/electra, model/modeling.py, get_activation.
     """
     functions = {"gelu": gelu, "relu": tf.nn.relu, "tanh": tf.tanh}
+    functions["gelu_new"] = functools.partial(tf.nn.gelu, approximate=True)
     key = (name or "linear").lower()
     if key == "linear":
         return None
     if key not in functions:
         raise UserError(
             f"hidden_act: unsupported activation {name!r}; expected one of "
-            "gelu, relu, tanh, linear."
+            "gelu_new, gelu, relu, tanh, linear."
         )
     return functions[key]
 

@@ -66,7 +66,7 @@ class Embeddings(ScopedLayer):
         self.position_embeddings = table(
             "position_embeddings", config.max_position_embeddings
         )
-        self.layer_norm = LayerNorm(scope, width, seed)
+        self.layer_norm = LayerNorm(scope, width, seed, config.layer_norm_eps)
 
     def call(
         self,
@@ -257,14 +257,15 @@ class TransformerBlock(ScopedLayer):
 
         self.attention = SelfAttention(f"{scope}/attention/self", config, seed)
         self.attention_output = dense("attention/output", hidden, hidden)
+        epsilon = config.layer_norm_eps
         self.attention_norm = LayerNorm(
-            f"{scope}/attention/output", hidden, seed
+            f"{scope}/attention/output", hidden, seed, epsilon
         )
         self.intermediate = dense(
             "intermediate", hidden, inner, config.hidden_act
         )
         self.output_dense = dense("output", inner, hidden)
-        self.output_norm = LayerNorm(f"{scope}/output", hidden, seed)
+        self.output_norm = LayerNorm(f"{scope}/output", hidden, seed, epsilon)
 
     def call(
         self,
@@ -474,7 +475,9 @@ class MaskedLMHead(ScopedLayer):
             config.initializer_range,
             seed,
         )
-        self.layer_norm = LayerNorm(scope, embedding_width, seed)
+        self.layer_norm = LayerNorm(
+            scope, embedding_width, seed, config.layer_norm_eps
+        )
         self.output_bias = self.scoped_weight(
             "output_bias", [config.vocab_size], "zeros"
         )

@@ -66,12 +66,7 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
     from the folder, or from where the run kept them.
     """
     home, checkpoint = _find(folder)
-    config = _read_config(home, overrides)
-    check_vocab(config.vocab_file)
-    tokenizer = FullTokenizer(
-        config.vocab_file, config.do_lower_case, config.strip_accents
-    )
-    tasks = _make_tasks(config, home, tokenizer)
+    config, tokenizer, tasks = read_run(folder, **overrides)
     model = FinetuningModel(config, tasks)
     weights = open_weights(checkpoint)
     try:
@@ -92,6 +87,19 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
         checkpoint,
         weights.global_step,
     )
+
+
+def read_run(
+    folder: str, **overrides: Any
+) -> tuple[FinetuningConfig, FullTokenizer, list[Task]]:
+    """Reads a fine-tuning run's settings and tasks, without its weights."""
+    home, _ = _find(folder)
+    config = _read_config(home, overrides)
+    check_vocab(config.vocab_file)
+    tokenizer = FullTokenizer(
+        config.vocab_file, config.do_lower_case, config.strip_accents
+    )
+    return config, tokenizer, _make_tasks(config, home, tokenizer)
 
 
 def is_finetuned(path: str) -> bool:

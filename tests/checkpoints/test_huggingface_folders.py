@@ -20,6 +20,7 @@ from safetensors.numpy import load_file, save_file
 
 from configure.errors import UserError
 from electra_tf.checkpoints import huggingface_layout as layout
+from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.huggingface_layout import Network
 from electra_tf.checkpoints.huggingface_writer import (
@@ -229,7 +230,11 @@ def test_other_heads_are_read(
     architecture, task, declared, out, arrays, same_tensors
 ):
     values = arrays(Network(architecture, task=task))
-    out.write(values)
+    segments = values["electra/embeddings/token_type_embeddings"]
+    segments[0] = segments[1]  # as a tagger's are written
+    weights = MemoryWeights(values)
+    weights.heads = {"chunk": TaskHead("tagging")}
+    out.write(weights)
     if not declared:
         out.set_config(architectures=None, electra_tf=None)
     same_tensors(out.weights(), values)
@@ -240,15 +245,47 @@ def test_other_heads_are_read(
             np.testing.assert_array_equal(row, kernel[:, 0])
 
 
-def test_settings_without_counterpart_are_said(one, both):
-    other = {"layer_norm_eps": 1e-5, "hidden_act": "gelu_new"}
-    one.set_config(**other, is_decoder=True)
-    names = {name.partition(": ")[2] for name in one.weights().dropped}
-    assert names == {*other, "is_decoder"}
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [("gelu_python", None), ("gelu_fast", "gelu_new"), ("relu", "relu")],
+)
+def test_settings_of_a_folder_are_the_models(theirs, ours, one):
+    one.set_config(layer_norm_eps=1e-5, hidden_act=theirs)
+    read = one.weights()
+    stated = read.hparams["model_hparam_overrides"]
+    assert stated["layer_norm_eps"] == 1e-5
+    assert stated.get("hidden_act") == ours and not read.dropped
+    out = type(one)(one.parent / "again")
+    out.write(read, part="discriminator")
+    assert out.config()["layer_norm_eps"] == 1e-5
+    assert out.config()["hidden_act"] == (ours or "gelu")
+
+
+def test_a_generators_training_settings_give_way_and_are_said(both):
     (both / "generator").set_config(hidden_dropout_prob=0.3)
     ((name, said),) = both.weights().dropped.items()
     assert name == "generator's config.json: hidden_dropout_prob"
     assert said.startswith("0.3 there")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_attention_heads", 5),
+        ("layer_norm_eps", 1e-5),
+        ("hidden_act", "relu"),
+        ("is_decoder", True),
+    ],
+)
+def test_a_generator_that_cannot_be_computed_is_refused(name, value, both):
+    (both / "generator").set_config(**{name: value})
+    message = both.refused()
+    assert f"{both}/generator/config.json: {name} is" in message
+    if name == "num_attention_heads":  # alone it is a masked LM
+        read = (both / "generator").weights()
+        assert read.contents.description == "a masked LM (no discriminator)"
+        stated = read.hparams["model_hparam_overrides"]
+        assert stated["num_attention_heads"] == 5
 
 
 # --- pytorch_model.bin -------------------------------------------------------
@@ -377,7 +414,8 @@ def test_variables_that_do_not_fit(change, words, out, whole):
 )
 def test_hparams_of_another_model(hparams, words, out, whole):
     hparams = {"model_hparam_overrides": hparams}
-    assert words in out.write_refused(whole, hparams=hparams)
+    options = {"hparams": hparams, "drop_unrepresentable": True}
+    assert words in out.write_refused(whole, **options)
     if "relu" in words:  # the generator's head has no activation
         out.write(whole, part="discriminator", hparams=hparams)
 
@@ -479,7 +517,9 @@ def folder(tmp_path, tiny_vocab):
 @pytest.mark.parametrize("strip", [True, False])
 def test_settings_come_back(lower, strip, folder):
     path, files = folder(do_lower_case=lower, strip_accents=strip)
-    stated, _ = layout.read_tokenizer(str(path))
+    stated = layout.read_tokenizer(str(path))
+    (path / "tokenizer_config.json").unlink()
+    assert layout.read_tokenizer(str(path)) == stated
     assert stated["do_lower_case"] is lower
     # Only a lower-casing tokenizer strips accents.
     assert stated.get("strip_accents", True) is (strip or not lower)
@@ -499,41 +539,40 @@ def test_settings_come_back(lower, strip, folder):
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({}, []),
-        ({"do_lower_case": False, "strip_accents": True}, ["strip_accents"]),
-        ({"tokenize_chinese_chars": False}, ["tokenize_chinese_chars"]),
+        ({"do_lower_case": False, "strip_accents": True}, "strip_accents"),
+        ({"tokenize_chinese_chars": False}, "tokenize_chinese_chars"),
     ],
 )
-def test_tokenizers_without_counterpart_are_said(config, said, tmp_path):
-    assert layout.read_tokenizer(str(tmp_path)) == ({}, {})
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
-    _, notes = layout.read_tokenizer(str(tmp_path))
-    assert list(notes) == [f"tokenizer_config.json: {name}" for name in said]
+def test_tokenizers_without_counterpart_are_refused(config, said, one):
+    (one / "tokenizer_config.json").write_text(json.dumps(config))
+    assert re.search(f"{said} is (true|false)", one.refused())
+    # A tagger's words are split in a way of their own.
+    assert layout.read_tokenizer(str(one), words=True)
 
 
-def test_a_vocabulary_only_in_json_is_said_and_can_be_written(
-    folder, tiny_vocab, tmp_path
-):
-    path, _ = folder()
-    _, notes = layout.read_tokenizer(str(path))
-    assert "write_vocab" in notes["tokenizer.json"]
-    out = tmp_path / "vocab.txt"
-    layout.write_vocab(str(path), str(out))
-    assert out.read_bytes() == pathlib.Path(tiny_vocab).read_bytes()
-    assert not layout.read_tokenizer(str(path))[1]
-    with pytest.raises(UserError, match="exists"):
-        layout.write_vocab(str(path), str(out))
+def test_a_vocabulary_only_in_json_is_read(one, out, tiny_vocab):
+    vocab, expected = load_vocab(tiny_vocab), pathlib.Path(tiny_vocab)
+    files = layout.tokenizer_files(vocab, {"do_lower_case": False}, 64)
+    path = one / "tokenizer.json"
+    path.write_text(json.dumps(files["tokenizer.json"]))
+    read = one.weights()
+    assert pathlib.Path(read.vocab_file).read_bytes() == expected.read_bytes()
+    assert read.hparams["do_lower_case"] is False
+    out.write(read, part="discriminator")
+    assert (out / "vocab.txt").read_bytes() == expected.read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("change", "said"),
     [
-        ({"type": "BPE", "vocab": {"a": 0}}, "no WordPiece vocabulary"),
-        ({"type": "WordPiece", "vocab": {"a": 0, "b": 2}}, "gaps"),
-        (None, "no WordPiece vocabulary"),
+        ({"model": {"type": "BPE"}}, "model.type is 'BPE'"),
+        ({"normalizer": {"type": "Sequence"}}, "normalizer.type is 'Seq"),
+        ({"normalizer": None}, "normalizer.type is None"),
+        ({"added_tokens": [{"content": "x", "id": 999}]}, "ids have gaps"),
     ],
 )
-def test_other_vocabularies_are_refused(model, said, tmp_path):
-    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}))
-    with pytest.raises(UserError, match=said):
-        layout.write_vocab(str(tmp_path), str(tmp_path / "vocab.txt"))
+def test_other_tokenizers_are_refused(change, said, one, tiny_vocab):
+    files = layout.tokenizer_files(load_vocab(tiny_vocab), {}, 64)
+    content = files["tokenizer.json"] | change
+    (one / "tokenizer.json").write_text(json.dumps(content))
+    assert said in one.refused()

@@ -276,3 +276,38 @@ def test_the_recorded_checkpoint_of_the_original(golden_dir, tmp_path):
     report = report_of(target)
     assert report["unknown"] == [] and report["dropped"] == {}
     assert report["hparams"]["generator_hidden_size"] == 0.5
+
+
+HEADS_OF_TASKS = {
+    "reviews": ("SequenceClassification", ["bad", "good", "so-so"]),
+    "grade": ("SequenceClassification", ["LABEL_0"]),
+    "topics": ("SequenceClassification", ["art", "law", "war"]),
+    "kinds": ("TokenClassification", ["noun", "other", "verb"]),
+}
+
+
+@pytest.mark.parametrize("task", HEADS_OF_TASKS)
+def test_a_fine_tuned_head_goes_to_hugging_face(
+    task, finetuned_folder, tmp_path, capsys
+):
+    kind, labels = HEADS_OF_TASKS[task]
+    convert(
+        *(finetuned_folder(task), tmp_path, "--output_format=huggingface"),
+        "--overwrite",
+    )
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["architectures"] == [f"ElectraFor{kind}"]
+    assert list(config["id2label"].values()) == labels
+    assert (tmp_path / "tokenizer.json").is_file()
+    assert f"task_specific/{task}/dense/bias" in tensors(tmp_path)
+
+
+def test_heads_that_hugging_face_lacks_are_refused(finetuned_folder, tmp_path):
+    for task, hparams, why in (
+        ("reviews", {"pooling": "mean"}, "pooling is mean"),
+        ("facts", {}, "joint question-answering head"),
+    ):
+        folder = finetuned_folder(task, **hparams)
+        with pytest.raises(UserError, match=why):
+            convert(folder, tmp_path / "hf", "--output_format=huggingface")
+        assert not (tmp_path / "hf").exists()

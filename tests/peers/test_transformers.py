@@ -1,0 +1,217 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Folders that transformers saves: computed as there, or refused by field."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.prediction.loading import load_pretrained
+
+SIDE = pathlib.Path(__file__).with_name("transformers_side.py")
+PYTHON = os.environ.get("ELECTRA_TF_TRANSFORMERS_PYTHON")
+pytestmark = pytest.mark.skipif(
+    not PYTHON,
+    reason="set ELECTRA_TF_TRANSFORMERS_PYTHON to a Python with transformers",
+)
+
+BASE = {
+    "vocab_size": 210,
+    "embedding_size": 16,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 40,
+}
+DISCRIMINATOR, MASKED_LM = "ElectraForPreTraining", "ElectraForMaskedLM"
+TAGGER, CLASSIFIER = (
+    "ElectraForTokenClassification",
+    "ElectraForSequenceClassification",
+)
+RULE = {"num_attention_heads": 1, "intermediate_size": 128}
+# Class, what its config has, how it is saved.
+COMPUTED = [
+    *((DISCRIMINATOR, {"num_attention_heads": n}) for n in (1, 2, 8, 16, 32)),
+    *((DISCRIMINATOR, {"intermediate_size": n}) for n in (8, 100, 128)),
+    *((DISCRIMINATOR, {"num_hidden_layers": n}) for n in (1, 3)),
+    *((DISCRIMINATOR, {"layer_norm_eps": e}) for e in (1e-5, 1e-3)),
+    *(
+        (DISCRIMINATOR, {"hidden_act": name})
+        for name in (
+            *("gelu_python", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"),
+            *("relu", "tanh", "linear"),
+        )
+    ),
+    (DISCRIMINATOR, {"embedding_size": 32}),
+    (DISCRIMINATOR, {"hidden_size": 48, "num_attention_heads": 6}),
+    (DISCRIMINATOR, {"hidden_size": 256, "intermediate_size": 1024}),
+    (DISCRIMINATOR, {"type_vocab_size": 1}),
+    (DISCRIMINATOR, {"type_vocab_size": 3, "max_position_embeddings": 64}),
+    (DISCRIMINATOR, {"pad_token_id": 3, "vocab_size": 256}),
+    (DISCRIMINATOR, {"layer_norm_eps": 0.1, "hidden_act": "gelu_new"}),
+    (DISCRIMINATOR, {}, {"max_shard_size": "10KB"}),
+    (DISCRIMINATOR, {}, {"dtype": "float16"}),
+    (DISCRIMINATOR, {}, {"dtype": "bfloat16", "max_shard_size": "10KB"}),
+    (MASKED_LM, RULE),
+    (MASKED_LM, {}),
+    (MASKED_LM, {"num_attention_heads": 8, "layer_norm_eps": 1e-5}),
+    (MASKED_LM, {**RULE, "num_attention_heads": 2}),
+    (MASKED_LM, {**RULE, "intermediate_size": 96}),
+    (MASKED_LM, {"hidden_act": "gelu_python", "embedding_size": 32}),
+    (MASKED_LM, RULE, {"dtype": "float16"}),
+    ("ElectraForCausalLM", {"num_attention_heads": 2}),
+    ("ElectraModel", {"layer_norm_eps": 1e-6}),
+    (TAGGER, {"num_labels": 7, "num_attention_heads": 2}),
+    ("ElectraForQuestionAnswering", {"layer_norm_eps": 1e-5}),
+    (CLASSIFIER, {"num_labels": 3, "num_attention_heads": 8}),
+    ("ElectraForMultipleChoice", {"hidden_act": "relu"}),
+]
+# ... and what is named.
+REFUSED = [
+    *(
+        (DISCRIMINATOR, {"hidden_act": n}, "hidden_act")
+        for n in ("silu", "mish")
+    ),
+    (DISCRIMINATOR, {"is_decoder": True}, "is_decoder"),
+    ("ElectraForCausalLM", {"is_decoder": True}, "is_decoder"),
+    (MASKED_LM, {"hidden_act": "relu"}, "hidden_act"),
+    (MASKED_LM, {"hidden_act": "gelu_new"}, "hidden_act"),
+    (MASKED_LM, {"tie_word_embeddings": False}, "generator_lm_head.weight"),
+    (
+        DISCRIMINATOR,
+        {"position_embedding_type": "relative_key"},
+        "position_embedding_type",
+    ),
+    (TAGGER, {"hidden_act": "quick_gelu"}, "hidden_act"),
+]
+# Of a generator beside a discriminator: its config, what is named if refused.
+PAIRS = [
+    (RULE, None),
+    ({**RULE, "num_hidden_layers": 1}, None),
+    ({**RULE, "num_attention_heads": 4}, "num_attention_heads"),
+    ({**RULE, "layer_norm_eps": 1e-5}, "layer_norm_eps"),
+    ({**RULE, "hidden_act": "gelu_new"}, "hidden_act"),
+    ({**RULE, "intermediate_size": 96}, "intermediate"),
+]
+
+
+@pytest.fixture(scope="session")
+def inputs():
+    random = np.random.RandomState(0)
+    mask = np.ones([3, 12], np.int32)
+    mask[1, 7:] = 0
+    segments = np.zeros([3, 12], np.int32)
+    segments[:, 5:] = mask[:, 5:]
+    ids = random.randint(0, 200, [3, 12]).astype(np.int32)
+    return {"input_ids": ids, "input_mask": mask, "segment_ids": segments}
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory, inputs):
+    """Folders of all the models, saved in one process."""
+    root = tmp_path_factory.mktemp("saved")
+    np.savez(root / "inputs.npz", **inputs)
+    cases = []
+
+    def add(name, architecture, config, **options):
+        folder, seed = str(root / name), len(cases)
+        old = "position_embedding_type"  # of versions before 5
+        stated = {n: v for n, v in config.items() if n == old}
+        case = {"folder": folder, "seed": seed, "stated": stated}
+        case |= {"architecture": architecture, "config": {**BASE, **config}}
+        cases.append(case | options)
+        return folder
+
+    for i, (architecture, config, *options) in enumerate(COMPUTED):
+        add(f"computed{i}", architecture, config, **dict(*options))
+    for i, (architecture, config, _) in enumerate(REFUSED):
+        add(f"refused{i}", architecture, config)
+    for i, (config, _) in enumerate(PAIRS):
+        first = add(f"pair{i}/discriminator", DISCRIMINATOR, {})
+        add(f"pair{i}/generator", MASKED_LM, config, tables_of=first)
+    jobs = root / "jobs.json"
+    keywords = {"cases": cases, "inputs_path": str(root / "inputs.npz")}
+    jobs.write_text(json.dumps([["save_models", keywords]]))
+    subprocess.run([PYTHON, str(SIDE), str(jobs)], check=True)
+    return root
+
+
+def answers_of(folder, inputs, vocab):
+    """Ours, under transformers' names."""
+    loaded, weights = load_pretrained(folder, vocab), open_weights(folder)
+    model, sizes = loaded.model, loaded.model.encoder_config
+    features = {name: tf.constant(value) for name, value in inputs.items()}
+    features["segment_ids"] %= sizes.type_vocab_size
+    found = {}
+    if loaded.lacks_generator() is None:
+        logits, encoded = model.generator_logits(features)
+        found = {"logits": logits, "hidden": encoded[0].sequence_output}
+    if model.discriminator and not loaded.lacks_discriminator(with_head=False):
+        hidden = model.discriminator(
+            *(features[n] for n in ("input_ids", "input_mask", "segment_ids"))
+        ).sequence_output
+        found["hidden"] = hidden
+        if loaded.lacks_discriminator() is None:
+            found["logits"] = model.discriminator_head(hidden)
+    scope = f"task_specific/{(weights.contents.tasks or ('',))[0]}"
+    layers = {"dense": "logits"}
+    if f"{scope}/dense_1/bias" in weights.specs:
+        layers = {"dense": "start_logits", "dense_1": "end_logits"}
+    for layer, name in layers.items():
+        if f"{scope}/{layer}/bias" in weights.specs:
+            kernel = weights.read(f"{scope}/{layer}/kernel")
+            bias = weights.read(f"{scope}/{layer}/bias")
+            logits = found["hidden"] @ kernel + bias
+            found[name] = logits if name == "logits" else logits[..., 0]
+    return found
+
+
+def assert_same(folder, found, mask):
+    with np.load(f"{folder}/answers.npz") as expected:
+        names = set(expected) & set(found)
+        assert "hidden" in names and len(names) == len(found)
+        for name in names:
+            wanted, real = expected[name], mask.astype(bool)
+            error = np.abs(np.asarray(found[name])[real] - wanted[real])
+            assert (error <= 1e-5 * np.maximum(1, np.abs(wanted[real]))).all()
+
+
+@pytest.mark.parametrize(
+    "i", range(len(COMPUTED)), ids=[f"{c[0]}-{c[1:]}" for c in COMPUTED]
+)
+def test_a_folder_is_computed_as_there(i, saved, inputs, tiny_vocab):
+    folder = str(saved / f"computed{i}")
+    found = answers_of(folder, inputs, tiny_vocab)
+    assert_same(folder, found, inputs["input_mask"])
+    has_head = COMPUTED[i][0] not in (
+        *(CLASSIFIER, "ElectraModel", "ElectraForMultipleChoice"),
+    )
+    assert (len(found) > 1) is has_head
+
+
+@pytest.mark.parametrize("i", range(len(REFUSED)))
+def test_what_is_computed_otherwise_is_refused_by_name(i, saved):
+    with pytest.raises(UserError, match=REFUSED[i][-1]):
+        open_weights(str(saved / f"refused{i}"))
+
+
+@pytest.mark.parametrize("i", range(len(PAIRS)))
+def test_a_generator_beside_its_discriminator(i, saved, inputs, tiny_vocab):
+    folder, (_, named) = saved / f"pair{i}", PAIRS[i]
+    if named:
+        with pytest.raises(UserError, match=named):
+            load_pretrained(str(folder), tiny_vocab)
+        return
+    loaded = load_pretrained(str(folder), tiny_vocab)
+    features = {name: tf.constant(value) for name, value in inputs.items()}
+    logits, encoded = loaded.model.generator_logits(features)
+    found = {"logits": logits, "hidden": encoded[0].sequence_output}
+    assert_same(folder / "generator", found, inputs["input_mask"])

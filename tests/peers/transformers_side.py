@@ -1,0 +1,127 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Run by a Python that has transformers: folders it saves, answers it gives.
+
+python transformers_side.py JOBS.json, a list of [name of a function, keywords].
+"""
+
+import json
+import os
+import sys
+
+import numpy as np
+import torch
+import transformers
+
+
+def save_models(cases, inputs_path):
+    """Saves random models; beside each, what it answers in float32."""
+    arrays = np.load(inputs_path)
+    for case in cases:
+        torch.manual_seed(case["seed"])
+        config = transformers.ElectraConfig(**case["config"])
+        model = getattr(transformers, case["architecture"])(config).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                noise = torch.randn(parameter.shape)
+                noise *= parameter.shape[-1] ** -0.5
+                parameter.copy_(noise + parameter.mean().round())
+        if case.get("tables_of"):
+            other = transformers.ElectraForPreTraining.from_pretrained(
+                case["tables_of"]
+            )
+            tables = other.electra.embeddings.state_dict()
+            model.electra.embeddings.load_state_dict(tables)
+        model.to(getattr(torch, case.get("dtype", "float32")))
+        size = case.get("max_shard_size", "5GB")
+        model.save_pretrained(case["folder"], max_shard_size=size)
+        if case.get("stated"):  # what older versions of transformers stated
+            path = os.path.join(case["folder"], "config.json")
+            with open(path, encoding="utf-8") as file:
+                stated = json.load(file) | case["stated"]
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(stated, file)
+        model = model.float()
+        ids = torch.tensor(arrays["input_ids"], dtype=torch.long)
+        types = torch.tensor(arrays["segment_ids"], dtype=torch.long)
+        batch = {
+            "input_ids": ids % config.vocab_size,
+            "attention_mask": torch.tensor(arrays["input_mask"]),
+            "token_type_ids": types % config.type_vocab_size,
+        }
+        if case["architecture"] == "ElectraForMultipleChoice":
+            model = model.electra
+        with torch.no_grad():
+            answers = model(**batch, output_hidden_states=True)
+        found = {
+            name: answers[name].numpy()
+            for name in ("logits", "start_logits", "end_logits")
+            if answers.get(name) is not None
+        }
+        found["hidden"] = answers.hidden_states[-1].numpy()
+        np.savez(os.path.join(case["folder"], "answers.npz"), **found)
+
+
+def tag(folder, sentences, out):
+    """Labels of words, by the folder's own tokenizer."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    name = transformers.AutoModelForTokenClassification
+    model = name.from_pretrained(folder).eval()
+    tags = []
+    for words in sentences:
+        batch = tokenizer(words, is_split_into_words=True, return_tensors="pt")
+        places, seen = [], set()
+        for i, word in enumerate(batch.word_ids()):
+            if word is not None and word not in seen:
+                seen.add(word)
+                places.append(i)
+        with torch.no_grad():
+            best = model(**batch).logits[0].argmax(-1)
+        tags.append([model.config.id2label[int(best[i])] for i in places])
+    write(out, tags)
+
+
+def classify(folder, texts, out):
+    """Labels and logits of texts or pairs."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    name = transformers.AutoModelForSequenceClassification
+    model, answers = name.from_pretrained(folder).eval(), []
+    for text in texts:
+        batch = tokenizer(text, return_tensors="pt")
+        with torch.no_grad():
+            logits = model(**batch).logits[0]
+        label = model.config.id2label[int(logits.argmax())]
+        answers.append([label, logits.tolist()])
+    write(out, answers)
+
+
+def find_spans(folder, pairs, out):
+    """Wordpieces of question and context, start and end logits."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    name = transformers.AutoModelForQuestionAnswering
+    model, found = name.from_pretrained(folder).eval(), []
+    for pair in pairs:
+        batch = tokenizer(*pair, return_tensors="pt")
+        with torch.no_grad():
+            answers = model(**batch)
+        logits = answers.start_logits[0], answers.end_logits[0]
+        ids = batch["input_ids"][0].tolist()
+        found.append([ids, *(one.tolist() for one in logits)])
+    write(out, found)
+
+
+def write(path, content):
+    """Writes JSON."""
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+
+
+def main():
+    """Does the jobs."""
+    with open(sys.argv[1], encoding="utf-8") as file:
+        for name, keywords in json.load(file):
+            globals()[name](**keywords)
+
+
+if __name__ == "__main__":
+    main()
