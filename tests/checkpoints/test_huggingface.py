@@ -129,23 +129,6 @@ def test_what_the_config_states_builds_the_same_model(
     assert vocab == pathlib.Path(tiny_vocab).read_bytes()
 
 
-def test_a_generator_alone_is_that_of_a_discriminator_of_its_size(scaled, out):
-    weights = scaled("pretrain/small")
-    out.write(weights, part="generator")
-    hparams = out.weights().hparams
-    assert hparams.pop("model_hparam_overrides") == {
-        "hidden_size": 4,
-        "max_position_embeddings": 32,
-    }
-    assert hparams == {
-        "model_size": "small",
-        "vocab_size": 1907,
-        "embedding_size": 8,
-        "generator_hidden_size": 1.0,
-        "generator_layers": 1.0,
-    }
-
-
 def test_settings_that_shapes_do_not_show_come_back(scaled, out):
     weights = scaled("pretrain/small_uniform_generator")
     overrides = {

@@ -4,7 +4,8 @@
 
 That process imports tensorflow and tensorflow_text alone. Exported heads of
 texts are compared with the model there; the others with their modules, which
-are compared with the models elsewhere in these tests.
+are compared with the models elsewhere in these tests; those of masks and of
+Electric with `MaskFiller` and `TextScorer`, whose tests ask the model's layers.
 """
 
 import functools
@@ -24,8 +25,9 @@ from electra_tf.export.heads import (
 from electra_tf.export.saved_model import export
 from electra_tf.export.signatures import Inputs
 from electra_tf.finetuning.classification import TextExample
+from electra_tf.inspection.fill_mask import MaskFiller, padded
+from electra_tf.inspection.text_scores import TextScorer
 from electra_tf.prediction.loading import load_pretrained
-from electra_tf.pretraining.losses import electric_correction
 
 TEXTS = [
     b"The cat, the dog and the ing.",
@@ -235,12 +237,6 @@ def _numpy(outputs):
     return {name: value.numpy() for name, value in outputs.items()}
 
 
-def _padded(rows):
-    rows = tf.ragged.constant(rows, tf.int32)
-    ids, mask = (x.to_tensor().numpy() for x in (rows, tf.ones_like(rows)))
-    return {"input_ids": ids, "input_mask": mask, "segment_ids": 0 * mask}
-
-
 def _encoded(loaded, texts, most=510):
     """Python's ids of texts in which [MASK] is a token."""
     vocab, rows = loaded.tokenizer.vocab, []
@@ -263,7 +259,7 @@ def test_replaced_tokens_are_those_of_the_discriminator(pretrained_folder):
     vocab = electra.tokenizer.vocab
     texts = [text.replace(b"[MASK]", b" [ mask ] ") for text in TEXTS]
     rows = _encoded(electra, texts)
-    for features, answer in ((_padded(rows), got), (asked, by_ids)):
+    for features, answer in ((padded(rows), got), (asked, by_ids)):
         inputs = [tf.constant(features[name]) for name in NAMES]
         encoded = electra.model.discriminator(*inputs)
         logits = electra.model.discriminator_head(encoded.sequence_output)
@@ -293,69 +289,39 @@ def test_masks_get_the_best_words_of_the_generator(hparams, pretrained_folder):
         b"a[MASK][MASK]b [MASK]\xff",
     ]
     got = _numpy(module.compute_text(tf.constant(texts)))
-    rows = _encoded(loaded, texts)
-    features = _padded(rows)
-    mask_id = loaded.tokenizer.vocab["[MASK]"]
-    for i, row in enumerate(rows):
-        places = [at for at, token in enumerate(row) if token == mask_id]
-        assert got["masks"][i] == len(places)
-        positions = got["positions"][i]
-        assert positions[: len(places)].tolist() == places
-        assert not positions[len(places) :].any()
-        assert not got["probabilities"][i, len(places) :].any()
-        if not places:
+    filler = MaskFiller(loaded, top_k=4)
+    for i, text in enumerate(texts):
+        count = text.count(b"[MASK]")
+        assert got["masks"][i] == count
+        assert not got["positions"][i, count:].any()
+        assert not got["probabilities"][i, count:].any()
+        if not count:
             continue
-        wanted = _mask_probabilities(loaded.model, features, i, places)
-        for slot, probabilities in enumerate(wanted):
-            best = np.argsort(-probabilities)[:4]
-            ids = got["token_ids"][i, slot]
-            np.testing.assert_array_equal(ids, best)
+        (filled,) = filler([text.decode("utf-8", "ignore")])
+        for slot, mask in enumerate(filled.masks):
+            best = mask.candidates
+            assert got["positions"][i, slot] == mask.position
+            ids = got["token_ids"][i, slot].tolist()
+            assert ids == [c.token_id for c in best]
+            tokens = [token.decode() for token in got["tokens"][i, slot]]
+            assert tokens == [c.token for c in best]
             np.testing.assert_allclose(
-                got["probabilities"][i, slot], probabilities[best], atol=1e-5
+                got["probabilities"][i, slot],
+                [c.probability for c in best],
+                atol=1e-5,
             )
-            names = loaded.tokenizer.convert_ids_to_tokens(ids)
-            assert [t.decode() for t in got["tokens"][i, slot]] == names
 
 
-def _mask_probabilities(model, features, row, places):
-    """The generator's softmax [M, V], by `compute` of pre-training."""
-    count = len(places)
-    one = {name: tf.constant(v[row : row + 1]) for name, v in features.items()}
-    slots = tf.constant([places], tf.int32)
-    masked = {
-        "input_ids": one["input_ids"],
-        "masked_lm_positions": slots,
-        "masked_lm_ids": tf.ones_like(slots),
-        "masked_lm_weights": tf.ones([1, count]),
-    }
-    outputs = model.compute(one, masked, tf.ones_like(slots))
-    return tf.nn.softmax(outputs["mlm_logits"])[0].numpy()
-
-
-def test_electric_scores_are_minus_the_logits_without_their_offset(
-    pretrained_folder,
-):
+def test_electric_scores_are_those_of_the_scorer(pretrained_folder):
     loaded = load_pretrained(pretrained_folder(**ELECTRIC))
-    texts = TEXTS[:6]
-    got = _numpy(ElectricModule(loaded).compute_text(tf.constant(texts)))
-    rows = _encoded(loaded, texts)
-    features = {n: tf.constant(v) for n, v in _padded(rows).items()}
-    # Position 0 is never replaced: the discriminator sees the texts.
-    slots = tf.zeros([len(rows), 1], tf.int32)
-    masked = {
-        "input_ids": features["input_ids"],
-        "masked_lm_positions": slots,
-        "masked_lm_ids": slots,
-        "masked_lm_weights": tf.zeros([len(rows), 1]),
-    }
-    outputs = loaded.model.compute(features, masked, slots)
-    raw = outputs["disc_logits"] - electric_correction(
-        outputs["cloze_logits"], features["input_ids"], loaded.config.mask_prob
-    )
-    for i, row in enumerate(rows):
-        wanted = -raw[i, 1 : len(row) - 1].numpy()
+    texts = [text.decode("utf-8", "ignore") for text in TEXTS[:6]]
+    got = _numpy(ElectricModule(loaded).compute_text(tf.constant(TEXTS[:6])))
+    for i, wanted in enumerate(TextScorer(loaded).score(texts)):
+        count = len(wanted.tokens)
+        assert got["scored_tokens"][i] == count
         shares = got["token_scores"][i]
-        np.testing.assert_allclose(shares[1 : len(row) - 1], wanted, atol=1e-5)
-        assert not shares[len(row) - 1 :].any() and not shares[0]
-        assert got["scored_tokens"][i] == len(row) - 2
-        np.testing.assert_allclose(got["score"][i], wanted.sum(), atol=5e-5)
+        np.testing.assert_allclose(
+            shares[1 : count + 1], wanted.token_scores, atol=1e-5
+        )
+        assert not shares[count + 1 :].any() and not shares[0]
+        np.testing.assert_allclose(got["score"][i], wanted.score, atol=5e-5)

@@ -28,21 +28,6 @@ def test_lengths_kept_are_those_of_dropping_one_by_one():
             assert (left_x, left_y) == (x, y)
 
 
-def test_mask_and_segments_follow_from_the_ids_unless_given(finetuned_module):
-    complete = finetuned_module("reviews")[1].complete
-    ids = tf.constant([[5, 9, 102, 8, 102, 0, 0], [5, 7, 7, 7, 7, 7, 102]])
-    none = tf.zeros([0, 0], tf.int32)
-    mask = [[1, 1, 1, 1, 1, 0, 0], [1] * 7]
-    segments = [[0, 0, 0, 1, 1, 0, 0], [0] * 7]
-    for absent in (None, none):
-        got = complete(ids, absent, absent)
-        np.testing.assert_array_equal(got.input_mask, mask)
-        np.testing.assert_array_equal(got.segment_ids, segments)
-    got = complete(ids, tf.constant(segments), tf.constant(mask))
-    np.testing.assert_array_equal(got.input_mask, segments)
-    np.testing.assert_array_equal(got.segment_ids, mask)
-
-
 class Counted:
     """Stands for a model, and keeps the shapes it was asked with."""
 

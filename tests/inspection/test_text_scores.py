@@ -158,19 +158,6 @@ def test_scoring_streams(pretrained):
     assert len(taken) < 100
 
 
-def test_the_method_follows_the_model(pretrained):
-    wanted = {
-        "electric": "electric",
-        "electric/discriminator": "electric",
-        "electric/generator": "cloze",
-        "two_tower": "cloze",
-        "electra": "masked_lm",
-        "mlm": "masked_lm",
-    }
-    for name, method in wanted.items():
-        assert TextScorer(pretrained(name)).method == method, name
-
-
 @pytest.mark.parametrize(
     "name, method, message",
     [

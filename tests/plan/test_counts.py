@@ -137,19 +137,6 @@ def test_the_optimizer_and_the_rest_stand_apart(config):
     assert plain.as_dict()["per_token"] == plain.total / 64
 
 
-def test_a_step_of_the_small_model_takes_as_much_as_was_measured_by_hand():
-    # 16 x 128: query, key, value, output, two feed-forward layers of 12
-    # blocks of 256 and 64, attention, projections and heads.
-    rows, blocks = 16 * 128, 12
-    discriminator = blocks * (12 * 256**2 + 2 * 128 * 256) + 128 * 256
-    generator = blocks * (12 * 64**2 + 2 * 128 * 64) + 128 * 64
-    heads = 256**2 + 256
-    softmax = 16 * 19 * (64 * 128 + 128 * 30522)
-    products = rows * (discriminator + generator + heads) + softmax
-    config = PretrainingConfig.create("small", "data", train_batch_size=16)
-    assert pretraining_step_flops(config).matmul == 3 * 2 * products
-
-
 RECORDED_NAMES = {
     "ELECTRA-Small": "electra_small",
     "BERT-Small (the paper's)": "bert_small",
