@@ -3,15 +3,12 @@
 """Served answers are those of evaluation, from the same strings."""
 
 import random
-import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.question_answering import best_windows, cut_windows
 from electra_tf.export.signatures import Inputs
-from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.questions import Passage, QAExample
 
 SETTINGS = {
@@ -38,6 +35,8 @@ KINDS = {
         {"joint_prediction": False, "answerable_classifier": False},
     ),
     "cased": ("facts", {"do_lower_case": False}),
+    "every place": ("facts", {"doc_stride": 1, "max_query_length": 1}),
+    "gaps": ("manuals", {"doc_stride": 50}),
 }
 _WORDS = (
     "the king's city, of (the north) was in a-b-a 1990/91 that; on it is for"
@@ -236,67 +235,3 @@ def test_a_huge_context_is_read_as_far_as_evaluation_reads(model):
     lost = loaded.tasks[0].cut(example).n_lost
     assert found["n_cut"][0] == lost > 0
     assert found["answer"][0] != b""
-
-
-class _Letters:
-    """A tokenizer whose wordpieces are words."""
-
-    def tokenize(self, text):
-        return text.split()
-
-
-def _words(random_, count):
-    return [str(random_.randrange(10, 99)) for _ in range(count)]
-
-
-@pytest.mark.parametrize(
-    ("length", "query_length", "stride"),
-    [(12, 4, 3), (12, 4, 1), (12, 4, 50), (32, 8, 16), (8, 4, 1), (16, 0, 5)],
-)
-def test_windows_are_those_of_the_task(length, query_length, stride):
-    random_ = random.Random(length)
-    sizes = [0, 1, 2, 5, 8, 9, 10, 11, 12, 13, 20, 47, 100]
-    queries = [_words(random_, random_.randrange(10)) for _ in sizes]
-    passages = [_words(random_, size) for size in sizes]
-    windows = cut_windows(
-        tf.ragged.constant([list(map(int, q)) for q in queries], tf.int32),
-        tf.ragged.constant([list(map(int, p)) for p in passages], tf.int32),
-        length,
-        query_length,
-        stride,
-        cls_id=1,
-        sep_id=2,
-    )
-    width = windows.inputs.input_ids.shape[1]
-    task = object.__new__(QATask)  # with nothing but what cutting needs
-    task.tokenizer, task._pieces = _Letters(), task._split
-    task.config = types.SimpleNamespace(
-        max_seq_length=length, max_query_length=query_length, doc_stride=stride
-    )
-    most = best_windows(windows, tf.constant(sum(sizes))).numpy()
-    row = 0
-    for question, (query, pieces) in enumerate(
-        zip(queries, passages, strict=True)
-    ):
-        wanted = task.windows(_example(" ".join(query), " ".join(pieces)))
-        assert windows.n_windows[question] == len(wanted)
-        for window in wanted:
-            special = {"[CLS]": 1, "[SEP]": 2}
-            ids = [special.get(t) or int(t) for t in window.tokens]
-            padding = [0] * (width - len(ids))
-            inputs = [part[row].numpy().tolist() for part in windows.inputs]
-            assert inputs[0] == ids + padding
-            assert inputs[1] == [1] * len(ids) + padding
-            start = ids.index(2) + 1
-            segments = [0] * start + [1] * (len(ids) - start)
-            assert inputs[2] == segments + padding
-            assert windows.question[row] == question
-            inside = window.words >= 0
-            assert windows.offset[row] == np.argmax(inside)
-            assert windows.length[row] == inside.sum()
-            first = windows.first[row].numpy()
-            shown = most[first : first + inside.sum()] == row
-            np.testing.assert_array_equal(shown, window.max_context[inside])
-            row += 1
-    assert row == len(windows.question)
-    assert width <= length
