@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model's folder holds all that reading it needs; damage is not read."""
 
+import contextlib
 import json
 import pathlib
 import shutil
@@ -136,3 +137,25 @@ def test_what_goes_beside_comes_with_the_weights_or_not_at_all(
     write(MemoryWeights(values), str(folder / "m"), complete=complete)
     beside = {"electra_config.json", "vocab.txt", "digests.json"}
     assert beside < {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("write", [tf1.write_tf1, tf2.write_native])
+def test_tensorflow_s_own_checksums_tell_damage(write, tmp_path):
+    random = np.random.default_rng(16)
+    for name in ("a", "b"):  # Two steps of one run.
+        value = random.standard_normal([40, 5]).astype(np.float32)
+        write(MemoryWeights({"electra/a": value}), str(tmp_path / name))
+    whole = dict(open_weights(str(tmp_path / "a")))["electra/a"].tobytes()
+    for number in range(60):
+        end = (".index", ".data-00000-of-00001")[number % 2]
+        path, content = (
+            tmp_path / f"a{end}",
+            (tmp_path / f"a{end}").read_bytes(),
+        )
+        other = (tmp_path / f"b{end}").read_bytes()
+        damage = (flip, flip, cut, swap)[number // 2 % 4]
+        path.write_bytes(damage(content, other, random))
+        with contextlib.suppress(UserError):
+            found = dict(open_weights(str(tmp_path / "a")))["electra/a"]
+            assert found.tobytes() == whole, (number, damage, end)
+        path.write_bytes(content)

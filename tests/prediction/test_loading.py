@@ -42,6 +42,14 @@ def test_the_best_model_is_taken_and_can_be_named(finetuned_folder):
     assert newest.checkpoint == f"{folder}/model.ckpt-7"
 
 
+def test_a_damaged_vocabulary_of_a_trial_is_refused(finetuned_folder):
+    path = pathlib.Path(finetuned_folder("reviews", fresh=True), "vocab.txt")
+    tokens = path.read_text().split("\n")
+    path.write_text("\n".join([*tokens[:-3], tokens[-2], tokens[-3], ""]))
+    with pytest.raises(UserError, match="another file, or damaged"):
+        load_finetuned(str(path.parent))
+
+
 def test_a_moved_tree_needs_no_flags(finetuned_folder, tmp_path):
     folder = finetuned_folder("reviews", fresh=True)
     data_dir = os.path.dirname(os.path.dirname(folder))
