@@ -345,6 +345,9 @@ class TrainingConfig:
     # besides the heads).
     allow_missing: str | None = None
     overwrite: bool = False  # allow replacing existing models and results
+    # Stop at what is else only warned of: text or records that do not suit the
+    # model's casing, labels that no training example has, bad rows.
+    strict: bool = False
     log_every_n_steps: Positive = 10  # steps between lines on the console
     distribution_strategy: _Strategy = "auto"  # which devices share the work
     require_gpu: bool = False  # refuse to run without a GPU
@@ -447,6 +450,22 @@ class TrainingConfig:
             and given["_origins"].get(name) != "checkpoint"
         }
         return self.with_values("run", values) if values else self
+
+    def check_vocab_size(self, count: int) -> None:
+        """Raises where nobody asked for more rows than there are tokens."""
+        overrides = self.model_hparam_overrides
+        rows = overrides.get("vocab_size", self.vocab_size)
+        origin = self.origins.get("vocab_size", "argument")
+        asked = "vocab_size" in overrides or (
+            self.is_stated("vocab_size") and origin != "checkpoint"
+        )
+        if count < rows and not asked:
+            raise UserError(
+                f"{self.vocab_file} holds {count} tokens, but vocab_size is"
+                f" {rows} ({origin}). Give the vocab_file that belongs to the"
+                f" model, or set vocab_size to {count}; to {rows} where the"
+                " model has rows to spare"
+            )
 
     @classmethod
     def command_line_layers(

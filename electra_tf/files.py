@@ -25,6 +25,8 @@ STDIN = "-"
 MAX_LINE_BYTES = 2**25
 # What reading a packed file raises that is damaged or cut short.
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+# What turns a file in the commonest other encoding into UTF-8.
+ICONV = "iconv -f ISO-8859-1 -t UTF-8"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -343,7 +345,8 @@ class LineReader:
             try:
                 yield Line(number, raw.decode())
             except UnicodeDecodeError:
-                yield Line(number, None, repr(raw), "text in UTF-8")
+                expected = f"text in UTF-8 ({ICONV} converts Latin-1)"
+                yield Line(number, None, repr(raw), expected)
 
 
 def shortened(found: object, most: int = 80) -> str:

@@ -16,6 +16,7 @@ from electra_tf.data.corpora import (
     ReadingReport,
     list_sources,
     read_documents,
+    told_invalid,
 )
 from electra_tf.text import vocab_builder
 
@@ -40,6 +41,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         "the vocabulary",
         ("output", flags.REQUIRED, "FILE", "file to write"),
         ("overwrite", False, "", "replace the output if it exists"),
+        ("strict", False, "", "stop at the first byte that is not UTF-8"),
         ("vocab_size", 30522, "N", "tokens wanted, specials included"),
         ("num_unused", 99, "N", "[unused*] tokens to reserve"),
         ("min_count", 2, "N", "rarer characters and pairs get no token"),
@@ -77,7 +79,7 @@ def main(args: argparse.Namespace) -> None:
             f"Output {args.output!r} exists. Records made with it would no"
             " longer fit; choose another name, or add --overwrite."
         )
-    report = ReadingReport()
+    report = ReadingReport(args.strict)
     lines = _corpus_lines(build.corpus_from(args), report)
     counts = vocab_builder.count_words(
         lines, args.do_lower_case, args.do_strip_accents
@@ -109,11 +111,8 @@ def main(args: argparse.Namespace) -> None:
         f"  pieces a word  {pieces / words:.3f}\n"
         f"  took           {time.monotonic() - started:,.1f} s"
     )
-    for name, (offset, left_out) in report.invalid.items():
-        print(
-            f"warning: {name}: {left_out} byte(s) not in UTF-8 were left out,"
-            f" the first at byte {offset}"
-        )
+    for line in told_invalid(report.invalid, report.bytes_read):
+        print(f"warning: {line}")
 
 
 def _corpus_lines(corpus: Corpus, report: ReadingReport) -> Iterator[str]:

@@ -161,7 +161,8 @@ def _records(config: PretrainingConfig) -> tuple[Numbers | None, list, list]:
 def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
     """Why training would stop, records apart."""
     try:
-        check_vocab(config.vocab_file, encoder_sizes(config).vocab_size)
+        rows = encoder_sizes(config).vocab_size
+        config.check_vocab_size(len(check_vocab(config.vocab_file, rows)))
     except UserError as error:
         yield str(error)
     start, folder = config.init_checkpoint, config.model_dir

@@ -23,7 +23,7 @@ from typing import Any
 import electra_tf
 from configure import flags
 from configure.config import check_bounds
-from configure.errors import UserError, first_lines, listed
+from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.corpora import Listing
@@ -145,7 +145,7 @@ def _manifest(
     settings["strip_accents"] = settings.pop("do_strip_accents")
     for name in ("path", "vocab_file", "output_dir", "tfds_data_dir"):
         del settings[name]
-    del settings["overwrite"]
+    del settings["overwrite"], settings["strict"]
     if options.draws != "stream":
         del settings["num_processes"]
     sources = [[source.name, source.size] for source in listing.sources]
@@ -473,12 +473,10 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
             entry = invalid.setdefault(name, [offset, 0])
             entry[0] = min(entry[0], offset)
             entry[1] += count
-    bad = [
-        f"{name}: {count} bytes are not UTF-8 and were left out, the first at"
-        f" byte {offset}"
-        for name, (offset, count) in sorted(invalid.items())
-    ]
-    return lines + (first_lines(bad, lead="WARNING: ") if bad else [])
+    # Builds of earlier versions did not count.
+    read = counts.get("bytes", manifest["corpus"]["num_bytes"])
+    told = corpora.told_invalid(invalid, read)
+    return lines + [f"WARNING: {line}" for line in told]
 
 
 # The flags of the two programs that build.

@@ -17,11 +17,11 @@ import lzma
 import os
 import random
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Annotated, Any, NamedTuple
 
 from configure.config import check_bounds, one_of
-from configure.errors import UserError, listed
+from configure.errors import UserError, first_lines, listed
 from electra_tf import files
 from electra_tf.data.tables import tfds_builder, tfds_examples
 
@@ -45,13 +45,16 @@ class ReadingReport:
     """What is worth telling about the files read so far.
 
     Attributes:
+      strict: whether the first byte that is not UTF-8 is an error.
       units_read: bytes (TFDS: examples) read of the current source.
+      bytes_read: bytes of text read so far.
       invalid: file name -> [offset of its first undecodable byte, number of
         bytes left out].
     """
 
-    def __init__(self):
-        self.units_read = 0
+    def __init__(self, strict: bool = False):
+        self.strict = strict
+        self.units_read = self.bytes_read = 0
         self.invalid: dict[str, list[int]] = {}
 
     def decode(self, raw: bytes, name: str, position: int) -> str:
@@ -63,10 +66,39 @@ class ReadingReport:
         try:
             return raw.decode()
         except UnicodeDecodeError as error:
+            if self.strict:
+                raise UserError(
+                    f"{name}: byte {position + error.start} is not UTF-8:"
+                    f" found {raw[error.start : error.start + 20]!r}. Convert"
+                    f" the file ({files.ICONV}, where it is in Latin-1)."
+                    " (Stopped by --strict; without it such bytes are left out"
+                    " and counted.)"
+                ) from None
             text = raw.decode("utf-8", "ignore")
             entry = self.invalid.setdefault(name, [position + error.start, 0])
             entry[1] += len(raw) - len(text.encode())
             return text
+
+
+def told_invalid(
+    invalid: Mapping[str, Sequence[int]], bytes_read: int
+) -> list[str]:
+    """Says how much of a corpus is not UTF-8, and where; see ReadingReport."""
+    if not invalid:
+        return []
+    count = sum(left_out for _, left_out in invalid.values())
+    share = count / max(count, bytes_read)
+    return [
+        f"{count:,} of {bytes_read:,} bytes ({share:.3%}) are not UTF-8 and"
+        " were left out; a text in another encoding loses its letters. Convert"
+        f" such files ({files.ICONV}, where they are in Latin-1):",
+        *first_lines(
+            [
+                f"{name}: {left_out:,} bytes, the first at byte {offset}"
+                for name, (offset, left_out) in sorted(invalid.items())
+            ]
+        ),
+    ]
 
 
 def _read_pieces(
@@ -106,6 +138,7 @@ def _read_pieces(
         position += len(raw)
     if not prefix:
         report.units_read = position - start
+    report.bytes_read += position - start
     if document:
         yield Piece(document, lines, True)
 

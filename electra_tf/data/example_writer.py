@@ -396,6 +396,8 @@ class BuildOptions:
     # manifest.json) of the output directory; otherwise the same command
     # continues a build.
     overwrite: bool = False
+    # Stop at the first byte that is not UTF-8, instead of leaving it out.
+    strict: bool = False
 
 
 class Job(NamedTuple):
@@ -444,7 +446,7 @@ class ExampleWriter:
     ):
         """Opens the job's shards."""
         self.random = random.Random(options.seed + job.index)
-        self.reading = ReadingReport()
+        self.reading = ReadingReport(options.strict)
         self._options = options
         self._tokenizer = tokenizer
         vocab = tokenizer.vocab
@@ -549,6 +551,7 @@ class ExampleWriter:
             "tokens_dropped": sum(b.tokens_dropped for b in builders),
             "examples": training.shards.num_records,
             "held_out_examples": held_out.shards.num_records,
+            "bytes": self.reading.bytes_read,
             "invalid_bytes": sum(count for _, count in invalid.values()),
         }
         return {

@@ -37,7 +37,7 @@ def build_dataset(
       order threads finish); parses whole batches at once; evaluation prefers
       held-out records.
     """
-    paths, held_out = find_record_files(config, training)
+    paths, held_out, _ = find_record_files(config, training)
     deterministic = bool(config.deterministic_input)
     shuffled = training or not held_out
     if shuffled:

@@ -5,12 +5,14 @@
 import glob
 import itertools
 import os
+import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from absl import logging
 
-from configure.errors import UserError
+from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.data.build import MANIFEST_NAME, load_manifest
 from electra_tf.data.example_writer import (
@@ -20,29 +22,37 @@ from electra_tf.data.example_writer import (
     decode_example,
     read_records,
 )
-from electra_tf.text.tokenization import vocab_hash
+from electra_tf.text.tokenization import load_vocab, vocab_hash
 
 # Records without a manifest are read, or counted, one by one up to these.
 _RECORDS_DECODED = 100
 _BYTES_WALKED = 256 << 20
+# Fewer tokens that could have upper case say nothing of the records.
+_FEWEST_TOKENS = 1000
+# Lower-cased text keeps a few letters that have no other case.
+_UPPER_SHARE = 0.001
+_NUMBER = re.compile(r"-(\d+)-of-\d+$")
 
 
 class RecordFiles(NamedTuple):
-    """Record files that are not empty, sorted by name."""
+    """Record files, sorted by name."""
 
-    paths: list[str]  # the files
+    paths: list[str]  # the files that are not empty
     held_out: bool  # whether they hold evaluation records only
+    empty: list[str]  # files without a byte, training or evaluation records'
 
 
 def find_record_files(config: Any, training: bool) -> RecordFiles:
     """Finds the record files of a run."""
+    empty: list[str] = []
     if not training:
         pattern = getattr(config, "eval_tfrecords", None)
         if not pattern:
             folder = os.path.dirname(config.pretrain_tfrecords.split(",")[0])
             pattern = os.path.join(folder, f"{HELD_OUT_PREFIX}.tfrecord*")
-        if held_out := [p for p in _glob(pattern) if files.file_size(p)]:
-            return RecordFiles(held_out, True)
+        held_out, empty = _glob(pattern)
+        if held_out:
+            return RecordFiles(held_out, True, empty)
         origin = getattr(config, "origins", {}).get("eval_tfrecords", "derived")
         if origin != "derived":
             raise UserError(
@@ -51,22 +61,23 @@ def find_record_files(config: Any, training: bool) -> RecordFiles:
                 "beside pretrain_tfrecords."
             )
     pattern = config.pretrain_tfrecords
-    matches = _glob(pattern)
-    if not matches:
+    paths, more = _glob(pattern)
+    if not (paths or more):
         raise UserError(
             f"No record file matches pretrain_tfrecords = {pattern!r}. Build "
             "them with build_pretraining_dataset.py, or set the hparam."
         )
-    if not (paths := [path for path in matches if files.file_size(path)]):
+    if not paths:
         raise UserError(
-            f"All {len(matches)} files of pretrain_tfrecords = {pattern!r} "
+            f"All {len(more)} files of pretrain_tfrecords = {pattern!r} "
             "are empty. Build them again."
         )
-    return RecordFiles(paths, False)
+    return RecordFiles(paths, False, empty + more)
 
 
-def _glob(patterns: str) -> list[str]:
-    paths = []
+def _glob(patterns: str) -> tuple[list[str], list[str]]:
+    """Files that hold something, and empty ones."""
+    paths: list[str] = []
     for pattern in map(str.strip, patterns.split(",")):
         if files.is_remote(pattern):
             import tensorflow as tf
@@ -74,13 +85,16 @@ def _glob(patterns: str) -> list[str]:
             paths += sorted(tf.io.gfile.glob(pattern))
         else:
             paths += sorted(glob.glob(pattern))
-    return paths
+    full = [path for path in paths if files.file_size(path)]
+    return full, [path for path in paths if path not in set(full)]
 
 
 def check_records(
     config: Any, training: bool, problems: list[str] | None = None
 ) -> list[str]:
     """Compares the records with what a run expects; returns warnings.
+
+    With `config.strict` those of the records themselves are problems.
 
     Args:
       problems: takes whatever would stop the run; None: the first is raised.
@@ -97,14 +111,15 @@ def check_records(
     found = attempt(find_record_files, config, training)
     if found is None:
         return []
-    warnings = []
+    doubts: list[str] = []
+    warnings: list[str] = []
     if not training and not found.held_out:
         warnings.append(
             "No held-out records (--held_out_fraction when building): "
             "evaluating on the training records, as the original does."
         )
     by_folder: dict[str, list[str]] = {}
-    for path in found.paths:
+    for path in found.paths + found.empty:
         by_folder.setdefault(os.path.dirname(path), []).append(path)
     for folder, paths in by_folder.items():
         manifest = attempt(load_manifest, folder)
@@ -117,14 +132,70 @@ def check_records(
             attempt(_check_complete, folder, manifest)
             attempt(_check_length, config, folder, length)
             attempt(_check_vocabulary, config, folder, manifest["vocabulary"])
-            warnings += _manifest_warnings(config, folder, manifest)
+            doubts += _manifest_warnings(config, folder, manifest)
             for name, shard in listed.items():
                 if (path := os.path.join(folder, name)) in paths:
                     attempt(_check_size, path, shard["bytes"])
-        attempt(_check_unlisted, config, unknown)
-    for line in warnings:
+        attempt(_check_empty, unknown)
+        ids = attempt(_check_unlisted, config, unknown)
+        doubts += _check_casing(config, folder, ids)
+    if doubts and getattr(config, "strict", False):
+        attempt(_stop, doubts)
+    for line in [*warnings, *doubts]:
         logging.warning("%s", line)
-    return warnings
+    return [*warnings, *doubts]
+
+
+def _stop(doubts: list[str]) -> None:
+    raise UserError("\n".join([*doubts, "(Stopped by --strict.)"]))
+
+
+def _check_empty(paths: list[str]) -> None:
+    """Refuses files without a byte where no builder would have left them.
+
+    The original's, which writes no manifest, leaves some: each of its jobs has
+    every n-th file and deals its examples out to them in turn.
+    """
+    sizes = {path: files.file_size(path) for path in paths}
+    empty = [path for path in paths if not sizes[path]]
+    if not empty:
+        return
+    numbers = {p: int(m[1]) if (m := _NUMBER.search(p)) else 0 for p in paths}
+    several = {
+        numbers[p] for p in paths if sizes[p] and _walk(p, 1)[1] < sizes[p]
+    }
+    for jobs in range(1, len(paths) // 2 + 1):
+        if {n % jobs for n in several}.isdisjoint(
+            numbers[p] % jobs for p in empty
+        ):
+            return
+    raise UserError(
+        f"{listed(empty, 3)}: 0 bytes, though other files hold several records,"
+        " and no manifest says that it is to be so. Copy it again, build the"
+        " records again, or remove it if nothing was ever in it."
+    )
+
+
+def _check_casing(
+    config: Any, folder: str, ids: Counter[int] | None
+) -> list[str]:
+    """Compares the case of tokens in records with the model's."""
+    path = getattr(config, "vocab_file", None)
+    if not (ids and path and files.exists(path)):
+        return []
+    upper = either = 0
+    for token, number in load_vocab(path).items():
+        if not token.startswith("[") and token.lower() != token.upper():
+            either += ids[number]
+            upper += ids[number] * (token != token.lower())
+    cased = upper > either * _UPPER_SHARE
+    if either < _FEWEST_TOKENS or cased != config.do_lower_case:
+        return []
+    return [
+        f"do_lower_case is {config.do_lower_case}, but {upper:,} of {either:,}"
+        f" tokens looked at in {folder} have upper case: use the same setting"
+        " wherever the model meets text."
+    ]
 
 
 def _listed_shards(manifest: dict | None) -> dict[str, dict]:
@@ -175,13 +246,16 @@ def _check_vocabulary(config: Any, folder: str, vocabulary: dict) -> None:
 
 def _manifest_warnings(config: Any, folder: str, manifest: dict) -> list[str]:
     warnings, settings = [], manifest["settings"]
+    names = ("examples", "held_out_examples")
+    counts = manifest.get("counts", {})
+    count = sum(counts.get(name, 0) for name in names)
     for name in ("do_lower_case", "strip_accents"):
         wanted = getattr(config, name, settings[name])
         if wanted != settings[name]:
             warnings.append(
-                f"{name} is {wanted}, but the records in {folder} were built "
-                f"with {settings[name]}: use the same setting wherever the "
-                "model meets text."
+                f"{name} is {wanted}, but the {count:,} examples in {folder} "
+                f"were built with {settings[name]}: use the same setting "
+                "wherever the model meets text."
             )
     listed, present = _listed_shards(manifest), files.list_directory(folder)
     if missing := sorted(listed.keys() - set(present)):
@@ -203,9 +277,12 @@ def _check_length(config: Any, where: str, length: int) -> None:
         )
 
 
-def _check_unlisted(config: Any, paths: list[str]) -> None:
-    """Looks into records that have no manifest, such as the original's."""
-    walked = 0
+def _check_unlisted(config: Any, paths: list[str]) -> Counter[int]:
+    """Looks into records that have no manifest, such as the original's.
+
+    Returns how often the first of them hold each id.
+    """
+    walked, ids = 0, Counter()
     for path in paths:
         size = files.file_size(path)
         walked += size
@@ -214,7 +291,8 @@ def _check_unlisted(config: Any, paths: list[str]) -> None:
             records = read_records(path)
             first = itertools.islice(records, _RECORDS_DECODED)
             for number, payload in enumerate(first):
-                _check_example(config, f"{path}, record {number}", payload)
+                where = f"{path}, record {number}"
+                ids.update(_check_example(config, where, payload))
             if is_small:
                 for _ in records:
                     pass
@@ -223,9 +301,11 @@ def _check_unlisted(config: Any, paths: list[str]) -> None:
                 f"{error}: the file is cut short or damaged. Copy it again, "
                 "or build the records again."
             ) from error
+    return ids
 
 
-def _check_example(config: Any, where: str, payload: bytes) -> None:
+def _check_example(config: Any, where: str, payload: bytes) -> list[int]:
+    """Refuses what is no example for the run; returns its ids."""
     try:
         features = decode_example(payload)
     except BrokenRecordError as error:
@@ -245,6 +325,7 @@ def _check_example(config: Any, where: str, payload: bytes) -> None:
             f"{config.vocab_size}. Set vocab_size to that of the vocabulary "
             "the records were built with."
         )
+    return features["input_ids"]
 
 
 # How many examples a run will read.

@@ -30,7 +30,7 @@ from electra_tf.optimization.optimizer import (
     variable_name,
 )
 from electra_tf.plan.memory import finetuning_memory
-from electra_tf.text.tokenization import check_vocab
+from electra_tf.text.tokenization import check_vocab, refuse_other_vocab
 from electra_tf.training.strategy import rows_of_a_machine, uses_remat
 
 _SIZE_HPARAMS = (
@@ -189,7 +189,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
     ]
     if adopted:  # The joined overrides hold the given ones.
         config = config.with_values("checkpoint", adopted)
-    _check_vocabulary(config)
+    _check_vocabulary(config, weights)
     return Start(config, weights, (*taken, *notes))
 
 
@@ -229,7 +229,9 @@ def _guesses(config: FinetuningConfig, weights: Weights) -> list[str]:
     ]
 
 
-def _check_vocabulary(config: FinetuningConfig) -> None:
+def _check_vocabulary(
+    config: FinetuningConfig, weights: Weights | None
+) -> None:
     count = max(check_vocab(config.vocab_file).values()) + 1
     known = encoder_sizes(config).vocab_size
     if count > known:
@@ -237,3 +239,8 @@ def _check_vocabulary(config: FinetuningConfig) -> None:
             f"{config.vocab_file} holds {count} tokens but the model has"
             f" {known}; use the vocabulary that it was pre-trained with."
         )
+    if weights is not None and weights.vocab_file:
+        own = weights.vocab_file
+        refuse_other_vocab(config.vocab_file, own, weights.path)
+    else:
+        config.check_vocab_size(count)

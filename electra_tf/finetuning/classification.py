@@ -10,7 +10,7 @@ import abc
 import dataclasses
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from configure.errors import UserError, listed
@@ -315,6 +315,9 @@ class ClassificationTask(TextTask):
     def n_outputs(self) -> int:
         return len(self.labels)
 
+    def labels_of(self, example: TextExample) -> Iterable[str]:
+        return [] if example.label is None else [example.label]
+
     def read_label(self, cell: Any) -> Any:
         label = _label_text(cell)
         if label not in self.labels:
@@ -330,12 +333,11 @@ class ClassificationTask(TextTask):
 
     def get_scorer(self, split: str = "dev") -> scorers.Scorer:
         """Returns the scorer of the task's metric (default: accuracy)."""
-        by_metric = {
-            "accuracy": scorers.AccuracyScorer,
-            "f1": scorers.F1Scorer,
-            "mcc": scorers.MCCScorer,
-        }
-        return by_metric[self.spec.metric or "accuracy"]()
+        if self.spec.metric == "f1":
+            return scorers.F1Scorer()
+        if self.spec.metric == "mcc":
+            return scorers.MCCScorer()
+        return scorers.AccuracyScorer(self.n_outputs)
 
     def find_labels(self) -> list[str] | None:
         cells = self.label_cells("train", "dev")
@@ -360,6 +362,9 @@ class MultiLabelTask(ClassificationTask):
 
     _HEAD = MultiLabelHead
     _FEWEST = 1
+
+    def labels_of(self, example: TextExample) -> Iterable[str]:
+        return example.label or ()
 
     def read_label(self, cell: Any) -> Any:
         """Returns the labels in a cell, in the order of `labels`."""

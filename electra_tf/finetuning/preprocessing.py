@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Examples -> features -> cached records -> batches."""
 
+import collections
 import dataclasses
 import functools
 import hashlib
@@ -13,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.errors import UserError
+from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data.feature_spec import (
@@ -197,6 +198,8 @@ class Preprocessor:
         self._tasks = list(tasks)
         self._by_name = {task.name: task for task in tasks}
         self._printed: dict[str, list[dict[str, Any]]] = {}
+        # By task and split: how often each label is there.
+        self._labels: dict[tuple[str, str], dict[str, int]] = {}
 
     @functools.cached_property
     def feature_specs(self) -> list[FeatureSpec]:
@@ -240,7 +243,8 @@ class Preprocessor:
         if config.use_tfrecords_if_existing and fingerprint["data"] is not None:
             metadata = _read_metadata(prefix, fingerprint)
             reports = metadata["reports"].values() if metadata else []
-            if config.strict_rows and any(r["rows"] for r in reports):
+            strict = config.strict_rows or config.strict
+            if strict and any(r["rows"] for r in reports):
                 metadata = None  # reading again stops at the bad row
         if metadata is None:
             metadata = self._write(tasks, split, order, prefix, batch_size)
@@ -253,6 +257,10 @@ class Preprocessor:
             for task in tasks:
                 task.row_report.absorb(**metadata["reports"][task.name])
         self._print_reports(metadata["reports"])
+        for name, counts in metadata.get("labels", {}).items():
+            if split == "dev" and (name, split) not in self._labels:
+                self._check_labels(name, counts)
+            self._labels[name, split] = counts
         n_examples = metadata["n_examples"]
         steps = n_examples // batch_size
         if training:
@@ -286,6 +294,10 @@ class Preprocessor:
         """Writes the records; returns their metadata."""
         before = {task.name: task.row_report.as_dict() for task in tasks}
         examples = [e for task in tasks for e in task.get_examples(split)]
+        labels = {task.name: collections.Counter() for task in tasks}
+        for example in examples:
+            task = self._by_name[example.task_name]
+            labels[task.name].update(task.labels_of(example))
         if order is not None:
             order.shuffle(examples)
         files.make_directory(os.path.dirname(prefix))
@@ -324,6 +336,7 @@ class Preprocessor:
             "n_padding": padding,
             "n_bytes": files.file_size(path),
             "reports": reports,
+            "labels": labels,
         }
 
     def _featurized(
@@ -370,6 +383,22 @@ class Preprocessor:
                 p: files.sha256_of(p) for own in paths for p in own
             }
         return json.loads(json.dumps(facts))
+
+    def _check_labels(self, name: str, dev: dict[str, int]) -> None:
+        """Says which labels of dev no training example has, and how often."""
+        train = self._labels.get((name, "train"), {})
+        lacking = [f"{k!r} {n:,}" for k, n in dev.items() if k not in train]
+        if not (train and lacking):
+            return
+        count = sum(n for label, n in dev.items() if label not in train)
+        text = (
+            f"{name}: {count:,} of {sum(dev.values()):,} labels in its dev"
+            f" split are in no training example ({listed(lacking)}); no model"
+            " learns them. Correct them, or add such examples to train"
+        )
+        if self._config.strict:
+            raise UserError(f"{text}. (Stopped by --strict.)")
+        print(f"WARNING: {text}")
 
     def _print_reports(self, reports: dict[str, dict[str, Any]]) -> None:
         for name, found in reports.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError, listed
@@ -179,6 +179,10 @@ class TaggingTask(DescribedTask):
         if self.is_token_level or self.spec.metric == "accuracy":
             return scorers.WordAccuracyScorer()
         return scorers.EntityLevelF1Scorer(self.label_mapping)
+
+    def labels_of(self, example: TaggingExample) -> Iterable[str]:
+        names = list(self.label_mapping)
+        return [names[i] for i in example.labels]
 
     def fingerprint(self) -> dict[str, Any]:
         starts = self._type_change_starts_span

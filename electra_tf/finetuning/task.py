@@ -142,7 +142,7 @@ class Task(abc.ABC):
         self.config = config
         self.name = name
         self.tokenizer = tokenizer
-        self.row_report = RowReport(config.strict_rows)
+        self.row_report = RowReport(config.strict_rows or config.strict)
         self._known_labels: Any = None
 
     # What a checkpoint's shapes do not show of its head, where that is known.
@@ -173,6 +173,9 @@ class Task(abc.ABC):
     def has_split(self, split: str) -> bool:
         """Whether the split's data is there."""
         return True
+
+    def check_split(self, split: str) -> None:  # noqa: B027
+        """Raises a UserError where its data is known to be missing."""
 
     @abc.abstractmethod
     def get_feature_specs(self) -> list[FeatureSpec]:
@@ -208,6 +211,11 @@ class Task(abc.ABC):
     def fingerprint(self) -> dict[str, Any]:
         """Plain values, besides hparams, that decide the features."""
         return {"class": type(self).__name__, "name": self.name}
+
+    def labels_of(self, example: Example) -> Iterable[str]:
+        """Names of an example's labels, to be counted; none of other kinds."""
+        del example
+        return ()
 
     # Labels that are found in the data, as a JSON value.
 
@@ -311,6 +319,10 @@ class DescribedTask(Task):
     def head(self) -> TaskHead:
         return TaskHead(self.spec.type)
 
+    def check_split(self, split: str) -> None:
+        if not self.has_split(split):
+            self._existing_path(split)
+
     def data_files(self, split: str) -> list[str] | None:
         if self._tfds is not None:
             return []
@@ -338,9 +350,15 @@ class DescribedTask(Task):
     def _existing_path(self, split: str) -> str:
         path = self._path(split)
         if not files.exists(path):
+            remedy = ""
+            if split == "dev":
+                remedy = (
+                    ". Put it there, or do without evaluations: do_eval false,"
+                    " eval_every_n_steps 0"
+                )
             raise UserError(
                 f"{path}: no such file; the {split} split of task {self.name}"
-                " is read from there"
+                f" is read from there{remedy}"
             )
         return path
 

@@ -11,7 +11,7 @@ import functools
 import json
 import os
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.scorers import Scorer, lower_is_better, main_figure
+from electra_tf.text.tokenization import refuse_other_vocab
 from electra_tf.training import checkpointing
 from electra_tf.training.loop import (
     TOKENS,
@@ -47,9 +48,9 @@ FREE_HPARAMS = frozenset(
     log_examples max_answer_length model_dir n_best_size n_writes_test
     num_tpu_cores num_trials overwrite predict_batch_size preprocessed_data_dir
     qa_na_threshold recompute_grad require_gpu results_json results_pkl
-    results_txt run_name save_checkpoints_steps strict_rows tfds_data_dir
-    threads tpu_job_name tpu_name tpu_zone use_tfrecords_if_existing use_tpu
-    write_distill_outputs write_test_outputs
+    results_txt run_name save_checkpoints_steps strict strict_rows
+    tfds_data_dir threads tpu_job_name tpu_name tpu_zone
+    use_tfrecords_if_existing use_tpu write_distill_outputs write_test_outputs
     """.split()
 )
 Features = dict[str, tf.Tensor]
@@ -158,16 +159,20 @@ class Evaluator:
         self, task: Task, split: str, take: Callable[[Row], None]
     ) -> None:
         """Hands the outputs for each example of a split to a function."""
-        key = f"{task.name}/{split}"
-        if key not in self._batches:
-            found, _ = self._preprocessor.prepare_predict([task], split)
-            self._batches[key] = found
 
         def take_own(name: str, row: Row) -> None:
             if name == task.name:
                 take(row)
 
-        self._loop.predict(self._batches[key](), take_own)
+        self._loop.predict(self.prepare(task, split)(), take_own)
+
+    def prepare(self, task: Task, split: str) -> Batches:
+        """Reads a split, once."""
+        key = f"{task.name}/{split}"
+        if key not in self._batches:
+            found, _ = self._preprocessor.prepare_predict([task], split)
+            self._batches[key] = found
+        return self._batches[key]
 
 
 def compute_of(model: FinetuningModel) -> Callable[..., dict[str, Any]]:
@@ -353,6 +358,9 @@ class Trial(Run):
         return build.build_model(self.config, self._tasks)
 
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:
+        evaluates = self.config.do_eval or self.config.eval_every_n_steps
+        if evaluates:  # What is wrong with it is not found out afterwards.
+            self._check_evaluation()
         batches, num_steps = self._preprocessor.prepare_train()
         if not num_steps:
             raise UserError(
@@ -362,9 +370,36 @@ class Trial(Run):
                 " num_train_epochs."
             )
         self._n_examples = batches.n_examples
+        for task in self._tasks if evaluates else ():
+            self.evaluator.prepare(task, "dev")
         with tf.device("/cpu:0"):
             batches = dataclasses.replace(batches, seed=self.config.seed)
             return batches(), num_steps
+
+    def _check_evaluation(self) -> None:
+        for task in self._tasks:
+            task.check_split("dev")
+        if self.config.keep_best:
+            figures = [task.get_scorer().figures for task in self._tasks]
+            if all(figures):
+                self._check_keep_best(self._named(figures))
+
+    def _check_keep_best(self, figures: Iterable[str]) -> None:
+        wanted = self.config.keep_best
+        if wanted and wanted not in figures:
+            raise UserError(
+                f"hparam keep_best: there is no figure {wanted!r}; the"
+                f" evaluation gives: {', '.join(figures)}"
+            )
+
+    def _named(self, figures: Iterable[Iterable[str]]) -> list[str]:
+        """Names of all tasks' figures, with the task's where it is needed."""
+        lead = "{0}_{1}" if len(self._tasks) > 1 else "{1}"
+        return [
+            lead.format(task.name, name)
+            for task, names in zip(self._tasks, figures, strict=True)
+            for name in names
+        ]
 
     def build_optimizer(self) -> Any:
         return build.build_optimizer(
@@ -381,6 +416,8 @@ class Trial(Run):
     def continue_from(self, path: str, with_position: bool = True) -> bool:
         before = checkpointing.read_config(self.directory) or {}
         differing = changed_hparams(before, self.config.as_dict())
+        if own := open_weights(path).vocab_file:
+            refuse_other_vocab(self.config.vocab_file, own, path)
         if differing:
             raise UserError(
                 f"{self.directory} holds a model fine-tuned with other"
@@ -461,21 +498,14 @@ class Trial(Run):
 
     def evaluate(self) -> dict[str, float]:
         found = [self.evaluator.evaluate_task(task) for task in self._tasks]
-        several = len(found) > 1
-        return {
-            f"{one.task}_{name}" if several else name: value
-            for one in found
-            for name, value in (one.results | one.details).items()
-        }
+        figures = [one.results | one.details for one in found]
+        values = (value for own in figures for value in own.values())
+        return dict(zip(self._named(figures), values, strict=True))
 
     def evaluated(self, step: int, result: dict[str, float]) -> None:
         """Logs an evaluation; keeps the best; stops if nothing gets better."""
         wanted = self.config.keep_best
-        if wanted and wanted not in result:
-            raise UserError(
-                f"hparam keep_best: there is no figure {wanted!r}; the"
-                f" evaluation gives: {', '.join(result)}"
-            )
+        self._check_keep_best(result)
         self.eval_log.write(step, result)
         shown = ", ".join(f"{k} {v:.4f}" for k, v in result.items())
         self.console.line(f"Evaluation at step {step:,}: {shown}")

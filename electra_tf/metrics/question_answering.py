@@ -257,6 +257,7 @@ class SpanScorer(Scorer):
         self._config = config
         self._name = name
         self._version = version
+        self.figures = (*_FIGURES[version], "loss", "questions", "windows")
         self._examples = examples
         self._windows_of = windows_of
         self._tokenizer = BasicTokenizer(
@@ -392,6 +393,14 @@ _BEST = {
     "best_f1": "final_f1",
     "best_f1_thresh": "final_f1_thresh",
 }
+_GROUPS = ("", "HasAns_", "NoAns_")
+_OF_GROUPS = [p + n for p in _GROUPS for n in ("exact", "f1", "total")]
+# What can be asked of an evaluation, by the kind of its files.
+_FIGURES = {
+    "squad1": ("exact_match", "f1"),
+    "mrqa": ("exact_match", "f1"),
+    "squad2": (*_OF_GROUPS, *_BEST),
+}
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -435,9 +444,7 @@ def evaluate_squad2(
     decided = {key: 2.0 * (odds > threshold) for key, odds in null_odds.items()}
     at_threshold = squad_evaluate_v2_0.evaluate(dataset, predictions, decided)
     at_best = squad_evaluate_v2_0.evaluate(dataset, predictions, null_odds)
-    prefixes = ("", "HasAns_", "NoAns_")
-    names = [p + n for p in prefixes for n in ("exact", "f1", "total")]
-    scores = {n: at_threshold[n] for n in names if n in at_threshold}
+    scores = {n: at_threshold[n] for n in _OF_GROUPS if n in at_threshold}
     return scores | {name: at_best[own] for name, own in _BEST.items()}
 
 

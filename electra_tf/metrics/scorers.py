@@ -34,7 +34,13 @@ class Scorer(abc.ABC):
 
     The figures are computed once per set of predictions: asking again without
     an update is free.
+
+    Attributes:
+      figures: names of all figures, details among them; empty where they are
+        known only once they are computed.
     """
+
+    figures: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self._updated = False
@@ -128,6 +134,12 @@ class SentenceLevelScorer(Scorer):
 class AccuracyScorer(SentenceLevelScorer):
     """Share of examples whose class is right, in percent."""
 
+    def __init__(self, n_classes: int = 2) -> None:
+        super().__init__()
+        self.figures = ("accuracy", "loss")
+        if n_classes == 2:
+            self.figures += ("precision", "recall", "f1")
+
     def _get_results(self) -> Figures:
         return [("accuracy", self._accuracy()), ("loss", self.get_loss())]
 
@@ -144,6 +156,8 @@ class F1Scorer(SentenceLevelScorer):
     Differs: the original always gives precision for all three, as
       `original_recall` does (none of its tasks uses it).
     """
+
+    figures = ("precision", "recall", "f1", "loss", "accuracy")
 
     def __init__(self, original_recall: bool = False) -> None:
         super().__init__()
@@ -162,6 +176,8 @@ class F1Scorer(SentenceLevelScorer):
 class MCCScorer(SentenceLevelScorer):
     """Matthews correlation coefficient, times 100."""
 
+    figures = ("mcc", "loss", "accuracy")
+
     def _get_results(self) -> Figures:
         from sklearn import metrics
 
@@ -178,6 +194,8 @@ class RegressionScorer(SentenceLevelScorer):
     Correlations are NaN of one example, and where all predictions are the
     same number.
     """
+
+    figures = ("pearson", "spearman", "mse", "loss")
 
     def _get_results(self) -> Figures:
         from scipy import stats
@@ -214,6 +232,8 @@ class MultiLabelScorer(SentenceLevelScorer):
     def __init__(self, labels: Sequence[str]) -> None:
         super().__init__()
         self._labels = list(labels)
+        self.figures = ("micro_f1", "macro_f1", "exact_match", "loss")
+        self.figures += tuple(f"f1_{label}" for label in labels)
 
     def _get_results(self) -> Figures:
         true, predicted = self._arrays()
@@ -301,6 +321,8 @@ class WordLevelScorer(Scorer):
 class WordAccuracyScorer(WordLevelScorer):
     """Share of words whose label is right, in percent."""
 
+    figures = ("accuracy", "loss", "loss_per_word")
+
     def _get_results(self) -> Figures:
         return [("accuracy", self._accuracy()), ("loss", self.get_loss())]
 
@@ -317,6 +339,9 @@ class EntityLevelF1Scorer(WordLevelScorer):
     def __init__(self, label_mapping: Mapping[str, int]) -> None:
         super().__init__()
         self._names = {v: k for k, v in label_mapping.items()}
+        names = ("precision", "recall", "f1")
+        self.figures = (*names, *(f"conlleval_{name}" for name in names))
+        self.figures += ("loss", "word_accuracy", "loss_per_word")
 
     def _get_results(self) -> Figures:
         n_correct = n_predicted = n_gold = 0

@@ -25,7 +25,11 @@ from electra_tf.finetuning.task import Task
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, read_pretrained
 from electra_tf.pretraining.loading import load_pretrained as load_pretrained
-from electra_tf.text.tokenization import FullTokenizer, check_vocab
+from electra_tf.text.tokenization import (
+    FullTokenizer,
+    check_vocab,
+    refuse_other_vocab,
+)
 from electra_tf.training import checkpointing
 
 
@@ -69,6 +73,8 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
     config, tokenizer, tasks = read_run(folder, **overrides)
     model = FinetuningModel(config, tasks)
     weights = open_weights(checkpoint)
+    if weights.vocab_file:
+        refuse_other_vocab(config.vocab_file, weights.vocab_file, home)
     try:
         assign(weights, model.variables)
     except UserError as error:

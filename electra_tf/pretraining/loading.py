@@ -24,7 +24,7 @@ from electra_tf.checkpoints.weights import (
     variables_by_name,
 )
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.tokenization import FullTokenizer, refuse_other_vocab
 from electra_tf.training.checkpointing import read_config
 
 # What a forward pass on text depends on besides the sizes.
@@ -254,6 +254,8 @@ def read_pretrained(
     hparams = merged(model_hparams(weights), _stated_hparams(run))
     hparams = merged(hparams, given)
     vocab = _vocab_file(weights, run, vocab_file or given.get("vocab_file"))
+    if weights.vocab_file:
+        refuse_other_vocab(vocab, weights.vocab_file, weights.path)
     positions = weights.contents.sizes.max_position_embeddings
     config = model_config(hparams, vocab, positions)
     return weights, config, frozenset({*weights.hparams, *run, *given})

@@ -42,6 +42,7 @@ from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import metrics
 from electra_tf.pretraining.loading import write_pretrained
 from electra_tf.pretraining.model import PretrainingModel, step_values
+from electra_tf.text.tokenization import check_vocab, refuse_other_vocab
 from electra_tf.training import checkpointing
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import (
@@ -129,6 +130,7 @@ def run(
         config = config.with_settings_of(before, skip=("model_dir",))
     strategies.use_threads(config.threads)  # Before TensorFlow starts.
     console = console or Console()
+    _check_vocabulary(config)
     check_records(config, training=config.do_train)
     if config.do_train and config.eval_every_n_steps:
         check_records(config, training=False)
@@ -141,6 +143,17 @@ def run(
         return evaluation.evaluate_checkpoint(path)
     with preemption:
         return PretrainingRun(config, strategy, console, preemption).train()
+
+
+def _check_vocabulary(config: PretrainingConfig) -> None:
+    """Refuses a vocabulary that is not that of the model to go on with."""
+    config.check_vocab_size(len(check_vocab(config.vocab_file)))
+    path = config.init_checkpoint if config.do_train else None
+    if not (config.do_train and config.overwrite):
+        path = tf.train.latest_checkpoint(config.model_dir) or path
+    own = open_weights(path).vocab_file if path else None
+    if own:
+        refuse_other_vocab(config.vocab_file, own, path)
 
 
 class PretrainingRun(Run):

@@ -202,6 +202,19 @@ def vocab_hash(path: str) -> str:
     return _read(path, files.sha256_of)
 
 
+def refuse_other_vocab(path: str, known: str, owner: str) -> None:
+    """Raises unless a vocabulary is the one that a model was made with."""
+    pair = (_read_tokens(path), _read_tokens(known))
+    for number, (ours, theirs) in enumerate(itertools.zip_longest(*pair), 1):
+        if ours != theirs:
+            raise UserError(
+                f"{path}:{number}: found {ours!r}; expected {theirs!r}, as in"
+                f" {known}, the vocabulary of {owner}. Use that one as"
+                " vocab_file; where other tokens took the place of unused ones"
+                " on purpose, replace it"
+            )
+
+
 def _read_tokens(path: str) -> list[str]:
     text = _read(path, files.read_text)
     # Only "\n" ends a line: `str.splitlines` would break tokens apart at other

@@ -73,6 +73,8 @@ def test_mistakes_are_named_and_nothing_is_replaced(run, tmp_path):
 
 def test_bytes_that_are_not_utf8_are_reported(run, corpus, tmp_path):
     (corpus / "a.txt").write_bytes(b"low tide\nlow \xff tide\n")
+    with pytest.raises(UserError, match="a.txt: byte 13 is not UTF-8"):
+        run(tmp_path / "v.txt", "--strict")
     said = run(tmp_path / "v.txt")
-    assert "a.txt: 1 byte(s) not in UTF-8" in said
-    assert "at byte 13" in said
+    assert "are not UTF-8" in said and "iconv -f" in said
+    assert "a.txt: 1 bytes, the first at byte 13" in said

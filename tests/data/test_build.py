@@ -184,13 +184,18 @@ def test_the_report_says_what_was_lost(build, corpus_dir):
     (corpus_dir / "inner").mkdir()
     build("out", num_shards=500)
     said = "\n".join(build.said)
+    size = sum(path.stat().st_size for path in corpus_dir.glob("*.txt"))
     for part in (
         "directories inside",
         "500 shards for",
         "tokens at the ends of lines did not fit",
-        "bad.txt: 1 bytes are not UTF-8 and were left out, the first at byte 4",
+        f"WARNING: 1 of {size:,} bytes ({1 / size:.3%}) are not UTF-8",
+        "iconv -f ISO-8859-1 -t UTF-8",
+        "bad.txt: 1 bytes, the first at byte 4",
     ):
         assert part in said
+    with pytest.raises(UserError, match=r"bad.txt: byte 4 .*iconv.*--strict"):
+        build("strict", strict=True)
 
 
 def test_what_workers_end_with_is_reported(build, corpus_dir, monkeypatch):

@@ -1,6 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 import json
+import pathlib
+import re
 import types
 
 import pytest
@@ -9,7 +11,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.data import record_checks
 from electra_tf.data.build import MANIFEST_FORMAT
-from electra_tf.data.example_writer import frame_record
+from electra_tf.data.example_writer import frame_record, read_records
 
 
 @pytest.fixture
@@ -82,6 +84,13 @@ def test_what_the_manifest_says_otherwise_is_noticed(config, tmp_path):
     config.do_lower_case = False
     (warning,) = record_checks.check_records(config, True)
     assert "do_lower_case is False" in warning
+    counts = json.loads(text)["counts"]
+    count = counts["examples"] + counts["held_out_examples"]
+    assert f"the {count:,} examples" in warning
+    config.strict = True
+    with pytest.raises(UserError, match=r"do_lower_case(.|\n)*--strict"):
+        record_checks.check_records(config, True)
+    config.strict = False
     other = tmp_path / "other.txt"
     other.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n")
     config.vocab_file = str(other)
@@ -93,6 +102,73 @@ def test_what_the_manifest_says_otherwise_is_noticed(config, tmp_path):
     for path in config.folder.glob("pretrain_data*"):
         path.write_bytes(b"")
     with pytest.raises(UserError, match="All 4 files.*are empty"):
+        record_checks.check_records(config, True)
+
+
+@pytest.mark.parametrize("with_manifest", [True, False])
+@pytest.mark.parametrize(
+    "name", ["pretrain_data.tfrecord-1-of-4", "eval_data.tfrecord-0-of-1"]
+)
+def test_a_shard_that_lost_its_bytes_is_refused(config, name, with_manifest):
+    (config.folder / name).write_bytes(b"")
+    message = f"{name} has not the [0-9]+ bytes that manifest"
+    if not with_manifest:
+        (config.folder / "manifest.json").unlink()
+        message = f"{name}: 0 bytes"
+    with pytest.raises(UserError, match=message):
+        record_checks.check_records(config, name.startswith("pretrain"))
+
+
+def test_shards_that_were_built_empty_are_read(config, build, corpus_dir):
+    for path in corpus_dir.iterdir():
+        path.write_text("waa wab wac\n\nwad wae\n" * (path.name < "text_1"))
+    build("few", num_shards=9, num_processes=2)
+    folder = build.tmp_path / "few"
+    assert any(p.stat().st_size == 0 for p in folder.iterdir())
+    config.pretrain_tfrecords = f"{folder}/pretrain_data.tfrecord*"
+    assert record_checks.check_records(config, True) == []
+
+
+@pytest.mark.parametrize(
+    ("records", "are_read"),
+    [
+        ([1, 1, 1, 0, 0, 0], True),  # fewer examples than files
+        ([4, 0, 3, 0, 3, 0], True),  # a second process without text
+        ([4, 4, 0, 3, 3, 3], False),
+        ([4, 0], False),
+    ],
+)
+def test_empty_files_without_a_manifest_are_those_of_the_original(
+    config, records, are_read
+):
+    payload = next(read_records(str(_shard(config, 0))))
+    for path in config.folder.iterdir():
+        path.unlink()
+    for number, count in enumerate(records):
+        name = f"pretrain_data.tfrecord-{number}-of-{len(records)}"
+        (config.folder / name).write_bytes(frame_record(payload) * count)
+    if are_read:
+        assert record_checks.check_records(config, True) == []
+    else:
+        with pytest.raises(UserError, match=": 0 bytes, though"):
+            record_checks.check_records(config, True)
+
+
+def test_the_case_of_records_without_a_manifest_is_looked_at(config, tmp_path):
+    (config.folder / "manifest.json").unlink()
+    config.do_lower_case = False
+    (warning,) = record_checks.check_records(config, True)
+    count = re.search("but 0 of ([0-9,]+) tokens", warning)[1]
+    cased = tmp_path / "cased.txt"
+    cased.write_text(pathlib.Path(config.vocab_file).read_text().title())
+    text = cased.read_text()
+    for special in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"):
+        text = text.replace(special.title(), special)
+    cased.write_text(text)
+    config.vocab_file = str(cased)
+    assert record_checks.check_records(config, True) == []
+    config.do_lower_case, config.strict = True, True
+    with pytest.raises(UserError, match=f"{count} of {count} tokens .*upper"):
         record_checks.check_records(config, True)
 
 

@@ -36,7 +36,7 @@ def test_a_bad_row_leaves_a_gap_in_the_ids_or_stops_strictly(
     assert [e.eid for e in task.get_examples("train")] == [0, 2]
     (row,) = task.row_report.rows
     assert (row.path, row.line, row.skipped) == (str(path), 3, True)
-    assert row.expected == expected
+    assert row.expected.startswith(expected)
     assert found in row.found
     with pytest.raises(UserError, match=r"train\.tsv:3.*" + expected):
         make_task("rte", strict_rows=True).get_examples("train")

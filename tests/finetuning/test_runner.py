@@ -108,9 +108,24 @@ def test_training_stops_when_nothing_gets_better(config_of, run):
         ),
     ],
 )
-def test_settings_that_cannot_work_are_named(hparams, message, config_of, run):
+def test_settings_that_cannot_work_are_named(
+    hparams, message, config_of, run, tmp_path
+):
     with pytest.raises(UserError, match=message):
         run(config_of(**hparams))
+    assert not (tmp_path / "models").exists()
+
+
+@pytest.mark.parametrize(
+    "hparams", [{}, {"do_eval": False, "eval_every_n_steps": 4}]
+)
+def test_a_missing_dev_file_is_named_before_anything_is_done(
+    hparams, config_of, run, tmp_path
+):
+    (tmp_path / "finetuning_data/sst/dev.tsv").unlink()
+    with pytest.raises(UserError, match=r"dev.tsv: no such file.*do_eval"):
+        run(config_of(**hparams))
+    assert not (tmp_path / "models").exists()
 
 
 def test_a_collapsed_run_is_named(config_of, run, tmp_path):

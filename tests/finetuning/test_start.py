@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes, casing and vocabulary are the pre-trained model's."""
 
+import pathlib
 import shutil
 
 import pytest
@@ -88,6 +89,28 @@ def test_what_does_not_fit_the_model_is_refused(
 
 
 def test_random_weights_need_no_folder(tmp_path, tiny_vocab):
-    config = _create(tmp_path, init_checkpoint=None, vocab_file=tiny_vocab)
+    given = {"init_checkpoint": None, "vocab_file": tiny_vocab}
+    config = _create(tmp_path, vocab_size=200, **given)
     start = resolve_start(config)
     assert start.weights is None and start.config == config
+    with pytest.raises(UserError, match="200 tokens, but vocab_size is 30522"):
+        resolve_start(_create(tmp_path, **given))
+
+
+def test_another_vocabulary_than_the_model_s_is_refused(
+    pretrained, tmp_path, tiny_vocab
+):
+    tokens = pathlib.Path(tiny_vocab).read_text().splitlines()
+    other = tmp_path / "other.txt"
+    tokens[150], tokens[151] = tokens[151], tokens[150]
+    other.write_text("\n".join(tokens))
+    with pytest.raises(UserError, match=r"other.txt:151: found .*vocab_file"):
+        resolve_start(_create(tmp_path, vocab_file=str(other)))
+    # Where the model's own is not known, the size says something.
+    (pretrained / "vocab.txt").unlink()
+    assert resolve_start(_create(tmp_path, vocab_file=str(other)))
+    other.write_text("\n".join(tokens[:190]))
+    with pytest.raises(UserError, match="190 tokens, but vocab_size is 200"):
+        resolve_start(_create(tmp_path, vocab_file=str(other)))
+    sized = {"vocab_file": str(other), "vocab_size": 200}
+    assert resolve_start(_create(tmp_path, **sized))

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every type of task goes from rows through a model to figures."""
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from configure.errors import UserError
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 
@@ -57,3 +60,55 @@ def test_data_head_and_scorer_fit_together(case, scored):
     assert metric in figures
     assert np.isfinite(figures["loss"])
     assert task.main_metric in (None, *figures)
+    # A wrong `keep_best` is known before anything is computed.
+    assert {*figures, *dict(scorer.get_details())} == set(scorer.figures)
+
+
+LABELS = {
+    "classification": (
+        {"columns": TEXT},
+        TSV["classification"],
+        "text\tlabel\na\tx\nb\tnew\nc\tnew\n",
+        "2 of 3 .*'new' 2",
+    ),
+    "multilabel": (
+        {"columns": TEXT, "type": "multilabel"},
+        TSV["multilabel"],
+        "text\tlabel\na\tx,new\n",
+        "1 of 2 .*'new' 1",
+    ),
+    "tagging": (
+        {"type": "tagging"},
+        CONLL,
+        "a S-NEW\nb O\nc S-NEW\n\n",
+        "2 of 3 .*'S-NEW' 2",
+    ),
+    "none": (
+        {"columns": TEXT},
+        TSV["classification"],
+        TSV["classification"],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+@pytest.mark.parametrize("strict", [False, True])
+def test_labels_of_dev_alone_are_counted(name, strict, describe, capsys):
+    description, train, dev, told = LABELS[name]
+    end = "txt" if name == "tagging" else "tsv"
+    files = {f"train.{end}": train, f"dev.{end}": dev}
+    task = describe(description, files, strict=strict)
+    # The second time from records of the first.
+    for _ in range(1 if strict else 2):
+        preprocessor = Preprocessor(task.config, [task])
+        preprocessor.prepare_train()
+        if strict and told:
+            with pytest.raises(UserError, match=f"{told}.*--strict"):
+                preprocessor.prepare_predict([task], "dev")
+            continue
+        preprocessor.prepare_predict([task], "dev")
+        preprocessor.prepare_predict([task], "dev")
+        said = re.findall("WARNING: .*", capsys.readouterr().out)
+        assert len(said) == bool(told)
+        assert not told or re.search(f"mine: {told}", said[0])

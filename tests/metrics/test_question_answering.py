@@ -73,6 +73,7 @@ def test_answers_and_figures_equal_the_originals(case, scored, recorded):
     ):
         assert name == expected_name
         assert value == pytest.approx(expected, rel=1e-15), name
+        assert name in scorer.figures
     assert scorer.single_prediction() is None
     assert scorer.results_str() == info["results_str"]
     assert scorer.get_loss() == pytest.approx(info["loss"], rel=1e-14)

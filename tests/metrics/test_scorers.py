@@ -41,6 +41,7 @@ def test_figures_equal_the_recorded_ones(name, golden_dir):
     assert scorer.results_str() == recorded["results_str"]
     assert scorer.get_loss() == pytest.approx(recorded["loss"], rel=1e-12)
     details = dict(scorer.get_details())
+    assert {*details, *dict(scorer.get_results())} <= set(scorer.figures)
     if "loss_per_word" in details:
         assert 2 * details["loss_per_word"] == pytest.approx(recorded["loss"])
 
@@ -91,6 +92,11 @@ def test_one_example_has_an_error_and_no_correlation():
     results = dict(scorer.get_results())
     assert all(math.isnan(results.pop(n)) for n in ("pearson", "spearman"))
     assert results == {"mse": 0.25, "loss": 0.5}
+
+
+def test_only_two_classes_have_a_class_of_interest():
+    assert "f1" in scorers.AccuracyScorer(2).figures
+    assert "f1" not in scorers.AccuracyScorer(3).figures
 
 
 def test_several_labels_per_text():

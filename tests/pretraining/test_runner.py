@@ -149,6 +149,30 @@ def test_nothing_is_deleted_when_the_settings_make_no_model(start, tmp_path):
     assert (tmp_path / "model" / "checkpoint").exists()
 
 
+@pytest.mark.parametrize("how", ["init_checkpoint", "model_dir"])
+def test_another_vocabulary_than_the_model_s_is_refused(
+    how, start, tmp_path, tiny_vocab
+):
+    start(num_train_steps=1, model_dir=str(tmp_path / "first"))
+    other = tmp_path / "other.txt"
+    text = pathlib.Path(tiny_vocab).read_text()
+    other.write_text(text.replace("\nthe\n", "\nThe\n"))
+    given = {"vocab_file": str(other), how: str(tmp_path / "first")}
+    with pytest.raises(UserError, match=r"other.txt:\d+: found 'The'.*'the'"):
+        start(**given)
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_size_that_is_not_the_vocabulary_s_is_refused(
+    records_dir, tiny_vocab, tmp_path
+):
+    given = {"vocab_file": tiny_vocab, "model_dir": str(tmp_path / "model")}
+    config = PretrainingConfig.create("tiny", str(records_dir), **given)
+    with pytest.raises(UserError, match=r"200 tokens.*30522 \(default\)"):
+        runner.run(config)
+    assert not (tmp_path / "model").exists()
+
+
 def test_checkpoints_that_are_not_read_are_named(start, tmp_path):
     start(num_train_steps=1)
     (tmp_path / "model" / "checkpoint").unlink()
