@@ -106,13 +106,6 @@ def test_labels_that_reach_further_than_tokens_are_kept(tmp_path):
     assert batch["x_labels_mask"].sum() == 20
 
 
-def test_the_same_seed_gives_the_same_batches_and_another_others(batches):
-    first = [ids(b) for b in take(batches(), 6)]
-    assert first == [ids(b) for b in take(batches(), 6)]
-    other = dataclasses.replace(batches, seed=4)
-    assert first != [ids(b) for b in take(other(), 6)]
-
-
 @pytest.mark.parametrize("by_length", [False, True])
 def test_each_epoch_of_the_whole_set_has_every_example_once(batches, by_length):
     chosen = dataclasses.replace(

@@ -80,20 +80,6 @@ def test_a_missing_or_empty_split_is_an_error_that_names_the_file(
             make_task("rte").get_examples("train")
 
 
-def test_quotation_marks_are_text_in_tsv(make_task, write_task):
-    rows = '0\t"a\tb"\tentailment\n'
-    write_task("rte", "dev.tsv", HEADER + rows)
-    (example,) = make_task("rte").get_examples("dev")
-    assert (example.text_a, example.text_b) == ('"a', 'b"')
-
-
-def test_debug_reads_a_hundred_lines(make_task, write_task):
-    rows = "".join(f"{i}\ta\tb\tentailment\n" for i in range(200))
-    write_task("rte", "dev.tsv", HEADER + rows)
-    task = make_task("rte", debug=True)
-    assert len(task.get_examples("dev")) == 99
-
-
 def test_both_orders_are_trained_on_where_order_means_nothing(
     make_task, write_task
 ):
@@ -126,14 +112,6 @@ def test_mnli_has_two_dev_sets_and_a_diagnostic_one(make_task, write_task):
     assert example.label is None
     assert task.featurize(example, False)["mnli_label_ids"] == 0
     assert task.has_split("dev") and not task.has_split("test_matched")
-
-
-def test_cut_examples_are_counted(make_task, write_task):
-    write_task("rte", "dev.tsv", HEADER + f"0\t{'a ' * 90}\tb\tentailment\n")
-    task = make_task("rte")
-    (example,) = task.get_examples("dev")
-    assert sum(task.featurize(example, False)["input_mask"]) == 32
-    assert task.row_report.losses == {"examples cut to max_seq_length": 1}
 
 
 def test_a_summary_shows_the_first_rows_and_counts_the_rest(

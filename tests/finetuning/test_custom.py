@@ -42,6 +42,16 @@ COLUMNS = {"text_a": "text", "label": "stars"}
             id="given classes keep their order",
         ),
         pytest.param(
+            {"columns": {"text_a": "q", "text_b": "r", "label": "same"}},
+            '{"q": "a", "r": "b", "same": true}\n'
+            '{"q": "c", "r": "d", "same": false}\n'
+            '{"q": "e"}\n',
+            "",
+            [1, 0],
+            "texts under q, r, same",
+            id="pairs and truth values",
+        ),
+        pytest.param(
             {"type": "multilabel", "labels": ["good", "bad"]},
             '{"text": "x", "stars": ["bad"]}\n'
             '{"text": "y", "stars": ["bad", "unheard"]}\n',
@@ -89,32 +99,6 @@ def test_rows_become_features_and_others_are_refused(
     assert found == values and np.shape(found[0]) == tuple(spec.shape)
     rows = task.row_report.rows
     assert [row.expected for row in rows] == [refused] * (refused is not None)
-
-
-def test_pairs_come_from_json_lines(describe):
-    text = (
-        '{"q": "a", "r": "b", "same": true}\n'
-        '{"q": "c", "r": "d", "same": false}\n'
-        '{"q": "e"}\n'
-    )
-    task = describe(
-        {"columns": {"text_a": "q", "text_b": "r", "label": "same"}},
-        {"train.jsonl": text, "dev.jsonl": text},
-    )
-    examples = task.get_examples("train")
-    assert [e.label for e in examples] == ["true", "false"]
-    assert examples[0].text_b == "b"
-    assert task.row_report.rows[0].expected == "texts under q, r, same"
-
-
-def test_numbers_have_their_own_range_and_none_is_in_it(describe):
-    task = describe(
-        {"type": "regression", "columns": COLUMNS, "range": [1, 5]},
-        {"train.tsv": "", "dev.tsv": "", "test.tsv": "text\na\n"},
-    )
-    assert task.unscale(np.array([0.0, 0.5])).tolist() == [1.0, 3.0]
-    (example,) = task.get_examples("test")
-    assert task.featurize(example, False)["mine_targets"] == 0.0
 
 
 def test_tagging_takes_columns_by_number(describe):

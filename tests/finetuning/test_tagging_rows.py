@@ -49,12 +49,6 @@ def test_a_last_sentence_without_blank_line_is_dropped_or_kept(chunk):
     assert task.row_report.rows == []
 
 
-def test_document_starts_are_no_words(chunk):
-    task = chunk("-DOCSTART- -X- O O\n\n" + GOOD)
-    (example,) = task.get_examples("train")
-    assert (example.eid, example.words) == (0, ["the", "cat", "sat"])
-
-
 @pytest.mark.parametrize(
     ("bad", "found", "expected"),
     [

@@ -16,7 +16,6 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.checkpoints import tf2
-from electra_tf.checkpoints.formats import changed
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
@@ -63,17 +62,6 @@ def saved_steps(directory):
         int(path.name.removeprefix("model.ckpt-").removesuffix(".index"))
         for path in directory.glob("*.index")
     )
-
-
-def test_a_checkpoint_is_named_by_its_step_and_gives_weights_back(tmp_path):
-    model = Tables(6)
-    model.table.assign(tf.random.stateless_normal([6, 4], [1, 2]))
-    path = checkpoints(tmp_path, model).save()
-    assert path == str(tmp_path / "model.ckpt-3")
-    other, step = Tables(6), tf.Variable(0, dtype=tf.int64)
-    checkpointing.restore_model(path, other, step)
-    assert (other.table.numpy() == model.table.numpy()).all()
-    assert int(step.numpy()) == 3
 
 
 @pytest.mark.parametrize(
@@ -153,23 +141,6 @@ def test_weights_without_slots_cannot_be_continued(tmp_path, write, message):
         reader.restore(reader.latest)
 
 
-def test_an_original_checkpoint_continues_with_slots_and_step(tmp_path):
-    values = {
-        TABLE: np.full([2, 4], 2, "f4"),
-        f"{TABLE}/adam_m": np.full([2, 4], 3, "f4"),
-        f"{TABLE}/adam_v": np.full([2, 4], 4, "f4"),
-        "global_step": np.asarray(41, np.int64),
-    }
-    write_tf1(MemoryWeights(values), str(tmp_path / "model.ckpt-41"))
-    model = Tables(2)
-    reader = checkpoints(tmp_path, model)
-    assert reader.restore(reader.latest) is False
-    assert model.table.numpy().tolist() == values[TABLE].tolist()
-    assert reader._optimizer.m[TABLE].numpy()[0, 0] == 3
-    assert reader._optimizer.v[TABLE].numpy()[0, 0] == 4
-    assert int(reader._step.numpy()) == 41
-
-
 # Saves as fast as it can; all values of a checkpoint equal its step.
 SAVING = """
 import sys
@@ -215,13 +186,6 @@ def test_a_kill_during_a_save_leaves_the_newest_readable(tmp_path):
         newest = tf2.open_native(str(tmp_path))
         assert newest.global_step in (told, told + 1)
         assert (newest.read("w") == newest.global_step).all()
-
-
-def test_changes_are_told_as_they_read_back_from_json():
-    before = {"a": [1, 2], "b": 1.0, "gone": 1}
-    now = {"a": (1, 2), "b": 2.0, "new": 3}
-    names = ("a", "b", "gone", "new")
-    assert changed(before, now, names) == ["b: 1.0 -> 2.0"]
 
 
 @pytest.mark.parametrize("keep", [0, 40])

@@ -8,12 +8,10 @@ import tensorflow as tf
 
 from electra_tf.training.loop import (
     LossScale,
-    StepMetrics,
     TrainLoop,
     micro_batch_rows,
     sum_over_micro_batches,
 )
-from electra_tf.training.run import gradient_values
 
 IDS = tf.constant([[0, 1], [1, 1], [3, 0], [2, 3]])
 
@@ -170,18 +168,6 @@ def test_an_overflow_skips_the_update_and_training_goes_on():
     made = 4 - int(sum(skipped))
     np.testing.assert_allclose(weights, [3 * 0.8**made, -2 * 0.8**made], 1e-3)
     assert np.isfinite(values["grad_norm"]).all()
-
-
-def test_rows_say_how_often_updates_were_skipped():
-    taken = StepMetrics()
-    names = ["grad_norm", "loss_scale", "skipped", "skipped_updates"]
-    taken.add(names, np.array([0.0, 8.0, 1.0, 5.0]))
-    taken.add(names, np.array([3.0, 4.0, 0.0, 5.0]))
-    row = gradient_values(taken)
-    assert row == {"grad_norm": 3.0, "loss_scale": 4.0, "skipped_updates": 5.0}
-    plain = StepMetrics()
-    plain.add(["grad_norm"], np.array([2.0]))
-    assert gradient_values(plain) == {"grad_norm": 2.0}
 
 
 @pytest.mark.parametrize("had_it", [False, True])

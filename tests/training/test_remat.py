@@ -5,7 +5,6 @@
 import pytest
 import tensorflow as tf
 
-from configure import flags
 from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.plan.memory import pretraining_memory
@@ -71,15 +70,6 @@ def test_a_quarter_of_the_machine_is_left_to_others(machine):
     assert not decided()
     machine(round(need / 0.76))
     assert decided()
-
-
-def test_the_hparam_can_be_left_to_the_machine():
-    given = ["run", "--data-dir=data", "--model-name=model"]
-    given.append('--hparams={"recompute_grad": true}')
-    for flag, expected in (("none", None), ("false", False), ("1", True)):
-        argv = [*given, f"--recompute_grad={flag}"]
-        parsed, _ = flags.parse_config(PretrainingConfig, argv)
-        assert parsed.recompute_grad is expected
 
 
 def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
