@@ -4,7 +4,6 @@
 
 import io
 import json
-import os
 import pathlib
 import pickle
 import signal
@@ -37,20 +36,19 @@ flags.run_program(main, flags.FlagParser())
 
 def command(program, data_dir, hparams, *flags):
     where = ("--data-dir", str(data_dir), "--model-name", "m")
-    given = ("--hparams", json.dumps(hparams), *flags)
-    return [sys.executable, program, *where, *given]
+    return [program, *where, "--hparams", json.dumps(hparams), *flags]
 
 
-def call(*args):
-    return subprocess.run(
-        command(*args), cwd=ROOT, capture_output=True, text=True, timeout=600
-    )
+@pytest.fixture
+def call(run_python):
+    """Runs a program to its end."""
+    return lambda *args, status=0: run_python(*command(*args), status=status)
 
 
 def stop(log, signal_number, *args):
     """Runs until there are three rows in `log`, then sends a signal."""
     child = subprocess.Popen(
-        command(*args),
+        [sys.executable, *command(*args)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -75,19 +73,14 @@ def pretrain_here(data_dir, hparams):
     return output.getvalue()
 
 
-def test_a_start_imports_nothing_it_needs_only_at_the_end():
+def test_a_start_imports_nothing_it_needs_only_at_the_end(run_python):
     names = {"keras", "matplotlib", "sklearn", "scipy.stats", "tensorflow_text"}
-    done = subprocess.run(
-        [sys.executable, "-c", START.format(names=names)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    done = run_python("-c", START.format(names=names))
     assert done.stdout.strip().endswith("[]"), done.stdout + done.stderr
 
 
-def test_stopped_pretraining_goes_on_and_its_model_is_evaluated(
-    data_dir, settings, tmp_path
+def test_stopped_pretraining_goes_on_where_it_was(
+    data_dir, settings, tmp_path, call
 ):
     hparams = settings(
         num_train_steps=1_000_000, save_checkpoints_steps=1_000_000
@@ -102,7 +95,6 @@ def test_stopped_pretraining_goes_on_and_its_model_is_evaluated(
 
     total = hparams["num_train_steps"] = step + 2
     continued = call("run_pretraining.py", data_dir, hparams)
-    assert continued.returncode == 0, continued.stderr
     assert f"Continuing from {newest}" in continued.stdout
     assert f"num_train_steps: 1000000 -> {total}" in continued.stdout
     assert f"{total}/{total} = 100.0%, SPS: " in continued.stdout
@@ -112,29 +104,12 @@ def test_stopped_pretraining_goes_on_and_its_model_is_evaluated(
     assert not (run / "results").exists()
     assert "Already trained to step" in pretrain_here(data_dir, hparams)
 
-    pretrain_here(data_dir, {**hparams, "do_train": False, "do_eval": True})
-    lines = (run / "results" / "r.txt").read_text().splitlines()
-    assert lines == sorted(lines)
-    values = dict(line.split(" = ") for line in lines)
-    for name in (
-        "disc_accuracy disc_auc disc_auc_frequency_rank disc_auc_real_tokens"
-        " disc_loss disc_precision disc_recall loss masked_lm_accuracy"
-        " masked_lm_accuracy_at_mask masked_lm_loss sampled_masked_lm_accuracy"
-        " masked_lm_most_frequent_accuracy"
-    ).split():
-        assert name in values
-    assert values["global_step"] == str(total)
-    assert values["examples"] == "10"  # The last, smaller batch as well.
-    pickled = pickle.loads((run / "results" / "r.pkl").read_bytes())
-    assert {k: str(v) for k, v in pickled.items()} == values
-    record = json.loads((run / "results" / "r.json").read_text())
-    assert record["metrics"] == pickled
 
-
-def test_mistakes_of_pretraining_are_messages(data_dir, settings, tmp_path):
-    flags = ("--do_train=0", "--do_eval")
-    result = call("run_pretraining.py", data_dir, settings("nothing"), *flags)
-    assert result.returncode == 1
+def test_mistakes_of_pretraining_are_messages(
+    data_dir, settings, tmp_path, call
+):
+    arguments = ("run_pretraining.py", data_dir, settings("nothing"))
+    result = call(*arguments, "--do_train=0", "--do_eval", status=1)
     assert "error: do_eval: there is no checkpoint in" in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -153,30 +128,20 @@ def test_mistakes_of_pretraining_are_messages(data_dir, settings, tmp_path):
     changed[-30] ^= 1  # Inside the last record, whose checksum is now wrong.
     (damaged / "pretrain_data.tfrecord-0-of-1").write_bytes(changed)
     assert "record" in complaint(pretrain_tfrecords=f"{damaged}/*")
-    if os.geteuid():  # root may write anywhere
-        (tmp_path / "locked").mkdir(mode=0o500)
-        locked = str(tmp_path / "locked" / "run")
-        assert "cannot be written" in complaint(model_dir=locked)
 
 
-def test_help_and_config_need_no_tensorflow(task_dir, hparams):
+def test_help_and_config_need_no_tensorflow(task_dir, hparams, call):
     helped = call("run_finetuning.py", task_dir, {}, "--help")
-    assert helped.returncode == 0
     assert "--layerwise_lr_decay" in helped.stdout
-    shown = call(
-        "run_finetuning.py",
-        task_dir,
-        hparams,
-        "--task_names=rte",
-        "--print_config",
-    )
-    assert shown.returncode == 0 and "tensorflow" not in shown.stderr.lower()
+    flags = ("--task_names=rte", "--print_config")
+    shown = call("run_finetuning.py", task_dir, hparams, *flags)
+    assert "tensorflow" not in shown.stderr.lower()
     assert "num_train_epochs" in shown.stdout and "10.0" in shown.stdout
 
 
-def test_mistakes_of_finetuning_are_messages(task_dir, hparams):
-    done = call("run_finetuning.py", task_dir, hparams, "--task_names=cola")
-    assert done.returncode == 1
+def test_mistakes_of_finetuning_are_messages(task_dir, hparams, call):
+    arguments = ("run_finetuning.py", task_dir, hparams)
+    done = call(*arguments, "--task_names=cola", status=1)
     assert "no such file" in done.stderr and "Traceback" not in done.stderr
     config = FinetuningConfig.create(
         "m", str(task_dir), **hparams, freeze_layers=9
@@ -185,7 +150,7 @@ def test_mistakes_of_finetuning_are_messages(task_dir, hparams):
         finetuning.run(config, Console(io.StringIO()))
 
 
-def test_stopped_finetuning_goes_on_where_it_was(task_dir, hparams):
+def test_stopped_finetuning_goes_on_where_it_was(task_dir, hparams, call):
     arguments = (
         *("run_finetuning.py", task_dir, hparams),
         *("--num_trials=2", "--num_train_epochs=60"),
@@ -193,7 +158,6 @@ def test_stopped_finetuning_goes_on_where_it_was(task_dir, hparams):
     log = task_dir / "models/m/finetuning_models/sst_model_1/train_log.jsonl"
     stop(log, signal.SIGINT, *arguments)
     done = call(*arguments)
-    assert done.returncode == 0, done.stderr
     assert "Continuing from" in done.stdout
     results = task_dir / "models/m/results/sst_results.pkl"
     assert len(pickle.loads(results.read_bytes())) == 2

@@ -164,23 +164,22 @@ def test_two_workers_train_and_evaluate_as_one_device_does(
         assert found == pytest.approx(wanted, rel=1e-6)
 
 
-def run_ways(data_dir, hparams):
-    """With one device, with two, and with two and two micro-batches."""
-    child = subprocess.run(
-        [sys.executable, PROGRAM, str(data_dir), json.dumps(hparams)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
-    assert child.returncode == 0, child.stderr[-3000:]
-    return [data_dir / "models" / name for name in ("one", "two", "cut")]
+@pytest.fixture
+def run_ways(run_python):
+    """Runs with one device, with two, and with two and two micro-batches."""
+
+    def run(data_dir, hparams):
+        run_python(PROGRAM, data_dir, json.dumps(hparams))
+        return [data_dir / "models" / name for name in ("one", "two", "cut")]
+
+    return run
 
 
 @pytest.mark.multi_device
 @pytest.mark.parametrize("uniform", [False, True], ids=["dense", "sparse"])
-def test_two_devices_train_as_one_does(data_dir, settings, tmp_path, uniform):
+def test_two_devices_train_as_one_does(
+    data_dir, settings, tmp_path, run_ways, uniform
+):
     """`sparse`: a uniform generator leaves row-wise embedding gradients."""
     hparams = settings(
         uniform_generator=uniform,
@@ -208,7 +207,7 @@ def test_two_devices_train_as_one_does(data_dir, settings, tmp_path, uniform):
 
 
 @pytest.mark.multi_device
-def test_two_devices_give_the_scores_of_one(task_dir, hparams):
+def test_two_devices_give_the_scores_of_one(task_dir, hparams, run_ways):
     hparams = {**hparams, "num_train_epochs": 1.0}
     one, *others = (
         json.loads((folder / "results" / "sst_results.json").read_text())

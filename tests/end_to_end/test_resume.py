@@ -3,11 +3,7 @@
 """A run that was killed ends where one that was not ends, to the bit."""
 
 import json
-import os
-import pathlib
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,8 +12,6 @@ import tensorflow as tf
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TIMING_FIELDS, TRAIN_LOG, read_rows
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Dies by SIGKILL in the middle of step 13's row, three steps after a
 # checkpoint, as a machine that loses its power does.
@@ -82,7 +76,7 @@ def shown_steps(path, tag):
     ids=["electra", "electric_with_switches"],
 )
 def test_killed_and_continued_equals_uninterrupted(
-    data_dir, settings, tmp_path, objective
+    data_dir, settings, tmp_path, run_python, objective
 ):
     whole, killed = (
         settings(name, eval_every_n_steps=5, **objective)
@@ -90,15 +84,8 @@ def test_killed_and_continued_equals_uninterrupted(
     )
     runner.run(PretrainingConfig.create("m", str(data_dir), **whole))
 
-    child = subprocess.run(
-        [sys.executable, "-c", KILLED_RUN, str(data_dir), json.dumps(killed)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert child.returncode == -signal.SIGKILL, child.stderr
+    arguments = (data_dir, json.dumps(killed))
+    run_python("-c", KILLED_RUN, *arguments, status=-signal.SIGKILL)
     assert tf.train.latest_checkpoint(tmp_path / "killed").endswith("-10")
     runner.run(PretrainingConfig.create("m", str(data_dir), **killed))
 

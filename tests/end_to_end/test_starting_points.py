@@ -87,12 +87,18 @@ def test_other_sizes_name_the_hparam(start, first):
         start("other", embedding_size=4, init_checkpoint=str(first[0]))
 
 
-def test_missing_variables_need_a_permission(start, runs):
+@pytest.fixture(scope="module")
+def masked_lm(start, runs):
+    """A masked LM's directory."""
     start("mlm", num_train_steps=1, electra_objective=False)
-    assert not (runs / "mlm" / "export" / "discriminator").exists()
-    assert tensors(runs / "mlm" / "export" / "generator")
+    return runs / "mlm"
 
-    settings = {"num_train_steps": 1, "init_checkpoint": str(runs / "mlm")}
+
+def test_missing_variables_need_a_permission(start, runs, masked_lm):
+    assert not (masked_lm / "export" / "discriminator").exists()
+    assert tensors(masked_lm / "export" / "generator")
+
+    settings = {"num_train_steps": 1, "init_checkpoint": str(masked_lm)}
     # Its head is as wide as its encoder; a small generator's is not.
     with pytest.raises(UserError, match="change generator_hidden_size"):
         start("full", **settings)
@@ -112,14 +118,15 @@ def test_missing_variables_need_a_permission(start, runs):
         " generator_predictions/dense/kernel" in output
     )
     full = tensors(runs / "full" / "model.ckpt-0")
-    mlm = open_weights(str(runs / "mlm"))
+    mlm = open_weights(str(masked_lm))
     encoder = [name for name in mlm.shapes if name.startswith("electra/")]
     assert_same(full, dict(iter(mlm)), encoder)
 
 
-def test_a_bert_gives_a_small_generator_s_model_what_it_has(start, runs):
-    start("whole", num_train_steps=1, electra_objective=False)
-    mlm = open_weights(str(runs / "whole/model.ckpt-1"))
+def test_a_bert_gives_a_small_generator_s_model_what_it_has(
+    start, runs, masked_lm
+):
+    mlm = open_weights(str(masked_lm / "model.ckpt-1"))
     bert = {
         name.replace("electra/", "bert/").replace(
             "generator_predictions/",
