@@ -7,34 +7,8 @@ import functools
 import numpy as np
 import pytest
 
-from electra_tf.data.example_writer import ExampleEncoder, frame_record
-
 LENGTH = 16
 WORDS = ["the", "of", "and", "in", "to"]
-
-
-def write_records(path, examples, seed):
-    rng = np.random.default_rng(seed)
-    encoder = ExampleEncoder(LENGTH, cls_id=101, sep_id=102, vocab_size=200)
-    records = []
-    for _ in range(examples):
-        segments = (rng.integers(104, 200, n) for n in rng.integers(3, 7, 2))
-        payload = encoder.encode(*(ids.tolist() for ids in segments))
-        records.append(frame_record(payload))
-    path.write_bytes(b"".join(records))
-
-
-@pytest.fixture(scope="session")
-def data_dir(tmp_path_factory):
-    """A data directory with 3 shards for training and one held out."""
-    root = tmp_path_factory.mktemp("data")
-    records = root / "pretrain_tfrecords"
-    records.mkdir()
-    for shard in range(3):
-        name = f"pretrain_data.tfrecord-{shard}-of-3"
-        write_records(records / name, 17, shard)
-    write_records(records / "eval_data.tfrecord-0-of-1", 10, 99)
-    return root
 
 
 @pytest.fixture(scope="session")

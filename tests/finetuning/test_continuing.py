@@ -3,7 +3,6 @@
 """A run continued, a model evaluated alone, or the start of another."""
 
 import dataclasses
-import json
 import pathlib
 import shutil
 import signal
@@ -17,6 +16,7 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training.loop import TrainLoop
+from electra_tf.training.summaries import read_rows
 
 pytestmark = pytest.mark.slow  # Whole runs.
 MODEL = "models/tiny/finetuning_models/sst_model_1"
@@ -74,19 +74,12 @@ def test_the_same_command_again_trains_nothing_new(config_of, run):
 def test_a_stopped_run_continues_to_the_bit(
     config_of, run, weights_of, tmp_path, stop_after, extra
 ):
-    whole = config_of(eval_every_n_steps=5, **extra)
-    run(whole)
+    run(config_of(eval_every_n_steps=5, **extra))
     directory = tmp_path / "models/tiny/finetuning_models"
     expected = weights_of(directory / "sst_model_1")
     results = tmp_path / "models/tiny/results/sst_results.txt"
     expected_text = results.read_text()
-    again = dataclasses.replace(
-        whole,
-        model_dir=str(directory / "other"),
-        results_txt=str(tmp_path / "r.txt"),
-        results_pkl=str(tmp_path / "r.pkl"),
-        results_json=str(tmp_path / "r.json"),
-    )
+    again = config_of(eval_every_n_steps=5, run_name="other", **extra)
     undo = stop_after(11)
     stopped, text = run(again)
     undo()
@@ -94,19 +87,17 @@ def test_a_stopped_run_continues_to_the_bit(
     assert "Stopped at step 11" in text and stopped["trials"] == []
     _, text = run(again)
     assert "Continuing from" in text
-    found = weights_of(directory / "other_1")
+    found = weights_of(directory / "sst_other_model_1")
     assert list(found) == list(expected)
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, name)
-    assert (tmp_path / "r.txt").read_text() == expected_text
-    rows = [
-        [json.loads(line) for line in path.read_text().splitlines()]
-        for path in (
-            directory / "sst_model_1/eval_log.jsonl",
-            directory / "other_1/eval_log.jsonl",
-        )
-    ]
-    assert rows[0] == rows[1] and len(rows[0]) == 5
+    found_text = results.with_name("sst_other_results.txt").read_text()
+    assert found_text == expected_text
+    rows, again = (
+        read_rows(str(directory / name / "eval_log.jsonl"))
+        for name in ("sst_model_1", "sst_other_model_1")
+    )
+    assert rows == again and len(rows) == 5
 
 
 def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_after):

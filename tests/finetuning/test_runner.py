@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.prediction.loading import load_finetuned
+from electra_tf.training.summaries import read_rows
 
 pytestmark = pytest.mark.slow  # Whole runs.
 
@@ -67,10 +68,7 @@ def test_the_best_model_is_kept_and_scored(config_of, run, tmp_path):
     )
     result, _ = run(config)
     directory = tmp_path / "models/tiny/finetuning_models/sst_model_1"
-    rows = [
-        json.loads(line)
-        for line in (directory / "eval_log.jsonl").read_text().splitlines()
-    ]
+    rows = read_rows(str(directory / "eval_log.jsonl"))
     best = min(rows, key=lambda row: row["loss"])
     record = result["trials"][0]
     assert record["results"]["sst"]["loss"] == best["loss"]

@@ -11,7 +11,6 @@ from scipy.special import log_softmax
 
 from electra_tf.checkpoints import tf1
 from electra_tf.pretraining import masking, scoring
-from electra_tf.pretraining.losses import electric_correction
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 CLS, SEP, MASK = 101, 102, 103
@@ -58,34 +57,6 @@ def test_scores_equal_the_sum_of_recorded_logits_without_their_offset(
             cloze["score"][row], log_q[row, counted].sum(), rtol=2e-5
         )
         assert np.flatnonzero(scores["scored"][row]).tolist() == counted
-
-
-def test_energies_are_the_logits_of_training_without_their_offset(
-    recorded_pass,
-):
-    recorded, model = recorded_pass
-    outputs = model.compute(**recorded.compute_arguments())
-    ids = outputs["fake_input_ids"]
-    p = recorded.info["hparams"]["mask_prob"]
-    offset = electric_correction(outputs["cloze_logits"], ids, p)
-    energies = outputs["disc_logits"] - offset
-    features = {name: tf.constant(recorded.arrays[name]) for name in INPUTS}
-    direct = scoring.discriminator_energies(
-        model, {**features, "input_ids": ids}
-    )
-    np.testing.assert_allclose(energies, direct, atol=1e-5)
-
-
-def test_the_model_whose_energies_are_exact_is_the_best_classifier():
-    """The sign and the constant, from Bayes' rule and nothing else."""
-    p, noise, text = 0.15, 0.02, 0.3  # share, q(token), P(token)
-    odds = (p * noise) / ((1 - p) * text)
-    cloze_logits = tf.constant(
-        [[[np.log(noise), np.log(1 - noise)]]], tf.float32
-    )
-    offset = electric_correction(cloze_logits, tf.constant([[0]]), p)
-    energy = np.log(odds) - offset
-    np.testing.assert_allclose(-energy, [[np.log(text)]], rtol=1e-5)
 
 
 def test_what_does_not_count_may_be_anything():

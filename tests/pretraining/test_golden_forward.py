@@ -10,22 +10,14 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import tf1
 
-PER_TOKEN = (
-    "mlm_logits",
-    "mlm_per_token_loss",
-    "cloze_logits",
-    "cloze_per_token_loss",
-    "disc_logits",
-    "disc_probs",
-)
+PER_TOKEN = """
+mlm_logits mlm_per_token_loss cloze_logits cloze_per_token_loss disc_logits
+disc_probs
+""".split()
 LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "total_loss")
-EXACT = (
-    "mlm_preds",
-    "sampled_tokids",
-    "fake_input_ids",
-    "fake_is_fake_tokens",
-    "disc_preds",
-)
+EXACT = """
+mlm_preds sampled_tokids fake_input_ids fake_is_fake_tokens disc_preds
+""".split()
 
 
 @pytest.fixture

@@ -113,18 +113,13 @@ def test_hand_computed_batch():
         "disc_auc_frequency_rank": 1.0,
     }
     assert {n: result[n] for n in expected} == pytest.approx(expected)
-
-
-def test_precision_is_zero_when_nothing_is_called_replaced():
-    batch = hand_batch()
-    batch["disc_preds"] = np.zeros_like(batch["disc_preds"])
-    assert results(batch)["disc_precision"] == 0.0
-
-
-def test_discriminator_metrics_are_left_out_when_it_has_no_weight():
+    # Without a weight the discriminator has no figures.
     names = results(hand_batch(), disc_weight=0.0)
     assert "sampled_masked_lm_accuracy" in names
     assert not [name for name in names if name.startswith("disc_")]
+    # Precision is zero where nothing is called replaced.
+    batch = hand_batch() | {"disc_preds": np.zeros([1, 6], int)}
+    assert results(batch)["disc_precision"] == 0.0
 
 
 def test_collapse_is_reported_after_patience_evaluations_in_a_row():

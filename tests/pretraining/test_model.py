@@ -12,18 +12,12 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining.model import PretrainingModel
 
-CONFIGURATIONS = (
-    "small",
-    "small_electric",
-    "small_untied_generator_False",
-    "small_mlm_electra_objective_False",
-    "small_untied_generator_embeddings",
-    "small_uniform_generator",
-    "small_two_tower_generator_electra",
-    "small_electric_untied_generator_embeddings",
-    "debug_small",
-    "debug_base",
-)
+CONFIGURATIONS = """
+small small_electric small_untied_generator_False
+small_mlm_electra_objective_False small_untied_generator_embeddings
+small_uniform_generator small_two_tower_generator_electra
+small_electric_untied_generator_embeddings debug_small debug_base
+""".split()
 
 
 @pytest.fixture

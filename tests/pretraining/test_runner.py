@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
@@ -19,33 +18,13 @@ from electra_tf.training.summaries import Console, read_rows
 pytestmark = pytest.mark.slow  # Whole runs.
 
 
-@pytest.fixture(scope="module")
-def records_dir(tmp_path_factory):
-    root = tmp_path_factory.mktemp("data")
-    (root / "pretrain_tfrecords").mkdir()
-    path = root / "pretrain_tfrecords" / "pretrain_data.tfrecord-0-of-1"
-    rng = np.random.default_rng(0)
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for _ in range(20):
-            ids = [101, *rng.integers(104, 200, 14), 102]
-            example = tf.train.Example()
-            for name, values in (
-                ("input_ids", ids),
-                ("input_mask", [1] * 16),
-                ("segment_ids", [0] * 16),
-            ):
-                example.features.feature[name].int64_list.value.extend(values)
-            writer.write(example.SerializeToString())
-    return root
-
-
 @pytest.fixture
-def start(records_dir, tiny_config, tmp_path):
+def start(data_dir, tiny_config, tmp_path):
     """Runs with settings changed; returns (result, what was printed)."""
 
     def run(**hparams):
         config = tiny_config(
-            data_dir=records_dir,
+            data_dir=data_dir,
             **{
                 "num_train_steps": 4,
                 "model_hparam_overrides": {
@@ -120,7 +99,14 @@ def test_changed_model_hparams_are_named(start, tmp_path):
 def test_overwrite_deletes_this_model_only(start, tmp_path):
     start()
     (tmp_path / "neighbour").mkdir()
+    # What the original leaves goes, too.
+    left = ("events.out.tfevents.1.host", "graph.pbtxt", "eval/events")
+    paths = [tmp_path / "model" / name for name in left]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
     result, output = start(overwrite=True, embedding_size=4)
+    assert not any(path.exists() for path in paths)
     assert result["global_step"] == 4
     assert f"deleted {tmp_path / 'model'}" in output
     assert (tmp_path / "neighbour").exists()
@@ -135,15 +121,10 @@ def test_overwrite_does_not_delete_what_is_not_of_a_run(tmp_path, name):
     assert (tmp_path / name).exists()
 
 
-def test_nothing_is_deleted_when_the_records_are_wrong(start, tmp_path):
+def test_nothing_is_deleted_when_records_or_settings_are_wrong(start, tmp_path):
     start()
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="none"):
         start(overwrite=True, pretrain_tfrecords=str(tmp_path / "none*"))
-    assert (tmp_path / "model" / "checkpoint").exists()
-
-
-def test_nothing_is_deleted_when_the_settings_make_no_model(start, tmp_path):
-    start()
     with pytest.raises(UserError, match="num_attention_heads"):
         start(overwrite=True, model_hparam_overrides={"hidden_size": 200})
     assert (tmp_path / "model" / "checkpoint").exists()
@@ -218,29 +199,20 @@ def test_evaluations_of_the_same_weights_are_equal_in_all_files(
 
 
 def test_an_evaluation_alone_has_the_settings_of_the_run(
-    start, records_dir, tmp_path
+    start, data_dir, tmp_path
 ):
     mask = {"mask_prob": 0.4, "max_seq_length": 16, "num_eval_steps": 3}
     start(**mask)
     expected, _ = start(do_train=False, do_eval=True, **mask)
     config = PretrainingConfig.create(
         "other",
-        str(records_dir),
+        str(data_dir),
         do_train=False,
         do_eval=True,
         model_dir=str(tmp_path / "model"),
     )
     found = runner.run(config, Console(io.StringIO()))
     assert found == expected
-
-
-def test_overwrite_deletes_what_the_original_left(start, tmp_path):
-    for name in ("events.out.tfevents.1.host", "graph.pbtxt", "eval/events"):
-        path = tmp_path / "model" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("")
-    start(overwrite=True, num_train_steps=1)
-    assert not (tmp_path / "model" / "graph.pbtxt").exists()
 
 
 def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
@@ -274,11 +246,6 @@ def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
     assert result["disc_auc"] == pytest.approx(0.987, abs=0.003)
     assert result["disc_accuracy"] == pytest.approx(0.925, abs=0.015)
     assert pathlib.Path(config.results_txt).exists()
-
-
-def test_training_and_evaluating_at_once_is_refused(start):
-    with pytest.raises(UserError):
-        start(do_eval=True)
 
 
 @pytest.mark.usefixtures("with_pictures")
