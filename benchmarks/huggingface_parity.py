@@ -28,7 +28,6 @@ RECORDED = (
     "mlm",
     "uniform_generator",
     "gen_layers_half_weights",
-    "relu_head3",
 )
 # Shapes of the paper's models.
 SMALL = {"model_size": "small"}
@@ -122,20 +121,15 @@ def compare(arm, folder, seed, hparams, vocab, prefix):
     values = values_of(prefix, model, seed)
     for variable in model.variables:
         variable.assign(values[variable.name.split(":")[0]])
-    # transformers' head of the generator always has gelu.
-    gelu = config.model_hparam_overrides.get("hidden_act", "gelu") == "gelu"
     product("write_huggingface")(
         product("MemoryWeights")(values),
         folder,
         vocab_file=vocab,
         hparams=config.as_dict(),
-        drop_unrepresentable=not gelu,
     )
     batch = make_batch(model.encoder_config, seed)
     np.savez(os.path.join(folder, "batch.npz"), **batch)
     outputs = forward(model, batch)
-    if not gelu:
-        outputs.pop("generator")
     arm.ask("outputs", folder=folder)
     theirs = np.load(os.path.join(folder, "theirs.npz"))
     real, row = batch["input_mask"].astype(bool), {}

@@ -285,7 +285,7 @@ def read_config(folder: str) -> dict[str, Any]:
     given = parse_json(files.read_text(path), path)
     config = {**_DEFAULTS, **given}
     hidden, heads = config["hidden_size"], config["num_attention_heads"]
-    act = config["hidden_act"]
+    act, eps = config["hidden_act"], "layer_norm_eps"
     kind, position = "model_type", "position_embedding_type"
     problem = None
     if given.get(kind) != "electra":
@@ -295,6 +295,8 @@ def read_config(folder: str) -> dict[str, Any]:
     ]:
         found = config[wrong[0]]
         problem = f"{wrong[0]} is {found!r}; expected a number above 0."
+    elif type(config[eps]) not in (int, float) or config[eps] < 0:
+        problem = f"{eps} is {config[eps]!r}; expected a number, at least 0."
     elif hidden % heads:
         problem = (
             f"hidden_size {hidden} is not a multiple of num_attention_heads"

@@ -436,8 +436,13 @@ def _find_vocab(folder: str) -> str | None:
     return path
 
 
-def _unfolded(weights: Weights, network: Network) -> Weights:
-    """A head without the shifted identity before it."""
+def _unfolded(
+    weights: Weights, network: Network, config: Mapping[str, Any]
+) -> Weights:
+    """A head without the shifted identity before it.
+
+    Its bias is the one that the config states, unless it was trained on.
+    """
     if network.architecture != layout.SENTENCES:
         return weights
     scope = network.head_scope
@@ -447,6 +452,11 @@ def _unfolded(weights: Weights, network: Network) -> Weights:
     def change(name: str, value: np.ndarray) -> np.ndarray:
         if name != f"{scope}/dense/bias":
             return value
+        stated = np.asarray(config[layout.MARK].get("bias"), np.float32)
+        if stated.shape == value.shape and np.array_equal(
+            layout.moved_bias(stated, kernel, shift, -1), value
+        ):
+            return stated
         return layout.moved_bias(value, kernel, shift, 1)
 
     kept = dict(weights.specs)
@@ -492,7 +502,7 @@ def open_huggingface(folder: str) -> Weights:
             # No generator here has such heads; a masked LM may have them.
             networks[0] = Network(layout.MASKED_LM)
     weights = _HuggingFaceWeights(folder, folders, networks, dropped)
-    return _unfolded(weights, networks[0])
+    return _unfolded(weights, networks[0], configs[0])
 
 
 def _is_one(folder: str) -> bool:

@@ -101,7 +101,7 @@ def write_huggingface(
         raise UserError(f"{weights.path} holds {found}.")
     hparams = {**weights.hparams, **(hparams or {})}
     vocab_file, vocab = vocab_file or weights.vocab_file, {}
-    weights = _folded(weights, networks[0])
+    plain, weights = weights, _folded(weights, networks[0])
     head = weights.heads.get(networks[0].task)
     words_alone = bool(head) and head.kind == "tagging"
     words_alone = words_alone and not head.as_elsewhere
@@ -133,6 +133,9 @@ def write_huggingface(
         )
         for job in jobs
     ]
+    if networks[0].architecture == layout.SENTENCES:
+        bias = plain.read(f"{networks[0].head_scope}/dense/bias")
+        configs[0][layout.MARK]["bias"] = bias.tolist()
     # A model in the folder itself would hide those in its folders.
     places = dict.fromkeys(["", *(job.below for job in jobs)])
     for job in jobs:

@@ -73,6 +73,7 @@ def test_files_that_are_missing_or_others(name, text, words, one):
         ("num_hidden_layers", 1, r"layer\.1\..* num_hidden_layers 1"),
         ("position_embedding_type", "relative_key", "is 'relative_key'"),
         ("hidden_act", "silu", "hidden_act is 'silu'"),
+        ("layer_norm_eps", None, "layer_norm_eps is None; expected a number"),
     ],
 )
 def test_a_config_of_another_model_is_named(key, value, words, one):

@@ -40,7 +40,9 @@ def test_a_taggers_segments_and_casing_are_the_taggers(
 
 
 @pytest.mark.parametrize("kind", layout.PROBLEMS)
-def test_a_sentences_head_passes_a_shifted_identity(kind, out, arrays):
+def test_a_sentences_head_passes_a_shifted_identity(
+    kind, out, arrays, same_tensors
+):
     values = arrays(Network("ElectraModel"), hidden_size=64)
     random = np.random.RandomState(2)
     head = {"kernel": random.randn(64, 3) / 8, "bias": random.randn(3)}
@@ -72,10 +74,13 @@ def test_a_sentences_head_passes_a_shifted_identity(kind, out, arrays):
     expected = vectors @ head["kernel"] + head["bias"]
     np.testing.assert_allclose(logits, expected, rtol=0, atol=3e-5)
     read = out.weights()
-    assert read.heads == weights.heads and set(read.specs) == set(values)
-    for name, value in values.items():
-        tolerance = 1e-6 if name.endswith("own/dense/bias") else 0
-        np.testing.assert_allclose(read.read(name), value, 0, tolerance)
+    assert read.heads == weights.heads
+    same_tensors(read, values)
+    # Trained on in transformers, it is no longer the bias that was.
+    there["classifier.out_proj.bias"] += 1
+    out.without_digests().store(there)
+    moved = out.weights().read("task_specific/own/dense/bias") - head["bias"]
+    np.testing.assert_allclose(moved, 1, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.checkpoints.formats import open_weights
+from electra_tf.commands import convert_checkpoint
 from electra_tf.prediction.loading import load_pretrained
 
 SIDE = pathlib.Path(__file__).with_name("transformers_side.py")
@@ -142,6 +143,42 @@ def saved(tmp_path_factory, inputs):
     jobs.write_text(json.dumps([["save_models", keywords]]))
     subprocess.run([PYTHON, str(SIDE), str(jobs)], check=True)
     return root
+
+
+TASKS = {"kinds": {}, "reviews": {}, "grade": {}}
+TASKS["facts"] = {"joint_prediction": False}
+
+
+@pytest.fixture(scope="session")
+def saved_again(tmp_path_factory, finetuned_folder):
+    """Of every kind of task: the run's folder, ours there, and their own."""
+    root, folders = tmp_path_factory.mktemp("again"), {}
+    for task, hparams in TASKS.items():
+        run, ours = finetuned_folder(task, **hparams), str(root / task)
+        words = [run, ours, "--output_format=huggingface"]
+        args = ["convert_checkpoint", *words, "--drop_unrepresentable"]
+        convert_checkpoint.main(convert_checkpoint.parse_flags(args))
+        folders[task] = (run, ours, f"{ours}-again")
+    jobs = root / "jobs.json"
+    pairs = [found[1:] for found in folders.values()]
+    jobs.write_text(json.dumps([["save_again", {"folders": pairs}]]))
+    subprocess.run([PYTHON, str(SIDE), str(jobs)], check=True)
+    return folders
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_fine_tuned_models_come_back_from_transformers(task, saved_again):
+    run, ours, theirs = map(open_weights, saved_again[task])
+    assert not os.path.exists(f"{theirs.path}/vocab.txt")
+    vocabs = [pathlib.Path(w.vocab_file).read_bytes() for w in (run, theirs)]
+    assert vocabs[0] == vocabs[1]
+    assert theirs.heads == ours.heads and theirs.specs == ours.specs
+    for name in theirs.specs:
+        value, expected = theirs.read(name), run.read(name)
+        assert value.tobytes() == ours.read(name).tobytes()
+        if task == "kinds" and name.endswith("token_type_embeddings"):
+            expected = expected[[1, 1]]
+        np.testing.assert_array_equal(value, expected, name)
 
 
 def answers_of(folder, inputs, vocab):

@@ -62,6 +62,15 @@ def save_models(cases, inputs_path):
         np.savez(os.path.join(case["folder"], "answers.npz"), **found)
 
 
+def save_again(folders):
+    """Has transformers save models and tokenizers that it reads."""
+    for folder, out in folders:
+        config = transformers.AutoConfig.from_pretrained(folder)
+        kind = getattr(transformers, config.architectures[0])
+        kind.from_pretrained(folder).save_pretrained(out)
+        transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(out)
+
+
 def tag(folder, sentences, out):
     """Labels of words, by the folder's own tokenizer."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
