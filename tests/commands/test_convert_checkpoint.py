@@ -302,6 +302,28 @@ def test_a_fine_tuned_head_goes_to_hugging_face(
     assert f"task_specific/{task}/dense/bias" in tensors(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("task", "kind", "labels"),
+    [
+        ("mnli", "Sequence", ["contradiction", "entailment", "neutral"]),
+        ("sts", "Sequence", ["LABEL_0"]),
+        ("chunk", "Token", [f"LABEL_{i}" for i in range(8)]),
+    ],
+)
+def test_heads_of_the_originals_checkpoints_are_known_by_their_tasks(
+    task, kind, labels, golden_dir, tmp_path, capsys
+):
+    convert(
+        *(golden_dir / f"ckpt_head_{task}", tmp_path / "hf"),
+        *("--output_format=huggingface", f"--hparams={HEADS}"),
+    )
+    config = json.loads((tmp_path / "hf" / "config.json").read_text())
+    assert config["architectures"] == [f"ElectraFor{kind}Classification"]
+    assert list(config["id2label"].values()) == labels
+    said = "labels: their names are not known" in capsys.readouterr().out
+    assert said is (task == "chunk")
+
+
 def test_heads_that_hugging_face_lacks_are_refused(finetuned_folder, tmp_path):
     for task, hparams, why in (
         ("reviews", {"pooling": "mean"}, "pooling is mean"),
