@@ -43,7 +43,8 @@ cat > "$OUT/hparams.json" <<JSON
  "model_hparam_overrides": {"hidden_size": 128, "num_hidden_layers": 2,
    "num_attention_heads": 2, "intermediate_size": 512,
    "max_position_embeddings": 128},
- "generator_hidden_size": 0.5, "learning_rate": 1e-3, "num_warmup_steps": $((STEPS / 10)),
+ "generator_hidden_size": 0.5, "learning_rate": 1e-3,
+ "num_warmup_steps": $((STEPS / 10)),
  "train_batch_size": 32, "num_train_steps": $STEPS,
  "save_checkpoints_steps": $((STEPS / 2)), "eval_every_n_steps": $STEPS,
  "log_every_n_steps": 100}

@@ -101,6 +101,7 @@ def test_slots_and_step_decide_only_when_asked(compare, edited):
     def with_slots(size):
         def edit(values):
             name = "electra/embeddings/LayerNorm/beta"
+            values["global_step"] = np.asarray(3, np.int64)
             for slot in ("adam_m", "adam_v"):
                 values[f"{name}/{slot}"] = np.full([16], size, np.float32)
 
