@@ -451,22 +451,6 @@ class TrainingConfig:
         }
         return self.with_values("run", values) if values else self
 
-    def check_vocab_size(self, count: int) -> None:
-        """Raises where nobody asked for more rows than there are tokens."""
-        overrides = self.model_hparam_overrides
-        rows = overrides.get("vocab_size", self.vocab_size)
-        origin = self.origins.get("vocab_size", "argument")
-        asked = "vocab_size" in overrides or (
-            self.is_stated("vocab_size") and origin != "checkpoint"
-        )
-        if count < rows and not asked:
-            raise UserError(
-                f"{self.vocab_file} holds {count} tokens, but vocab_size is"
-                f" {rows} ({origin}). Give the vocab_file that belongs to the"
-                f" model, or set vocab_size to {count}; to {rows} where the"
-                " model has rows to spare"
-            )
-
     @classmethod
     def command_line_layers(
         cls, given: Mapping[str, Any]

@@ -43,7 +43,7 @@ from electra_tf.plan.memory import (
     pretraining_memory,
 )
 from electra_tf.plan.parameters import encoder_sizes, pretraining_parameters
-from electra_tf.text.tokenization import check_vocab
+from electra_tf.text.tokenization import check_vocab, check_vocab_size
 
 _WARM_UP, _STEPS = 2, 5  # The first makes the graph, the second fills memory.
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -162,7 +162,7 @@ def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
     """Why training would stop, records apart."""
     try:
         rows = encoder_sizes(config).vocab_size
-        config.check_vocab_size(len(check_vocab(config.vocab_file, rows)))
+        check_vocab_size(config, len(check_vocab(config.vocab_file, rows)))
     except UserError as error:
         yield str(error)
     start, folder = config.init_checkpoint, config.model_dir

@@ -30,7 +30,11 @@ from electra_tf.optimization.optimizer import (
     variable_name,
 )
 from electra_tf.plan.memory import finetuning_memory
-from electra_tf.text.tokenization import check_vocab, refuse_other_vocab
+from electra_tf.text.tokenization import (
+    check_vocab,
+    check_vocab_size,
+    refuse_other_vocab,
+)
 from electra_tf.training.strategy import rows_of_a_machine, uses_remat
 
 _SIZE_HPARAMS = (
@@ -243,4 +247,4 @@ def _check_vocabulary(
         own = weights.vocab_file
         refuse_other_vocab(config.vocab_file, own, weights.path)
     else:
-        config.check_vocab_size(count)
+        check_vocab_size(config, count)

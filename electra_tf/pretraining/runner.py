@@ -42,7 +42,11 @@ from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import metrics
 from electra_tf.pretraining.loading import write_pretrained
 from electra_tf.pretraining.model import PretrainingModel, step_values
-from electra_tf.text.tokenization import check_vocab, refuse_other_vocab
+from electra_tf.text.tokenization import (
+    check_vocab,
+    check_vocab_size,
+    refuse_other_vocab,
+)
 from electra_tf.training import checkpointing
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import (
@@ -147,7 +151,7 @@ def run(
 
 def _check_vocabulary(config: PretrainingConfig) -> None:
     """Refuses a vocabulary that is not that of the model to go on with."""
-    config.check_vocab_size(len(check_vocab(config.vocab_file)))
+    check_vocab_size(config, len(check_vocab(config.vocab_file)))
     path = config.init_checkpoint if config.do_train else None
     if not (config.do_train and config.overwrite):
         path = tf.train.latest_checkpoint(config.model_dir) or path

@@ -162,6 +162,23 @@ def check_vocab(path: str, vocab_size: int | None = None) -> dict[str, int]:
     return vocab
 
 
+def check_vocab_size(config: Any, count: int) -> None:
+    """Raises where nobody asked for more rows than there are tokens."""
+    overrides = config.model_hparam_overrides
+    rows = overrides.get("vocab_size", config.vocab_size)
+    origin = config.origins.get("vocab_size", "argument")
+    asked = "vocab_size" in overrides or (
+        config.is_stated("vocab_size") and origin != "checkpoint"
+    )
+    if count < rows and not asked:
+        raise UserError(
+            f"{config.vocab_file} holds {count} tokens, but vocab_size is"
+            f" {rows} ({origin}). Give the vocab_file that belongs to the"
+            f" model, or set vocab_size to {count}; to {rows} where the"
+            " model has rows to spare"
+        )
+
+
 def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
     """Numbers tokens, and refuses those that cannot serve."""
     if not any(tokens):

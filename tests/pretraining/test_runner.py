@@ -145,10 +145,10 @@ def test_another_vocabulary_than_the_model_s_is_refused(
 
 
 def test_a_size_that_is_not_the_vocabulary_s_is_refused(
-    records_dir, tiny_vocab, tmp_path
+    data_dir, tiny_vocab, tmp_path
 ):
     given = {"vocab_file": tiny_vocab, "model_dir": str(tmp_path / "model")}
-    config = PretrainingConfig.create("tiny", str(records_dir), **given)
+    config = PretrainingConfig.create("tiny", str(data_dir), **given)
     with pytest.raises(UserError, match=r"200 tokens.*30522 \(default\)"):
         runner.run(config)
     assert not (tmp_path / "model").exists()
