@@ -72,7 +72,8 @@ def test_only_newlines_end_lines_and_a_byte_order_mark_is_no_text(lines):
 
 def test_bytes_that_are_not_utf8_are_a_problem(lines):
     found, reader = lines(b"a\nb\xff\n")
-    assert found[1] == Line(2, None, "b'b\\xff'", "text in UTF-8")
+    assert found[1] == Line(2, None, "b'b\\xff'", found[1].expected)
+    assert found[1].expected.startswith("text in UTF-8 (iconv")
     with pytest.raises(UserError, match=r"a\.txt:2: found .* expected text in"):
         list(reader.texts())
 
