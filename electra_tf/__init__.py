@@ -14,7 +14,7 @@ import os
 import platform
 import sys
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 # TensorFlow reads these when it is imported. docs/performance.md has what they
 # bring.

@@ -76,7 +76,8 @@ say "A tagger of names and numbers, from a JSON file"
 cat > "$OUT/finetuning_data/noms/task.json" <<'JSON'
 {"name": "noms", "type": "tagging", "format": "conll",
  "files": {"train": "train.txt", "dev": "dev.txt"},
- "columns": {"word": 0, "tag": -1}}
+ "columns": {"word": 0, "tag": -1},
+ "hparams": {"fix_tagging_truncation": true}}
 JSON
 "$PYTHON" run_finetuning.py --data-dir "$OUT" --model-name french \
   --task_config "$OUT/finetuning_data/noms/task.json" --max_seq_length 64 \
@@ -88,7 +89,7 @@ electra predict --model "$TAGGER" "$OUT/new.txt"
 say "SavedModel, server, page"
 [ -e "$OUT/exported/noms" ] || electra export_model --model "$TAGGER" \
   --output_dir "$OUT/exported/noms"
-electra serve "$OUT/exported/noms" --port 8599 & SERVER=$!
+"$PYTHON" -m electra_tf serve "$OUT/exported/noms" --port 8599 & SERVER=$!
 trap 'kill $SERVER 2>/dev/null || true' EXIT
 until curl -fs http://127.0.0.1:8599/v1/models/noms > /dev/null; do
   kill -0 $SERVER; sleep 1

@@ -91,7 +91,7 @@ def main(html_dir: str, corpus: str, ner: str) -> None:
             for line in lines
         ]
         target = pathlib.Path(ner, f"{split}.txt")
-        target.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+        target.write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
     print(f"{len(documents)} documents, {len(seen):,} sentences")
 
 
