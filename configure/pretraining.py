@@ -7,6 +7,7 @@ The field comments are the documentation: `--help` prints them.
 
 import dataclasses
 import enum
+import json
 import os
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -56,6 +57,42 @@ _MaskShare = Annotated[
     ),
 ]
 _Preset = Annotated[str, one_of(*presets.preset_names())]
+
+# The papers' experiments, and what each value says of the original's switches.
+# Unset, the first value that the switches agree with.
+EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
+    "objective": {
+        "electric": {"electric_objective": True},
+        "electra": {"electra_objective": True, "electric_objective": False},
+        "mlm": {"electra_objective": False, "electric_objective": False},
+        "electra_15": {"electra_objective": True, "electric_objective": False},
+        "replace_mlm": {
+            "electra_objective": False,
+            "electric_objective": False,
+        },
+        "all_tokens_mlm": {
+            "electra_objective": False,
+            "electric_objective": False,
+        },
+    },
+    "generator": {
+        "two_tower": {"two_tower_generator": True, "uniform_generator": False},
+        "uniform": {"two_tower_generator": False, "uniform_generator": True},
+        "sized": {"two_tower_generator": False, "uniform_generator": False},
+        "unigram": {"two_tower_generator": False, "uniform_generator": False},
+    },
+    "embedding_sharing": {
+        "none": {"untied_generator_embeddings": True},
+        "embeddings": {"untied_generator_embeddings": False},
+        "token": {"untied_generator_embeddings": False},
+        "gradient_disentangled": {"untied_generator_embeddings": False},
+    },
+    "training_schedule": {"joint": {}, "two_stage": {}, "adversarial": {}},
+}
+
+
+def _experiment(name: str) -> Any:
+    return Annotated[str, one_of(*EXPERIMENTS[name])]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,6 +173,20 @@ class PretrainingConfig(TrainingConfig):
     results_txt: str = ""  # default: .../results/unsup_results.txt
     results_pkl: str = ""  # default: .../results/unsup_results.pkl
 
+    # ---- The papers' experiments (unset: as the switches above say) ----
+    # electra, mlm, electric, electra_15 (loss at masked positions alone),
+    # replace_mlm or all_tokens_mlm.
+    objective: _experiment("objective") = None
+    # Where replacements come from: sized (a network of
+    # generator_hidden_size), uniform, unigram (token counts) or two_tower.
+    generator: _experiment("generator") = None
+    # What generator and discriminator share: embeddings (all tables and their
+    # norm), token (the token table), none, or gradient_disentangled (the
+    # token table, without the discriminator's gradient).
+    embedding_sharing: _experiment("embedding_sharing") = None
+    # joint, two_stage (the generator first) or adversarial.
+    training_schedule: _experiment("training_schedule") = None
+
     # ---- Extensions (every default keeps what the original does) ----
     preset: _Preset | None = None  # published settings as new defaults
     mask_without_replacement: bool = False  # draw distinct positions
@@ -159,8 +210,13 @@ class PretrainingConfig(TrainingConfig):
 
     @property
     def has_discriminator(self) -> bool:
-        """Whether replaced tokens are detected (else: masked LM only)."""
+        """Whether replaced tokens are detected."""
         return self.electra_objective or self.electric_objective
+
+    @property
+    def has_two_networks(self) -> bool:
+        """Whether a second network learns from the replacements."""
+        return self.objective != "mlm"
 
     @classmethod
     def _preset(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -176,11 +232,14 @@ class PretrainingConfig(TrainingConfig):
         Source: google-research/electra, configure_pretraining.py: the results
           directory is that of the default model_dir, whatever model_dir is.
         """
+        experiments = _experiments(values)
+        values = {**values, **experiments}
         data_dir = values["data_dir"]
         records = os.path.join(data_dir, "pretrain_tfrecords")
         model_dir = os.path.join(data_dir, "models", values["model_name"])
         results = os.path.join(model_dir, "results", "unsup_results")
         derived = {
+            **experiments,
             "pretrain_tfrecords": os.path.join(
                 records, "pretrain_data.tfrecord*"
             ),
@@ -213,6 +272,12 @@ class PretrainingConfig(TrainingConfig):
     @classmethod
     def clean_hparams(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """Leaves out a None that asks for the derived value."""
+        # Not after: "none" is a text where embedding_sharing is asked for.
+        given = {
+            name: value
+            for name, value in given.items()
+            if value is not None or name not in EXPERIMENTS
+        }
         clean = super().clean_hparams(given)
         if clean.get("max_predictions_per_seq", 0) is None:
             del clean["max_predictions_per_seq"]
@@ -272,6 +337,14 @@ class PretrainingConfig(TrainingConfig):
                     "two_tower_generator: needs electra_objective or"
                     " electric_objective; a masked LM has no separate generator"
                 )
+        for name, choices in EXPERIMENTS.items():
+            value = getattr(self, name)
+            for switch, wanted in choices.get(value, {}).items():
+                if (got := getattr(self, switch)) != wanted:
+                    yield (
+                        f"{name}: {value!r} contradicts {switch} ="
+                        f" {json.dumps(got)}; leave one of the two out"
+                    )
         yield from super()._problems()
 
     def check_mode(self) -> None:
@@ -345,6 +418,22 @@ class PretrainingConfig(TrainingConfig):
         yield from super()._doubts()
 
 
+def _experiments(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settles the experiments and the original's switches by each other."""
+    found: dict[str, Any] = {}
+    for name, choices in EXPERIMENTS.items():
+        agreeing = (
+            value
+            for value, switches in choices.items()
+            if all(values[n] == on for n, on in switches.items())
+        )
+        value = values[name] or next(agreeing, None)
+        found |= {name: value, **choices.get(value, {})}
+        if value == "electric":  # it has a tower generator
+            values = {**values, "two_tower_generator": True}
+    return found
+
+
 # Which generator: small, tied, masked-LM only, uniform or two-tower.
 
 
@@ -352,6 +441,7 @@ class GeneratorKind(enum.Enum):
     """How replacements are proposed."""
 
     UNIFORM = "uniform"  # every word alike; no variables
+    UNIGRAM = "unigram"  # by how often words are; no variables
     SMALL = "small"  # a smaller masked LM, scope "generator"
     TWO_TOWER = "two_tower"  # Electric's cloze model
     FULL = "full"  # the full-size masked LM, scope "electra"
@@ -362,10 +452,11 @@ def generator_kind(config: Any) -> GeneratorKind:
 
     Source: google-research/electra, run_pretraining.py, PretrainingModel.
     """
-    discriminates = config.electra_objective or config.electric_objective
+    if config.generator == "unigram":
+        return GeneratorKind.UNIGRAM
     if config.uniform_generator:
         return GeneratorKind.UNIFORM
-    if not (discriminates and config.untied_generator):
+    if not (config.has_two_networks and config.untied_generator):
         return GeneratorKind.FULL
     if config.two_tower_generator:
         return GeneratorKind.TWO_TOWER

@@ -11,7 +11,7 @@ import pytest
 
 from configure import presets
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig
+from configure.pretraining import EXPERIMENTS, PretrainingConfig
 
 # ELECTRA paper, Table 6.
 PUBLISHED = {
@@ -232,3 +232,46 @@ def test_doubtful_settings_are_warned_of(hparams, words):
     assert len(warnings) == (words is not None)
     for word in words or []:
         assert word in warnings[0]
+
+
+@pytest.mark.parametrize(
+    "given, wanted",
+    [
+        ({}, ("electra", "sized", "embeddings", "joint")),
+        ({"electra_objective": False}, ("mlm", "sized", "embeddings", "joint")),
+        (
+            {"electric_objective": True},
+            ("electric", "two_tower", "embeddings", "joint"),
+        ),
+        (
+            {"uniform_generator": True, "untied_generator_embeddings": True},
+            ("electra", "uniform", "none", "joint"),
+        ),
+    ],
+)
+def test_experiments_follow_from_the_originals_switches(given, wanted):
+    config = create(**given)
+    assert tuple(getattr(config, name) for name in EXPERIMENTS) == wanted
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_each_experiment_sets_the_originals_switches(name):
+    for value, switches in EXPERIMENTS[name].items():
+        config = create(**{name: value})
+        assert getattr(config, name) == value
+        for switch, wanted in switches.items():
+            assert getattr(config, switch) == wanted, (value, switch)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"objective": "mlm", "electra_objective": True},
+        {"generator": "sized", "uniform_generator": True},
+        {"embedding_sharing": "token", "untied_generator_embeddings": True},
+        {"objective": "electric", "generator": "sized"},
+    ],
+)
+def test_a_contradicted_switch_is_refused_naming_both_values(given):
+    with pytest.raises(UserError, match="contradicts .* = true"):
+        create(**given)
