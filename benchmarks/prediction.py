@@ -66,7 +66,9 @@ def make_forms(args, lines, folder):
     }
     train = [sys.executable, "run_finetuning.py", f"--data-dir={folder}"]
     train += ["--model-name=one", f"--hparams={json.dumps(hparams)}"]
-    harness.Program(train, harness.ROOT).finish()
+    # The oldest checkout's run: a later one reads it, not the other way round.
+    *_, oldest = harness.checkouts(args).values()
+    harness.Program(train, oldest).finish()
     models = os.path.join(folder, "models", "one", "finetuning_models")
     paths = {"run": os.path.join(models, "sst_model_1")}
     for checkout, root in harness.checkouts(args).items():

@@ -409,7 +409,7 @@ class WordpieceTokenizer:
 
 
 # Entries per memo. A full one takes some 25 MB; a process which only encodes
-# fills the one of words. Twice as many were hardly faster on 36 MB of prose.
+# fills one of them. Twice as many were hardly faster on 36 MB of prose.
 MEMO_ENTRIES = 2**17
 # Longer words are rare and mostly unique: they would only fill the memo.
 MEMO_WORD_LENGTH = 64
@@ -443,24 +443,16 @@ class FullTokenizer:
             self._encode_word,
             {word: (self.vocab[word],) for word in self._whole_words()},
         )
+        self._pieces_of_word = Memo(self._split_word)
 
     def tokenize(self, text: str | bytes) -> list[str]:
         """Splits text into wordpieces."""
-        if UNK in self.vocab:
-            return [self.inv_vocab[number] for number in self.encode(text)]
-        pieces = []
-        for token in self.basic_tokenizer.tokenize(text):
-            pieces += self.wordpiece_tokenizer.split_word(token)
-        return pieces
+        words = self._raw_words(text)
+        return _chain(map(self._pieces_of_word.__getitem__, words))
 
     def encode(self, text: str | bytes) -> list[int]:
         """Splits text into wordpieces and returns their ids."""
-        text = as_text(text)
-        # "End" and "end" are one word then. Elsewhere lower-casing has to wait
-        # until the text is clean (see `BasicTokenizer`).
-        if self.basic_tokenizer.do_lower_case and text.isascii():
-            text = text.lower()
-        words = split_raw_words(text)
+        words = self._raw_words(text)
         return _chain(map(self._ids_of_word.__getitem__, words))
 
     def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
@@ -505,6 +497,18 @@ class FullTokenizer:
             and not (lower and word != word.lower())
         ]
         return words[: MEMO_ENTRIES // 2]  # There must be room for others.
+
+    def _raw_words(self, text: str | bytes) -> list[str]:
+        text = as_text(text)
+        # "End" and "end" are one word then. Elsewhere lower-casing has to wait
+        # until the text is clean (see `BasicTokenizer`).
+        if self.basic_tokenizer.do_lower_case and text.isascii():
+            text = text.lower()
+        return split_raw_words(text)
+
+    def _split_word(self, word: str) -> list[str]:
+        tokens = self.basic_tokenizer.split_word(word)
+        return _chain(map(self.wordpiece_tokenizer.split_word, tokens))
 
     def _encode_word(self, word: str) -> tuple[int, ...]:
         tokens = self.basic_tokenizer.split_word(word)

@@ -135,7 +135,7 @@ def memos(tokenizer):
         for value in vars(tokenizer).values()
         if isinstance(value, tokenization.Memo)
     ]
-    assert len(found) == 2
+    assert len(found) == 3
     return found
 
 
