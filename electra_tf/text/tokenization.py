@@ -438,7 +438,7 @@ class FullTokenizer:
         self.wordpiece_tokenizer = WordpieceTokenizer(self.vocab)
         # Two levels: "end/" and "end…" are different raw words that share the
         # work of splitting "end" into pieces.
-        self._ids_of_token = Memo(self._encode_token)
+        self._pieces_of_token = Memo(self.wordpiece_tokenizer.split_word)
         self._ids_of_word = Memo(
             self._encode_word,
             {word: (self.vocab[word],) for word in self._whole_words()},
@@ -506,19 +506,14 @@ class FullTokenizer:
             text = text.lower()
         return split_raw_words(text)
 
-    def _split_word(self, word: str) -> list[str]:
-        tokens = self.basic_tokenizer.split_word(word)
-        return _chain(map(self.wordpiece_tokenizer.split_word, tokens))
-
-    def _encode_word(self, word: str) -> tuple[int, ...]:
+    def _split_word(self, word: str) -> tuple[str, ...]:
         tokens = self.basic_tokenizer.split_word(word)
         if len(tokens) == 1:  # the usual case; the memo of words remembers it
-            return self._encode_token(tokens[0])
-        return tuple(_chain(map(self._ids_of_token.__getitem__, tokens)))
+            return tuple(self.wordpiece_tokenizer.split_word(tokens[0]))
+        return tuple(_chain(map(self._pieces_of_token.__getitem__, tokens)))
 
-    def _encode_token(self, token: str) -> tuple[int, ...]:
-        pieces = self.wordpiece_tokenizer.split_word(token)
-        return tuple(self.convert_tokens_to_ids(pieces))
+    def _encode_word(self, word: str) -> tuple[int, ...]:
+        return tuple(self.convert_tokens_to_ids(self._split_word(word)))
 
 
 class Memo(dict):
