@@ -196,6 +196,11 @@ class PretrainingConfig(TrainingConfig):
     # <data_dir>/pretrain_tfrecords/eval_data.tfrecord*; where nothing
     # matches, evaluation reads pretrain_tfrecords as the original does.
     eval_tfrecords: str | None = None
+    # Raw text to train on instead of records: patterns of files, separated by
+    # commas, a sentence a line, a blank line between documents. Every epoch
+    # cuts and pairs it anew.
+    pretrain_text: str = ""
+    eval_text: str = ""  # held-out text to evaluate on instead of records
     deterministic_input: bool = True  # same seed, same order of examples
     # Weights to start from: a checkpoint of the original, of BERT or of ours,
     # or a Hugging Face folder. Steps and warm-up start at 0.
@@ -336,6 +341,14 @@ class PretrainingConfig(TrainingConfig):
                 yield (
                     "two_tower_generator: needs electra_objective or"
                     " electric_objective; a masked LM has no separate generator"
+                )
+        for text in ("pretrain_text", "eval_text"):
+            records = text.replace("text", "tfrecords")
+            given = getattr(self, text), getattr(self, records)
+            if all(given) and self.is_stated(records):
+                yield (
+                    f"{text}: {given[0]!r} and {records} = {given[1]!r} are"
+                    " both given; leave one of the two out"
                 )
         for name, choices in EXPERIMENTS.items():
             value = getattr(self, name)

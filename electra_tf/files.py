@@ -6,6 +6,7 @@ Local work stays free of TensorFlow, whose import takes seconds.
 """
 
 import contextlib
+import glob
 import gzip
 import hashlib
 import json
@@ -61,6 +62,16 @@ def list_directory(path: str) -> list[str]:
     if is_remote(path):
         return sorted(n.rstrip("/") for n in _gfile().listdir(path))
     return sorted(os.listdir(path))
+
+
+def matching(patterns: str) -> tuple[list[str], list[str]]:
+    """Files by patterns between commas: those that hold something, and not."""
+    paths: list[str] = []
+    for pattern in map(str.strip, patterns.split(",")):
+        find = _gfile().glob if is_remote(pattern) else glob.glob
+        paths += sorted(find(pattern))
+    full = [path for path in paths if file_size(path)]
+    return full, [path for path in paths if path not in set(full)]
 
 
 def is_directory(path: str) -> bool:

@@ -304,7 +304,9 @@ def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
         f"{(part['matmul'] + part['other']) / flops['total']:.1%} {name}"
         for name, part in flops["parts"].items()
     )
-    epochs = f"no records at {config.pretrain_tfrecords}"
+    epochs = (
+        f"no records at {config.pretrain_text or config.pretrain_tfrecords}"
+    )
     if records := numbers["records"]:
         epochs = (
             f"{numbers['epochs'] or 0:,.3g} over"

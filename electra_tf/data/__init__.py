@@ -4,6 +4,7 @@
 
 * `build` jobs on workers and the manifest; `corpora` documents;
   `example_writer` two segments, their bytes and the shards of one job
+* `raw_text` documents cut anew in every epoch, without records
 * `record_checks` do records fit a run? `input_pipeline` batches
 * `tables` rows of users' files and of TFDS; `feature_spec` of fine-tuning
 

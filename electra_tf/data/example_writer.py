@@ -422,6 +422,11 @@ def _digest(purpose: str, seed: int, name: str, position: str) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")
 
 
+def document_draws(seed: int, name: str, position: str) -> random.Random:
+    """The draws of one document, whichever process reads it."""
+    return random.Random(_digest("document", seed, name, position))
+
+
 # What it has worked out already serves the next job of the process, too.
 _encoder = functools.lru_cache(maxsize=1)(ExampleEncoder)
 
@@ -482,10 +487,8 @@ class ExampleWriter:
 
     def write(self, source: corpora.Source, on_piece: Callable = int) -> None:
         """Builds and writes the examples of one source."""
-        seed, by_document = (
-            self._options.seed,
-            self._options.draws == "document",
-        )
+        seed = self._options.seed
+        by_document = self._options.draws == "document"
         shuffle = None if by_document else self.random
         self.reading.units_read = 0
         position = None
@@ -496,8 +499,8 @@ class ExampleWriter:
                 position = piece.position
                 split = self._choose_split(source.name, position)
                 if by_document:
-                    key = _digest("document", seed, source.name, position)
-                    split.builder.restart(random.Random(key))
+                    draws = document_draws(seed, source.name, position)
+                    split.builder.restart(draws)
             self._add_lines(split, piece.lines)
             if piece.is_last:
                 self._write_examples(split, split.builder.flush())

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Record files -> batches, in an order that can be saved and resumed."""
+"""Records or raw text -> batches, in an order that can be saved and resumed."""
 
 import random
 from typing import Any
@@ -8,10 +8,13 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.data.example_writer import FEATURE_NAMES
-from electra_tf.data.record_checks import find_record_files
+from electra_tf.data.raw_text import RawText
+from electra_tf.data.record_checks import find_record_files, text_hparam
 
 # Files read in turn; the original's number of reading threads.
 _FILES_AT_ONCE = 4
+# Documents of raw text read in turn, so that a batch is of many.
+_DOCUMENTS_AT_ONCE = 32
 
 
 def build_dataset(
@@ -20,7 +23,8 @@ def build_dataset(
     """Batches of pre-training examples.
 
     Training: files repeated for ever and shuffled, records interleaved from
-    four files and shuffled in a buffer of `config.shuffle_buffer_size`.
+    four files and shuffled in a buffer of `config.shuffle_buffer_size`; with
+    `pretrain_text` that of documents, cut anew in every epoch.
     Evaluation: held-out records once, in file order, the last batch perhaps
     smaller; without held-out records, the training records as in training.
 
@@ -37,10 +41,15 @@ def build_dataset(
       order threads finish); parses whole batches at once; evaluation prefers
       held-out records.
     """
-    paths, held_out, _ = find_record_files(config, training)
     deterministic = bool(config.deterministic_input)
-    shuffled = training or not held_out
-    if shuffled:
+    if hparam := text_hparam(config, training):
+        text = RawText(config, hparam)
+        shuffled, records = text.repeats, _cut_text(text)
+    else:
+        paths, held_out, _ = find_record_files(config, training)
+        shuffled = training or not held_out
+        records = tf.data.TFRecordDataset(paths)
+    if shuffled and not hparam:
         names = tf.data.Dataset.from_tensor_slices(paths).repeat()
         names = names.shuffle(len(paths), seed=_seed(config, "files"))
         records = names.interleave(
@@ -49,11 +58,11 @@ def build_dataset(
             block_length=1,
             num_parallel_calls=None if deterministic else tf.data.AUTOTUNE,
             deterministic=None if deterministic else False,
-        ).shuffle(
+        )
+    if shuffled:
+        records = records.shuffle(
             max(1, config.shuffle_buffer_size), seed=_seed(config, "records")
         )
-    else:
-        records = tf.data.TFRecordDataset(paths)
     batches = records.batch(batch_size, drop_remainder=shuffled)
     batches = batches.map(
         lambda payloads: _parse(payloads, config.max_seq_length),
@@ -67,6 +76,28 @@ def build_dataset(
 def _seed(config: Any, purpose: str) -> int:
     """A seed of its own for each shuffle."""
     return random.Random(f"{config.seed} {purpose}").getrandbits(31)
+
+
+def _cut_text(text: RawText) -> tf.data.Dataset:
+    """Records cut from documents, of which the iterator saves the numbers."""
+
+    def cut(number: tf.Tensor) -> tf.data.Dataset:
+        # Only what is declared stateless may be part of a saved iterator.
+        records = tf.numpy_function(
+            text.records, [number], tf.string, stateful=False
+        )
+        return tf.data.Dataset.from_tensor_slices(
+            tf.ensure_shape(records, [None])
+        )
+
+    numbers = tf.data.Dataset.range(len(text))
+    if text.repeats:
+        numbers = tf.data.Dataset.counter()
+    return numbers.interleave(
+        cut,
+        cycle_length=_DOCUMENTS_AT_ONCE if text.repeats else 1,
+        block_length=1,
+    )
 
 
 def _parse(payloads: tf.Tensor, length: int) -> dict[str, tf.Tensor]:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do the records fit the run? Asked before training, not after hours of it."""
 
-import glob
 import itertools
 import os
 import re
@@ -22,6 +21,7 @@ from electra_tf.data.example_writer import (
     decode_example,
     read_records,
 )
+from electra_tf.data.raw_text import RawText
 from electra_tf.text.tokenization import load_vocab, vocab_hash
 
 # Records without a manifest are read, or counted, one by one up to these.
@@ -44,24 +44,11 @@ class RecordFiles(NamedTuple):
 
 def find_record_files(config: Any, training: bool) -> RecordFiles:
     """Finds the record files of a run."""
-    empty: list[str] = []
-    if not training:
-        pattern = getattr(config, "eval_tfrecords", None)
-        if not pattern:
-            folder = os.path.dirname(config.pretrain_tfrecords.split(",")[0])
-            pattern = os.path.join(folder, f"{HELD_OUT_PREFIX}.tfrecord*")
-        held_out, empty = _glob(pattern)
-        if held_out:
-            return RecordFiles(held_out, True, empty)
-        origin = getattr(config, "origins", {}).get("eval_tfrecords", "derived")
-        if origin != "derived":
-            raise UserError(
-                f"No record file matches eval_tfrecords = {pattern!r}. Correct "
-                "it, or leave it out to evaluate on the held-out records "
-                "beside pretrain_tfrecords."
-            )
+    held_out, empty = ([], []) if training else _held_out_files(config)
+    if held_out:
+        return RecordFiles(held_out, True, empty)
     pattern = config.pretrain_tfrecords
-    paths, more = _glob(pattern)
+    paths, more = files.matching(pattern)
     if not (paths or more):
         raise UserError(
             f"No record file matches pretrain_tfrecords = {pattern!r}. Build "
@@ -75,26 +62,40 @@ def find_record_files(config: Any, training: bool) -> RecordFiles:
     return RecordFiles(paths, False, empty + more)
 
 
-def _glob(patterns: str) -> tuple[list[str], list[str]]:
-    """Files that hold something, and empty ones."""
-    paths: list[str] = []
-    for pattern in map(str.strip, patterns.split(",")):
-        if files.is_remote(pattern):
-            import tensorflow as tf
+def _held_out_files(config: Any) -> tuple[list[str], list[str]]:
+    """Held-out record files, and empty ones; refuses a name for none."""
+    pattern = getattr(config, "eval_tfrecords", None)
+    if not pattern:
+        folder = os.path.dirname(config.pretrain_tfrecords.split(",")[0])
+        pattern = os.path.join(folder, f"{HELD_OUT_PREFIX}.tfrecord*")
+    held_out, empty = files.matching(pattern)
+    origin = getattr(config, "origins", {}).get("eval_tfrecords", "derived")
+    if not held_out and origin != "derived":
+        raise UserError(
+            f"No record file matches eval_tfrecords = {pattern!r}. Correct "
+            "it, or leave it out to evaluate on the held-out records "
+            "beside pretrain_tfrecords."
+        )
+    return held_out, empty
 
-            paths += sorted(tf.io.gfile.glob(pattern))
-        else:
-            paths += sorted(glob.glob(pattern))
-    full = [path for path in paths if files.file_size(path)]
-    return full, [path for path in paths if path not in set(full)]
+
+def text_hparam(config: Any, training: bool) -> str | None:
+    """The hparam that names the text to read; None where records are read."""
+    if not training and getattr(config, "eval_text", ""):
+        return "eval_text"
+    if not getattr(config, "pretrain_text", ""):
+        return None
+    if not training and _held_out_files(config)[0]:
+        return None
+    return "pretrain_text"
 
 
 def check_records(
     config: Any, training: bool, problems: list[str] | None = None
 ) -> list[str]:
-    """Compares the records with what a run expects; returns warnings.
+    """Compares records, or text, with what a run expects; returns warnings.
 
-    With `config.strict` those of the records themselves are problems.
+    With `config.strict` those of the data themselves are problems.
 
     Args:
       problems: takes whatever would stop the run; None: the first is raised.
@@ -108,19 +109,21 @@ def check_records(
                 raise
             problems.append(str(error))
 
-    found = attempt(find_record_files, config, training)
-    if found is None:
-        return []
     doubts: list[str] = []
     warnings: list[str] = []
-    if not training and not found.held_out:
-        warnings.append(
-            "No held-out records (--held_out_fraction when building): "
-            "evaluating on the training records, as the original does."
-        )
     by_folder: dict[str, list[str]] = {}
-    for path in found.paths + found.empty:
-        by_folder.setdefault(os.path.dirname(path), []).append(path)
+    if text := attempt(text_hparam, config, training):
+        doubts += attempt(lambda: list(RawText(config, text).doubts())) or []
+        if not training and text == "pretrain_text":
+            warnings.append("No eval_text: evaluating on the training text.")
+    elif found := attempt(find_record_files, config, training):
+        for path in found.paths + found.empty:
+            by_folder.setdefault(os.path.dirname(path), []).append(path)
+        if not training and not found.held_out:
+            warnings.append(
+                "No held-out records (--held_out_fraction when building): "
+                "evaluating on the training records, as the original does."
+            )
     for folder, paths in by_folder.items():
         manifest = attempt(load_manifest, folder)
         listed = _listed_shards(manifest)
@@ -337,11 +340,17 @@ class ExampleCount(NamedTuple):
     examples: int  # how many
     # False where the rest of large files was reckoned from the size.
     exact: bool
-    files: int  # record files that are not empty
+    files: int  # files that are not empty
 
 
 def count_training_examples(config: Any) -> ExampleCount:
-    """Counts the records that `pretrain_tfrecords` names."""
+    """Counts the examples of an epoch that the hparams name."""
+    if hparam := text_hparam(config, training=True):
+        text = RawText(config, hparam)
+        sample = text.sample()
+        count = round(sample.examples * text.num_bytes / sample.bytes_read)
+        exact = sample.bytes_read == text.num_bytes
+        return ExampleCount(count, exact, len(text.paths))
     paths = find_record_files(config, training=True).paths
     folders = {os.path.dirname(path) for path in paths}
     listed = {

@@ -335,6 +335,8 @@ def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
         run = _read_json(os.path.join(folder, "config.json"))
         records = os.path.dirname(str(run.get("pretrain_tfrecords", "")))
         manifest = _read_json(os.path.join(records, MANIFEST_NAME))
+        if run.get("pretrain_text"):
+            manifest = {}
         data = manifest.get("settings", {}) | manifest.get("counts", {})
         found = _read_json(os.path.join(folder, "results/unsup_results.json"))
         metrics = found.get("metrics", {})

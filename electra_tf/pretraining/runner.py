@@ -31,7 +31,10 @@ from electra_tf.checkpoints.weights import (
 )
 from electra_tf.data.build import load_manifest
 from electra_tf.data.input_pipeline import build_dataset
-from electra_tf.data.record_checks import check_records
+from electra_tf.data.record_checks import (
+    check_records,
+    count_training_examples,
+)
 from electra_tf.files import write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.optimizer import (
@@ -66,6 +69,7 @@ EXPORT = "export"  # directory of the two networks apart
 DATA_HPARAMS = (
     "deterministic_input",
     "max_seq_length",
+    "pretrain_text",
     "pretrain_tfrecords",
     "seed",
     "shuffle_buffer_size",
@@ -224,6 +228,7 @@ class PretrainingRun(Run):
     def continue_from(self, path: str, with_position: bool = True) -> bool:
         """Restores; where data hparams changed, records start again."""
         before = checkpointing.read_config(self.directory) or {}
+        before.setdefault("pretrain_text", "")  # Earlier versions had none.
         now = self.config.as_dict()
         check_same_model(before, now, path)
         moved = changed(before, now, DATA_HPARAMS)
@@ -422,7 +427,10 @@ class PretrainingRun(Run):
         patterns = config.pretrain_tfrecords.split(",")
         found = map(load_manifest, {os.path.dirname(p) for p in patterns})
         told = [m and m["counts"].get("examples") for m in found]
-        if None not in told and (examples := sum(map(int, told))):
+        if config.pretrain_text:
+            examples = count_training_examples(config).examples
+            text += f", about {counted / examples:.1f} epochs of raw text"
+        elif None not in told and (examples := sum(map(int, told))):
             text += f", {counted / examples:.1f} epochs of {examples:,}"
         self.console.line(text)
 

@@ -58,6 +58,10 @@ def reread(text):
             {"model_hparam_overrides": {"hidden_size": "big"}},
             "model_hparam_overrides.hidden_size",
         ),
+        (
+            {"pretrain_text": "a*", "pretrain_tfrecords": "b*"},
+            "pretrain_text: 'a\\*' and pretrain_tfrecords = 'b\\*'.*leave one",
+        ),
         ({"keep_best": "loss"}, "set eval_every_n_steps"),
         (
             {

@@ -72,12 +72,17 @@ def shown_steps(path, tag):
             "gradient_accumulation_steps": 2,
             "recompute_grad": True,
         },
+        {"pretrain_text": "text.txt"},  # of three epochs
     ],
-    ids=["electra", "electric_with_switches"],
+    ids=["electra", "electric_with_switches", "raw_text"],
 )
 def test_killed_and_continued_equals_uninterrupted(
     data_dir, settings, tmp_path, run_python, objective
 ):
+    if name := objective.get("pretrain_text"):
+        document = "the of and in\nto the\n" * 8 + "\n"
+        (tmp_path / name).write_text(document * 5)
+        objective = {"pretrain_text": str(tmp_path / name)}
     whole, killed = (
         settings(name, eval_every_n_steps=5, **objective)
         for name in ("whole", "killed")

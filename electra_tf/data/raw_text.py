@@ -1,0 +1,203 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Raw text as training data: examples that every epoch cuts anew, no records.
+
+Nothing has a state: the documents of an epoch, their order and their cuts are
+functions of the seed, the files and a number that counts documents. That number
+is all of the position which a checkpoint has to keep.
+"""
+
+import functools
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from configure.errors import UserError, listed
+from electra_tf import files
+from electra_tf.data.example_writer import (
+    MIN_SEQUENCE_LENGTH,
+    ExampleBuilder,
+    ExampleEncoder,
+    Segments,
+    document_draws,
+)
+from electra_tf.text.tokenization import (
+    CLS,
+    SEP,
+    UNK,
+    FullTokenizer,
+    check_vocab,
+)
+
+# Longer documents count as several: one is in memory as a whole.
+_LINES_PER_DOCUMENT = 4096
+_SAMPLED_BYTES = 1 << 20
+_PACKED = (".gz", ".xz", ".bz2", ".zip", ".tar", ".tgz", ".jsonl")
+
+
+class Sample(NamedTuple):
+    """What came out of some documents, in the first epoch's cuts."""
+
+    examples: int
+    tokens: int
+    unknown: int  # tokens that are [UNK]
+    bytes_read: int
+
+
+class RawText:
+    """The documents of text files, and the examples of each in any epoch.
+
+    Source: Mercier, "Efficient transfer learning for NLP with ELECTRA" (2021),
+      section 3.2 (dynamic segmentation).
+    Differs: an epoch takes all of a document, where the study takes one random
+      segment of it; segments and pairs are the original builder's.
+    """
+
+    def __init__(self, config: Any, hparam: str):
+        """Finds the documents of `pretrain_text` or `eval_text`."""
+        patterns = getattr(config, hparam)
+        self.paths, _ = files.matching(patterns)
+        if not self.paths:
+            raise UserError(
+                f"hparam {hparam}: no file with text matches {patterns!r};"
+                " correct it"
+            )
+        if packed := [p for p in self.paths if p.endswith(_PACKED)]:
+            raise UserError(
+                f"hparam {hparam}: {listed(packed, 3)}: not plain text, in"
+                " which documents can be found; unpack it, a sentence a line"
+            )
+        if config.max_seq_length < MIN_SEQUENCE_LENGTH:
+            raise UserError(
+                f"hparam max_seq_length: {config.max_seq_length} is too short"
+                f" for {hparam}; give at least {MIN_SEQUENCE_LENGTH}"
+            )
+        sizes = [files.file_size(path) for path in self.paths]
+        spans = [
+            _spans(hparam, path, size)
+            for path, size in zip(self.paths, sizes, strict=True)
+        ]
+        self._spans = np.concatenate(spans)
+        self.num_bytes = int(np.diff(self._spans).sum())
+        counts = [len(span) for span in spans]
+        self._files = np.repeat(np.arange(len(counts)), counts)
+        if not len(self):
+            raise UserError(
+                f"hparam {hparam}: {listed(self.paths, 3)}: only blank lines"
+            )
+        # Training text is read for ever, in an order of each epoch's own.
+        self.repeats = hparam == "pretrain_text"
+        self._hparam, self._seed = hparam, config.seed
+        self._length = config.max_seq_length
+        vocab = check_vocab(config.vocab_file)
+        self._tokenizer = FullTokenizer(
+            config.vocab_file, config.do_lower_case, config.strip_accents
+        )
+        self._encoder = ExampleEncoder(
+            self._length, vocab[CLS], vocab[SEP], max(vocab.values()) + 1
+        )
+
+    def __len__(self) -> int:
+        """Number of documents."""
+        return len(self._spans)
+
+    def segments(self, document: int, epoch: int) -> list[Segments]:
+        """A document's examples, which hold every token of it.
+
+        In the first epoch they are those of a build with `draws=document` and
+        `split_long_lines`. In later ones a document that fills several is read
+        from a random line on and then from its start, so that all cuts move.
+        """
+        path = self.paths[self._files[document]]
+        start, end = self._spans[document].tolist()
+        with files.open_file(path, "rb") as file:
+            file.seek(start)
+            lines = file.read(end - start).decode().split("\n")
+        encoded = map(self._tokenizer.encode, map(str.strip, lines))
+        sentences = [ids for ids in encoded if ids]
+        position = f"{start}@{epoch}" if epoch else f"{start}"
+        draws = document_draws(self._seed, os.path.basename(path), position)
+        first = 0
+        if epoch and sum(map(len, sentences)) > self._length:
+            first = draws.randrange(len(sentences))
+        builder = ExampleBuilder(self._length, draws, split_long_lines=True)
+        found = []
+        for part in (sentences[first:], sentences[:first]):
+            for sentence in part:
+                found += builder.add(sentence)
+            found += builder.flush()
+        return found
+
+    def records(self, number: int) -> np.ndarray:
+        """The records of the run's n-th document: object [n], of bytes."""
+        epoch, document = 0, int(number)
+        if self.repeats:
+            epoch, place = divmod(document, len(self))
+            document = _order(self._seed, epoch, len(self))[place]
+        found = self.segments(document, epoch)
+        records = np.empty(len(found), object)
+        records[:] = [self._encoder.encode(*pair) for pair in found]
+        return records
+
+    def sample(self) -> Sample:
+        """Looks into random documents, a megabyte or all there is."""
+        found = np.zeros(4, np.int64)
+        unknown = self._tokenizer.vocab[UNK]
+        for document in _order(self._seed, 0, len(self)):
+            pairs = self.segments(document, 0)
+            ids = [number for a, b in pairs for number in a + b]
+            size = np.ptp(self._spans[document])
+            found += (len(pairs), len(ids), ids.count(unknown), size)
+            if found[3] > _SAMPLED_BYTES:
+                break
+        return Sample(*found.tolist())
+
+    def doubts(self) -> Iterator[str]:
+        """Whether the vocabulary suits the text; raises if there is nothing."""
+        sample = self.sample()
+        if not sample.examples:
+            raise UserError(
+                f"hparam {self._hparam}: {sample.bytes_read:,} bytes of"
+                f" {listed(self.paths, 3)} hold no token; give files with text"
+            )
+        if sample.unknown > 0.05 * sample.tokens:
+            yield (
+                f"{sample.unknown:,} of {sample.tokens:,} tokens looked at in"
+                f" {self._hparam} are [UNK]: do vocab_file and do_lower_case"
+                " suit the text?"
+            )
+
+
+@functools.lru_cache(maxsize=2)  # Two epochs meet among interleaved documents.
+def _order(seed: int, epoch: int, count: int) -> np.ndarray:
+    """An epoch's order of documents, int [count]."""
+    # The one stream that NumPy promises not to change.
+    return np.random.RandomState([seed, epoch]).permutation(count)
+
+
+@functools.lru_cache(maxsize=4096)  # Every evaluation asks again.
+def _spans(hparam: str, path: str, size: int) -> np.ndarray:
+    """First byte and end of each document of a file, int64 [n, 2]."""
+    starts: list[int] = []
+    position = lines = 0
+    with files.open_file(path, "rb") as file:
+        for raw in file:
+            try:
+                is_blank = not raw.decode().strip()
+            except UnicodeDecodeError as error:
+                raise UserError(
+                    f"hparam {hparam}: {path}: byte"
+                    f" {position + error.start} is not UTF-8; convert the file"
+                    f" ({files.ICONV}, where it is in Latin-1)"
+                ) from None
+            if is_blank:
+                lines = 0
+            else:
+                if lines % _LINES_PER_DOCUMENT == 0:
+                    starts.append(position)
+                lines += 1
+            position += len(raw)
+    edges = np.array([*starts, size], np.int64)
+    return np.stack([edges[:-1], edges[1:]], axis=1)
