@@ -167,7 +167,8 @@ class PretrainingConfig(TrainingConfig):
     # Patterns of the training records, separated by commas. Default:
     # <data_dir>/pretrain_tfrecords/pretrain_data.tfrecord*
     pretrain_tfrecords: str = ""
-    vocab_file: str = ""  # default: <data_dir>/vocab.txt
+    # Default: <data_dir>/vocab.txt. A .json is byte-level BPE's tokenizer.json.
+    vocab_file: str = ""
     model_dir: str = ""  # default: <data_dir>/models/<model_name>
     # Results go beside the default model_dir, even when model_dir is given.
     results_txt: str = ""  # default: .../results/unsup_results.txt

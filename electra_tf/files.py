@@ -190,7 +190,7 @@ def _cannot_write(path: str, error: Exception, hint: str) -> UserError:
 DIGESTS = "digests.json"
 # A vocabulary is mere text, and safetensors has no checksum. TensorFlow checks
 # those of its checkpoints at every read; settings are for people to change.
-_DIGESTED = re.compile(r"vocab\.txt|.*\.safetensors")
+_DIGESTED = re.compile(r"vocab\.txt|tokenizer\.json|.*\.safetensors")
 
 
 def digest_of(path: str) -> dict[str, Any]:
@@ -200,11 +200,10 @@ def digest_of(path: str) -> dict[str, Any]:
 
 def write_digests(folder: str) -> None:
     """Writes those of a model's folder; the last step of completing it."""
-    digests = {
-        name: digest_of(os.path.join(folder, name))
-        for name in list_directory(folder)
-        if _DIGESTED.fullmatch(name)
-    }
+    names = list(filter(_DIGESTED.fullmatch, list_directory(folder)))
+    if "vocab.txt" in names and "tokenizer.json" in names:
+        names.remove("tokenizer.json")  # It is for other programs then.
+    digests = {name: digest_of(os.path.join(folder, name)) for name in names}
     path = os.path.join(folder, DIGESTS)
     write_atomically(path, json.dumps(digests, indent=2) + "\n")
 

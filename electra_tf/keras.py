@@ -27,7 +27,11 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.prediction.loading import encoder_of, load, read_settings
 from electra_tf.text.graph_tokenization import GraphTokenizer
-from electra_tf.text.tokenization import check_tokens, check_vocab
+from electra_tf.text.tokenization import (
+    check_tokens,
+    check_vocab,
+    require_wordpiece,
+)
 
 # Other libraries' names of inputs, and what they are here.
 _OTHER_NAMES = {
@@ -242,6 +246,7 @@ class Tokenizer(tf_keras.layers.Layer):
                 " token between [CLS] and [SEP]."
             )
         if isinstance(vocabulary, str | os.PathLike):
+            require_wordpiece(vocabulary, "a tokenizer in the graph")
             vocab = check_vocab(os.fspath(vocabulary))
         else:
             vocab = check_tokens("<tokens>", list(vocabulary))

@@ -238,6 +238,31 @@ def tiny_vocab() -> str:
     return str(FIXTURES / "vocab_200.txt")
 
 
+@pytest.fixture(scope="session")
+def bpe_file(tmp_path_factory):
+    """Makes a tokenizer.json of byte-level BPE, trained on a text."""
+    tokenizers = pytest.importorskip("tokenizers", reason="no extra bpe")
+
+    def make(
+        text="the king of the north is in the city, and that was for her. ",
+        special=("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
+        **settings,
+    ):
+        made = tokenizers.ByteLevelBPETokenizer(**settings)
+        made.train_from_iterator(
+            [text],
+            vocab_size=290,
+            min_frequency=1,
+            special_tokens=list(special),
+            show_progress=False,
+        )
+        path = tmp_path_factory.mktemp("bpe") / "tokenizer.json"
+        made.save(str(path))
+        return str(path)
+
+    return make
+
+
 TINY = {
     "vocab_size": 200,
     "embedding_size": 8,

@@ -27,9 +27,11 @@ from electra_tf.checkpoints.contents import (
 )
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.text.tokenization import is_bpe
 
 ELECTRA_CONFIG = "electra_config.json"
-VOCAB_FILE = "vocab.txt"
+# A vocabulary's name in a model's folder; the second is byte-level BPE's.
+VOCAB_FILES = ("vocab.txt", "tokenizer.json")
 BEST = "best"  # a run's folder of its best checkpoint
 FORMAT_VERSION = 1
 
@@ -75,16 +77,28 @@ def open_weights(path: str) -> Weights:
 
 def _vocab_of(folder: str) -> str | None:
     """The vocabulary in a model's folder, else the one that its run names."""
-    own = os.path.join(folder, VOCAB_FILE)
-    files.check_digest(own)  # Which says, too, where it should be and is not.
+    own = vocab_in(folder)
+    # Which says, too, where one should be and is not.
+    files.check_digest(own or os.path.join(folder, VOCAB_FILES[0]))
     config = os.path.join(folder, "config.json")
-    if files.exists(own) or not files.exists(config):
-        return own if files.exists(own) else None
+    if own or not files.exists(config):
+        return own
     named = parse_json(files.read_text(config), config).get("vocab_file") or ""
     # A data directory may have been moved as a whole: DIR/models/NAME.
     moved = os.path.join(folder, "..", "..", os.path.basename(named))
     places = (named, moved) if named else ()
     return next(filter(files.exists, places), None)
+
+
+def vocab_in(folder: str) -> str | None:
+    """The vocabulary in a model's folder."""
+    places = (os.path.join(folder, name) for name in VOCAB_FILES)
+    return next(filter(files.exists, places), None)
+
+
+def vocab_name(vocab_file: str) -> str:
+    """What a vocabulary is called in a model's folder."""
+    return VOCAB_FILES[is_bpe(vocab_file)]
 
 
 def hugging_face_file(folder: str) -> str | None:
@@ -112,7 +126,7 @@ def complete_folder(
     That is settings (casing is one), vocabulary and digests.
     """
     write_electra_config(directory, hparams, assumed)
-    own = os.path.join(directory, VOCAB_FILE)
+    own = os.path.join(directory, vocab_name(vocab_file or ""))
     if vocab_file and os.path.abspath(vocab_file) != os.path.abspath(own):
         files.write_atomically(own, files.read_bytes(vocab_file))
     files.write_digests(directory)

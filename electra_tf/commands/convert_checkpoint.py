@@ -22,10 +22,10 @@ from electra_tf import files
 from electra_tf.checkpoints.contents import PARTS, TaskHead, merged
 from electra_tf.checkpoints.formats import (
     ELECTRA_CONFIG,
-    VOCAB_FILE,
     complete_folder,
     config_text,
     hugging_face_file,
+    vocab_name,
 )
 from electra_tf.checkpoints.weights import (
     Weights,
@@ -135,10 +135,10 @@ def main(args: argparse.Namespace) -> None:
     guessed = [name for text in assumed for name in _names(text)]
     beside = {ELECTRA_CONFIG: config_text(hparams, guessed).encode()}
     if vocab_file is not None:
-        beside[VOCAB_FILE] = files.read_bytes(vocab_file)
+        beside[vocab_name(vocab_file)] = files.read_bytes(vocab_file)
     folder = path if is_folder else os.path.dirname(path) or "."
     if is_folder:  # Its own writer puts the vocabulary there.
-        beside.pop(VOCAB_FILE, None)
+        beside.pop("vocab.txt", None)
     _check_free(source.path, path, is_folder, folder, beside, args.overwrite)
     dropped, remarks = _write(
         weights, path, form, hparams, vocab_file, guessed, args

@@ -36,7 +36,13 @@ from electra_tf.data.example_writer import (
     JobReport,
     run_job,
 )
-from electra_tf.text.tokenization import FullTokenizer, check_vocab, vocab_hash
+from electra_tf.text.tokenization import (
+    Tokenizer,
+    check_vocab,
+    is_bpe,
+    open_tokenizer,
+    vocab_hash,
+)
 
 # With draws=document the jobs may be smaller than a worker's share: the workers
 # then end together, and a build that is interrupted loses less.
@@ -84,6 +90,8 @@ def _check_options(options: BuildOptions) -> None:
     hints = typing.get_type_hints(BuildOptions, include_extras=True)
     for name, declared in hints.items():
         check_bounds(name, getattr(options, name), declared)
+    if is_bpe(options.vocab_file):
+        _prepare(options)  # A worker could not say what is wrong.
     if options.draws == "stream" and options.num_processes > options.num_shards:
         raise UserError(
             f"num_processes is {options.num_processes} and num_shards "
@@ -326,12 +334,12 @@ class _Progress:
         )
 
 
-_tokenizer: FullTokenizer  # of this process
+_tokenizer: Tokenizer  # of this process
 
 
 def _prepare(options: BuildOptions) -> None:
     global _tokenizer
-    _tokenizer = FullTokenizer(
+    _tokenizer = open_tokenizer(
         options.vocab_file, options.do_lower_case, options.do_strip_accents
     )
 

@@ -25,7 +25,7 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.corpora import ReadingReport
-from electra_tf.text.tokenization import CLS, SEP, UNK, FullTokenizer
+from electra_tf.text.tokenization import CLS, SEP, UNK, Tokenizer
 
 # Sentences (lists of token ids) become two-segment pre-training examples.
 
@@ -446,9 +446,7 @@ class ExampleWriter:
     Source: build_pretraining_dataset.py, ExampleWriter and write_examples.
     """
 
-    def __init__(
-        self, options: BuildOptions, job: Job, tokenizer: FullTokenizer
-    ):
+    def __init__(self, options: BuildOptions, job: Job, tokenizer: Tokenizer):
         """Opens the job's shards."""
         self.random = random.Random(options.seed + job.index)
         self.reading = ReadingReport(options.strict)
@@ -568,7 +566,7 @@ class ExampleWriter:
 def run_job(
     options: BuildOptions,
     job: Job,
-    tokenizer: FullTokenizer,
+    tokenizer: Tokenizer,
     on_progress: Callable[[float, int], None],
 ) -> JobReport:
     """Does one job from start to end.

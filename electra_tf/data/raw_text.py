@@ -27,8 +27,8 @@ from electra_tf.text.tokenization import (
     CLS,
     SEP,
     UNK,
-    FullTokenizer,
     check_vocab,
+    open_tokenizer,
 )
 
 # Longer documents count as several: one is in memory as a whole.
@@ -92,7 +92,7 @@ class RawText:
         self._hparam, self._seed = hparam, config.seed
         self._length = config.max_seq_length
         vocab = check_vocab(config.vocab_file)
-        self._tokenizer = FullTokenizer(
+        self._tokenizer = open_tokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
         self._encoder = ExampleEncoder(

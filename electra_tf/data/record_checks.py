@@ -22,7 +22,7 @@ from electra_tf.data.example_writer import (
     read_records,
 )
 from electra_tf.data.raw_text import RawText
-from electra_tf.text.tokenization import load_vocab, vocab_hash
+from electra_tf.text.tokenization import is_bpe, load_vocab, vocab_hash
 
 # Records without a manifest are read, or counted, one by one up to these.
 _RECORDS_DECODED = 100
@@ -184,7 +184,7 @@ def _check_casing(
 ) -> list[str]:
     """Compares the case of tokens in records with the model's."""
     path = getattr(config, "vocab_file", None)
-    if not (ids and path and files.exists(path)):
+    if not (ids and path and files.exists(path)) or is_bpe(path):
         return []
     upper = either = 0
     for token, number in load_vocab(path).items():

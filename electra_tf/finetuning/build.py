@@ -3,7 +3,6 @@
 """From a configuration to starting weights, model and optimizer."""
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from electra_tf.checkpoints.contents import (
     encoder_config,
     merged,
 )
-from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.formats import open_weights, vocab_in
 from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.finetuning.model import FinetuningModel, encoder_sizes
 from electra_tf.finetuning.task import Task
@@ -181,10 +180,10 @@ def resolve_start(config: FinetuningConfig) -> Start:
                 )
         notes += _guesses(config, weights)
     if not config.is_stated("vocab_file"):
-        own = os.path.join(config.pretrained_model_dir, "vocab.txt")
+        own = vocab_in(config.pretrained_model_dir)
         if weights is not None and weights.vocab_file:
             adopted["vocab_file"] = weights.vocab_file
-        elif tf.io.gfile.exists(own):
+        elif own:
             adopted["vocab_file"] = own
     now = config.as_dict()
     adopted = {n: v for n, v in adopted.items() if now[n] != v}

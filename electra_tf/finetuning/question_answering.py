@@ -108,6 +108,8 @@ class QATask(DescribedTask):
       name is; the original looks for "squad" in it.
     """
 
+    needs_words = True
+
     def __init__(self, *described: Any) -> None:
         super().__init__(*described)
         self._check_lengths()

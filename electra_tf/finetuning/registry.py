@@ -53,7 +53,7 @@ from electra_tf.finetuning.classification import (
 from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
-from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.tokenization import Tokenizer, open_tokenizer
 
 TYPES = {
     "classification": ClassificationTask,
@@ -399,7 +399,7 @@ BUILT_IN: dict[str, TaskSpec] = GLUE_TASKS | {
 
 def _make_task(
     config: FinetuningConfig,
-    tokenizer: FullTokenizer,
+    tokenizer: Tokenizer,
     spec: TaskSpec,
     directory: str | None = None,
 ) -> Task:
@@ -407,7 +407,7 @@ def _make_task(
 
 
 # A task of one's own in Python goes here, too.
-TASKS: dict[str, Callable[[FinetuningConfig, FullTokenizer], Task]] = {
+TASKS: dict[str, Callable[[FinetuningConfig, Tokenizer], Task]] = {
     **{
         name: functools.partial(_make_task, spec=spec)
         for name, spec in BUILT_IN.items()
@@ -419,19 +419,17 @@ TASKS: dict[str, Callable[[FinetuningConfig, FullTokenizer], Task]] = {
 
 
 def get_tasks(
-    config: FinetuningConfig, tokenizer: FullTokenizer | None = None
+    config: FinetuningConfig, tokenizer: Tokenizer | None = None
 ) -> list[Task]:
     """Returns the config's tasks, in the order of `task_names`."""
     if tokenizer is None:
-        tokenizer = FullTokenizer(
+        tokenizer = open_tokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
     return [get_task(config, name, tokenizer) for name in config.task_names]
 
 
-def get_task(
-    config: FinetuningConfig, name: str, tokenizer: FullTokenizer
-) -> Task:
+def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
     """Returns one task."""
     own = None
     if config.task_config is not None:

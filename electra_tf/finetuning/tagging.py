@@ -68,6 +68,7 @@ class TaggingTask(DescribedTask):
     """
 
     label_splits = ("train", "dev", "test")
+    needs_words = True
 
     def __init__(
         self, *described: Any, type_change_starts_span: bool = True

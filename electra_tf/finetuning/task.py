@@ -23,6 +23,7 @@ from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
+from electra_tf.text.tokenization import Tokenizer, require_wordpiece
 
 if TYPE_CHECKING:
     from configure.finetuning import FinetuningConfig
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from electra_tf.finetuning.registry import TaskSpec
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
-    from electra_tf.text.tokenization import FullTokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Task(abc.ABC):
         self,
         config: FinetuningConfig,
         name: str,
-        tokenizer: FullTokenizer | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
         self.config = config
         self.name = name
@@ -274,6 +274,8 @@ class Task(abc.ABC):
 class DescribedTask(Task):
     """A task made of its description; `directory` is where its paths begin."""
 
+    # Whether text must be traced to words, which byte-level BPE has not.
+    needs_words = False
     # Splits whose labels are collected; their files decide the features, too.
     label_splits: tuple[str, ...] = ()
 
@@ -281,9 +283,12 @@ class DescribedTask(Task):
         self,
         config: FinetuningConfig,
         spec: TaskSpec,
-        tokenizer: FullTokenizer,
+        tokenizer: Tokenizer,
         directory: str | None = None,
     ) -> None:
+        if self.needs_words:
+            what = f"task {spec.name} ({spec.type.replace('_', ' ')})"
+            require_wordpiece(config.vocab_file, what)
         super().__init__(config, spec.name, tokenizer)
         self.spec = spec
         self.directory = directory or config.raw_data_dir(spec.name)

@@ -27,7 +27,12 @@ from electra_tf.prediction.batch_runner import (
     run_in_batches,
 )
 from electra_tf.prediction.loading import encoder_of, load
-from electra_tf.text.tokenization import CLS, SEP, FullTokenizer
+from electra_tf.text.tokenization import (
+    CLS,
+    SEP,
+    FullTokenizer,
+    require_wordpiece,
+)
 from electra_tf.text.words import split_words
 
 SEVERAL = ("words", "none")  # poolings that make several vectors a text
@@ -94,6 +99,7 @@ class Embedder:
                 f"part {part!r}: expected one of {', '.join(PARTS)}"
             )
         loaded = load(path, vocab_file, overrides)
+        require_wordpiece(loaded.config.vocab_file, "embed")
         encoder = encoder_of(loaded, f"--part={part}", part)
         positions = encoder.config.max_position_embeddings
         if max_length is not None and not 3 <= max_length <= positions:

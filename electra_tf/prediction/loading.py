@@ -26,8 +26,9 @@ from electra_tf.modeling.transformer import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, read_pretrained
 from electra_tf.pretraining.loading import load_pretrained as load_pretrained
 from electra_tf.text.tokenization import (
-    FullTokenizer,
+    Tokenizer,
     check_vocab,
+    open_tokenizer,
     refuse_other_vocab,
 )
 from electra_tf.training import checkpointing
@@ -40,7 +41,7 @@ class FinetunedModel:
     config: FinetuningConfig  # its hparams, paths as they are now
     tasks: tuple[Task, ...]  # what it learned, in the order of its heads
     model: FinetuningModel  # the weights in place
-    tokenizer: FullTokenizer  # as in training
+    tokenizer: Tokenizer  # as in training
     folder: str  # of the run: its config.json, vocab.txt and checkpoints
     checkpoint: str  # prefix of the weights
     global_step: int | None  # updates done, or None where the file does not say
@@ -97,12 +98,12 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
 
 def read_run(
     folder: str, **overrides: Any
-) -> tuple[FinetuningConfig, FullTokenizer, list[Task]]:
+) -> tuple[FinetuningConfig, Tokenizer, list[Task]]:
     """Reads a fine-tuning run's settings and tasks, without its weights."""
     home, _ = _find(folder)
     config = _read_config(home, overrides)
     check_vocab(config.vocab_file)
-    tokenizer = FullTokenizer(
+    tokenizer = open_tokenizer(
         config.vocab_file, config.do_lower_case, config.strip_accents
     )
     return config, tokenizer, _make_tasks(config, home, tokenizer)
@@ -225,9 +226,8 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
     given = FinetuningConfig.explicit_hparams(stored)
     names = [given.pop("model_name", ""), given.pop("data_dir", "")]
     names[1] = overrides.pop("data_dir", None) or _moved(home, stored)
-    vocab = os.path.join(home, formats.VOCAB_FILE)
     settled = {"model_dir": home}
-    if tf.io.gfile.exists(vocab):
+    if vocab := formats.vocab_in(home):
         settled["vocab_file"] = vocab
     layers = [("file", given), ("file", settled), ("argument", overrides)]
     return FinetuningConfig.from_layers(*names, layers, "file")
@@ -244,7 +244,7 @@ def _moved(home: str, stored: dict[str, Any]) -> str:
 
 
 def _make_tasks(
-    config: FinetuningConfig, home: str, tokenizer: FullTokenizer
+    config: FinetuningConfig, home: str, tokenizer: Tokenizer
 ) -> list[Task]:
     path = config.task_config
     if path is not None and not tf.io.gfile.exists(path):

@@ -23,7 +23,7 @@ from electra_tf.modeling.transformer import (
 )
 from electra_tf.optimization.optimizer import AdamWeightDecay
 from electra_tf.pretraining import losses, masking
-from electra_tf.text.tokenization import check_vocab
+from electra_tf.text.tokenization import check_vocab, require_wordpiece
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import TOKENS, LossScale, draws_seed
 
@@ -70,6 +70,8 @@ class PretrainingModel(tf_keras.Model):
             config.debug,
         )
         vocab_size = self.encoder_config.vocab_size
+        if config.whole_word_mask:
+            require_wordpiece(config.vocab_file, "hparam whole_word_mask")
         self.vocab = check_vocab(config.vocab_file, vocab_size)
         self.special = masking.SpecialTokens.of(self.vocab, vocab_size)
         self.masking_rule = masking.MaskingRule(

@@ -8,6 +8,7 @@ space and around the commonest marks, and each raw word is looked up; only a
 word not met before is cleaned, lower-cased and split.
 """
 
+import abc
 import itertools
 import os
 import re
@@ -148,16 +149,22 @@ def load_vocab(path: str) -> dict[str, int]:
 
     Source: model/tokenization.py `load_vocab`.
     """
+    require_wordpiece(path, "what was asked for")
     return {token: number for number, token in enumerate(_read_tokens(path))}
 
 
 def check_vocab(path: str, vocab_size: int | None = None) -> dict[str, int]:
     """Reads a vocabulary and refuses one that cannot serve so large a model."""
-    vocab = check_tokens(path, _read_tokens(path))
+    if is_bpe(path):
+        from electra_tf.text.bpe import read_vocab  # It builds on this module.
+
+        vocab = read_vocab(path)
+    else:
+        vocab = check_tokens(path, _read_tokens(path))
     if vocab_size is not None and len(vocab) > vocab_size:
         raise UserError(
             f"{path} holds {len(vocab)} tokens but vocab_size is {vocab_size};"
-            " set vocab_size to the number of lines of the file."
+            " set vocab_size to the number of tokens in the file."
         )
     return vocab
 
@@ -214,6 +221,11 @@ def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
     return vocab
 
 
+def is_bpe(vocab_file: str | os.PathLike) -> bool:
+    """Whether a vocabulary is byte-level BPE's tokenizer.json, by its name."""
+    return os.fspath(vocab_file).endswith(".json")
+
+
 def vocab_hash(path: str) -> str:
     """The SHA-256 of the file's bytes, as `sha256sum` prints it."""
     return _read(path, files.sha256_of)
@@ -221,6 +233,13 @@ def vocab_hash(path: str) -> str:
 
 def refuse_other_vocab(path: str, known: str, owner: str) -> None:
     """Raises unless a vocabulary is the one that a model was made with."""
+    if is_bpe(path) or is_bpe(known):
+        if vocab_hash(path) != vocab_hash(known):
+            raise UserError(
+                f"{path}: another vocabulary than {known}, that of {owner};"
+                " use that one as vocab_file"
+            )
+        return
     pair = (_read_tokens(path), _read_tokens(known))
     for number, (ours, theirs) in enumerate(itertools.zip_longest(*pair), 1):
         if ours != theirs:
@@ -230,6 +249,16 @@ def refuse_other_vocab(path: str, known: str, owner: str) -> None:
                 " vocab_file; where other tokens took the place of unused ones"
                 " on purpose, replace it"
             )
+
+
+def require_wordpiece(vocab_file: str, what: str) -> None:
+    """Refuses byte-level BPE for what cannot do with it."""
+    if is_bpe(vocab_file):
+        raise UserError(
+            f"{vocab_file} is byte-level BPE, which serves pre-training and"
+            f" tasks on sentences; {what} needs a WordPiece vocabulary, a"
+            " vocab.txt"
+        )
 
 
 def _read_tokens(path: str) -> list[str]:
@@ -417,7 +446,59 @@ MEMO_WORD_LENGTH = 64
 _Value = TypeVar("_Value")
 
 
-class FullTokenizer:
+class Tokenizer(abc.ABC):
+    """Text to ids: WordPiece's (`FullTokenizer`) or byte-level BPE's."""
+
+    vocab: dict[str, int]  # special tokens under WordPiece's names
+    inv_vocab: dict[int, str]
+
+    @abc.abstractmethod
+    def encode(self, text: str | bytes) -> list[int]:
+        """Splits text into tokens and returns their ids."""
+
+    def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
+        """Looks up the ids of wordpieces.
+
+        Source: model/tokenization.py `convert_tokens_to_ids`.
+        Differs: an unknown token is named in a sentence, not in a `KeyError`.
+        """
+        try:
+            return [self.vocab[token] for token in tokens]
+        except KeyError as error:
+            raise UserError(
+                f"Token {error.args[0]!r} is not among the {len(self.vocab)} of"
+                " the vocabulary. Add it to the vocabulary file, or use the"
+                " file that the tokens were made with."
+            ) from None
+
+    def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
+        """Looks up the wordpieces of ids.
+
+        Source: model/tokenization.py `convert_ids_to_tokens`.
+        """
+        try:
+            return [self.inv_vocab[number] for number in ids]
+        except KeyError as error:
+            raise UserError(
+                f"Id {error.args[0]} is not in the vocabulary, whose ids run"
+                f" from {min(self.inv_vocab, default=0)} to"
+                f" {max(self.inv_vocab, default=0)}. Use the vocabulary file"
+                " that the ids were made with."
+            ) from None
+
+
+def open_tokenizer(
+    vocab_file: str, do_lower_case: bool = True, strip_accents: bool = True
+) -> Tokenizer:
+    """The tokenizer of a vocab.txt, or of byte-level BPE's tokenizer.json."""
+    if is_bpe(vocab_file):
+        from electra_tf.text.bpe import BpeTokenizer  # As in `check_vocab`.
+
+        return BpeTokenizer(vocab_file, do_lower_case, strip_accents)
+    return FullTokenizer(vocab_file, do_lower_case, strip_accents)
+
+
+class FullTokenizer(Tokenizer):
     """Splits text into the wordpieces of a vocabulary.
 
     Changing the attributes of a made tokenizer has no effect on words that it
@@ -454,36 +535,6 @@ class FullTokenizer:
         """Splits text into wordpieces and returns their ids."""
         words = self._raw_words(text)
         return _chain(map(self._ids_of_word.__getitem__, words))
-
-    def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
-        """Looks up the ids of wordpieces.
-
-        Source: model/tokenization.py `convert_tokens_to_ids`.
-        Differs: an unknown token is named in a sentence, not in a `KeyError`.
-        """
-        try:
-            return [self.vocab[token] for token in tokens]
-        except KeyError as error:
-            raise UserError(
-                f"Token {error.args[0]!r} is not among the {len(self.vocab)} of"
-                " the vocabulary. Add it to the vocabulary file, or use the"
-                " file that the tokens were made with."
-            ) from None
-
-    def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
-        """Looks up the wordpieces of ids.
-
-        Source: model/tokenization.py `convert_ids_to_tokens`.
-        """
-        try:
-            return [self.inv_vocab[number] for number in ids]
-        except KeyError as error:
-            raise UserError(
-                f"Id {error.args[0]} is not in the vocabulary, whose ids run"
-                f" from {min(self.inv_vocab, default=0)} to"
-                f" {max(self.inv_vocab, default=0)}. Use the vocabulary file"
-                " that the ids were made with."
-            ) from None
 
     def _whole_words(self) -> list[str]:
         """Plain words of the vocabulary: each stays as it is."""

@@ -466,7 +466,7 @@ OWN_NAMES = (
     "graph.pbtxt",
     checkpointing.DIRECTORY,
     formats.ELECTRA_CONFIG,
-    formats.VOCAB_FILE,
+    *formats.VOCAB_FILES,
     files.DIGESTS,
     checkpointing.CONFIG_FILE,
     summaries.CURVES_FILE,

@@ -1,0 +1,157 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Byte-level BPE from text to a fine-tuned model's answers."""
+
+import dataclasses
+import pathlib
+import shutil
+
+import pytest
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from configure.pretraining import PretrainingConfig
+from electra_tf.data.build import build_records
+from electra_tf.data.corpora import Corpus
+from electra_tf.data.example_writer import (
+    BuildOptions,
+    decode_example,
+    read_records,
+)
+from electra_tf.data.record_checks import check_records
+from electra_tf.export.saved_model import make_task_module
+from electra_tf.finetuning import runner as finetuning
+from electra_tf.prediction.embedding import Embedder
+from electra_tf.prediction.predictor import Predictor
+from electra_tf.pretraining import runner
+from electra_tf.pretraining.loading import load_pretrained
+from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.text.tokenization import open_tokenizer
+
+TEXT = "the king of the north\nis in the city\n\nand that was for her\n\n"
+
+
+@pytest.fixture(scope="module")
+def vocab_file(bpe_file):
+    return bpe_file()
+
+
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory, settings_in, vocab_file):
+    """A run on raw text."""
+    root = tmp_path_factory.mktemp("bpe_run")
+    (root / "text.txt").write_text(TEXT * 9)
+    settings = settings_in(
+        root,
+        vocab_file=vocab_file,
+        vocab_size=290,
+        pretrain_text=str(root / "text.txt"),
+    )
+    result = runner.run(PretrainingConfig.create("m", str(root), **settings))
+    assert result["global_step"] == 20
+    return root / "run", settings
+
+
+def _finetuned(pretrained, task_dir, hparams, **changes):
+    settings = {
+        **hparams,
+        "init_checkpoint": str(pretrained[0]),
+        "num_train_epochs": 1,
+        **changes,
+    }
+    for name in ("vocab_file", "vocab_size", "model_hparam_overrides"):
+        settings.pop(name)
+    config = FinetuningConfig.create("bpe", str(task_dir), **settings)
+    finetuning.run(config)
+    return f"{config.model_dir}_1"
+
+
+def test_a_sentence_task_takes_the_run_s_vocabulary(
+    pretrained, task_dir, hparams, vocab_file
+):
+    for folder in (pretrained[0], pretrained[0] / "export/discriminator"):
+        own = folder / "tokenizer.json"
+        assert own.read_bytes() == pathlib.Path(vocab_file).read_bytes()
+        assert not (folder / "vocab.txt").exists()
+        assert "tokenizer.json" in (folder / "digests.json").read_text()
+    folder = _finetuned(pretrained, task_dir, hparams)
+    predictor = Predictor.from_pretrained(folder)
+    (answer,) = predictor(["the king of the north"])
+    assert answer["label"] in ("0", "1")
+    row = predictor.answerer.example("the king", 0)
+    ids = predictor.task.featurize(row, False)["input_ids"]
+    text = open_tokenizer(vocab_file).encode("the king")
+    assert ids[: len(text) + 2] == [0, *text, 2]
+    for refused, what in (
+        (lambda: make_task_module(predictor.loaded), "raw text"),
+        (lambda: Embedder.from_pretrained(folder), "embed"),
+        (lambda: load_pretrained(str(pretrained[0])), "given to this command"),
+    ):
+        with pytest.raises(UserError, match=f"{what} needs a WordPiece"):
+            refused()
+
+
+@pytest.mark.parametrize(
+    ("task", "kind"), [("ner", "tagging"), ("squad", "question answering")]
+)
+def test_tasks_on_words_refuse_it_by_name(
+    pretrained, task_dir, hparams, task, kind
+):
+    with pytest.raises(
+        UserError, match=rf"task {task} \({kind}\) needs a Word"
+    ):
+        _finetuned(
+            pretrained,
+            task_dir,
+            hparams,
+            task_names=[task],
+            max_query_length=8,
+        )
+
+
+def test_another_or_a_damaged_file_is_refused(
+    pretrained, bpe_file, tmp_path, task_dir, hparams
+):
+    folder, settings = pretrained
+    other = {**settings, "vocab_file": bpe_file(text="some other words ")}
+    with pytest.raises(UserError, match="another vocabulary than"):
+        runner.run(PretrainingConfig.create("m", str(tmp_path), **other))
+    with pytest.raises(UserError, match="whole_word_mask needs a WordPiece"):
+        PretrainingModel(
+            PretrainingConfig.create(
+                "m", str(tmp_path), **settings, whole_word_mask=True
+            )
+        )
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / "tokenizer.json").write_text("{}")
+    with pytest.raises(UserError, match="tokenizer.json: another file, or dam"):
+        _finetuned((copy, settings), task_dir, hparams)
+
+
+def test_records_are_built_with_it_and_belong_to_it(
+    tmp_path, vocab_file, bpe_file, pretrained
+):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "text.txt").write_text(TEXT * 9)
+    options = BuildOptions(
+        Corpus(str(tmp_path / "corpus")),
+        vocab_file=vocab_file,
+        output_dir=str(tmp_path / "pretrain_tfrecords"),
+        max_seq_length=16,
+        num_shards=1,
+    )
+    build_records(options)
+    (path,) = (tmp_path / "pretrain_tfrecords").glob("pretrain_data*")
+    first = decode_example(next(iter(read_records(str(path)))))
+    ids = open_tokenizer(vocab_file).encode("the king of the north")
+    assert first["input_ids"][0] == 0 and first["input_ids"][1:4] == ids[:3]
+    settings = {**pretrained[1], "pretrain_text": ""}
+    config = PretrainingConfig.create("m", str(tmp_path), **settings)
+    assert check_records(config, training=True) == []
+    settings["vocab_file"] = bpe_file(text="some other words ")
+    config = PretrainingConfig.create("m", str(tmp_path), **settings)
+    with pytest.raises(UserError, match="built with another vocabulary"):
+        check_records(config, training=True)
+    with pytest.raises(UserError, match="says itself how text is normalized"):
+        build_records(dataclasses.replace(options, do_lower_case=False))
