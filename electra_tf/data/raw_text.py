@@ -10,10 +10,11 @@ is all of the position which a checkpoint has to keep.
 import functools
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 
+from configure.config import at_least, check_bounds
 from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.data.example_writer import (
@@ -35,15 +36,6 @@ from electra_tf.text.tokenization import (
 _LINES_PER_DOCUMENT = 4096
 _SAMPLED_BYTES = 1 << 20
 _PACKED = (".gz", ".xz", ".bz2", ".zip", ".tar", ".tgz", ".jsonl")
-
-
-class Sample(NamedTuple):
-    """What came out of some documents, in the first epoch's cuts."""
-
-    examples: int
-    tokens: int
-    unknown: int  # tokens that are [UNK]
-    bytes_read: int
 
 
 class RawText:
@@ -69,16 +61,9 @@ class RawText:
                 f"hparam {hparam}: {listed(packed, 3)}: not plain text, in"
                 " which documents can be found; unpack it, a sentence a line"
             )
-        if config.max_seq_length < MIN_SEQUENCE_LENGTH:
-            raise UserError(
-                f"hparam max_seq_length: {config.max_seq_length} is too short"
-                f" for {hparam}; give at least {MIN_SEQUENCE_LENGTH}"
-            )
-        sizes = [files.file_size(path) for path in self.paths]
-        spans = [
-            _spans(hparam, path, size)
-            for path, size in zip(self.paths, sizes, strict=True)
-        ]
+        name, least = "hparam max_seq_length", at_least(MIN_SEQUENCE_LENGTH)
+        check_bounds(name, config.max_seq_length, Annotated[int, least])
+        spans = [_spans(hparam, p, files.file_size(p)) for p in self.paths]
         self._spans = np.concatenate(spans)
         self.num_bytes = int(np.diff(self._spans).sum())
         counts = [len(span) for span in spans]
@@ -137,12 +122,13 @@ class RawText:
             epoch, place = divmod(document, len(self))
             document = _order(self._seed, epoch, len(self))[place]
         found = self.segments(document, epoch)
-        records = np.empty(len(found), object)
-        records[:] = [self._encoder.encode(*pair) for pair in found]
-        return records
+        return np.array([self._encoder.encode(*p) for p in found], object)
 
-    def sample(self) -> Sample:
-        """Looks into random documents, a megabyte or all there is."""
+    def sample(self) -> list[int]:
+        """Looks into random documents, a megabyte or all there is.
+
+        Returns: their examples in the first epoch, tokens, [UNK]s and bytes.
+        """
         found = np.zeros(4, np.int64)
         unknown = self._tokenizer.vocab[UNK]
         for document in _order(self._seed, 0, len(self)):
@@ -152,19 +138,19 @@ class RawText:
             found += (len(pairs), len(ids), ids.count(unknown), size)
             if found[3] > _SAMPLED_BYTES:
                 break
-        return Sample(*found.tolist())
+        return found.tolist()
 
     def doubts(self) -> Iterator[str]:
         """Whether the vocabulary suits the text; raises if there is nothing."""
-        sample = self.sample()
-        if not sample.examples:
+        examples, tokens, unknown, size = self.sample()
+        if not examples:
             raise UserError(
-                f"hparam {self._hparam}: {sample.bytes_read:,} bytes of"
+                f"hparam {self._hparam}: {size:,} bytes of"
                 f" {listed(self.paths, 3)} hold no token; give files with text"
             )
-        if sample.unknown > 0.05 * sample.tokens:
+        if unknown > 0.05 * tokens:
             yield (
-                f"{sample.unknown:,} of {sample.tokens:,} tokens looked at in"
+                f"{unknown:,} of {tokens:,} tokens looked at in"
                 f" {self._hparam} are [UNK]: do vocab_file and do_lower_case"
                 " suit the text?"
             )

@@ -347,10 +347,9 @@ def count_training_examples(config: Any) -> ExampleCount:
     """Counts the examples of an epoch that the hparams name."""
     if hparam := text_hparam(config, training=True):
         text = RawText(config, hparam)
-        sample = text.sample()
-        count = round(sample.examples * text.num_bytes / sample.bytes_read)
-        exact = sample.bytes_read == text.num_bytes
-        return ExampleCount(count, exact, len(text.paths))
+        examples, *_, size = text.sample()
+        count = round(examples * text.num_bytes / size)
+        return ExampleCount(count, size == text.num_bytes, len(text.paths))
     paths = find_record_files(config, training=True).paths
     folders = {os.path.dirname(path) for path in paths}
     listed = {

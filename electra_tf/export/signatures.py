@@ -21,7 +21,6 @@ from electra_tf.finetuning.task import Task
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
 from electra_tf.text.graph_tokenization import GraphTokenizer
-from electra_tf.text.tokenization import require_wordpiece
 
 Loaded = FinetunedModel | PretrainedModel
 Outputs = dict[str, tf.Tensor]
@@ -210,7 +209,6 @@ class ServingModule(tf.Module, abc.ABC):
         }
         self.config = lambda: config  # A dictionary would be tracked.
         self.model_variables = list(variables)
-        require_wordpiece(hparams.vocab_file, "an export for raw text")
         self.tokenizer = GraphTokenizer(
             hparams.vocab_file, hparams.do_lower_case, hparams.strip_accents
         )

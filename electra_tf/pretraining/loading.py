@@ -24,11 +24,7 @@ from electra_tf.checkpoints.weights import (
     variables_by_name,
 )
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.text.tokenization import (
-    FullTokenizer,
-    refuse_other_vocab,
-    require_wordpiece,
-)
+from electra_tf.text.tokenization import FullTokenizer, refuse_other_vocab
 from electra_tf.training.checkpointing import read_config
 
 # What a forward pass on text depends on besides the sizes.
@@ -186,7 +182,6 @@ class PretrainedModel(LoadedModel):
     ) -> None:
         super().__init__(weights.path, weights, config)
         self.path, self.global_step = weights.path, weights.global_step
-        require_wordpiece(config.vocab_file, "text given to this command")
         self.tokenizer = FullTokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )

@@ -149,7 +149,7 @@ def load_vocab(path: str) -> dict[str, int]:
 
     Source: model/tokenization.py `load_vocab`.
     """
-    require_wordpiece(path, "what was asked for")
+    require_wordpiece(path, "text in exports and inspection")
     return {token: number for number, token in enumerate(_read_tokens(path))}
 
 

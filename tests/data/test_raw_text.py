@@ -184,5 +184,5 @@ def test_an_epoch_is_counted_from_a_sample(config, monkeypatch):
 
 def test_too_short_examples_are_refused(config):
     config.max_seq_length = 4
-    with pytest.raises(UserError, match="max_seq_length: 4 is too short"):
+    with pytest.raises(UserError, match="max_seq_length: must be at least 5"):
         RawText(config, "pretrain_text")

@@ -83,9 +83,15 @@ def test_a_sentence_task_takes_the_run_s_vocabulary(
     text = open_tokenizer(vocab_file).encode("the king")
     assert ids[: len(text) + 2] == [0, *text, 2]
     for refused, what in (
-        (lambda: make_task_module(predictor.loaded), "raw text"),
+        (
+            lambda: make_task_module(predictor.loaded),
+            "text in exports and inspection",
+        ),
         (lambda: Embedder.from_pretrained(folder), "embed"),
-        (lambda: load_pretrained(str(pretrained[0])), "given to this command"),
+        (
+            lambda: load_pretrained(str(pretrained[0])),
+            "text in exports and inspection",
+        ),
     ):
         with pytest.raises(UserError, match=f"{what} needs a WordPiece"):
             refused()
