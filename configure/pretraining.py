@@ -47,6 +47,8 @@ _BEST_METRICS = (
     "disc_accuracy",
     "disc_precision",
     "disc_recall",
+    "token_loss",
+    "token_accuracy",
 )
 
 _MaskShare = Annotated[
@@ -91,6 +93,17 @@ EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
 }
 
 
+# What people call the objectives.
+OBJECTIVES = {
+    "electra": "ELECTRA",
+    "mlm": "masked LM",
+    "electric": "Electric",
+    "electra_15": "ELECTRA 15%",
+    "replace_mlm": "Replace MLM",
+    "all_tokens_mlm": "All-Tokens MLM",
+}
+
+
 def _experiment(name: str) -> Any:
     return Annotated[str, one_of(*EXPERIMENTS[name])]
 
@@ -128,7 +141,9 @@ class PretrainingConfig(TrainingConfig):
     electra_objective: bool = True
     electric_objective: bool = False  # noise-contrastive cloze model
     gen_weight: NonNegative = 1.0  # weight of the masked LM (generator) loss
-    disc_weight: NonNegative = 50.0  # weight of the discriminator loss
+    # Weight of the discriminator loss. Default: 50; 1 for replace_mlm and
+    # all_tokens_mlm, whose second network has a masked LM's loss.
+    disc_weight: NonNegative = 50.0
     mask_prob: _MaskShare = 0.15  # fraction of tokens masked out and replaced
 
     # ---- Optimization ----
@@ -224,6 +239,19 @@ class PretrainingConfig(TrainingConfig):
         """Whether a second network learns from the replacements."""
         return self.objective != "mlm"
 
+    @property
+    def predicts_tokens(self) -> bool:
+        """Whether the second network has a masked-LM head of its own."""
+        return self.objective in ("replace_mlm", "all_tokens_mlm")
+
+    @property
+    def has_discriminator_head(self) -> bool:
+        """Whether that network says of every token if it is a replacement.
+
+        All-Tokens MLM copies with the probability that it is none.
+        """
+        return self.has_discriminator or self.objective == "all_tokens_mlm"
+
     @classmethod
     def _preset(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
         name = given.get("preset")
@@ -256,6 +284,8 @@ class PretrainingConfig(TrainingConfig):
             "results_pkl": results + ".pkl",
             "results_json": results + ".json",
         }
+        if values["objective"] in ("replace_mlm", "all_tokens_mlm"):
+            derived["disc_weight"] = 1.0  # 50 is for detecting replacements.
         if values["max_predictions_per_seq"] is None:
             derived["max_predictions_per_seq"] = int(
                 (values["mask_prob"] + 0.005) * values["max_seq_length"]
@@ -298,11 +328,15 @@ class PretrainingConfig(TrainingConfig):
                 f" masked (mask_prob {self.mask_prob}, max_seq_length"
                 f" {self.max_seq_length}); give at least 1"
             )
+        needs = {
+            "disc": self.has_discriminator,
+            "sampled": self.has_two_networks,
+            "token": self.predicts_tokens,
+        }
         metrics = [
             name
             for name in _BEST_METRICS
-            if self.has_discriminator
-            or not name.startswith(("disc_", "sampled_"))
+            if needs.get(name.split("_")[0], True)
         ]
         if self.keep_best is not None and self.keep_best not in metrics:
             yield (
@@ -315,9 +349,11 @@ class PretrainingConfig(TrainingConfig):
                 f" save_checkpoints_steps ({self.save_checkpoints_steps}), got"
                 f" {self.keep_every_n_steps}: only what is saved can be kept"
             )
-        if self.uniform_generator and not self.has_discriminator:
+        if generator_kind(self).is_fixed and not self.has_two_networks:
+            unigram = self.generator == "unigram"
+            name = "generator: 'unigram'" if unigram else "uniform_generator:"
             yield (
-                "uniform_generator: needs electra_objective, since without a"
+                f"{name} needs electra_objective, since without a"
                 " discriminator there is nothing to train; choose one"
             )
         if self.electric_objective and not self.two_tower_generator:
@@ -423,8 +459,8 @@ class PretrainingConfig(TrainingConfig):
             )
             if self.origins.get(name, "default") not in ("default", "preset")
         ]
-        no_network = (GeneratorKind.UNIFORM, GeneratorKind.FULL)
-        if given and generator_kind(self) in no_network:
+        kind = generator_kind(self)
+        if given and (kind.is_fixed or kind is GeneratorKind.FULL):
             yield (
                 f"{', '.join(given)}: no effect, since there is no separate"
                 " generator network with these settings"
@@ -448,6 +484,28 @@ def _experiments(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def beyond_switches(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    """Leaves out the experiments that the other hparams tell by themselves.
+
+    What is left stays right when a switch is changed afterwards.
+    """
+    silent = dict.fromkeys(EXPERIMENTS)
+    values = {**PretrainingConfig.default_hparams(), **hparams, **silent}
+    told = _experiments(values)
+    return {
+        name: value
+        for name, value in hparams.items()
+        if name not in EXPERIMENTS or value not in (None, told[name])
+    }
+
+
+def settled_experiments(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    """The four experiments of a run that may be older than these hparams."""
+    values = {**PretrainingConfig.default_hparams(), **hparams}
+    found = _experiments(values)
+    return {name: found[name] for name in EXPERIMENTS}
+
+
 # Which generator: small, tied, masked-LM only, uniform or two-tower.
 
 
@@ -459,6 +517,11 @@ class GeneratorKind(enum.Enum):
     SMALL = "small"  # a smaller masked LM, scope "generator"
     TWO_TOWER = "two_tower"  # Electric's cloze model
     FULL = "full"  # the full-size masked LM, scope "electra"
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it has nothing to learn."""
+        return self in (GeneratorKind.UNIFORM, GeneratorKind.UNIGRAM)
 
 
 def generator_kind(config: Any) -> GeneratorKind:

@@ -115,6 +115,26 @@ def remove(path: str) -> None:
         os.remove(path)
 
 
+_SPARE_FILES = 128
+
+
+def allow_open_files(count: int) -> None:
+    """Makes room for open files where the system has a limit on them."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + _SPARE_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    # Where the system refuses, opening the files will say so itself.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 # Files that are whole or absent.
 
 

@@ -12,14 +12,22 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from configure.config import MODEL_SIZES
 from configure.errors import UserError
-from configure.pretraining import (
-    GeneratorKind,
-    PretrainingConfig,
-    generator_kind,
+from configure.pretraining import GeneratorKind
+from electra_tf.checkpoints.sizes import (
+    KINDS,
+    SHARES,
+    ModelSizes,
+    Stack,
+    default_heads,
+    describe_differences,
+    encoder_config,
+    fraction_of,
+    merged,
+    nearest_size,
+    resolve,
+    stack_of,
 )
-from electra_tf.modeling.encoder_config import EncoderConfig
 
 Shapes = Mapping[str, Sequence[int]]
 
@@ -33,12 +41,10 @@ TOWERS = ("generator_ltr/", "generator_rtl/", "cloze_predictions/")
 _GENERATORS = ("generator/", "generator_ltr/", "generator_rtl/")
 _MASKED_LM_HEADS = ("generator_predictions/", "cloze_predictions/")
 _DISCRIMINATOR_HEAD = "discriminator_predictions/"
+# Of the second network's own masked LM: objectives replace_mlm and
+# all_tokens_mlm.
+_TOKEN_HEAD = "token_predictions/"
 _TASK_HEADS = "task_specific/"
-# Generators of their own, by the scope of their (first) transformer.
-_KINDS = {
-    "generator": GeneratorKind.SMALL,
-    "generator_ltr": GeneratorKind.TWO_TOWER,
-}
 _LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
 
 
@@ -52,30 +58,6 @@ _INSTEAD = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Stack:
-    """The sizes of one transformer."""
-
-    hidden_size: int
-    num_hidden_layers: int
-    intermediate_size: int
-
-    @property
-    def follows_rule(self) -> bool:
-        """Whether the feed-forward width is what a hidden size implies."""
-        return self.intermediate_size == 4 * self.hidden_size
-
-    @property
-    def heads(self) -> int:
-        """The likely number of attention heads, which shapes do not show."""
-        if self == Stack(144, 3, 576):  # the original's debug model
-            return 4
-        heads = default_heads(self.hidden_size)
-        while self.hidden_size % heads:
-            heads -= 1
-        return heads
-
-
-@dataclasses.dataclass(frozen=True)
 class TaskHead:
     """What shapes do not show of a fine-tuned task's head."""
 
@@ -84,29 +66,6 @@ class TaskHead:
     pooling: str = "first"  # of texts: "first" token, or "mean"
     # Tagging: words are split as text is elsewhere; else as the original does.
     as_elsewhere: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class ModelSizes:
-    """What shapes and hparams can both tell."""
-
-    vocab_size: int  # rows of the token table
-    max_position_embeddings: int  # rows of the position table
-    type_vocab_size: int  # rows of the segment table
-    embedding_size: int | None  # of the discriminator's tables, if there
-    encoder: Stack | None  # scope `electra`; None for a generator alone
-    generator: Stack | None  # the smaller network(s)
-    generator_kind: GeneratorKind  # UNIFORM, too, where none is there
-    untied_embeddings: bool  # whether the generator has tables of its own
-    # Whether the replaced-token head is there; None where neither head is.
-    discriminates: bool | None
-
-    @property
-    def main(self) -> Stack:
-        """The encoder, or the generator where that is all there is."""
-        stack = self.encoder or self.generator
-        assert stack is not None
-        return stack
 
 
 class Contents:
@@ -129,6 +88,11 @@ class Contents:
         return self.has(_DISCRIMINATOR_HEAD)
 
     @property
+    def predicts_tokens(self) -> bool:
+        """Whether the second network has a masked-LM head of its own."""
+        return self.has(_TOKEN_HEAD)
+
+    @property
     def generates(self) -> bool:
         """Whether a masked-LM head is there, or that of two towers."""
         return self.has(*_MASKED_LM_HEADS)
@@ -147,7 +111,10 @@ class Contents:
     @property
     def unknown(self) -> list[str]:
         """Variables that no model of the original has."""
-        heads = (*_MASKED_LM_HEADS, _DISCRIMINATOR_HEAD, _TASK_HEADS)
+        heads = (
+            *(*_MASKED_LM_HEADS, _DISCRIMINATOR_HEAD),
+            *(_TOKEN_HEAD, _TASK_HEADS),
+        )
         known = (f"{FULL}/", *_GENERATORS, *heads)
         return sorted(n for n in self.shapes if not n.startswith(known))
 
@@ -157,6 +124,9 @@ class Contents:
         if self.tasks:
             return f"a fine-tuned model ({', '.join(self.tasks)})"
         kind = "two-tower generator" if self.has(*TOWERS) else "generator"
+        if self.predicts_tokens:
+            source = f"a {kind}" if self.generates else "no generator"
+            return f"a masked LM of replaced tokens ({source})"
         if self.discriminates and self.generates:
             return f"a {kind} and a discriminator"
         if self.discriminates:
@@ -176,7 +146,8 @@ class Contents:
         encodes = self.has(f"{FULL}/encoder/")
         if part == "discriminator":
             # Fine-tuned, it has no pre-training head any more.
-            return encodes and (self.discriminates or not self.generates)
+            learns = self.discriminates or self.predicts_tokens
+            return encodes and (learns or not self.generates)
         if part == "generator":
             return self.generates
         return part == "all" or encodes
@@ -195,7 +166,7 @@ class Contents:
         if part == "encoder":
             return (f"{FULL}/",)
         if part == "discriminator":
-            return (f"{FULL}/", _DISCRIMINATOR_HEAD, _TASK_HEADS)
+            return (f"{FULL}/", _DISCRIMINATOR_HEAD, _TOKEN_HEAD, _TASK_HEADS)
         own = tuple(scope for scope in _GENERATORS if self.has(scope))
         if not own:  # one network for both, or a masked LM
             own = (f"{FULL}/",)
@@ -230,7 +201,7 @@ class Contents:
     @functools.cached_property
     def sizes(self) -> ModelSizes:
         """All sizes; a UserError where it is no (whole) ELECTRA."""
-        small = next((s for s in _KINDS if s in self.layers), None)
+        small = next((s for s in KINDS if s in self.layers), None)
         if not (small or FULL in self.layers):
             raise UserError(
                 "No encoder among the checkpoint's variables (expected names"
@@ -245,14 +216,19 @@ class Contents:
         kind = GeneratorKind.UNIFORM
         if self.has("generator_predictions/"):
             kind = GeneratorKind.FULL
-        headless = not small and kind is GeneratorKind.UNIFORM
+        detects, predicts = self.discriminates, self.predicts_tokens
+        generates = small or kind is GeneratorKind.FULL
+        headless = not (generates or detects or predicts)
         return ModelSizes(
             **tables,
             encoder=self.stack(FULL) if FULL in self.layers else None,
             generator=self.stack(small) if small else None,
-            generator_kind=_KINDS.get(small, kind),
+            generator_kind=KINDS.get(small, kind),
             untied_embeddings=f"{small}/{table}" in self.shapes,
-            discriminates=self.discriminates or (None if headless else False),
+            discriminates=None if headless else detects,
+            predicts_tokens=(
+                predicts if FULL in self.layers and not headless else None
+            ),
         )
 
     def tables(self, scope: str) -> dict[str, Any]:
@@ -322,7 +298,10 @@ class Contents:
         }
         if sizes.discriminates is None:
             return hparams
-        if sizes.encoder is not None and not sizes.discriminates:
+        if sizes.predicts_tokens:
+            name = "all_tokens_mlm" if sizes.discriminates else "replace_mlm"
+            hparams |= {"objective": name, "electra_objective": False}
+        elif sizes.encoder is not None and not sizes.discriminates:
             return hparams | {"electra_objective": False}
         if sizes.generator is None:
             if sizes.generator_kind is GeneratorKind.UNIFORM:
@@ -337,14 +316,15 @@ class Contents:
         if sizes.untied_embeddings:
             hparams["untied_generator_embeddings"] = True
         return hparams | {
-            hparam: _share(sizes.main, sizes.generator, field)
-            for hparam, field in _SHARES.items()
+            hparam: fraction_of(sizes.main, sizes.generator, field)
+            for hparam, field in SHARES.items()
         }
 
     def assumptions(self) -> list[str]:
         """Lists what `hparams` assumes because shapes do not show it."""
         sizes, kind = self.sizes, self.sizes.generator_kind
-        alone = sizes.discriminates and kind is GeneratorKind.UNIFORM
+        learns = sizes.discriminates or sizes.predicts_tokens
+        alone = learns and kind is GeneratorKind.UNIFORM
         heads = f"num_attention_heads: {sizes.main.heads} assumed (one for 64"
         notes = {
             f"{heads} hidden units)": True,
@@ -369,11 +349,12 @@ class Contents:
     ) -> None:
         """Raises a UserError where given hparams make another model."""
         hparams = merged(self.hparams(), given)
-        encoder = _stack_of(encoder_config(hparams))
+        encoder = stack_of(encoder_config(hparams))
         if self.sizes.encoder not in (None, encoder):
             # Its generator is in proportion to it; that comes after.
+            hparams.pop("generator", None)
             hparams["uniform_generator"] = True
-        if differences := _differences(self.sizes, resolve(hparams)):
+        if differences := describe_differences(self.sizes, resolve(hparams)):
             raise UserError(
                 f"The checkpoint is of another model than {where} describe:\n"
                 + "\n".join(f"  {text}" for text in differences)
@@ -385,204 +366,6 @@ class Contents:
         Empty where one of the two is no whole ELECTRA.
         """
         try:
-            return _differences(self.sizes, model.sizes)
+            return describe_differences(self.sizes, model.sizes)
         except UserError:
             return []
-
-
-def default_heads(hidden_size: int) -> int:
-    """Attention heads that a hidden size implies.
-
-    Source: google-research/electra, run_pretraining.py, get_generator_config.
-    """
-    return max(1, hidden_size // 64)
-
-
-def _share(whole: Stack, part: Stack, field: str) -> float:
-    """Says which fraction of a transformer another one is."""
-    size, wanted = getattr(whole, field), getattr(part, field)
-    for digits in range(1, 17):
-        fraction = round(wanted / size, digits)
-        if fraction > 0 and round(size * fraction) == wanted:
-            return fraction
-    return wanted / size
-
-
-def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
-    """The named size of a width; of another width, the first one."""
-    sizes = {name: EncoderConfig.for_size(name, 1) for name in MODEL_SIZES}
-    for name, size in sizes.items():
-        if size.hidden_size == hidden_size:
-            return name, size
-    return MODEL_SIZES[0], sizes[MODEL_SIZES[0]]
-
-
-# Do hparams make the model that a checkpoint holds? If not, which one?
-
-# These decide which variables there are and of what shape.
-MODEL_HPARAMS = (
-    "debug",
-    "electra_objective",
-    "electric_objective",
-    "embedding_size",
-    "generator_hidden_size",
-    "generator_layers",
-    "model_hparam_overrides",
-    "model_size",
-    "two_tower_generator",
-    "uniform_generator",
-    "untied_generator",
-    "untied_generator_embeddings",
-    "vocab_size",
-)
-# Sizes and settings of a transformer that no shape shows.
-UNSEEN_SIZES = ("num_attention_heads", "hidden_act", "layer_norm_eps")
-_KIND_WORDS = {
-    GeneratorKind.SMALL: (
-        "a small generator (untied_generator=true, two towers off)"
-    ),
-    GeneratorKind.TWO_TOWER: (
-        "two towers (two_tower_generator or electric_objective=true)"
-    ),
-    GeneratorKind.FULL: (
-        "one network for both parts (untied_generator=false), or a masked LM"
-    ),
-    GeneratorKind.UNIFORM: "no generator (uniform_generator=true)",
-}
-_SHARES = {
-    "generator_hidden_size": "hidden_size",
-    "generator_layers": "num_hidden_layers",
-}
-# The hparam to change, by what differs: tables and encoder, then what is in
-# proportion to it.
-_ENCODER_REMEDIES = {
-    "tokens in the vocabulary": (
-        "vocab_size (and use the vocabulary that it was trained with)"
-    ),
-    "positions": (
-        "model_hparam_overrides.max_position_embeddings (or convert the"
-        " checkpoint with --extend_positions)"
-    ),
-    "segments": "model_hparam_overrides.type_vocab_size",
-    "hidden_size": "model_size or model_hparam_overrides.hidden_size",
-    "num_hidden_layers": (
-        "model_size or model_hparam_overrides.num_hidden_layers"
-    ),
-    "intermediate_size": "model_hparam_overrides.intermediate_size",
-}
-_REMEDIES = {
-    **_ENCODER_REMEDIES,
-    "width of the embeddings": "embedding_size",
-    "generator": "those hparams",
-    "embeddings of the generator's own": "untied_generator_embeddings",
-    "replaced-token head": (
-        "electra_objective or electric_objective (false for a masked LM)"
-    ),
-}
-
-
-def merged(
-    inferred: Mapping[str, Any], given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Adds to inferred hparams what somebody stated, which wins."""
-    key = "model_hparam_overrides"
-    overrides = dict(given.get(key) or {})
-    if "model_size" not in given:
-        overrides = {**inferred.get(key, {}), **overrides}
-    return {**inferred, **given, key: overrides}
-
-
-def as_config(hparams: Mapping[str, Any]) -> PretrainingConfig:
-    """Completes the model's hparams; the rest keeps its defaults."""
-    kept = {n: v for n, v in hparams.items() if n in MODEL_HPARAMS}
-    # Length 1 fits any position table; the length of examples is no size.
-    return PretrainingConfig.create(
-        "model", "data", max_seq_length=1, max_predictions_per_seq=1, **kept
-    )
-
-
-def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
-    """Returns the discriminator's sizes."""
-    config = as_config(hparams)
-    return EncoderConfig.for_size(
-        config.model_size,
-        config.vocab_size,
-        config.model_hparam_overrides,
-        config.debug,
-    )
-
-
-def resolve(hparams: Mapping[str, Any]) -> ModelSizes:
-    """Works out the sizes that hparams make."""
-    config, encoder = as_config(hparams), encoder_config(hparams)
-    kind, generator = generator_kind(config), None
-    if kind in _KINDS.values():
-        shares = (getattr(config, name) for name in _SHARES)
-        generator = _stack_of(encoder.scaled(*shares))
-    return ModelSizes(
-        vocab_size=encoder.vocab_size,
-        max_position_embeddings=encoder.max_position_embeddings,
-        type_vocab_size=encoder.type_vocab_size,
-        embedding_size=config.embedding_size or encoder.hidden_size,
-        encoder=_stack_of(encoder),
-        generator=generator,
-        generator_kind=kind,
-        untied_embeddings=bool(generator)
-        and config.untied_generator_embeddings,
-        discriminates=config.electra_objective or config.electric_objective,
-    )
-
-
-def _stack_of(config: EncoderConfig) -> Stack:
-    return Stack(
-        config.hidden_size, config.num_hidden_layers, config.intermediate_size
-    )
-
-
-def _differences(stored: ModelSizes, given: ModelSizes) -> list[str]:
-    """One text for each size in which hparams make another model."""
-    same = stored.encoder in (None, given.encoder)
-    old, new, remedies = _facts(stored), _facts(given), dict(_REMEDIES)
-    if not same:
-        remedies = dict(_ENCODER_REMEDIES)
-        if stored.encoder.follows_rule and given.main.follows_rule:
-            del remedies["intermediate_size"]
-    elif stored.generator is None:
-        is_full = stored.generator_kind is GeneratorKind.FULL
-        # A discriminator alone fits any generator's hparams.
-        if not (stored.discriminates and is_full):
-            del remedies["generator"]
-        if is_full and not stored.discriminates and given.generator:
-            # The head of a masked LM is as wide as its encoder.
-            what = "generator's hidden_size"
-            old[what] = stored.main.hidden_size
-            remedies[what] = "generator_hidden_size to 1.0"
-    else:
-        del remedies["replaced-token head"]
-        for hparam, field in _SHARES.items():
-            share = _share(given.main, stored.generator, field)
-            remedies[f"generator's {field}"] = f"{hparam} to {share}"
-    return [
-        f"{what}: checkpoint {old[what]}, hparams {new[what]}; change {remedy}"
-        for what, remedy in remedies.items()
-        if old.get(what) is not None and what in new and old[what] != new[what]
-    ]
-
-
-def _facts(sizes: ModelSizes) -> dict[str, Any]:
-    """Sizes by what messages call them."""
-    facts = {
-        "tokens in the vocabulary": sizes.vocab_size,
-        "positions": sizes.max_position_embeddings,
-        "segments": sizes.type_vocab_size,
-        **(dataclasses.asdict(sizes.encoder) if sizes.encoder else {}),
-        "width of the embeddings": sizes.embedding_size,
-        "generator": _KIND_WORDS[sizes.generator_kind],
-        "replaced-token head": sizes.discriminates,
-    }
-    if sizes.generator:
-        facts["embeddings of the generator's own"] = sizes.untied_embeddings
-        for field in _SHARES.values():
-            size = getattr(sizes.generator, field)
-            facts[f"generator's {field}"] = size
-    return facts

@@ -16,9 +16,14 @@ from typing import Any
 
 from configure.config import parse_json
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig
+from configure.pretraining import (
+    EXPERIMENTS,
+    PretrainingConfig,
+    beyond_switches,
+    settled_experiments,
+)
 from electra_tf import files
-from electra_tf.checkpoints.contents import (
+from electra_tf.checkpoints.sizes import (
     MODEL_HPARAMS,
     UNSEEN_SIZES,
     as_config,
@@ -143,7 +148,10 @@ def write_electra_config(
 def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
     """Returns the file's contents; `assumed` names hparams that are guesses."""
     config, sizes = as_config(hparams), encoder_config(hparams)
-    kept = {n: hparams.get(n, getattr(config, n)) for n in _KEPT}
+    told = EXPERIMENTS.keys() - beyond_switches(config.as_dict()).keys()
+    kept = {
+        n: hparams.get(n, getattr(config, n)) for n in _KEPT if n not in told
+    }
     kept["embedding_size"] = config.embedding_size or sizes.hidden_size
     contents = {
         "format_version": FORMAT_VERSION,
@@ -180,6 +188,7 @@ def read_electra_config(directory: str) -> dict[str, Any]:
                 return _own_hparams(given)
             if "model_size" in given:  # a run's own file
                 given = {n: v for n, v in given.items() if n in _KEPT}
+                given = beyond_switches(given)
             else:
                 given = _hparams_of_keys(given)
             return PretrainingConfig.clean_hparams(given)
@@ -268,6 +277,8 @@ def check_same_model(
     before: Mapping[str, Any], now: Mapping[str, Any], path: str
 ) -> None:
     """Raises UserError naming the model hparams that changed."""
+    if before:
+        before = {**before, **settled_experiments(before)}
     differing = changed(before, now, MODEL_HPARAMS)
     if differing:
         raise UserError(

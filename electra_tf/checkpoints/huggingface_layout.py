@@ -16,11 +16,8 @@ import numpy as np
 from configure.config import parse_json
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.checkpoints.contents import (
-    Contents,
-    TaskHead,
-    default_heads,
-)
+from electra_tf.checkpoints.contents import Contents, TaskHead
+from electra_tf.checkpoints.sizes import default_heads
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.tokenization import (
     CLS,

@@ -95,6 +95,14 @@ def write_huggingface(
             f"{folder}: Hugging Face folders are written to a local disk only."
         )
     weights = select_part(weights, part)
+    contents = weights.contents
+    if contents.predicts_tokens and not contents.discriminates:
+        if contents.generates:  # Each would be ElectraForMaskedLM.
+            raise UserError(
+                f"{weights.path}: is {contents.description}; a Hugging Face"
+                " folder holds one masked LM. Write one network:"
+                " --part=encoder or --part=generator."
+            )
     networks = _networks_in(weights)
     if not networks:
         found = weights.contents.description
@@ -279,6 +287,8 @@ def _why_unrepresentable(name: str, weights: Weights) -> str:
     """Says why a variable has no place there."""
     if name.startswith(TOWERS):
         return "two-tower generator: transformers has no such model"
+    if name.startswith("token_predictions/"):
+        return "the second network's masked LM: transformers has no such head"
     if not name.startswith("task_specific/"):
         return "no counterpart in transformers"
     _, task, layer, *_ = name.split("/")

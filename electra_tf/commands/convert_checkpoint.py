@@ -19,7 +19,7 @@ from configure.config import read_hparams
 from configure.errors import UserError, listed
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
-from electra_tf.checkpoints.contents import PARTS, TaskHead, merged
+from electra_tf.checkpoints.contents import PARTS, TaskHead
 from electra_tf.checkpoints.formats import (
     ELECTRA_CONFIG,
     complete_folder,
@@ -27,6 +27,7 @@ from electra_tf.checkpoints.formats import (
     hugging_face_file,
     vocab_name,
 )
+from electra_tf.checkpoints.sizes import merged
 from electra_tf.checkpoints.weights import (
     Weights,
     describe_extension,

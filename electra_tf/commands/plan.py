@@ -25,7 +25,12 @@ from absl import logging
 
 from configure import flags
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig, generator_kind
+from configure.pretraining import (
+    OBJECTIVES,
+    GeneratorKind,
+    PretrainingConfig,
+    generator_kind,
+)
 from electra_tf import files
 from electra_tf.checkpoints.formats import check_same_model
 from electra_tf.data.record_checks import check_records, count_training_examples
@@ -263,6 +268,11 @@ def measure_steps(config: PretrainingConfig, batch_size: int) -> list[float]:
             gradient_accumulation_steps=1,
             vocab_file=path,
         )
+        if generator_kind(config) is GeneratorKind.UNIGRAM:
+            # There are no counts of these words; the operations are the same.
+            config = dataclasses.replace(
+                config, generator="uniform", uniform_generator=True
+            )
         with strategies.creation_scope(strategy):
             model = build.build_model(config)
             optimizer = build.build_optimizer(config, model)
@@ -295,9 +305,6 @@ def measure_steps(config: PretrainingConfig, batch_size: int) -> list[float]:
 
 def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
     """The numbers, without warnings."""
-    objective = "ELECTRA" if config.electra_objective else "masked LM"
-    if config.electric_objective:
-        objective = "Electric"
     count, flops = numbers["parameters"], numbers["flops_per_step"]
     millions = {n: f"{x / 1e6:,.2f} M" for n, x in count.items()}
     shares = (
@@ -323,7 +330,8 @@ def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
             f" took {' to '.join(dict.fromkeys(each))} s each here"
         )
     lines = [
-        f"{config.model_name}: {objective}, model_size {config.model_size},"
+        f"{config.model_name}: {OBJECTIVES[config.objective]}, model_size"
+        f" {config.model_size},"
         f" {numbers['generator'].replace('_', '-')} generator",
         f"{config.num_train_steps:,} steps of {config.train_batch_size}"
         f" examples of {config.max_seq_length} wordpieces",

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
-from electra_tf.checkpoints.contents import UNSEEN_SIZES, merged
+from electra_tf.checkpoints.sizes import UNSEEN_SIZES, as_config, merged
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference
 from electra_tf.data.example_writer import (
@@ -44,6 +44,7 @@ from electra_tf.text.tokenization import (
 LOGITS = {
     "mlm_logits": "generator logits",
     "disc_logits": "discriminator logits",
+    "token_logits": "second masked LM's logits",
 }
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 _ALL_OUTPUTS = "outputs"
@@ -131,10 +132,7 @@ def _both_hparams(
     # An encoder without heads is run as what the other one's encoder is.
     headless = [weights.contents.is_headless for weights in (a, b)]
     for i, other in ((0, 1), (1, 0)):
-        is_masked_lm = not (
-            found[other].get("electra_objective", True)
-            or found[other].get("electric_objective", False)
-        )
+        is_masked_lm = not as_config(found[other]).has_two_networks
         if headless[i] and not headless[other] and is_masked_lm:
             found[i] |= {"electra_objective": False, "uniform_generator": False}
     return found
@@ -266,6 +264,8 @@ def lacks(loaded: LoadedModel) -> dict[str, str]:
         "discriminator layers": loaded.lacks_discriminator(False),
         "discriminator logits": loaded.lacks_discriminator(corrected=True),
     }
+    if loaded.model.token_head is not None:
+        reasons[LOGITS["token_logits"]] = loaded.lacks_token_head()
     return {name: why for name, why in reasons.items() if why}
 
 
@@ -308,8 +308,10 @@ def add_logits(
 ) -> None:
     """Adds logits, [predictions, V] or [tokens], and what they decide."""
     found.add_output(LOGITS[name], a, b)
-    if name == "mlm_logits":
-        found.add_agreement("most likely word", a.argmax(-1), b.argmax(-1))
+    if name != "disc_logits":
+        whose = "second masked LM's " if name == "token_logits" else ""
+        what = f"{whose}most likely word"
+        found.add_agreement(what, a.argmax(-1), b.argmax(-1))
     else:
         found.add_agreement("replaced or not", a > 0, b > 0)
 
@@ -329,13 +331,18 @@ def _losses(
             outputs["cloze_per_token_loss"],
             outputs["cloze_weights"],
         )
-    if "disc_logits" in outputs:
+    if "token_loss" in outputs:
+        losses["token_logits", "second masked LM's loss"] = (
+            outputs["token_per_token_loss"],
+            outputs["token_weights"],
+        )
+    if "disc_loss" in outputs:
         labels = outputs["fake_is_fake_tokens"].astype(np.float32)
         losses["disc_logits", "discriminator loss"] = (
             tf.nn.sigmoid_cross_entropy_with_logits(
                 labels, outputs["disc_logits"]
             ).numpy(),
-            real,
+            outputs.get("disc_weights", real),
         )
     return {
         key: ((np.float64(x) * w).sum(), np.float64(w).sum() + 1e-6)
@@ -368,7 +375,10 @@ def _compare_batches(
                 f"{network} layers", f"{has} has this network, {other} not"
             )
         real, weights = batch["input_mask"] > 0, masked["masked_lm_weights"]
-        for name, used in (("mlm_logits", weights > 0), ("disc_logits", real)):
+        places = {"mlm_logits": weights > 0, "disc_logits": real}
+        if of_a.keys() & of_b.keys() & {"token_weights"}:
+            places["token_logits"] = of_a["token_weights"] > 0
+        for name, used in places.items():
             if LOGITS[name] not in found.not_compared:
                 add_logits(found, name, of_a[name][used], of_b[name][used])
         sums_a, sums_b = _losses(of_a, real), _losses(of_b, real)

@@ -20,8 +20,7 @@ import tensorflow as tf
 
 from configure.config import read_hparams
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind
-from electra_tf.checkpoints.contents import merged
+from electra_tf.checkpoints.sizes import merged
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference
 from electra_tf.compare.outputs import (
@@ -196,7 +195,7 @@ def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
                 "the model of these hparams has no such network",
             )
     lack = {part: absent.get(f"{part} logits") for part in OUTPUTS.values()}
-    if loaded.model.kind is GeneratorKind.UNIFORM and not any(
+    if loaded.model.kind.is_fixed and not any(
         network.startswith("generator") for network in recording.networks
     ):
         del lack["generator"]  # it has no weights, and its logits are zeros

@@ -8,13 +8,13 @@ than the tokenizer. The tests hold them against `tf.train.Example` and
 `tf.io.TFRecordWriter`.
 """
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
 import os
 import random
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, NamedTuple
 
@@ -25,6 +25,7 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.corpora import ReadingReport
+from electra_tf.data.token_counts import TOKEN_COUNTS, write_token_counts
 from electra_tf.text.tokenization import CLS, SEP, UNK, Tokenizer
 
 # Sentences (lists of token ids) become two-segment pre-training examples.
@@ -287,7 +288,6 @@ def decode_example(payload: bytes) -> dict[str, list[int]]:
 TRAINING_PREFIX = "pretrain_data"
 HELD_OUT_PREFIX = "eval_data"
 TEMPORARY_PREFIX = ".tmp-"
-_SPARE_FILES = 128
 
 
 class ShardSet:
@@ -306,7 +306,7 @@ class ShardSet:
         self._names = [f"{prefix}.tfrecord-{i}-of-{count}" for i in indices]
         self._sizes = [0] * len(indices)
         if not files.is_remote(directory):
-            _allow_open_files(len(indices))
+            files.allow_open_files(len(indices))
         self._files = [
             files.open_file(self._temporary(name), "wb") for name in self._names
         ]
@@ -339,23 +339,6 @@ class ShardSet:
 
     def _temporary(self, name: str) -> str:
         return os.path.join(self._directory, TEMPORARY_PREFIX + name)
-
-
-def _allow_open_files(count: int) -> None:
-    """Makes room for open files where the system has a limit on them."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count + _SPARE_FILES
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    # Where the system refuses, opening the files will say so itself.
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 Draws = Annotated[str, one_of("stream", "document")]
@@ -393,8 +376,8 @@ class BuildOptions:
     # Share of documents that goes to eval_data.tfrecord-* instead.
     held_out_fraction: _Fraction = 0.0
     # Remove earlier records (pretrain_data.tfrecord-*, eval_data.tfrecord-*,
-    # manifest.json) of the output directory; otherwise the same command
-    # continues a build.
+    # manifest.json, token_counts.json) of the output directory; otherwise the
+    # same command continues a build.
     overwrite: bool = False
     # Stop at the first byte that is not UTF-8, instead of leaving it out.
     strict: bool = False
@@ -406,6 +389,12 @@ class Job(NamedTuple):
     index: int  # which of `count` jobs
     count: int  # number of jobs of the build
     sources: list[corpora.Source]  # what it reads
+
+
+def token_counts_of_job(directory: str, index: int) -> str:
+    """Where a job leaves its counts until the build is complete."""
+    name = f"{TEMPORARY_PREFIX}{index}-{TOKEN_COUNTS}"
+    return os.path.join(directory, name)
 
 
 # What a finished job did: `counts` that sum up over jobs; `invalid`, by file
@@ -438,6 +427,7 @@ class _Split:
     builder: ExampleBuilder
     shards: ShardSet
     documents: int = 0
+    tokens: Counter = dataclasses.field(default_factory=Counter)  # by id
 
 
 class ExampleWriter:
@@ -450,7 +440,7 @@ class ExampleWriter:
         """Opens the job's shards."""
         self.random = random.Random(options.seed + job.index)
         self.reading = ReadingReport(options.strict)
-        self._options = options
+        self._options, self._job = options, job.index
         self._tokenizer = tokenizer
         vocab = tokenizer.vocab
         self._encoder = _encoder(
@@ -534,6 +524,8 @@ class ExampleWriter:
     def _write_examples(self, split: _Split, finished: list) -> None:
         for first, second in finished:
             split.shards.write(self._encoder.encode(first, second))
+            split.tokens.update(first)
+            split.tokens.update(second)
 
     def finish(self) -> JobReport:
         """Closes the shards and gives them their names."""
@@ -542,6 +534,12 @@ class ExampleWriter:
             split.shards.close()
         # Only now: a job that fails leaves no file with a final name.
         shards, held_out_shards = [split.shards.publish() for split in splits]
+        options, rows = self._options, max(self._tokenizer.vocab.values()) + 1
+        write_token_counts(
+            token_counts_of_job(options.output_dir, self._job),
+            [training.tokens[i] for i in range(rows)],
+            options.vocab_file,
+        )
         builders = [split.builder for split in splits]
         invalid = self.reading.invalid
         counts = {

@@ -73,6 +73,21 @@ def build_dataset(
     return batches.with_options(options)
 
 
+def each_example_once(config: Any, batch_size: int) -> tf.data.Dataset:
+    """Batches of all training examples, once; of text, its first epoch."""
+    if hparam := text_hparam(config, training=True):
+        text = RawText(config, hparam)
+        text.repeats = False
+        records = _cut_text(text)
+    else:
+        paths = find_record_files(config, training=True).paths
+        records = tf.data.TFRecordDataset(paths)
+    length = config.max_seq_length
+    return records.batch(batch_size).map(
+        lambda payloads: _parse(payloads, length)
+    )
+
+
 def _seed(config: Any, purpose: str) -> int:
     """A seed of its own for each shuffle."""
     return random.Random(f"{config.seed} {purpose}").getrandbits(31)

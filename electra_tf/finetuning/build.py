@@ -10,12 +10,8 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints.contents import (
-    UNSEEN_SIZES,
-    encoder_config,
-    merged,
-)
 from electra_tf.checkpoints.formats import open_weights, vocab_in
+from electra_tf.checkpoints.sizes import UNSEEN_SIZES, encoder_config, merged
 from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.finetuning.model import FinetuningModel, encoder_sizes
 from electra_tf.finetuning.task import Task

@@ -17,7 +17,7 @@ import tensorflow as tf
 from scipy.special import softmax
 
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind
+from configure.pretraining import OBJECTIVES, GeneratorKind
 from electra_tf.inspection.fill_mask import (
     Candidate,
     candidates,
@@ -31,7 +31,6 @@ from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.masking import (
     MaskingRule,
     mask_inputs,
-    sampling_logits,
 )
 from electra_tf.text.tokenization import JOINER
 
@@ -43,6 +42,7 @@ _GENERATORS = {
     GeneratorKind.FULL: "one network for both parts",
     GeneratorKind.TWO_TOWER: "two-tower generator",
     GeneratorKind.UNIFORM: "uniform generator",
+    GeneratorKind.UNIGRAM: "unigram generator",
 }
 
 Features = dict[str, tf.Tensor]
@@ -126,11 +126,14 @@ class TokenInspector:
         model = pretrained.model
         self._proposes = not pretrained.lacks_generator()
         # A discriminator that was saved alone looks the same; so a uniform
-        # generator counts only where somebody said so.
-        self._is_uniform = (
-            model.kind is GeneratorKind.UNIFORM
-            and model.discriminates
-            and "uniform_generator" in pretrained.stated
+        # generator counts only where somebody said so, a unigram one where
+        # there are counts.
+        self._is_fixed = model.discriminates and (
+            model.token_counts is not None
+            or (
+                model.kind is GeneratorKind.UNIFORM
+                and "uniform_generator" in pretrained.stated
+            )
         )
         self._discriminates = not pretrained.lacks_discriminator()
         if not self._proposes and not self._discriminates:
@@ -161,7 +164,7 @@ class TokenInspector:
         features = {n: tf.constant(v) for n, v in padded([ids]).items()}
         seed = tf.constant([self.seed, number], tf.int32)
         mask_id = model.special.mask_id
-        if nothing or not (self._proposes or self._is_uniform):
+        if nothing or not (self._proposes or self._is_fixed):
             if words:
                 raise UserError(
                     "Words were chosen, but nothing can be proposed there:"
@@ -222,17 +225,15 @@ class TokenInspector:
         self, features: Features, masked: Features, seed: tf.Tensor
     ) -> dict[str, np.ndarray]:
         """The sentence's outputs, one for each slot or each token."""
-        model, config = self.pretrained.model, self.pretrained.config
+        model = self.pretrained.model
         outputs = model.compute(features, masked_inputs=masked, seed=seed)
         if self._discriminates and self.pretrained.is_electric:
             outputs["energies"] = scoring.discriminator_energies(
                 model, {**features, "input_ids": outputs["fake_input_ids"]}
             )
         if "sampled_tokids" in outputs:
-            outputs["sampling_logits"] = sampling_logits(
-                outputs["mlm_logits"],
-                config.temperature,
-                masked["masked_lm_ids"] if config.disallow_correct else None,
+            outputs["sampling_logits"] = model.sampling_logits(
+                outputs["mlm_logits"], masked["masked_lm_ids"]
             )
         wanted = ("mlm_logits", "sampling_logits", "sampled_tokids")
         wanted += ("fake_input_ids", "fake_is_fake_tokens", "disc_probs")
@@ -314,12 +315,12 @@ class TokenInspector:
         """The kind, as "ELECTRA, small generator", and what is special."""
         pretrained, kind = self.pretrained, self.pretrained.model.kind
         is_electric = pretrained.is_electric
-        name = "Electric" if is_electric else "ELECTRA"
-        if not pretrained.model.discriminates:
-            title = "masked LM"
+        name = OBJECTIVES[pretrained.config.objective]
+        if pretrained.model.discriminator is None:
+            title = name
         elif not self._discriminates:
             title = f"{name}'s generator alone"
-        elif not (self._proposes or self._is_uniform):
+        elif not (self._proposes or self._is_fixed):
             title = f"{name}'s discriminator alone"
         else:
             title = f"{name}, {_GENERATORS[kind]}"
@@ -331,7 +332,13 @@ class TokenInspector:
             "The checkpoint holds no generator: nothing is masked, and the text"
             " is looked at as it is.": title.endswith("discriminator alone"),
             "A uniform generator proposes nothing in particular: every word of"
-            " the vocabulary has the same probability.": self._is_uniform,
+            " the vocabulary has the same probability.": self._is_fixed
+            and kind is GeneratorKind.UNIFORM,
+            "A unigram generator proposes the same everywhere: a word as often"
+            " as it is in the records.": self._is_fixed
+            and kind is GeneratorKind.UNIGRAM,
+            "What is not copied is shown as replaced.": self._discriminates
+            and pretrained.config.predicts_tokens,
             "The two-tower generator sees no [MASK]: it predicts each token"
             " from all the others, which it reads as they are.": kind
             is GeneratorKind.TWO_TOWER,

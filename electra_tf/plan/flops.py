@@ -149,7 +149,6 @@ def pretraining_step_flops(
     """Counts one step of pre-training; without parameters, no optimizer."""
     batch, length = batch_size or config.train_batch_size, config.max_seq_length
     parts = [_encoder(network, batch, length) for network in networks(config)]
-    discriminates = config.electra_objective or config.electric_objective
     if towers := generator_networks(config):
         _, sizes, width = towers[0]
         scored = length if len(towers) > 1 else config.max_predictions_per_seq
@@ -157,14 +156,23 @@ def pretraining_step_flops(
         in_width = len(towers) * sizes.hidden_size
         head.dense(rows, in_width, width, _ACTIVATION, _LAYER_NORM)
         head.dense(rows, width, sizes.vocab_size, _SOFTMAX)
-        if discriminates:
+        if config.has_two_networks:
             head.elementwise(rows * sizes.vocab_size, _SAMPLING)
         parts.insert(len(towers), head)
-    if discriminates:
-        hidden = encoder_sizes(config).hidden_size
+    sizes = encoder_sizes(config)
+    hidden = sizes.hidden_size
+    if config.has_discriminator_head:
         head = PartFlops("discriminator head")
         head.dense(batch * length, hidden, hidden, _ACTIVATION)
         head.dense(batch * length, hidden, 1, _SOFTMAX)
+        parts.append(head)
+    if config.predicts_tokens:
+        head, rows = PartFlops("second masked LM's head"), batch * length
+        if config.objective == "replace_mlm":
+            rows = batch * config.max_predictions_per_seq
+        width = config.embedding_size or hidden
+        head.dense(rows, hidden, width, _ACTIVATION, _LAYER_NORM)
+        head.dense(rows, width, sizes.vocab_size, _SOFTMAX)
         parts.append(head)
     if parameters:
         parts.append(PartFlops("optimizer", other=parameters * _UPDATE))

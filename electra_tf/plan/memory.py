@@ -67,12 +67,17 @@ def pretraining_memory(
     batch = _batch_at_once(config, batch_size)
     encoders = [network.sizes for network in networks(config)]
     numbers = _kept_by_encoders(config, encoders, batch)
-    kind, scored = generator_kind(config), config.max_predictions_per_seq
-    if kind is GeneratorKind.TWO_TOWER:
-        scored = config.max_seq_length
-    if kind is not GeneratorKind.UNIFORM:
-        vocab_size = encoder_sizes(config).vocab_size
-        numbers += _LOGITS_KEPT * batch * scored * vocab_size
+    kind, chosen = generator_kind(config), config.max_predictions_per_seq
+    scored = 0  # Positions of an example that have logits.
+    if not kind.is_fixed:
+        two_towers = kind is GeneratorKind.TWO_TOWER
+        scored = config.max_seq_length if two_towers else chosen
+    if config.predicts_tokens:
+        # All-Tokens MLM cannot do without logits of every token.
+        everywhere = config.objective == "all_tokens_mlm"
+        scored += config.max_seq_length if everywhere else chosen
+    vocab_size = encoder_sizes(config).vocab_size
+    numbers += _LOGITS_KEPT * batch * scored * vocab_size
     parameters = pretraining_parameters(config).total
     return _estimate(config, encoders, parameters, numbers)
 

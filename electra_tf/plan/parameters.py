@@ -14,7 +14,7 @@ class ParameterCount:
     """Parameters by whose they are."""
 
     generator: int  # only in the generator, its head with it
-    discriminator: int  # only in the discriminator, its head with it
+    discriminator: int  # only in the discriminator, its heads with it
     shared: int  # in both: the embeddings, or all but the heads
 
     @property
@@ -40,7 +40,7 @@ def generator_networks(config: Any) -> list[Network]:
     """The generator, its two towers, or a masked LM's encoder."""
     kind, sizes = generator_kind(config), encoder_sizes(config)
     width, names = config.embedding_size or sizes.hidden_size, ["generator"]
-    if kind is GeneratorKind.UNIFORM:
+    if kind.is_fixed:
         return []
     if kind is not GeneratorKind.FULL:
         sizes = sizes.scaled(
@@ -56,7 +56,7 @@ def generator_networks(config: Any) -> list[Network]:
 def networks(config: Any) -> list[Network]:
     """All encoders that a step runs through."""
     found = generator_networks(config)
-    if config.electra_objective or config.electric_objective:
+    if config.has_two_networks:
         sizes = encoder_sizes(config)
         width = config.embedding_size or sizes.hidden_size
         found.append(Network("discriminator", sizes, width))
@@ -67,13 +67,13 @@ def pretraining_parameters(config: Any) -> ParameterCount:
     """Counts the trained numbers of a model."""
     sizes = encoder_sizes(config)
     width = config.embedding_size or sizes.hidden_size
-    discriminates = config.electra_objective or config.electric_objective
     tables = embedding_parameters(sizes, width)
     body = encoder_parameters(sizes, width)
-    disc_head = 0
-    if discriminates:
-        hidden = sizes.hidden_size
+    hidden, disc_head = sizes.hidden_size, 0  # of the second network
+    if config.has_discriminator_head:
         disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
+    if config.predicts_tokens:
+        disc_head += _dense(hidden, width) + 2 * width + sizes.vocab_size
     towers = generator_networks(config)
     if not towers:
         return ParameterCount(0, tables + body + disc_head, 0)
@@ -81,7 +81,7 @@ def pretraining_parameters(config: Any) -> ParameterCount:
     generator = _dense(len(towers) * small.hidden_size, own_width)
     generator += 2 * own_width + small.vocab_size  # the head
     if generator_kind(config) is GeneratorKind.FULL:
-        if discriminates:
+        if config.has_two_networks:
             return ParameterCount(generator, disc_head, tables + body)
         return ParameterCount(tables + body + generator, 0, 0)
     generator += len(towers) * encoder_parameters(small, own_width)

@@ -12,10 +12,16 @@ import tensorflow as tf
 import tf_keras
 
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind, PretrainingConfig
+from configure.pretraining import (
+    GeneratorKind,
+    PretrainingConfig,
+    beyond_switches,
+)
+from electra_tf import files
 from electra_tf.checkpoints import formats, tf1
-from electra_tf.checkpoints.contents import MODEL_HPARAMS, Contents, merged
+from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.sizes import MODEL_HPARAMS, merged
 from electra_tf.checkpoints.weights import (
     TensorSpec,
     View,
@@ -23,6 +29,8 @@ from electra_tf.checkpoints.weights import (
     check_shapes,
     variables_by_name,
 )
+from electra_tf.data.token_counts import TOKEN_COUNTS
+from electra_tf.pretraining import unigram
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.text.tokenization import FullTokenizer, refuse_other_vocab
 from electra_tf.training.checkpointing import read_config
@@ -53,7 +61,7 @@ def model_hparams(weights: Weights) -> dict[str, Any]:
 def _stated_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
     """Takes from a configuration what sizes and outputs depend on."""
     known = (*MODEL_HPARAMS, *SETTINGS)
-    return {n: v for n, v in given.items() if n in known}
+    return beyond_switches({n: v for n, v in given.items() if n in known})
 
 
 def model_config(
@@ -100,7 +108,7 @@ class LoadedModel:
     @property
     def generator_networks(self) -> tuple[str, ...]:
         """Names of the generator's networks, in the order of its outputs."""
-        if self.model.kind is GeneratorKind.UNIFORM:
+        if self.model.generator is None:
             return ()
         if self.model.kind is GeneratorKind.TWO_TOWER:
             return ("generator_ltr", "generator_rtl")
@@ -126,6 +134,11 @@ class LoadedModel:
         if self.model.discriminator is None:
             return f"{self.label} has no discriminator"
         layers = [self.model.discriminator]
+        if with_head and self.model.discriminator_head is None:
+            return (
+                f"{self.label} has no discriminator's head: its second network"
+                f" is a masked LM (objective {self.config.objective})"
+            )
         if with_head:
             layers.append(self.model.discriminator_head)
             if corrected and self.config.electric_objective:
@@ -133,6 +146,11 @@ class LoadedModel:
                     return self.lacks_generator()
                 layers += [self.model.generator, self.model.masked_lm_head]
         return self._lack("discriminator", layers)
+
+    def lacks_token_head(self) -> str | None:
+        """Says why the second network's masked LM is not complete, if so."""
+        layers = [self.model.discriminator, self.model.token_head]
+        return self._lack("second masked LM", layers)
 
     def _lack(
         self, what: str, layers: list[tf_keras.layers.Layer]
@@ -185,6 +203,12 @@ class PretrainedModel(LoadedModel):
         self.tokenizer = FullTokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
+        counts = os.path.join(_home_of(weights.path), TOKEN_COUNTS)
+        if self.model.kind is GeneratorKind.UNIGRAM and files.exists(counts):
+            rows = self.model.encoder_config.vocab_size
+            self.model.token_counts = unigram.read_counts(
+                [counts], config.vocab_file, rows
+            )
         self.stated = stated
         self.assumptions: tuple[str, ...] = ()
         if not stated:
@@ -248,9 +272,7 @@ def read_pretrained(
     """Weights, not read yet, their settings, and which of these are stated."""
     weights = open_weights(path)
     given = PretrainingConfig.clean_hparams(dict(hparams or {}))
-    folder = path if tf.io.gfile.isdir(path) else os.path.dirname(path) or "."
-    home = formats.home_of(folder)
-    run = _run_hparams(home)
+    run = _run_hparams(_home_of(path))
     hparams = merged(model_hparams(weights), _stated_hparams(run))
     hparams = merged(hparams, given)
     vocab = _vocab_file(weights, run, vocab_file or given.get("vocab_file"))
@@ -259,6 +281,11 @@ def read_pretrained(
     positions = weights.contents.sizes.max_position_embeddings
     config = model_config(hparams, vocab, positions)
     return weights, config, frozenset({*weights.hparams, *run, *given})
+
+
+def _home_of(path: str) -> str:
+    folder = path if tf.io.gfile.isdir(path) else os.path.dirname(path) or "."
+    return formats.home_of(folder)
 
 
 def _run_hparams(home: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Losses: masked LM, cloze, replaced token detection, Electric's term."""
+"""Losses: softmax, replaced token detection, Electric's term, copying."""
 
 import tensorflow as tf
 
@@ -43,26 +43,26 @@ def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
 def replaced_token_losses(
     logits: tf.Tensor,
     is_fake_tokens: tf.Tensor,
-    input_mask: tf.Tensor,
+    weights: tf.Tensor,
     total_weight: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the discriminator's loss over all real tokens.
+    """Returns the discriminator's loss over all real tokens, or some.
 
     Args:
       logits: float32 [B, L].
       is_fake_tokens: int32 [B, L] labels.
-      input_mask: int32 [B, L].
-      total_weight: float32 scalar, tokens of the whole batch where this is a
-        micro-batch.
+      weights: int32 [B, L], 1 for the tokens that count.
+      total_weight: float32 scalar, their number in the whole batch where this
+        is a micro-batch.
 
     Returns:
-      float32 scalar, the mean over the batch's tokens, and float32 [B], the
-      mean over each sequence's tokens.
+      float32 scalar, the mean over the batch's tokens that count, and float32
+      [B], the mean over each sequence's.
 
     Source: google-research/electra, run_pretraining.py,
     _get_discriminator_output.
     """
-    weights = tf.cast(input_mask, tf.float32)
+    weights = tf.cast(weights, tf.float32)
     losses = tf.nn.sigmoid_cross_entropy_with_logits(
         labels=tf.cast(is_fake_tokens, tf.float32), logits=logits
     )
@@ -70,6 +70,29 @@ def replaced_token_losses(
         1e-6 + tf.reduce_sum(weights, -1)
     )
     return weighted_mean(losses, weights, total_weight), per_example
+
+
+def copy_losses(
+    copy_logits: tf.Tensor,
+    logits: tf.Tensor,
+    input_ids: tf.Tensor,
+    target_ids: tf.Tensor,
+) -> tf.Tensor:
+    """Returns -log(D [target = input] + (1 - D) softmax(logits)[target]).
+
+    In nats, float32 [B, L]; of logarithms, so that D and 1 - D may be tiny.
+
+    Args:
+      copy_logits: float32 [B, L], whose sigmoid is D.
+      logits: float32 [B, L, V].
+
+    Source: ELECTRA paper section 3.5, All-Tokens MLM.
+    """
+    log_copy = tf.math.log_sigmoid(copy_logits)
+    log_generated = tf.math.log_sigmoid(-copy_logits)
+    log_generated -= softmax_cross_entropy(logits, target_ids)
+    log_either = log_copy + tf.math.softplus(log_generated - log_copy)
+    return -tf.where(target_ids == input_ids, log_either, log_generated)
 
 
 def electric_correction(

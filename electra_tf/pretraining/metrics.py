@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.training.summaries import Panel
+
 Arrays = dict[str, np.ndarray]
 
 # What an evaluation step must hand over; absent ones are left out.
@@ -24,6 +26,71 @@ OUTPUTS = (
     "disc_probs",
     "disc_preds",
     "disc_per_example_loss",
+    "disc_weights",
+    "token_preds",
+    "token_per_token_loss",
+    "token_inputs",
+    "token_targets",
+    "token_weights",
+)
+
+
+# Figures that an evaluation shows: name, its baseline, what that one does.
+BASELINES = (
+    (
+        "masked_lm_accuracy_at_mask",
+        "masked_lm_most_frequent_accuracy",
+        "always the most frequent token",
+    ),
+    (
+        "disc_auc_real_tokens",
+        "disc_auc_frequency_rank",
+        "ranked by rarity",
+    ),
+    ("token_accuracy", "token_copy_accuracy", "always the token shown"),
+)
+PANELS = (
+    Panel(
+        "Generator loss (nats per masked token)",
+        train="gen_loss",
+        evaluation="masked_lm_loss",
+    ),
+    Panel(
+        "Generator accuracy at [MASK]",
+        evaluation="masked_lm_accuracy_at_mask",
+        baselines=(
+            ("masked_lm_most_frequent_accuracy", "most frequent token"),
+        ),
+    ),
+    Panel(
+        "Discriminator loss (nats per token)",
+        train="disc_loss",
+        evaluation="disc_loss",
+    ),
+    Panel(
+        "Discriminator AUC, real tokens",
+        evaluation="disc_auc_real_tokens",
+        baselines=(("disc_auc_frequency_rank", "rarity of the token"),),
+        chance=0.5,
+    ),
+    Panel(
+        "Second network's loss (nats per token)",
+        train="token_loss",
+        evaluation="token_loss",
+    ),
+    Panel(
+        "Second network's accuracy",
+        evaluation="token_accuracy",
+        baselines=(("token_copy_accuracy", "the token shown"),),
+    ),
+    Panel(
+        "Replaced tokens (share)",
+        train="replaced_share",
+        evaluation="replaced_share",
+    ),
+    Panel("Gradient norm before clipping", train="grad_norm", log_scale=True),
+    Panel("Learning rate", train="learning_rate"),
+    Panel("Real tokens per second", train="tokens_per_second"),
 )
 
 
@@ -51,6 +118,12 @@ class PretrainingMetrics:
                                       replaced the more, the rarer it is)
       disc_accuracy                   disc_majority_accuracy (always the more
                                       frequent class)
+      token_accuracy                  token_copy_accuracy (always the token
+                                      that is shown)
+
+    `disc_*` are over the tokens that the discriminator learns from: with
+    objective electra_15, the chosen positions. `token_*` are of a second
+    network that predicts tokens. All-Tokens MLM has both, but no `disc_loss`.
 
     Source: google-research/electra, run_pretraining.py, metric_fn.
     """
@@ -96,14 +169,24 @@ class PretrainingMetrics:
             return
         sampled_right = arrays["sampled_tokids"] == targets
         self._add("sampled_masked_lm_accuracy", sampled_right, weights)
-        if self._with_disc:
+        if "token_preds" in arrays:
+            self._update_tokens(arrays)
+        if self._with_disc and "disc_logits" in arrays:
             self._update_discriminator(arrays)
 
+    def _update_tokens(self, arrays: Arrays) -> None:
+        weights, targets = arrays["token_weights"], arrays["token_targets"]
+        self._add("token_loss", arrays["token_per_token_loss"], weights)
+        for name, ids in (("", "preds"), ("copy_", "inputs")):
+            right = arrays[f"token_{ids}"] == targets
+            self._add(f"token_{name}accuracy", right, weights)
+
     def _update_discriminator(self, arrays: Arrays) -> None:
-        mask = arrays["input_mask"]
+        mask = arrays.get("disc_weights", arrays["input_mask"])
         labels, preds = arrays["fake_is_fake_tokens"], arrays["disc_preds"]
         right = labels == preds
-        self._add("disc_loss", arrays["disc_per_example_loss"])
+        if "disc_per_example_loss" in arrays:
+            self._add("disc_loss", arrays["disc_per_example_loss"])
         self._auc.update(labels * mask, arrays["disc_probs"] * mask)
         self._add("disc_accuracy", right, mask)
         self._add("disc_precision", right, preds * mask)
@@ -209,24 +292,6 @@ def exact_auc(labels: np.ndarray, scores: np.ndarray) -> float:
     return float(
         (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
     )
-
-
-def count_tokens(
-    batches: Iterable[dict[str, tf.Tensor]],
-    vocab_size: int,
-    max_examples: int = 20_000,
-) -> np.ndarray:
-    """Counts the real tokens of training examples: int64 [V]."""
-    counts = np.zeros(vocab_size, np.int64)
-    seen = 0
-    for batch in batches:
-        ids = batch["input_ids"].numpy()
-        real = ids[batch["input_mask"].numpy().astype(bool)]
-        counts += np.bincount(real, minlength=vocab_size)[:vocab_size]
-        seen += ids.shape[0]
-        if seen >= max_examples:
-            break
-    return counts
 
 
 # A discriminator that calls fewer than one token in 10,000 the other class.

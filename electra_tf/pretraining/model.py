@@ -5,6 +5,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
@@ -22,7 +23,7 @@ from electra_tf.modeling.transformer import (
     TwoTowerClozeTransformer,
 )
 from electra_tf.optimization.optimizer import AdamWeightDecay
-from electra_tf.pretraining import losses, masking
+from electra_tf.pretraining import losses, masking, objectives, unigram
 from electra_tf.text.tokenization import check_vocab, require_wordpiece
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import TOKENS, LossScale, draws_seed
@@ -32,7 +33,7 @@ Features = Mapping[str, tf.Tensor]
 Outputs = dict[str, tf.Tensor]
 
 
-LOSSES = ("mlm_loss", "cloze_loss", "disc_loss")
+LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss")
 
 
 def step_values(
@@ -60,9 +61,11 @@ class PretrainingModel(tf_keras.Model):
         super().__init__(name="pretraining")
         self.config = config
         self.kind = generator_kind(config)
-        self.discriminates = bool(
-            config.electra_objective or config.electric_objective
-        )
+        # Whether it says of tokens that they were replaced.
+        self.discriminates = config.has_discriminator_head
+        # Of a unigram generator: int64 [V]. Without them it draws uniformly,
+        # and must not be trained with.
+        self.token_counts: np.ndarray | None = None
         self.encoder_config = EncoderConfig.for_size(
             config.model_size,
             config.vocab_size,
@@ -91,12 +94,12 @@ class PretrainingModel(tf_keras.Model):
         width = config.embedding_size or encoder.hidden_size
         seed = config.seed
         self.embeddings = None
-        if self.discriminates or self.kind is GeneratorKind.FULL:
+        if config.has_two_networks or self.kind is GeneratorKind.FULL:
             self.embeddings = Embeddings(
                 "electra/embeddings", encoder, width, seed
             )
         self.generator = self.masked_lm_head = None
-        self.discriminator = self.discriminator_head = None
+        self.discriminator = self.discriminator_head = self.token_head = None
         if self.kind is GeneratorKind.FULL:
             self.generator = Encoder(
                 "electra", encoder, self.embeddings, seed=seed
@@ -108,17 +111,22 @@ class PretrainingModel(tf_keras.Model):
                 width,
                 seed,
             )
-        elif self.kind is not GeneratorKind.UNIFORM:
+        elif not self.kind.is_fixed:
             self._build_small_generator(encoder, seed)
-        if self.discriminates:
+        if config.has_two_networks:
             shared = self.kind is GeneratorKind.FULL
             self.discriminator = (
                 self.generator
                 if shared
                 else Encoder("electra", encoder, self.embeddings, seed=seed)
             )
+        if self.discriminates:
             self.discriminator_head = DiscriminatorHead(
                 "discriminator_predictions", encoder, seed
+            )
+        if config.predicts_tokens:
+            self.token_head = MaskedLMHead(
+                "token_predictions", encoder, encoder.hidden_size, width, seed
             )
 
     def _build_small_generator(self, encoder: EncoderConfig, seed: int) -> None:
@@ -177,10 +185,14 @@ class PretrainingModel(tf_keras.Model):
           `masked_lm_ids`, `masked_lm_weights` [B, N]), `total_loss`. With
           two towers: `cloze_logits` [B, L, V], `cloze_loss`,
           `cloze_per_token_loss`, `cloze_weights` and `cloze_preds`
-          [B, L]. With a discriminator: `sampled_tokids` [B, N],
-          `fake_input_ids` and `fake_is_fake_tokens` [B, L], `disc_logits`
-          (for Electric with its offset), `disc_probs`, `disc_preds`
-          [B, L], `disc_loss`, `disc_per_example_loss` [B]. Layer outputs:
+          [B, L]. With a second network: `sampled_tokids` [B, N],
+          `fake_input_ids` and `fake_is_fake_tokens` [B, L]. With a
+          discriminator's head: `disc_logits` (for Electric with its offset),
+          `disc_probs`, `disc_preds` [B, L]; with its loss: `disc_loss`,
+          `disc_per_example_loss` [B]. With a second masked LM: `token_loss`,
+          `token_logits` [B, N or L, V] and, without the last axis,
+          `token_per_token_loss`, `token_preds`, `token_inputs`,
+          `token_targets` and `token_weights`. Layer outputs:
           `generator_layers` and `discriminator_layers`, [layers, B, L, H],
           the former a list of two for two towers. Losses are in nats.
         """
@@ -204,22 +216,25 @@ class PretrainingModel(tf_keras.Model):
         outputs |= self._generate(features, masked_inputs, dropout, totals)
         generator_loss = outputs.get("cloze_loss", outputs["mlm_loss"])
         outputs["total_loss"] = self.config.gen_weight * generator_loss
-        if self.discriminates:
+        if self.config.has_two_networks:
             if sampled_token_ids is None:
-                sampled_token_ids = self._sample(
-                    outputs["mlm_logits"],
-                    masked_inputs["masked_lm_ids"],
-                    seeds,
+                sampled_token_ids = masking.sample_from_softmax(
+                    self.sampling_logits(
+                        outputs["mlm_logits"], masked_inputs["masked_lm_ids"]
+                    ),
+                    seeds.seed("sampled_tokens"),
                 )
-            outputs |= self._discriminate(
+            outputs |= objectives.learn_from_replacements(
+                self,
                 features,
                 outputs,
                 tf.convert_to_tensor(sampled_token_ids),
                 dropout,
                 totals,
             )
+            learned = "token" if self.config.predicts_tokens else "disc"
             outputs["total_loss"] += (
-                self.config.disc_weight * outputs["disc_loss"]
+                self.config.disc_weight * outputs[f"{learned}_loss"]
             )
         return outputs
 
@@ -240,7 +255,7 @@ class PretrainingModel(tf_keras.Model):
             "cloze": masking.candidates_mask(
                 features["input_ids"], features["input_mask"], self.special
             ),
-            "disc": features["input_mask"],
+            **objectives.loss_weights(self.config, features, masked),
         }
         return {name: losses.global_sum(w) for name, w in weights.items()}
 
@@ -278,6 +293,28 @@ class PretrainingModel(tf_keras.Model):
         table = embeddings.word_embeddings
         return self.masked_lm_head(vectors, table), encoded
 
+    def sampling_logits(
+        self, logits: tf.Tensor, true_ids: tf.Tensor
+    ) -> tf.Tensor:
+        """What replacements are drawn from, [B, N, V].
+
+        Args:
+          logits: the generator's, [B, N, V].
+          true_ids: int32 [B, N].
+        """
+        if self.token_counts is not None:
+            counts = unigram.drawable(self.token_counts, self.vocab)
+            logits = tf.where(counts > 0, logits, -np.inf)
+        return masking.sampling_logits(
+            logits,
+            self.config.temperature,
+            true_ids if self.config.disallow_correct else None,
+        )
+
+    def token_logits(self, vectors: tf.Tensor) -> tf.Tensor:
+        """What the second network's masked LM expects, [B, N or L, V]."""
+        return self.token_head(vectors, self.embeddings.word_embeddings)
+
     # Keras's `fit`. Optimizer, step and means stay out of its sight, so that
     # the model's variables are those of a checkpoint.
 
@@ -307,7 +344,7 @@ class PretrainingModel(tf_keras.Model):
                 " none for the config's."
             )
         strategy = self.distribute_strategy
-        runner.use_compute_policy(self.config, self)
+        runner.prepare_model(self.config, self)
         with strategies.creation_scope(strategy):
             super().compile(**settings)
             self.optimizer = optimizer or runner.build_optimizer(
@@ -323,7 +360,7 @@ class PretrainingModel(tf_keras.Model):
                 strategy,
                 LossScale.of(self.config.mixed_precision),
             )
-            names = ("loss", "gen_loss", "mlm_loss", "disc_loss")
+            names = ("loss", "gen_loss", "mlm_loss", "disc_loss", "token_loss")
             self._means = {
                 name: tf_keras.metrics.Mean(name)
                 for name in (*names, "replaced_share")
@@ -373,8 +410,9 @@ class PretrainingModel(tf_keras.Model):
         if "cloze_loss" in values:
             means["gen_loss"] = values["cloze_loss"]
             means["mlm_loss"] = values["mlm_loss"]
-        if "disc_loss" in values:
-            means["disc_loss"] = values["disc_loss"]
+        for name in ("disc_loss", "token_loss"):
+            if name in values:
+                means[name] = values[name]
         for name, value in means.items():
             self._means[name].update_state(value)
         if "replaced_tokens" in values:
@@ -411,11 +449,15 @@ class PretrainingModel(tf_keras.Model):
         """Predicts the chosen positions; returns the mlm_* and cloze_* part."""
         positions = masked["masked_lm_positions"]
         outputs: Outputs = {}
-        if self.kind is GeneratorKind.UNIFORM:
+        if self.kind.is_fixed:
             shape = tf.shape(positions)
-            logits = tf.zeros(
-                [shape[0], shape[1], self.encoder_config.vocab_size]
-            )
+            size = self.encoder_config.vocab_size
+            likely = tf.zeros([size])
+            if self.token_counts is not None:
+                # A token that does not occur has a finite loss, too.
+                counts = np.maximum(self.token_counts, 0.5)
+                likely = tf.constant(np.log(counts), tf.float32)
+            logits = tf.broadcast_to(likely, [shape[0], shape[1], size])
         elif self.kind is GeneratorKind.TWO_TOWER:
             outputs = self._cloze(features, dropout, totals)
             logits = tf.gather(outputs["cloze_logits"], positions, batch_dims=1)
@@ -425,7 +467,7 @@ class PretrainingModel(tf_keras.Model):
                 hidden, positions, dropout
             )
             outputs["generator_layers"] = encoded.all_layers
-        return outputs | _softmax_outputs(
+        return outputs | objectives.softmax_outputs(
             "mlm",
             logits,
             masked["masked_lm_ids"],
@@ -442,91 +484,9 @@ class PretrainingModel(tf_keras.Model):
             features["input_ids"], features["input_mask"], self.special
         )
         weights = tf.cast(weights, tf.float32)
-        outputs = _softmax_outputs(
+        outputs = objectives.softmax_outputs(
             "cloze", logits, features["input_ids"], weights, totals
         )
         outputs["cloze_weights"] = weights
         outputs["generator_layers"] = [tower.all_layers for tower in towers]
         return outputs
-
-    def _sample(
-        self, logits: tf.Tensor, true_ids: tf.Tensor, seeds: SeedStream
-    ) -> tf.Tensor:
-        """Draws a replacement for every chosen position."""
-        logits = masking.sampling_logits(
-            logits,
-            self.config.temperature,
-            true_ids if self.config.disallow_correct else None,
-        )
-        return masking.sample_from_softmax(logits, seeds.seed("sampled_tokens"))
-
-    def _discriminate(
-        self,
-        features: Features,
-        generated: Outputs,
-        sampled_token_ids: tf.Tensor,
-        dropout: SeedStream | None,
-        totals: Features,
-    ) -> Outputs:
-        """Predicts for every token of the corrupted inputs: replaced?"""
-        positions = generated["masked_lm_positions"]
-        original_ids, _ = masking.scatter_update(
-            generated["masked_input_ids"],
-            generated["masked_lm_ids"],
-            positions,
-        )
-        corrupted = masking.corrupt_inputs(
-            original_ids,
-            sampled_token_ids,
-            positions,
-            sampled_is_fake=self.config.electric_objective,
-        )
-        encoded: EncoderOutput = self.discriminator(
-            corrupted.input_ids,
-            features["input_mask"],
-            features["segment_ids"],
-            dropout.child("discriminator") if dropout else None,
-        )
-        logits = self.discriminator_head(encoded.sequence_output)
-        if self.config.electric_objective:
-            logits += losses.electric_correction(
-                generated["cloze_logits"],
-                corrupted.input_ids,
-                self.config.mask_prob,
-            )
-        loss, per_example = losses.replaced_token_losses(
-            logits,
-            corrupted.is_fake_tokens,
-            features["input_mask"],
-            totals.get("disc"),
-        )
-        return {
-            "sampled_tokids": sampled_token_ids,
-            "fake_input_ids": corrupted.input_ids,
-            "fake_is_fake_tokens": corrupted.is_fake_tokens,
-            "disc_logits": logits,
-            "disc_probs": tf.sigmoid(logits),
-            "disc_preds": tf.cast(logits > 0.0, tf.int32),
-            "disc_loss": loss,
-            "disc_per_example_loss": per_example,
-            "discriminator_layers": encoded.all_layers,
-        }
-
-
-def _softmax_outputs(
-    prefix: str,
-    logits: tf.Tensor,
-    targets: tf.Tensor,
-    weights: tf.Tensor,
-    totals: Features,
-) -> Outputs:
-    """Losses and predictions of a vocabulary softmax, under a name prefix."""
-    per_token = losses.softmax_cross_entropy(logits, targets)
-    return {
-        f"{prefix}_logits": logits,
-        f"{prefix}_per_token_loss": per_token,
-        f"{prefix}_loss": losses.weighted_mean(
-            per_token, weights, totals.get(prefix)
-        ),
-        f"{prefix}_preds": tf.argmax(logits, -1, output_type=tf.int32),
-    }

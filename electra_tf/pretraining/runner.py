@@ -15,14 +15,14 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig
+from configure.pretraining import GeneratorKind, PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
-from electra_tf.checkpoints.contents import MODEL_HPARAMS
 from electra_tf.checkpoints.formats import (
     changed,
     check_same_model,
     open_weights,
 )
+from electra_tf.checkpoints.sizes import MODEL_HPARAMS
 from electra_tf.checkpoints.weights import (
     ModelWeights,
     assign,
@@ -35,6 +35,7 @@ from electra_tf.data.record_checks import (
     check_records,
     count_training_examples,
 )
+from electra_tf.data.token_counts import TOKEN_COUNTS, write_token_counts
 from electra_tf.files import write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.optimizer import (
@@ -42,7 +43,7 @@ from electra_tf.optimization.optimizer import (
     WarmupPolynomialDecay,
 )
 from electra_tf.plan.memory import pretraining_memory
-from electra_tf.pretraining import metrics
+from electra_tf.pretraining import metrics, unigram
 from electra_tf.pretraining.loading import write_pretrained
 from electra_tf.pretraining.model import PretrainingModel, step_values
 from electra_tf.text.tokenization import (
@@ -63,7 +64,7 @@ from electra_tf.training.run import PreemptionHandler, Run, print_start
 from electra_tf.training.summaries import Console, Panel, Progress
 
 # No BERT holds these, or of these sizes.
-_BERT_LACKS = "^(generator|cloze_predictions|discriminator_predictions)"
+_BERT_LACKS = "^(generator|(cloze|discriminator|token)_predictions)"
 EXPORT = "export"  # directory of the two networks apart
 # The saved data position means something only while these stay.
 DATA_HPARAMS = (
@@ -74,52 +75,6 @@ DATA_HPARAMS = (
     "seed",
     "shuffle_buffer_size",
     "train_batch_size",
-)
-# Figures that an evaluation shows: name, its baseline, what that one does.
-BASELINES = (
-    (
-        "masked_lm_accuracy_at_mask",
-        "masked_lm_most_frequent_accuracy",
-        "always the most frequent token",
-    ),
-    (
-        "disc_auc_real_tokens",
-        "disc_auc_frequency_rank",
-        "ranked by rarity",
-    ),
-)
-PANELS = (
-    Panel(
-        "Generator loss (nats per masked token)",
-        train="gen_loss",
-        evaluation="masked_lm_loss",
-    ),
-    Panel(
-        "Generator accuracy at [MASK]",
-        evaluation="masked_lm_accuracy_at_mask",
-        baselines=(
-            ("masked_lm_most_frequent_accuracy", "most frequent token"),
-        ),
-    ),
-    Panel(
-        "Discriminator loss (nats per token)",
-        train="disc_loss",
-        evaluation="disc_loss",
-    ),
-    Panel(
-        "Discriminator AUC, real tokens",
-        evaluation="disc_auc_real_tokens",
-        baselines=(("disc_auc_frequency_rank", "rarity of the token"),),
-        chance=0.5,
-    ),
-    Panel(
-        "Replaced tokens (share)",
-        train="replaced_share",
-        evaluation="replaced_share",
-    ),
-    Panel("Gradient norm before clipping", train="grad_norm", log_scale=True),
-    Panel("Learning rate", train="learning_rate"),
-    Panel("Real tokens per second", train="tokens_per_second"),
 )
 
 
@@ -169,7 +124,7 @@ class PretrainingRun(Run):
 
     own_files: ClassVar = {
         "kind": "training",
-        "names": ("results", EXPORT),
+        "names": ("results", EXPORT, TOKEN_COUNTS),
         "prefixes": ("worker_",),
     }
 
@@ -179,6 +134,14 @@ class PretrainingRun(Run):
 
     def build_model(self) -> PretrainingModel:
         return build_model(self.config)
+
+    def write_settings(self, directory: str) -> None:
+        """Writes them, and the counts that replacements are drawn by."""
+        counts, config = self.model.token_counts, self.config
+        if counts is not None:
+            path = os.path.join(directory, TOKEN_COUNTS)
+            write_token_counts(path, counts, config.vocab_file)
+        super().write_settings(directory)
 
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:
         config = self.config
@@ -299,16 +262,20 @@ class PretrainingRun(Run):
             row["mlm_loss"] = taken.mean("mlm_loss")
         else:
             row["gen_loss"] = taken.mean("mlm_loss")
-        if "disc_loss" in taken.sums:
-            row["disc_loss"] = taken.mean("disc_loss")
+        for name in ("disc_loss", "token_loss"):
+            if name in taken.sums:
+                row[name] = taken.mean(name)
+        if "replaced_tokens" in taken.sums:
             replaced = taken.sums["replaced_tokens"]
             row["replaced_share"] = replaced / taken.sums[TOKENS]
         return row
 
     def shown_losses(self, row: dict[str, Any]) -> dict[str, str]:
         shown = {"loss": f"{row['loss']:.4f}", "gen": f"{row['gen_loss']:.4f}"}
-        if "disc_loss" in row:
-            shown["disc"] = f"{row['disc_loss']:.4f}"
+        for name in ("disc", "token"):
+            if f"{name}_loss" in row:
+                shown[name] = f"{row[f'{name}_loss']:.4f}"
+        if "replaced_share" in row:
             shown["replaced"] = f"{100 * row['replaced_share']:.1f}%"
         return shown
 
@@ -331,13 +298,13 @@ class PretrainingRun(Run):
         except UserError:
             return None  # Evaluating where only held-out records are.
         vocab_size = self.model.encoder_config.vocab_size
-        return metrics.count_tokens(batches, vocab_size)
+        return unigram.count_tokens(batches, vocab_size)
 
     @functools.cached_property
     def _collapse(self) -> metrics.CollapseWatch:
-        return metrics.CollapseWatch(
-            self.config.collapse_patience, self.eval_log.rows
-        )
+        # Copying every token may well be right.
+        patience = self.config.collapse_patience * self.config.has_discriminator
+        return metrics.CollapseWatch(patience, self.eval_log.rows)
 
     def evaluate(
         self, on_batch: Callable[[float], None] = lambda loss: None
@@ -361,11 +328,11 @@ class PretrainingRun(Run):
         """Logs one evaluation; writes the results files after the last."""
         row = dict(result)
         in_a_row = self._collapse.update(result)
-        if "disc_accuracy" in result:
+        if "disc_loss" in result:
             row["one_class_evaluations"] = in_a_row
         self.eval_log.write(step, row)
         self.console.line(f"Evaluation at step {step:,}:")
-        for name, baseline, says in BASELINES:
+        for name, baseline, says in metrics.BASELINES:
             if name in result:
                 text = f"  {name} {result[name]:.4f}"
                 if baseline in result:
@@ -378,7 +345,7 @@ class PretrainingRun(Run):
             _write_results(self.config, result, step, self.console)
 
     def panels(self) -> tuple[Panel, ...]:
-        return PANELS
+        return metrics.PANELS
 
     def finish(self) -> None:
         """Writes the two networks apart."""
@@ -524,12 +491,15 @@ def export_parts(
 def build_model(config: Any) -> PretrainingModel:
     """Returns a freshly initialized model."""
     model = PretrainingModel(config)
-    use_compute_policy(config, model)
+    prepare_model(config, model)
     return model
 
 
-def use_compute_policy(config: Any, model: PretrainingModel) -> None:
-    """Sets precision and activation checkpointing as a run has them."""
+def prepare_model(config: Any, model: PretrainingModel) -> None:
+    """Sets precision, activation checkpointing, counts as a run has them."""
+    if model.kind is GeneratorKind.UNIGRAM:
+        rows = model.encoder_config.vocab_size
+        model.token_counts = unigram.run_token_counts(config, model.vocab, rows)
     rows = strategies.rows_of_a_machine(config.train_batch_size)
     kept = pretraining_memory(config, rows)
     set_compute_policy(

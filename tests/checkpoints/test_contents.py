@@ -6,8 +6,9 @@ import pytest
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints.contents import Contents, merged, resolve
+from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.formats import unseen_differences
+from electra_tf.checkpoints.sizes import merged, resolve
 from electra_tf.pretraining.model import PretrainingModel
 
 OVERRIDES = "model_hparam_overrides"
@@ -80,6 +81,35 @@ def test_any_hidden_size_makes_a_model(hidden, heads, tiny_vocab):
     assert model_shapes(tiny_vocab, **contents.hparams()) == shapes
     notes = "\n".join(contents.assumptions())
     assert f": {heads} assumed" in notes and "hidden_act" in notes
+
+
+TOKENS = {"vocab_size": 200, "embedding_size": 8}
+
+
+@pytest.mark.parametrize("objective", ["replace_mlm", "all_tokens_mlm"])
+@pytest.mark.parametrize(
+    "hparams",
+    [{}, {"uniform_generator": True}, {"untied_generator": False}],
+    ids=["small", "uniform", "one_network"],
+)
+def test_a_second_masked_lm_tells_its_objective(tiny_vocab, objective, hparams):
+    hparams = {"objective": objective, **TOKENS, **hparams}
+    shapes = model_shapes(tiny_vocab, **hparams)
+    contents = Contents(shapes)
+    found = contents.hparams()
+    assert found["objective"] == objective
+    assert model_shapes(tiny_vocab, **found) == shapes
+    assert contents.unknown == []
+    assert "a masked LM of replaced tokens" in contents.description
+    contents.check_hparams(hparams)
+    other = {"objective": "electra", "electra_objective": True}
+    with pytest.raises(UserError, match="masked LM: checkpoint True, .*objec"):
+        contents.check_hparams(other)
+    kept = contents.prefixes("discriminator", "PATH")
+    part = Contents({n: s for n, s in shapes.items() if n.startswith(kept)})
+    assert part.has("token_predictions/") and part.holds("discriminator")
+    assert not part.generates
+    part.check_hparams(hparams)
 
 
 def test_a_fine_tuned_model_says_nothing_about_a_generator(all_configs):

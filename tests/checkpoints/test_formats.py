@@ -13,7 +13,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1, tf2
-from electra_tf.checkpoints.contents import Contents, resolve
+from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.formats import (
     ELECTRA_CONFIG,
     config_text,
@@ -22,6 +22,7 @@ from electra_tf.checkpoints.formats import (
     write_electra_config,
 )
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
+from electra_tf.checkpoints.sizes import resolve
 from electra_tf.checkpoints.weights import MemoryWeights, select_part
 
 SHAPES = {"electra/a": [3, 2], "electra/b": [4]}

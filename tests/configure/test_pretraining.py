@@ -11,7 +11,12 @@ import pytest
 
 from configure import presets
 from configure.errors import UserError
-from configure.pretraining import EXPERIMENTS, PretrainingConfig
+from configure.pretraining import (
+    EXPERIMENTS,
+    PretrainingConfig,
+    beyond_switches,
+    settled_experiments,
+)
 
 # ELECTRA paper, Table 6.
 PUBLISHED = {
@@ -265,6 +270,26 @@ def test_each_experiment_sets_the_originals_switches(name):
         assert getattr(config, name) == value
         for switch, wanted in switches.items():
             assert getattr(config, switch) == wanted, (value, switch)
+
+
+def test_only_what_no_switch_tells_is_kept_beside_the_switches():
+    told = {"electra_objective": False, "objective": "mlm", "generator": None}
+    assert beyond_switches(told) == {"electra_objective": False}
+    kept = {"objective": "electra_15", "generator": "unigram"}
+    assert beyond_switches(create(**kept).as_dict()).items() >= kept.items()
+    assert not EXPERIMENTS.keys() & beyond_switches(create().as_dict()).keys()
+    run = create(electric_objective=True).as_dict()
+    older = {n: v for n, v in run.items() if n not in EXPERIMENTS}
+    assert settled_experiments(older) == {n: run[n] for n in EXPERIMENTS}
+
+
+@pytest.mark.parametrize("objective", ["replace_mlm", "all_tokens_mlm"])
+def test_a_second_masked_lm_weighs_1_unless_told(objective):
+    assert create(objective=objective).disc_weight == 1
+    assert create(objective=objective, disc_weight=50).disc_weight == 50
+    assert create(objective="electra_15").disc_weight == 50
+    with pytest.raises(UserError, match="sampled_.*, token_loss, token_acc"):
+        create(objective=objective, keep_best="disc_loss", eval_every_n_steps=5)
 
 
 @pytest.mark.parametrize(

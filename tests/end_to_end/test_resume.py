@@ -3,12 +3,14 @@
 """A run that was killed ends where one that was not ends, to the bit."""
 
 import json
+import shutil
 import signal
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TIMING_FIELDS, TRAIN_LOG, read_rows
@@ -50,6 +52,58 @@ def untimed(path):
         {k: v for k, v in row.items() if k not in TIMING_FIELDS}
         for row in read_rows(str(path))
     ]
+
+
+def assert_same_tensors(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert np.array_equal(found[name], value), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        {"objective": "electra_15", "generator": "unigram"},
+        {"objective": "replace_mlm"},
+        {"objective": "all_tokens_mlm"},
+    ],
+    ids=lambda hparams: "_".join(hparams.values()),
+)
+def test_an_experiment_goes_on_from_its_checkpoint(
+    data_dir, settings, tmp_path, experiment
+):
+    """Stopped after step 2 of 4, its newest checkpoint lost, and gone on."""
+    hparams = settings(
+        "whole",
+        num_train_steps=4,
+        save_checkpoints_steps=2,
+        eval_every_n_steps=2,
+        **experiment,
+    )
+    run, cut = tmp_path / "whole", tmp_path / "cut"
+    runner.run(PretrainingConfig.create("m", str(data_dir), **hparams))
+    shutil.copytree(run, cut)
+    for path in cut.glob("model.ckpt-4*"):
+        path.unlink()
+    state = (cut / "checkpoint").read_text()
+    (cut / "checkpoint").write_text(
+        "".join(f"{x}\n" for x in state.splitlines() if "ckpt-4" not in x)
+        + 'model_checkpoint_path: "model.ckpt-2"\n'
+    )
+    hparams["model_dir"] = str(cut)
+    runner.run(PretrainingConfig.create("m", str(data_dir), **hparams))
+    expected = saved_tensors(run / "model.ckpt-4")
+    assert_same_tensors(saved_tensors(cut / "model.ckpt-4"), expected)
+    for log in ("train_log.jsonl", "eval_log.jsonl"):
+        rows = untimed(run / log)
+        assert rows and untimed(cut / log) == rows
+    assert {"loss", "replaced_share"} < rows[0].keys()
+    config = PretrainingConfig.create(
+        "m", str(data_dir), **{**hparams, "objective": "electra"}
+    )
+    with pytest.raises(UserError, match="objective: .* -> 'electra'"):
+        runner.run(config)
 
 
 def shown_steps(path, tag):
@@ -96,14 +150,12 @@ def test_killed_and_continued_equals_uninterrupted(
 
     expected = saved_tensors(tmp_path / "whole" / "model.ckpt-20")
     found = saved_tensors(tmp_path / "killed" / "model.ckpt-20")
-    assert found.keys() == expected.keys()
     assert len([name for name in expected if "optimizer/m" in name]) > 20
     assert len([name for name in expected if "optimizer/v" in name]) > 20
     start = saved_tensors(tmp_path / "killed" / "model.ckpt-0")
     moved = [not np.array_equal(start[name], expected[name]) for name in start]
     assert np.mean(moved) > 0.9  # Key biases have no gradient.
-    for name, value in expected.items():
-        assert np.array_equal(found[name], value), name
+    assert_same_tensors(found, expected)
     for log in ("train_log.jsonl", "eval_log.jsonl"):
         rows = untimed(tmp_path / "whole" / log)
         assert rows

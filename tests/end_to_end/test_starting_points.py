@@ -11,8 +11,8 @@ import pytest
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf2
-from electra_tf.checkpoints.contents import encoder_config
 from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.sizes import encoder_config
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights, without_optimizer
 from electra_tf.commands import compare_checkpoints

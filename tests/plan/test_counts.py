@@ -46,6 +46,10 @@ MODELS = {
     "two towers": {"two_tower_generator": True},
     "Electric": {"electra_objective": False, "electric_objective": True},
     "more masked": {"mask_prob": 0.4, "max_seq_length": 24},
+    "unigram": {"generator": "unigram"},
+    "ELECTRA 15%": {"objective": "electra_15"},
+    "Replace MLM": {"objective": "replace_mlm"},
+    "All-Tokens MLM": {"objective": "all_tokens_mlm"},
 }
 OTHERS = {
     "Electric, untied": {
@@ -53,6 +57,14 @@ OTHERS = {
         "untied_generator_embeddings": True,
     },
     "debug": {"debug": True},
+    "All-Tokens MLM, one network": {
+        **MODELS["All-Tokens MLM"],
+        "untied_generator": False,
+    },
+    "Replace MLM, uniform": {
+        **MODELS["Replace MLM"],
+        "uniform_generator": True,
+    },
 }
 
 
@@ -63,8 +75,8 @@ def test_counted_parameters_are_the_variables_numbers(tiny_config, name):
     counted = pretraining_parameters(config)
     sizes = {v.name: v.shape.num_elements() for v in model.trainable_variables}
     assert counted.total == sum(sizes.values())
-    alone = ("electra/", "discriminator_predictions/")
-    assert counted.discriminator_alone == model.discriminates * sum(
+    alone = ("electra/", "discriminator_predictions/", "token_predictions/")
+    assert counted.discriminator_alone == config.has_two_networks * sum(
         size for name, size in sizes.items() if name.startswith(alone)
     )
 

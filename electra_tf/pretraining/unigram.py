@@ -1,0 +1,92 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The unigram generator: replacements by how often tokens are in the records.
+
+The counts are taken once: by the builder, or of all training records (of raw
+text, its first epoch) when a run first needs them. The run keeps them in its
+model directory, and goes on with the same ones.
+
+Source: ELECTRA paper section 3.2, Smaller Generators.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.data.input_pipeline import each_example_once
+from electra_tf.data.record_checks import token_count_files
+from electra_tf.data.token_counts import TOKEN_COUNTS, read_token_counts
+from electra_tf.text.tokenization import CLS, PAD, SEP, SPECIAL_TOKENS
+
+_BATCH_SIZE = 1024
+
+
+def count_tokens(
+    batches: Iterable[Mapping[str, tf.Tensor]],
+    vocab_size: int,
+    max_examples: int | None = 20_000,
+) -> np.ndarray:
+    """Counts the real tokens of training examples: int64 [V]."""
+    counts = np.zeros(vocab_size, np.int64)
+    seen = 0
+    for batch in batches:
+        ids = batch["input_ids"].numpy()
+        real = ids[batch["input_mask"].numpy().astype(bool)]
+        counts += np.bincount(real, minlength=vocab_size)[:vocab_size]
+        seen += ids.shape[0]
+        if max_examples is not None and seen >= max_examples:
+            break
+    return counts
+
+
+def run_token_counts(
+    config: Any, vocab: Mapping[str, int], vocab_size: int
+) -> np.ndarray:
+    """The counts of a run, int64 [V]: its own, the builder's, or taken now."""
+    if found := token_count_files(config):
+        counts = read_counts(found, config.vocab_file, vocab_size)
+    else:
+        counts = _count_data(config, vocab, vocab_size)
+    if np.count_nonzero(drawable(counts, vocab)) < 2:
+        raise UserError(
+            "generator: 'unigram' draws by the counts of tokens, and there are"
+            " fewer than two different ones in"
+            f" {', '.join(found) or 'the training data'}; give more of"
+            " pretrain_tfrecords or pretrain_text, or choose another generator."
+        )
+    return counts
+
+
+def read_counts(
+    paths: Iterable[str], vocab_file: str, vocab_size: int
+) -> np.ndarray:
+    """The sum of files' counts, int64 [V]."""
+    counts = np.zeros(vocab_size, np.int64)
+    for path in paths:
+        found = read_token_counts(path, vocab_file)[:vocab_size]
+        counts[: len(found)] += np.array(found, np.int64)
+    return counts
+
+
+def _count_data(
+    config: Any, vocab: Mapping[str, int], vocab_size: int
+) -> np.ndarray:
+    print(
+        "Counting the tokens of all training examples for the unigram"
+        f" generator, once; kept as {TOKEN_COUNTS} in the model directory.",
+        flush=True,
+    )
+    batches = each_example_once(config, _BATCH_SIZE)
+    counts = count_tokens(batches, vocab_size, None)
+    counts[[vocab[token] for token in (PAD, CLS, SEP)]] = 0
+    return counts
+
+
+def drawable(counts: np.ndarray, vocab: Mapping[str, int]) -> np.ndarray:
+    """The counts by which replacements are drawn: of no special token."""
+    counts = counts.copy()
+    counts[[vocab[token] for token in SPECIAL_TOKENS if token in vocab]] = 0
+    return counts

@@ -1,0 +1,163 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What the second network learns equals the papers' formulas, in NumPy."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.special import expit, log_softmax
+
+from electra_tf.pretraining import losses
+from electra_tf.pretraining.metrics import PretrainingMetrics, metric_inputs
+from electra_tf.pretraining.model import PretrainingModel, step_values
+
+OBJECTIVES = ("electra_15", "replace_mlm", "all_tokens_mlm")
+LENGTH = 16
+# Drawn with replacement: row 0 has position 3 twice, its samples 150 and 161
+# become their mean; zeros are unused slots.
+POSITIONS = np.array([[3, 3, 5, 9, 0], [2, 7, 2, 0, 0]], np.int32)
+SAMPLES = np.array([[150, 161, 120, 111, 199], [140, 141, 141, 1, 1]], np.int32)
+
+
+@pytest.fixture
+def batch():
+    """Features with padding, and the masked inputs."""
+    ids = np.random.RandomState(0).randint(104, 200, [2, LENGTH])
+    mask = np.arange(LENGTH) < [[16], [9]]
+    ids[0, 9] = SAMPLES[0, 3]  # The generator finds this one.
+    ids = (ids * mask).astype(np.int32)
+    used = POSITIONS > 0
+    masked = ids.copy()
+    np.put_along_axis(masked, POSITIONS * used, 103, 1)
+    masked[:, 0] = ids[:, 0]
+    return (
+        {
+            "input_ids": ids,
+            "input_mask": mask.astype(np.int32),
+            "segment_ids": np.zeros_like(ids),
+        },
+        {
+            "input_ids": masked,
+            "masked_lm_positions": POSITIONS,
+            "masked_lm_ids": np.take_along_axis(ids, POSITIONS, 1) * used,
+            "masked_lm_weights": used.astype(np.float32),
+        },
+    )
+
+
+@pytest.fixture
+def compute(tiny_config, roughen, batch):
+    """Outputs of a model with given hparams, as float64 arrays."""
+
+    def run(**hparams):
+        config = tiny_config(**hparams)
+        model = PretrainingModel(config)
+        roughen(model.variables)
+        features = {n: tf.constant(v) for n, v in batch[0].items()}
+        outputs = model.compute(features, batch[1], tf.constant(SAMPLES))
+        return config, features, outputs
+
+    return run
+
+
+def expected_loss(objective, features, outputs):
+    """The formula, from the model's own logits."""
+    ids, mask = features["input_ids"], features["input_mask"] > 0
+    shown = ids.copy()
+    for row in range(len(ids)):
+        for place in set(POSITIONS[row]) - {0}:
+            drawn = SAMPLES[row][POSITIONS[row] == place]
+            shown[row, place] = drawn.sum() // len(drawn)
+    np.testing.assert_array_equal(outputs["fake_input_ids"], shown)
+    replaced = shown != ids
+    if objective == "replace_mlm":
+        log_p = log_softmax(np.float64(outputs["token_logits"]), -1)
+        true = np.take_along_axis(ids, POSITIONS, 1)
+        of_true = np.take_along_axis(log_p, true[..., None], -1)[..., 0]
+        return -of_true[POSITIONS > 0].mean()
+    logits = np.float64(outputs["disc_logits"])
+    if objective == "electra_15":
+        chosen = [(r, p) for r in range(2) for p in set(POSITIONS[r]) - {0}]
+        assert len(chosen) == 5
+        right = np.where(replaced, expit(logits), expit(-logits))
+        return -np.mean([np.log(right[place]) for place in chosen])
+    softmax = np.exp(log_softmax(np.float64(outputs["token_logits"]), -1))
+    copy = expit(-logits)
+    true = np.take_along_axis(softmax, ids[..., None], -1)[..., 0]
+    return -np.mean(np.log(copy * ~replaced + (1 - copy) * true)[mask])
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    "hparams",
+    [{}, {"uniform_generator": True}, {"untied_generator": False}],
+    ids=["small", "uniform", "one_network"],
+)
+def test_each_loss_is_its_formula(compute, batch, objective, hparams):
+    config, _, outputs = compute(objective=objective, **hparams)
+    second = "disc" if objective == "electra_15" else "token"
+    found = np.float64(outputs[f"{second}_loss"])
+    wanted = expected_loss(objective, batch[0], outputs)
+    assert found == pytest.approx(wanted, rel=1e-6)
+    weight = 50 if objective == "electra_15" else 1
+    assert config.disc_weight == weight
+    assert float(outputs["total_loss"]) == pytest.approx(
+        float(outputs["mlm_loss"]) + weight * wanted, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_steps_and_evaluations_name_the_second_loss(compute, objective):
+    config, features, outputs = compute(objective=objective, disc_weight=2.5)
+    assert config.disc_weight == 2.5
+    name = "disc_loss" if objective == "electra_15" else "token_loss"
+    values = step_values(features, outputs)
+    assert {"disc_loss", "token_loss"} & values.keys() == {name}
+    assert values["replaced_tokens"] == 4
+    found = PretrainingMetrics(mask_token_id=103, disc_weight=2.5)
+    arrays = metric_inputs(features, outputs)
+    found.update({n: np.asarray(v) for n, v in arrays.items()}, 1.0)
+    result = found.result()
+    if objective == "electra_15":
+        assert result["replaced_share"] == 4 / 5
+        return
+    assert result[name] == pytest.approx(float(values[name]), rel=1e-6)
+    slots = objective == "replace_mlm"
+    assert result["token_copy_accuracy"] == (1 / 7 if slots else 21 / 25)
+    assert ("disc_auc_real_tokens" in result) == (not slots)
+
+
+def test_all_tokens_mlm_predicts_the_likeliest_of_its_mixture(compute):
+    _, _, outputs = compute(objective="all_tokens_mlm")
+    logits = np.float64(outputs["token_logits"])
+    copy = expit(-np.float64(outputs["disc_logits"]))[..., None]
+    p = (1 - copy) * np.exp(log_softmax(logits, -1))
+    rows, places = np.indices(p.shape[:2])
+    p[rows, places, outputs["fake_input_ids"]] += copy[..., 0]
+    np.testing.assert_array_equal(outputs["token_preds"], p.argmax(-1))
+
+
+def test_copying_is_differentiated_and_stable():
+    random = np.random.RandomState(0)
+    logits = tf.constant(random.normal(size=[1, 6, 9]))
+    copy = tf.constant(random.normal(size=[1, 6]))
+    inputs, targets = tf.constant([[1, 2, 3, 4, 5, 6], [1, 2, 3, 0, 0, 0]])
+    inputs, targets = inputs[None], targets[None]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([copy, logits])
+        found = losses.copy_losses(copy, logits, inputs, targets)
+        generated = tf.gather(tf.nn.softmax(logits), targets, batch_dims=2)
+        share, same = tf.sigmoid(copy), tf.cast(inputs == targets, tf.float64)
+        plain = -tf.math.log(share * same + (1 - share) * generated)
+    np.testing.assert_allclose(found, plain, rtol=1e-12)
+    for source in (copy, logits):
+        np.testing.assert_allclose(
+            tape.gradient(found, source), tape.gradient(plain, source), 1e-9
+        )
+    extreme = tf.constant([[200.0, -200.0] * 3])
+    with tf.GradientTape() as tape:
+        tape.watch(extreme)
+        wide = 100 * tf.cast(logits, tf.float32)
+        found = losses.copy_losses(extreme, wide, inputs, targets)
+    assert np.isfinite(found).all()
+    assert np.isfinite(tape.gradient(found, extreme)).all()
