@@ -250,7 +250,7 @@ Ratio = Annotated[float, Bound(lambda value: value > 0, "above 0")]
 Share = Annotated[
     float, Bound(lambda value: 0 <= value <= 1, "a fraction from 0 to 1")
 ]
-_Dropout = Annotated[
+_BelowOne = Annotated[
     float, Bound(lambda value: 0 <= value < 1, "at least 0 and below 1")
 ]
 _Seed = Annotated[
@@ -258,6 +258,9 @@ _Seed = Annotated[
 ]
 MODEL_SIZES = ("small", "base", "large")
 _ModelSize = Annotated[str, one_of(*MODEL_SIZES)]
+_Optimizer = Annotated[str, one_of("original", "adamw", "lamb")]
+# Float32 holds nothing smaller to its full precision.
+_Epsilon = Annotated[float, at_least(1e-37)]
 _ReadOrder = Annotated[str, one_of("after_increment", "before_increment")]
 _Strategy = Annotated[
     str, one_of("auto", "one_device", "mirrored", "multi_worker", "tpu")
@@ -278,8 +281,8 @@ _OVERRIDES: dict[str, Any] = {
     "num_attention_heads": Positive,
     "hidden_act": str | None,
     "intermediate_size": Positive,
-    "hidden_dropout_prob": _Dropout,
-    "attention_probs_dropout_prob": _Dropout,
+    "hidden_dropout_prob": _BelowOne,
+    "attention_probs_dropout_prob": _BelowOne,
     "max_position_embeddings": Positive,
     "type_vocab_size": Positive,
     "initializer_range": NonNegative,
@@ -334,7 +337,13 @@ class TrainingConfig:
     # Update k uses rate k ("after_increment", what the original does when
     # run) or rate k-1 ("before_increment").
     lr_read_order: _ReadOrder = "after_increment"
-    adam_bias_correction: bool = False  # true: textbook Adam
+    # original (Adam with decoupled decay), adamw (tf_keras's) or lamb (that of
+    # tf-models-official). A run's slots are of one only.
+    optimizer: _Optimizer = "original"
+    adam_beta_1: _BelowOne = 0.9  # how much of the first moment is kept
+    adam_beta_2: _BelowOne = 0.999  # ... of the second
+    adam_epsilon: _Epsilon = 1e-6  # added to the second's root
+    adam_bias_correction: bool = False  # textbook Adam, as adamw and lamb are
     shuffle_buffer_size: Natural = 100  # examples shuffled among each other
     gradient_accumulation_steps: Positive = 1  # parts a batch is computed in
     eval_every_n_steps: Natural = 0  # evaluate while training; 0: never

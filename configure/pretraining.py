@@ -227,6 +227,10 @@ class PretrainingConfig(TrainingConfig):
     export_at_end: bool = True
     # Evaluations in a row that predict one class before it is reported.
     collapse_patience: Natural = 3
+    # Steps after the warm-up in which the discriminator's loss is no better
+    # than guessing before it is reported; 0: never. Healthy starts may take
+    # 4,000 steps.
+    collapse_window: Natural = 5000
     results_json: str = ""  # default: .../results/unsup_results.json
 
     @property

@@ -4,9 +4,11 @@
 
 A `tf.train.Checkpoint` of plain dictionaries: `model/<name>`,
 `optimizer/m/<name>`, `optimizer/v/<name>` and `step`, beside whatever else a
-run saves (the data position). The keys do not depend on Python classes, so
-that code may move without stranding a file, and any set of variables can be
-written without building the model it belongs to.
+run saves (the data position). Slots of another optimizer than the original's
+are under `optimizer/<value of the hparam>/m/<name>` and mean nothing to any
+other. The keys do not depend on Python classes, so that code may move without
+stranding a file, and any set of variables can be written without building the
+model it belongs to.
 """
 
 import os
@@ -37,6 +39,8 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _NO_STEP = "no_step"
 # Key of the slots in a file, by the end of their names.
 _MOMENTS = {"/adam_m": "m", "/adam_v": "v"}
+_ORIGINAL = "original"
+_OTHER_SLOTS = re.compile(r"optimizer/(\w+)/[mv]/")
 
 
 def checkpoint_state(
@@ -45,7 +49,8 @@ def checkpoint_state(
     """What of a run goes into a native checkpoint, under its keys.
 
     Args:
-      optimizer: has the slots `m` and `v` by variable name; None for none.
+      optimizer: has the slots `m` and `v` by variable name, and its `kind`;
+        None for none.
       step: int64 scalar, updates done.
     """
     state: dict[str, Any] = {
@@ -53,8 +58,18 @@ def checkpoint_state(
         "step": step,
     }
     if optimizer is not None:
-        state["optimizer"] = {"m": optimizer.m, "v": optimizer.v}
+        slots = {"m": optimizer.m, "v": optimizer.v}
+        kind = optimizer.kind
+        state["optimizer"] = slots if kind == _ORIGINAL else {kind: slots}
     return state
+
+
+def optimizer_of(weights: Weights) -> str | None:
+    """The kind of optimizer whose slots a checkpoint has; None without."""
+    if weights.slots:
+        return _ORIGINAL
+    kinds = map(_OTHER_SLOTS.match, weights.dropped)
+    return next((match[1] for match in kinds if match), None)
 
 
 def is_native(prefix: str) -> bool:
@@ -76,7 +91,12 @@ def open_native(path: str) -> Weights:
         if name := _name_of(key):
             keys[name] = key
         elif key != OBJECT_GRAPH and not key.startswith("save_counter"):
-            dropped[key] = "state of the training run"
+            slots = _OTHER_SLOTS.match(key)
+            dropped[key] = (
+                f"slots of optimizer {slots[1]}, which only its own run uses"
+                if slots
+                else "state of the training run"
+            )
     return TensorFlowWeights(prefix, "native", keys, dropped)
 
 

@@ -16,8 +16,8 @@ from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.finetuning.model import FinetuningModel, encoder_sizes
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
+from electra_tf.optimization.library import Optimizer, make_optimizer
 from electra_tf.optimization.optimizer import (
-    AdamWeightDecay,
     LayerRate,
     WarmupPolynomialDecay,
     layer_multipliers,
@@ -97,7 +97,7 @@ def trained_variables(
 
 def build_optimizer(
     config: FinetuningConfig, model: FinetuningModel, num_train_steps: int
-) -> AdamWeightDecay:
+) -> Optimizer:
     """Returns the optimizer of a model's trained variables."""
     schedule = WarmupPolynomialDecay(
         config.learning_rate,
@@ -106,15 +106,10 @@ def build_optimizer(
         read_order=config.lr_read_order,
     )
     variables = trained_variables(config, model)
-    return AdamWeightDecay(
-        variables,
-        schedule,
-        config.weight_decay_rate,
-        bias_correction=config.adam_bias_correction,
-        learning_rate_multipliers=layer_multipliers(
-            map(variable_name, variables), *_layerwise_arguments(config, model)
-        ),
+    multipliers = layer_multipliers(
+        map(variable_name, variables), *_layerwise_arguments(config, model)
     )
+    return make_optimizer(config, variables, schedule, multipliers)
 
 
 def layer_rates(

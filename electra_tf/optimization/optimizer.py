@@ -165,6 +165,8 @@ class AdamWeightDecay(tf.Module):
     AdamWeightDecayOptimizer and create_optimizer.
     """
 
+    kind = "original"  # the hparam `optimizer`
+
     def __init__(
         self,
         variables: Sequence[tf.Variable],
@@ -221,12 +223,7 @@ class AdamWeightDecay(tf.Module):
             raise ValueError(
                 f"{len(gradients)} gradients for {len(self._named)} variables"
             )
-        norm = tf.linalg.global_norm([g for g in gradients if g is not None])
-        finite = tf.math.is_finite(norm)
-        # clip_by_global_norm's own formula, with 0 for a norm that is not a
-        # number: multiply_no_nan then gives 0 whatever the gradient holds.
-        scale = self.clip_norm * tf.minimum(1.0 / norm, 1.0 / self.clip_norm)
-        scale = tf.where(finite, scale, 0.0)
+        norm, finite, scale = clipping(gradients, self.clip_norm)
         rate = self.schedule(step)
         applied_rate = tf.where(finite, rate, 0.0)
         # One after the other in two lanes, none before the norm is known: else
@@ -237,7 +234,7 @@ class AdamWeightDecay(tf.Module):
             variables = [self._named[name][0] for name in names]
             with tf.control_dependencies(done[:1]):
                 clipped = [
-                    _scaled(gradients[self._named[name][1]], scale)
+                    scaled(gradients[self._named[name][1]], scale)
                     for name in names
                 ]
                 change = self._update_group(
@@ -280,8 +277,8 @@ class AdamWeightDecay(tf.Module):
         if self.bias_correction:
             count = tf.cast(step + 1, tf.float32)
             # 1 - b^k; float32's power loses four digits of it at k = 1.
-            next_m /= -tf.math.expm1(count * math.log(self.beta_1))
-            next_v /= -tf.math.expm1(count * math.log(self.beta_2))
+            next_m /= -tf.math.expm1(count * _log(self.beta_1))
+            next_v /= -tf.math.expm1(count * _log(self.beta_2))
         if self._multipliers:
             rate *= self._multipliers[names[0]]
         direction = next_m / (tf.sqrt(next_v) + self.epsilon)
@@ -313,7 +310,25 @@ def _assign_parts(
             variable.assign(part)
 
 
-def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
+def _log(beta: float) -> float:
+    return math.log(beta) if beta else -math.inf
+
+
+def clipping(
+    gradients: Sequence[Gradient], clip_norm: float
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The global norm, whether it is finite, and what to scale gradients by."""
+    norm = tf.linalg.global_norm([g for g in gradients if g is not None])
+    finite = tf.math.is_finite(norm)
+    # clip_by_global_norm's own formula, with 0 for a norm that is not a
+    # number: multiply_no_nan then gives 0 whatever the gradient holds.
+    scale = clip_norm * tf.minimum(1.0 / norm, 1.0 / clip_norm)
+    return norm, finite, tf.where(finite, scale, 0.0)
+
+
+def scaled(
+    gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor
+) -> tf.Tensor:
     """Multiplies a gradient and makes it dense; scale 0 gives exactly 0."""
     if isinstance(gradient, tf.IndexedSlices):
         gradient = tf.IndexedSlices(

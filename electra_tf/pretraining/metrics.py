@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well generator and discriminator do, beside what guessing would give."""
 
-from collections.abc import Iterable
-
 import numpy as np
 import tensorflow as tf
 
@@ -292,42 +290,3 @@ def exact_auc(labels: np.ndarray, scores: np.ndarray) -> float:
     return float(
         (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
     )
-
-
-# A discriminator that calls fewer than one token in 10,000 the other class.
-ONE_CLASS_SHARE = 1e-4
-
-
-def predicts_one_class(result: dict[str, float]) -> bool:
-    """Whether the discriminator called (nearly) every token the same."""
-    share = result.get("disc_predicted_replaced_share")
-    return share is not None and min(share, 1.0 - share) < ONE_CLASS_SHARE
-
-
-class CollapseWatch:
-    """Counts evaluations in a row in which one class was predicted."""
-
-    def __init__(self, patience: int, earlier: Iterable[dict] = ()) -> None:
-        """Starts from the rows of `earlier` evaluations of the same run."""
-        self._patience = patience
-        self._row = 0
-        for result in earlier:
-            self.update(result)
-
-    def update(self, result: dict[str, float]) -> int:
-        """Takes one evaluation; returns how many in a row showed one class."""
-        self._row = self._row + 1 if predicts_one_class(result) else 0
-        return self._row
-
-    @property
-    def message(self) -> str | None:
-        """What to report, or None while there is nothing to report."""
-        if not self._patience or self._row < self._patience:
-            return None
-        return (
-            f"the discriminator has called every token the same in {self._row}"
-            " evaluations in a row (the majority class). Early in training this"
-            " is normal; if it stays, lower learning_rate, train longer, or"
-            " check that the generator learns (masked_lm_accuracy_at_mask"
-            " against masked_lm_most_frequent_accuracy)."
-        )

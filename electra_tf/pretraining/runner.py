@@ -38,12 +38,11 @@ from electra_tf.data.record_checks import (
 from electra_tf.data.token_counts import TOKEN_COUNTS, write_token_counts
 from electra_tf.files import write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
-from electra_tf.optimization.optimizer import (
-    AdamWeightDecay,
-    WarmupPolynomialDecay,
-)
+from electra_tf.optimization.library import Optimizer, make_optimizer
+from electra_tf.optimization.optimizer import WarmupPolynomialDecay
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import metrics, unigram
+from electra_tf.pretraining.collapse import CollapseWatch, LossWatch
 from electra_tf.pretraining.loading import write_pretrained
 from electra_tf.pretraining.model import PretrainingModel, step_values
 from electra_tf.text.tokenization import (
@@ -301,10 +300,19 @@ class PretrainingRun(Run):
         return unigram.count_tokens(batches, vocab_size)
 
     @functools.cached_property
-    def _collapse(self) -> metrics.CollapseWatch:
+    def _collapse(self) -> CollapseWatch:
         # Copying every token may well be right.
         patience = self.config.collapse_patience * self.config.has_discriminator
-        return metrics.CollapseWatch(patience, self.eval_log.rows)
+        return CollapseWatch(patience, self.eval_log.rows)
+
+    @functools.cached_property
+    def _loss_watch(self) -> LossWatch:
+        return LossWatch(self.config, self.train_log.rows)
+
+    def logged(self, row: dict[str, Any]) -> None:
+        """Warns where the discriminator's loss says that it learns nothing."""
+        if text := self._loss_watch.update(row):
+            self.console.warning(text)
 
     def evaluate(
         self, on_batch: Callable[[float], None] = lambda loss: None
@@ -507,7 +515,7 @@ def prepare_model(config: Any, model: PretrainingModel) -> None:
     )
 
 
-def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:
+def build_optimizer(config: Any, model: PretrainingModel) -> Optimizer:
     """Returns the optimizer of a model's variables."""
     schedule = WarmupPolynomialDecay(
         config.learning_rate,
@@ -516,18 +524,13 @@ def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:
         config.lr_decay_power,
         config.lr_read_order,
     )
-    return AdamWeightDecay(
-        model.trainable_variables,
-        schedule,
-        config.weight_decay_rate,
-        bias_correction=config.adam_bias_correction,
-    )
+    return make_optimizer(config, model.trainable_variables, schedule)
 
 
 def build_train_loop(
     config: Any,
     model: PretrainingModel,
-    optimizer: AdamWeightDecay,
+    optimizer: Optimizer,
     iterator: Iterator[Any],
     step: tf.Variable,
     strategy: tf.distribute.Strategy,

@@ -115,11 +115,19 @@ class Checkpoints:
         """Loads a checkpoint, strictly; whether its position was loaded."""
         weights = open_weights(path)
         check_same_variables(weights, self._variables)
+        held, wanted = tf2.optimizer_of(weights), self._optimizer.kind
+        if held not in (None, wanted):
+            raise UserError(
+                f"{path} has the slots of optimizer {held!r}, which optimizer"
+                f" {wanted!r} cannot go on with. Set optimizer to {held!r}, or"
+                " start from its weights alone with --init_checkpoint, in a"
+                " model_dir of its own."
+            )
         if weights.kind != "native":
             report = assign(weights, self._variables, optimizer=self._optimizer)
             self._step.assign(report.global_step or 0)
             return False
-        if not weights.slots:
+        if held is None:
             raise UserError(
                 f"{path} has no Adam slots, which training on needs. Start"
                 " from its weights alone with --init_checkpoint, in a"

@@ -191,6 +191,9 @@ class Run(abc.ABC):
     def shown_losses(self, row: dict[str, Any]) -> dict[str, str]:
         """Returns what the progress line shows of it."""
 
+    def logged(self, row: dict[str, Any]) -> None:  # noqa: B027
+        """Looks at a row before it joins the log."""
+
     @abc.abstractmethod
     def evaluate(self) -> dict[str, float]:
         """Evaluates the model as it is."""
@@ -399,6 +402,7 @@ class Run(abc.ABC):
         if row["tokens_per_second"] is not None:
             shown["tokens/s"] = f"{row['tokens_per_second']:,.0f}"
         self.console.line(self._progress.line(step, shown))
+        self.logged({"step": step, **row})
         self.train_log.write(step, row)
         self._row = row
 

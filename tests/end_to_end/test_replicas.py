@@ -176,13 +176,22 @@ def run_ways(run_python):
 
 
 @pytest.mark.multi_device
-@pytest.mark.parametrize("uniform", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "different",
+    [
+        {},
+        {"uniform_generator": True},
+        {"uniform_generator": True, "optimizer": "adamw"},
+        {"optimizer": "lamb"},
+    ],
+    ids=["dense", "sparse", "adamw", "lamb"],
+)
 def test_two_devices_train_as_one_does(
-    data_dir, settings, tmp_path, run_ways, uniform
+    data_dir, settings, tmp_path, run_ways, different
 ):
     """`sparse`: a uniform generator leaves row-wise embedding gradients."""
     hparams = settings(
-        uniform_generator=uniform,
+        **different,
         num_train_steps=3,
         num_warmup_steps=1,
         eval_every_n_steps=3,

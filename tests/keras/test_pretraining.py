@@ -42,8 +42,9 @@ def batches():
         {},
         {"gradient_accumulation_steps": 2, "mixed_precision": "fp16"},
         {"electra_objective": False, "electric_objective": True},
+        {"optimizer": "lamb", "adam_beta_1": 0.7, "adam_epsilon": 1e-4},
     ],
-    ids=["electra", "micro_batches_in_half_precision", "electric"],
+    ids=["electra", "micro_batches_in_half_precision", "electric", "lamb"],
 )
 def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
     """To the bit: weights, slots, losses; with dropout and drawn masks."""

@@ -8,10 +8,8 @@ from sklearn.metrics import roc_auc_score
 
 from electra_tf.pretraining.metrics import (
     OUTPUTS,
-    CollapseWatch,
     PretrainingMetrics,
     exact_auc,
-    predicts_one_class,
 )
 
 MASK_ID = 103
@@ -120,25 +118,3 @@ def test_hand_computed_batch():
     # Precision is zero where nothing is called replaced.
     batch = hand_batch() | {"disc_preds": np.zeros([1, 6], int)}
     assert results(batch)["disc_precision"] == 0.0
-
-
-def test_collapse_is_reported_after_patience_evaluations_in_a_row():
-    one_class = {"disc_predicted_replaced_share": 0.0}
-    both = {"disc_predicted_replaced_share": 0.1}
-    watch = CollapseWatch(3)
-    assert [watch.update(r) for r in (one_class, one_class)] == [1, 2]
-    assert watch.message is None
-    assert watch.update(one_class) == 3
-    assert "3 evaluations in a row" in watch.message
-    watch.update(both)
-    assert watch.message is None
-    continued = CollapseWatch(3, earlier=[both, one_class, one_class])
-    continued.update(one_class)
-    assert continued.message is not None
-
-
-def test_a_stray_token_of_the_other_class_does_not_hide_a_collapse():
-    for share, expected in ((1e-5, True), (1 - 1e-5, True), (0.01, False)):
-        found = predicts_one_class({"disc_predicted_replaced_share": share})
-        assert found is expected
-    assert not predicts_one_class({})

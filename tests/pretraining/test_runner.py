@@ -7,10 +7,11 @@ import pickle
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.pretraining import metrics, runner
+from electra_tf.pretraining import collapse, masking, runner
 from electra_tf.training.checkpointing import read_config
 from electra_tf.training.run import remove_run
 from electra_tf.training.summaries import Console, read_rows
@@ -164,7 +165,7 @@ def test_checkpoints_that_are_not_read_are_named(start, tmp_path):
 def test_one_class_for_several_evaluations_is_reported(
     start, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(metrics, "predicts_one_class", lambda result: True)
+    monkeypatch.setattr(collapse, "predicts_one_class", lambda result: True)
     _, output = start(num_train_steps=4, eval_every_n_steps=1)
     rows = read_rows(str(tmp_path / "model" / "eval_log.jsonl"))
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
@@ -173,6 +174,30 @@ def test_one_class_for_several_evaluations_is_reported(
     assert output.count(warning) == 2
     assert output.index("step 2:") < output.index(warning)
     assert (tmp_path / "model" / "results" / "r.json").exists()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2], ids=["majority", "random"])
+def test_a_discriminator_of_labels_that_tell_nothing_raises_the_alarm(
+    start, monkeypatch, share
+):
+    corrupt = masking.corrupt_inputs
+
+    def with_labels(*arguments, **settings):
+        found = corrupt(*arguments, **settings)
+        drawn = tf.random.uniform(tf.shape(found.is_fake_tokens)) < share
+        return found._replace(is_fake_tokens=tf.cast(drawn, tf.int32))
+
+    monkeypatch.setattr(masking, "corrupt_inputs", with_labels)
+    _, output = start(
+        num_train_steps=130,
+        log_every_n_steps=10,
+        learning_rate=5e-3,
+        generator_hidden_size=1.0,
+        collapse_window=60,
+    )
+    for steps in (66, 60):  # the first window ends with a row
+        assert f"WARNING: over the last {steps} steps the disc" in output
+    assert "generator_hidden_size is 1:" in output
 
 
 def test_evaluations_of_the_same_weights_are_equal_in_all_files(

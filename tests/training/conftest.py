@@ -33,6 +33,8 @@ class Line(tf.Module):
 class Descent(tf.Module):
     """Gradient descent with a momentum slot; the second moment is not used."""
 
+    kind = "original"
+
     def __init__(self, variables):
         super().__init__(name="descent")
         self.targets = list(variables)

@@ -36,6 +36,8 @@ class Tables(tf.Module):
 
 
 class Slots(tf.Module):
+    kind = "original"
+
     def __init__(self, model):
         super().__init__()
         self.targets = [model.table]
@@ -153,7 +155,7 @@ class Model(tf.Module):
         self.w = tf.Variable(tf.zeros([500_000]), name="w")
 
 class Slots:
-    m, v = {}, {}
+    kind, m, v = "original", {}, {}
 
 model, step = Model(), tf.Variable(0, dtype=tf.int64)
 checkpoints = Checkpoints(sys.argv[1], model=model, optimizer=Slots(),

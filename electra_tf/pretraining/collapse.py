@@ -1,0 +1,133 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the discriminator learns anything: by evaluations, and by its loss.
+
+Source: ELECTRA paper, section 3.2 and figure 3 (a generator of the
+discriminator's size trains it worse); Mercier, Efficient transfer learning for
+NLP with ELECTRA (2021): with a large generator the discriminator may collapse.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from configure.pretraining import GeneratorKind, generator_kind
+
+# A discriminator that calls fewer than one token in 10,000 the other class.
+ONE_CLASS_SHARE = 1e-4
+
+
+def predicts_one_class(result: dict[str, float]) -> bool:
+    """Whether the discriminator called (nearly) every token the same."""
+    share = result.get("disc_predicted_replaced_share")
+    return share is not None and min(share, 1.0 - share) < ONE_CLASS_SHARE
+
+
+class CollapseWatch:
+    """Counts evaluations in a row in which one class was predicted."""
+
+    def __init__(self, patience: int, earlier: Iterable[dict] = ()) -> None:
+        """Starts from the rows of `earlier` evaluations of the same run."""
+        self._patience = patience
+        self._row = 0
+        for result in earlier:
+            self.update(result)
+
+    def update(self, result: dict[str, float]) -> int:
+        """Takes one evaluation; returns how many in a row showed one class."""
+        self._row = self._row + 1 if predicts_one_class(result) else 0
+        return self._row
+
+    @property
+    def message(self) -> str | None:
+        """What to report, or None while there is nothing to report."""
+        if not self._patience or self._row < self._patience:
+            return None
+        return (
+            f"the discriminator has called every token the same in {self._row}"
+            " evaluations in a row (the majority class). Early in training this"
+            " is normal; if it stays, lower learning_rate, train longer, or"
+            " check that the generator learns (masked_lm_accuracy_at_mask"
+            " against masked_lm_most_frequent_accuracy)."
+        )
+
+
+# A loss from this share of the majority's on is no better: 0.5% is what scores
+# with an AUC of some 0.55 are worth. On healthy plateaus, with an AUC of 0.6
+# and hardly a token called replaced, it is two to four percent.
+_NO_BETTER = 0.995
+_LARGE = 0.5  # of the discriminator's width
+
+
+class LossWatch:
+    """Compares the discriminator's loss with what guessing gives, in windows.
+
+    Guessing is to give every token the probability of being replaced that the
+    log row's steps have on average. A window begins after the warm-up, or where
+    the last one ended, and has at least `collapse_window` steps.
+    """
+
+    def __init__(
+        self, config: Any, earlier: Iterable[Mapping[str, Any]] = ()
+    ) -> None:
+        """Starts from the log rows of an `earlier` part of the run."""
+        self._config = config
+        self._step = 0  # of the last row
+        self._begin()
+        for row in earlier:
+            self.update(row)
+
+    def _begin(self) -> None:
+        self._steps, self._loss, self._guessing = 0, 0.0, 0.0
+
+    def update(self, row: Mapping[str, Any]) -> str | None:
+        """Takes a row of the training log; what to report, where it is time."""
+        config = self._config
+        steps = row["step"] - max(self._step, config.num_warmup_steps)
+        self._step = row["step"]
+        loss, share = row.get("disc_loss"), row.get("replaced_share")
+        # Elsewhere the loss is over other tokens, or its logits have an offset.
+        watched = config.objective == "electra" and config.collapse_window > 0
+        if not watched or steps <= 0 or loss is None or share is None:
+            return None
+        self._steps += steps
+        self._loss += steps * loss
+        self._guessing += steps * _entropy(share)
+        if self._steps < config.collapse_window:
+            return None
+        collapsed = self._loss >= _NO_BETTER * self._guessing
+        text = self._message() if collapsed else None
+        self._begin()
+        return text
+
+    def _message(self) -> str:
+        config, steps = self._config, self._steps
+        kind = generator_kind(config)
+        hint = ""
+        if kind is GeneratorKind.FULL:
+            hint = (
+                " One network is generator and discriminator; set"
+                " untied_generator to true for a smaller generator."
+            )
+        elif kind in (GeneratorKind.SMALL, GeneratorKind.TWO_TOWER):
+            width = config.generator_hidden_size
+            if width >= _LARGE:
+                hint = (
+                    f" generator_hidden_size is {width:g}: a generator of half"
+                    " the discriminator's width or more may be too good for it;"
+                    " lower it to 0.25."
+                )
+        return (
+            f"over the last {steps:,} steps the discriminator's loss was"
+            f" {self._loss / steps:.4f}, no better than guessing by the share"
+            f" of replaced tokens alone ({self._guessing / steps:.4f}).{hint}"
+            " If this comes again, lower learning_rate, raise num_warmup_steps,"
+            " or train on shorter texts (collapse_window 0 silences this)."
+        )
+
+
+def _entropy(share: float) -> float:
+    """In nats, of a yes or no: the loss of always giving its share."""
+    if not 0.0 < share < 1.0:
+        return 0.0
+    return -share * math.log(share) - (1.0 - share) * math.log1p(-share)
