@@ -60,6 +60,7 @@ _Length = Annotated[int, at_least(5)]
 _Source = Annotated[str, one_of("files", "tfds")]
 _Trials = Annotated[int, Bound(lambda n: n != 0, "1 or more, or negative")]
 _Pooling = Annotated[str, one_of("first", "mean")]
+_HeadLayers = Annotated[int, Bound(lambda n: n in (1, 2), "1 or 2")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,6 +174,11 @@ class FinetuningConfig(TrainingConfig):
     fix_layerwise_lr_decay: bool = False
     # Sentence tasks read the first token, or the mean.
     pooling: _Pooling = "first"
+    # Layers of sentence tasks' heads; 2: a dense layer with GELU, as wide as
+    # the model, and dropout before the last, as in transformers.
+    classification_head_layers: _HeadLayers = 1
+    # WNLI is not learned: its answers are the majority of its training labels.
+    wnli_majority: bool = False
     shuffle_whole_set: bool = False  # shuffle all examples, anew each epoch
     # Pad a batch to its longest row, rounded up to 16, not to
     # max_seq_length. On: the same results in less time.
@@ -267,6 +273,11 @@ class FinetuningConfig(TrainingConfig):
             yield (
                 "early_stopping_patience: needs evaluations while training;"
                 " set eval_every_n_steps"
+            )
+        if self.wnli_majority and "wnli" not in self.task_names:
+            yield (
+                "wnli_majority: wnli is not among task_names"
+                f" ({', '.join(self.task_names)}); leave wnli_majority out"
             )
         length = self.max_seq_length
         if set(self.task_names) & set(_QUESTION_ANSWERING_TASKS):

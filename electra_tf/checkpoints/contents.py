@@ -45,6 +45,8 @@ _DISCRIMINATOR_HEAD = "discriminator_predictions/"
 # all_tokens_mlm.
 _TOKEN_HEAD = "token_predictions/"
 _TASK_HEADS = "task_specific/"
+# Below a task's scope, the first of a sentence head's two layers.
+HIDDEN = "hidden"
 _LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
 
 

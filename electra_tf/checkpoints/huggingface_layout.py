@@ -49,8 +49,7 @@ SENTENCES = "ElectraForSequenceClassification"
 BARE = "ElectraModel"
 # Those whose head has a counterpart here.
 HEADS = (PRETRAINING, MASKED_LM, TAGGING, QUESTIONS)
-# Types of tasks whose head is one dense layer; for those of whole texts, what
-# transformers calls their problem.
+# Types of tasks for whole texts, and what transformers calls their problem.
 PROBLEMS = {
     "classification": "single_label_classification",
     "multilabel": "multi_label_classification",
@@ -60,6 +59,7 @@ PROBLEMS = {
 FOLDERS = {"discriminator": PRETRAINING, "generator": MASKED_LM}
 
 
+IDENTITY = "identity"  # a layer below a head's scope that is never stored
 ONE = "1"  # an axis of one element
 LABELS = "number of labels"
 
@@ -127,7 +127,9 @@ class Network:
     architecture: str  # transformers' class
     encoder: str = "electra"  # TF1 scope: that or "generator"
     embeddings: str = "electra"  # TF1 scope of its tables, likewise
-    task: str = ""  # the fine-tuning task's name, for TAGGING and QUESTIONS
+    task: str = ""  # the fine-tuning task's name, where it has a head
+    # SENTENCES: the first of the head's layers, below its scope.
+    first: str = IDENTITY
 
     @property
     def folder(self) -> str:
@@ -183,9 +185,9 @@ class Network:
         if self.architecture == TAGGING:
             return _dense("classifier", first, (hidden, LABELS))
         if self.architecture == SENTENCES:
-            identity = f"{scope}/{IDENTITY}"
+            own = f"{scope}/{self.first}"
             return [
-                *_dense("classifier.dense", identity, (hidden, hidden)),
+                *_dense("classifier.dense", own, (hidden, hidden)),
                 *_dense("classifier.out_proj", first, (hidden, LABELS)),
             ]
         if self.architecture == QUESTIONS:
@@ -213,10 +215,9 @@ def _norm(theirs: str, ours: str, axes: tuple[str, ...]) -> list[Pair]:
     ]
 
 
-# A sentence's head is one dense layer here. transformers has a dense layer and
-# GELU before it, which a shifted identity passes.
+# A sentence's head is one dense layer here, or two as in transformers. What has
+# one gets before it the dense layer and GELU of theirs: a shifted identity.
 
-IDENTITY = "identity"  # the layer's name below the head's scope, never stored
 # GELU(z) is z in float32 from here on: 1 + erf(z / sqrt(2)) rounds to 2.
 _GELU_IS_IDENTITY = 6.0
 

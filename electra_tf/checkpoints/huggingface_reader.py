@@ -23,7 +23,7 @@ from configure.config import parse_json
 from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
-from electra_tf.checkpoints.contents import TaskHead
+from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
 from electra_tf.checkpoints.weights import TensorSpec, View, Weights
 
@@ -234,8 +234,7 @@ def _why_unused(name: str) -> str | None:
         return None
     if name.startswith(("classifier.", "sequence_summary.")):
         return (
-            "transformers' classifier has a dense layer that the original's"
-            " heads have not"
+            f"transformers' classifier, of a task that {CONFIG} does not name"
         )
     if "crossattention" in name:
         return "cross attention of a decoder; the original has none"
@@ -284,8 +283,8 @@ class _Folder:
         mark = self.config.get(layout.MARK)
         mark = mark if isinstance(mark, dict) else {}
         task = mark.get("task") or _TASKS.get(architecture, "")
-        if task and self._is_shifted_identity():
-            return Network(layout.SENTENCES, task=task)
+        if task and (first := self._first_layer()):
+            return Network(layout.SENTENCES, task=task, first=first)
         if architecture != layout.MASKED_LM:
             return Network(architecture, task=task)
         act = self.config["hidden_act"]
@@ -305,13 +304,17 @@ class _Folder:
                 )
         return Network(architecture, *scopes)
 
-    def _is_shifted_identity(self) -> bool:
-        """Whether the classifier's first layer is one that we wrote."""
-        names = ("classifier.dense.weight", "classifier.dense.bias")
-        if not all(name in self._stored for name in names):
-            return False
-        matrix, shift = (self._stored[name].read() for name in names)
-        return np.array_equal(matrix, np.eye(len(shift), dtype=np.float32))
+    def _first_layer(self) -> str:
+        """What a classifier's first layer is here; empty where it has none.
+
+        A shifted identity that we wrote is no layer.
+        """
+        matrix = self._stored.get("classifier.dense.weight")
+        if matrix is None or len(matrix.shape) != 2:
+            return ""
+        identity = np.eye(*matrix.shape, dtype=np.float32)
+        is_ours = np.array_equal(matrix.read(), identity)
+        return layout.IDENTITY if is_ours else HIDDEN
 
     def _match(self) -> dict[str, _Tensor]:
         """Tensors by their names of today; refuses what is not there."""
@@ -443,7 +446,8 @@ def _unfolded(
 
     Its bias is the one that the config states, unless it was trained on.
     """
-    if network.architecture != layout.SENTENCES:
+    is_one = network.first == layout.IDENTITY
+    if network.architecture != layout.SENTENCES or not is_one:
         return weights
     scope = network.head_scope
     shift = weights.read(f"{scope}/{layout.IDENTITY}/bias")

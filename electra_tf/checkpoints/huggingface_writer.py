@@ -22,7 +22,7 @@ import safetensors
 from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
-from electra_tf.checkpoints.contents import TOWERS
+from electra_tf.checkpoints.contents import HIDDEN, TOWERS
 from electra_tf.checkpoints.formats import ELECTRA_CONFIG
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
 from electra_tf.checkpoints.weights import (
@@ -141,7 +141,7 @@ def write_huggingface(
         )
         for job in jobs
     ]
-    if networks[0].architecture == layout.SENTENCES:
+    if _passes_gelu(networks[0]):
         bias = plain.read(f"{networks[0].head_scope}/dense/bias")
         configs[0][layout.MARK]["bias"] = bias.tolist()
     # A model in the folder itself would hide those in its folders.
@@ -218,7 +218,9 @@ def _fine_tuned(weights: Weights) -> Network:
     for task in weights.contents.tasks:
         kind, _ = _head_of(weights, task)
         if kind:
-            return Network(kind, task=task)
+            two = weights.contents.has(f"task_specific/{task}/{HIDDEN}/")
+            first = HIDDEN if two else layout.IDENTITY
+            return Network(kind, task=task, first=first)
     return Network(layout.BARE)
 
 
@@ -251,7 +253,7 @@ def _folded(weights: Weights, network: Network) -> Weights:
     """Weights with which transformers' layers and inputs give our answers.
 
     A tagger's segments are all 1 here and all 0 there, so both get row 1. A
-    sentence's head gets a layer before it: see `layout.identity_shift`.
+    sentence's one layer gets another before it: see `layout.identity_shift`.
     """
     scope, specs = network.head_scope, dict(weights.specs)
     if network.architecture == layout.TAGGING:
@@ -264,7 +266,7 @@ def _folded(weights: Weights, network: Network) -> Weights:
                 else value
             ),
         )
-    if network.architecture != layout.SENTENCES:
+    if not _passes_gelu(network):
         return weights
     last = weights.contents.stack("electra").num_hidden_layers - 1
     norm = f"electra/encoder/layer_{last}/output/LayerNorm"
@@ -281,6 +283,12 @@ def _folded(weights: Weights, network: Network) -> Weights:
         return layout.moved_bias(value, kernel, shift, -1)
 
     return View(weights, specs, change, MemoryWeights(made))
+
+
+def _passes_gelu(network: Network) -> bool:
+    """Whether a sentence's head has one layer and gets one before it."""
+    is_one = network.first == layout.IDENTITY
+    return network.architecture == layout.SENTENCES and is_one
 
 
 def _why_unrepresentable(name: str, weights: Weights) -> str:
@@ -377,7 +385,7 @@ def _remarks(
         notes["token_type_embeddings"] = (
             "row 1, which tagging uses here, in all rows: transformers uses 0"
         )
-    if jobs[0].network.architecture == layout.SENTENCES:
+    if _passes_gelu(jobs[0].network):
         notes["classifier.dense"] = (
             "a shifted identity that GELU passes; logits differ by rounding"
         )

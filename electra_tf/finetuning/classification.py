@@ -161,6 +161,7 @@ class TextTask(DescribedTask):
             self.n_outputs,
             pooling=self.config.pooling,
             seed=seed,
+            layers=self.config.classification_head_layers,
         )
 
     @property

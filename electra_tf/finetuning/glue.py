@@ -78,8 +78,13 @@ class _Suite:
     def __init__(self, config: FinetuningConfig, console: Console) -> None:
         self._config = config
         self._console = console
+        majority = config.wnli_majority
         self._configs = {
-            task: config.with_values("program", {"task_names": [task]})
+            task: config.with_values(
+                "program",
+                {"task_names": [task]}
+                | ({"wnli_majority": task == "wnli"} if majority else {}),
+            )
             for task in config.task_names
         }
         self._outcomes = {
@@ -189,6 +194,11 @@ class _Suite:
                 )
             for trial in outcome.collapsed:
                 lines.append(f"{task}: trial {trial} collapsed")
+        if self._config.wnli_majority and self._outcomes["wnli"].score:
+            lines.append(
+                "wnli: no model was used; its answers are the majority of its"
+                " training labels (wnli_majority)"
+            )
         unasked = [t for t in glue.TASKS if t not in self._outcomes]
         if unasked:
             lines.append(f"not among task_names: {', '.join(unasked)}")

@@ -19,6 +19,7 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints.contents import HIDDEN
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import (
@@ -166,7 +167,11 @@ class Head(ScopedLayer, abc.ABC):
 
 
 class SentenceHead(Head):
-    """Dropout and one dense layer on the sentence's vector."""
+    """Dropout and one dense layer on the sentence's vector, or two layers.
+
+    Source, of two: transformers, modeling_electra.py,
+    ElectraClassificationHead. The study of Mercier (2021) has two as well.
+    """
 
     labels = ("label_ids",)
 
@@ -177,23 +182,35 @@ class SentenceHead(Head):
         units: int = 1,
         pooling: str = "first",
         seed: int = 0,
+        layers: int = 1,
     ) -> None:
         super().__init__(task_name, seed)
         self.units, self.pooling = units, pooling
+        self.hidden = None
+        if layers == 2:
+            scope, width = f"{self.scope}/{HIDDEN}", hidden_size
+            self.hidden = Dense(scope, width, width, "gelu", seed=seed)
         self.dense = Dense(f"{self.scope}/dense", hidden_size, units, seed=seed)
 
     def sentence_output(
         self, encoded: EncoderOutput, features: Tensors, seeds: Dropout = None
     ) -> tf.Tensor:
-        """Returns the dense layer's output, float32 [B, units]."""
+        """Returns the last layer's output, float32 [B, units]."""
         vectors = encoded.pooled_output  # [B, H]
         if self.pooling == "mean":
             vectors = mean_over_tokens(
                 encoded.sequence_output, features["input_mask"]
             )
-        if seeds is not None:
-            site = seeds.child(self.scope).seed("sentence")
-            vectors = dropout(vectors, DROPOUT_RATE, site)
+
+        def dropped(vectors: tf.Tensor, site: str) -> tf.Tensor:
+            if seeds is None:
+                return vectors
+            seed = seeds.child(self.scope).seed(site)
+            return dropout(vectors, DROPOUT_RATE, seed)
+
+        vectors = dropped(vectors, "sentence")
+        if self.hidden is not None:
+            vectors = dropped(self.hidden(vectors), HIDDEN)
         return self.dense(vectors)
 
     def logits(

@@ -21,12 +21,14 @@ import tensorflow as tf
 from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf.files import is_directory, list_directory, write_atomically
+from electra_tf.finetuning import majority
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import (
+    Evaluator,
     Trial,
     changed_hparams,
     write_test_outputs,
@@ -85,7 +87,13 @@ class _Run:
             )
         self._console = console
         self._strategy = strategies.from_config(config)
-        if not config.do_train:
+        self._by_majority = majority.applies(config)
+        if self._by_majority:  # There are no models to look for.
+            trials = max(config.num_trials, 1)
+            config = dataclasses.replace(
+                config, do_train=True, num_trials=trials
+            )
+        elif not config.do_train:
             config = _with_model_to_evaluate(config)
         start = resolve_start(config)
         self._config, self._weights = start.config, start.weights
@@ -96,7 +104,7 @@ class _Run:
 
     def run(self) -> dict[str, Any]:
         config = self._config
-        if config.do_train and not config.overwrite:
+        if config.do_train and not (config.overwrite or self._by_majority):
             _refuse_models_of_others(config)
         records: list[TrialRecord] = []
         if config.do_eval:
@@ -121,10 +129,10 @@ class _Run:
                 last = trial == config.num_trials
                 if config.do_train and not (config.keep_all_models or last):
                     path = f"{config.model_dir}_{trial}"
-                    remove_run(path, **Trial.own_files)
-                    self._console.line(
-                        f"keep_all_models is false: deleted {path}"
-                    )
+                    if remove_run(path, **Trial.own_files):
+                        self._console.line(
+                            f"keep_all_models is false: deleted {path}"
+                        )
         if records:
             self._console.heading(f"Results of {len(records)} trial(s)")
             for text in statistics_lines(records):
@@ -153,6 +161,22 @@ class _Run:
         self, trial: int, preemption: PreemptionHandler
     ) -> TrialRecord | None:
         """Trains, evaluates, predicts; None without evaluation."""
+        config, step, evaluator = self._evaluator(trial, preemption)
+        record = None
+        if config.do_eval:
+            record = self._evaluate(evaluator, trial, config, step)
+        if config.write_test_outputs and trial <= config.n_writes_test:
+            self._console.heading("Predicting the test set")
+            for task in self._tasks:
+                write_test_outputs(
+                    config, evaluator, task, trial, self._console
+                )
+        return record
+
+    def _evaluator(
+        self, trial: int, preemption: PreemptionHandler
+    ) -> tuple[FinetuningConfig, int, Evaluator]:
+        """The trial's config, and what answers, after how many updates."""
         config = dataclasses.replace(
             self._config,
             seed=trial_seed(self._config.seed, trial),
@@ -160,6 +184,13 @@ class _Run:
         )
         of = f"/{config.num_trials}" if config.num_trials > 0 else ""
         self._console.heading(f"{config.model_name}: trial {trial}{of}")
+        if self._by_majority:
+            found = majority.MajorityEvaluator(self._tasks[0])
+            self._console.line(found.description)
+            for line in self._tasks[0].row_report.summary(majority.TASK):
+                self._console.line(line)
+            config = dataclasses.replace(config, model_dir=majority.NO_MODEL)
+            return config, 0, found
         run = Trial(
             config,
             self._weights,
@@ -180,19 +211,14 @@ class _Run:
                 path = _trained_model(config.model_dir)
             config = dataclasses.replace(config, init_checkpoint=path)
             run.load(path)
-        record = None
-        if config.do_eval:
-            record = self._evaluate(run, trial, config)
-        if config.write_test_outputs and trial <= config.n_writes_test:
-            self._console.heading("Predicting the test set")
-            for task in self._tasks:
-                write_test_outputs(
-                    config, run.evaluator, task, trial, self._console
-                )
-        return record
+        return config, run.global_step, run.evaluator
 
     def _evaluate(
-        self, run: Trial, trial: int, config: FinetuningConfig
+        self,
+        evaluator: Evaluator,
+        trial: int,
+        config: FinetuningConfig,
+        step: int,
     ) -> TrialRecord:
         """Evaluates all tasks on dev, then on their further labelled splits."""
         self._console.heading("Running dev set evaluation")
@@ -201,12 +227,12 @@ class _Run:
         for task in self._tasks:
             for split in task.get_dev_splits()[1:]:
                 if task.has_split(split):
-                    found = run.evaluator.evaluate_task(task, split)
+                    found = evaluator.evaluate_task(task, split)
                     others[f"{task.name}/{split}"] = (
                         found.results | found.details
                     )
                     self._console.line(f"{task.name}, {split}: {found.text}")
-        evaluations = [run.evaluator.evaluate_task(t) for t in self._tasks]
+        evaluations = [evaluator.evaluate_task(task) for task in self._tasks]
         for found in evaluations:
             self._console.line(f"{found.task}: {found.text}")
             for name, value in found.details.items():
@@ -224,7 +250,7 @@ class _Run:
             model_dir=config.model_dir
             if config.do_train
             else str(config.init_checkpoint),
-            global_step=run.global_step,
+            global_step=step,
             results={e.task: e.results for e in evaluations},
             details={e.task: e.details for e in evaluations},
             other_splits=others,

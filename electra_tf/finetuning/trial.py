@@ -20,6 +20,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
+from electra_tf.checkpoints.contents import HIDDEN
 from electra_tf.checkpoints.formats import changed, open_weights
 from electra_tf.checkpoints.weights import Weights, assign
 from electra_tf.finetuning import build
@@ -336,6 +337,12 @@ class Trial(Run):
                 f"{error}\n(Without do_train, init_checkpoint must be a model"
                 f" fine-tuned on {', '.join(self.model.task_names)}.)"
             ) from error
+        unused = [n for n in found.unexpected if f"/{HIDDEN}/" in n]
+        if self.config.classification_head_layers == 1 and unused:
+            raise UserError(
+                f"{path} has {unused[0]}: its head has two layers; set"
+                " classification_head_layers to 2."
+            )
         self.step.assign(found.global_step or 0)
         self.console.line(f"Evaluating {found}")
 

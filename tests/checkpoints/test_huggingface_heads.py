@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints import huggingface_layout as layout
-from electra_tf.checkpoints.contents import TaskHead
+from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.huggingface_layout import Network
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.modeling.layers import gelu
@@ -81,6 +81,26 @@ def test_a_sentences_head_passes_a_shifted_identity(
     out.without_digests().store(there)
     moved = out.weights().read("task_specific/own/dense/bias") - head["bias"]
     np.testing.assert_allclose(moved, 1, rtol=1e-5)
+
+
+def test_a_head_of_two_layers_is_transformers_own(out, arrays, same_tensors):
+    network = Network(layout.SENTENCES, task="own", first=HIDDEN)
+    values = arrays(network)
+    weights = MemoryWeights(values)
+    weights.heads = {"own": TaskHead("classification", LABELS)}
+    report = out.write(weights)
+    assert not report.left_out and "classifier.dense" not in report.notes
+    there, ours = out.tensors(), "task_specific/own"
+    for theirs, name in (("dense", HIDDEN), ("out_proj", "dense")):
+        kernel, bias = (
+            values[f"{ours}/{name}/{part}"] for part in ("kernel", "bias")
+        )
+        held = there[f"classifier.{theirs}.weight"]
+        np.testing.assert_array_equal(held, kernel.T)
+        np.testing.assert_array_equal(there[f"classifier.{theirs}.bias"], bias)
+    read = out.weights()
+    assert read.heads == weights.heads
+    same_tensors(read, values)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def test_finetuning_extensions_are_off_by_default():
         results_json data_source strip_accents lr_read_order pooling
         shuffle_buffer_size length_buckets group_eval_by_length
         gradient_accumulation_steps keep_checkpoint_max
-        distribution_strategy log_every_n_steps
+        distribution_strategy log_every_n_steps optimizer adam_beta_1
+        adam_beta_2 adam_epsilon classification_head_layers
         """.split()
     )

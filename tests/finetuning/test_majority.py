@@ -1,0 +1,91 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""WNLI answered by the majority of its training labels."""
+
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from configure.errors import UserError
+from electra_tf.commands import glue_submission, run_glue
+
+LABELS = {"train": "0101000", "dev": "0110", "test": "...."}
+
+
+@pytest.fixture(autouse=True)
+def wnli(write_task):
+    for split, labels in LABELS.items():
+        header = ["index", "sentence1", "sentence2", "label"]
+        rows = [
+            [str(i), "the of", "of the", *([label] if label != "." else [])]
+            for i, label in enumerate(labels)
+        ]
+        header = header[: len(rows[0])]
+        lines = ["\t".join(row) for row in (header, *rows)]
+        write_task("wnli", f"{split}.tsv", "\n".join([*lines, ""]))
+
+
+def test_dev_is_scored_and_test_predicted_without_a_model(
+    finetuning_config, run, tmp_path
+):
+    config = finetuning_config(
+        "wnli", wnli_majority=True, write_test_outputs=True
+    )
+    result, printed = run(config)
+    assert (
+        "wnli: no model was used; every answer is '0', the majority of 7"
+        " training labels" in printed
+    )
+    assert "collapsed" not in printed
+    found = result["trials"][0]
+    assert found["results"]["wnli"]["accuracy"] == 50.0
+    # Each label is counted once more than it is there.
+    shares = np.log(np.array([6, 3]) / 9)
+    loss = -shares[[0, 1, 1, 0]].mean()
+    assert found["results"]["wnli"]["loss"] == pytest.approx(loss, rel=1e-6)
+    assert found["model_dir"] == "none (wnli_majority)"
+    assert not (tmp_path / "models/tiny/finetuning_models").exists()
+    path = config.test_predictions("wnli", "test", 1)
+    with open(path, "rb") as file:
+        predicted = pickle.load(file)
+    assert [*predicted] == [0, 1, 2, 3]
+    for logits in predicted.values():
+        np.testing.assert_allclose(logits, shares, rtol=1e-6)
+    _, printed = run(config)
+    assert "Trial 1: done by an earlier run" in printed
+
+
+def test_beside_other_tasks_it_is_refused(finetuning_config, run, sst):
+    config = finetuning_config("sst", "wnli", wnli_majority=True)
+    with pytest.raises(UserError, match="wnli_majority: wnli is learned tog"):
+        run(config)
+
+
+def test_glue_takes_it_and_says_so(tmp_path, tiny_finetuning, cola, capsys):
+    hparams = {
+        **tiny_finetuning,
+        "task_names": ["cola", "wnli"],
+        "max_seq_length": 16,
+        "num_train_epochs": 1.0,
+        "wnli_majority": True,
+    }
+    argv = ["x", f"--data-dir={tmp_path}", "--model-name=m"]
+    asked = [*argv, "--hparams", json.dumps(hparams)]
+    assert run_glue.main(run_glue.parse_flags(asked)) == 0
+    # What is asked for later is made up.
+    asked.append("--write_test_outputs")
+    assert run_glue.main(run_glue.parse_flags(asked)) == 0
+    text = (tmp_path / "models/m/results/glue.txt").read_text()
+    assert "wnli: no model was used" in text
+    results = json.loads(
+        (tmp_path / "models/m/results/cola_results.json").read_text()
+    )
+    assert results["config"]["wnli_majority"] is False
+    glue_submission.main(glue_submission.parse_flags([*argv, "--partial"]))
+    path = tmp_path / "models/m/test_predictions/glue_submission.zip"
+    with zipfile.ZipFile(path) as archive:
+        rows = archive.read("WNLI.tsv").decode().splitlines()
+    assert rows == ["index\tprediction", "0\t0", "1\t0", "2\t0", "3\t0"]
