@@ -14,6 +14,7 @@ COMMANDS = {
     "demo": "pre-train a tiny ELECTRA on prose that Python itself carries",
     "build_vocab": "learn a WordPiece vocabulary from a corpus",
     "plan": "what a run will take: parameters, FLOPs, memory, time",
+    "study": "arms x seeds: pre-trained, fine-tuned, compared, in pieces",
     "convert_checkpoint": "the original's, Hugging Face's, our own: any to any",
     "compare_checkpoints": "two models' weights and outputs, side by side",
     "run_glue": "fine-tune on every GLUE task whose data is there",

@@ -1,0 +1,410 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A study file: what it says, checked, as cells that processes can run.
+
+A cell is one run: of building data, of pre-training, or of fine-tuning on a
+task. Its digest is of all that makes its result: a cell that is changed in the
+file is another cell in another folder.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import itertools
+import json
+import os
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from configure.config import nearest_names, parse_json
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from configure.pretraining import PretrainingConfig
+from electra_tf import files
+from electra_tf.data.record_checks import check_records
+from electra_tf.metrics.scorers import describe, lower_is_better, main_figure
+from electra_tf.plan.flops import pretraining_step_flops
+from electra_tf.plan.parameters import pretraining_parameters
+
+_ARM_KEYS = {"start": str, "pretrain": dict, "finetune": dict, "budget": dict}
+_KEYS = {
+    **{"description": str, "data_dir": str, "output_dir": str},
+    **{"data": dict, "tasks": dict},
+    **{"arms": dict, "grid": dict, "seeds": list, "against": str},
+    **{"choose_learning_rate": dict, "figures": dict, **_ARM_KEYS},
+}
+_CHOICE_KEYS = {"values": list, "num_trials": int}
+_BUDGETS = dict.fromkeys(("steps", "tokens", "flops"), (int, float))
+_CONFIGS = {"pretrain": PretrainingConfig, "finetune": FinetuningConfig}
+# What a study says to each run by its seeds, tasks, start and data_dir.
+_OWN = """
+    data_dir do_eval do_train model_dir model_name overwrite results_json
+    results_pkl results_txt run_name seed preprocessed_data_dir task_names
+""".split()
+# What fine-tuning has to know of the model where no checkpoint tells it.
+_SIZES = (
+    *("model_size", "embedding_size", "vocab_size", "model_hparam_overrides"),
+    *("do_lower_case", "strip_accents"),
+)
+_CHOOSING = 2**30  # added to the seeds that choose a rate and do not count
+RANDOM = "random"
+Hparams = dict[str, Any]
+Lines = Mapping[str, Mapping[str, Any]]  # digest -> a finished cell's line
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    """One setting that is compared with others."""
+
+    line: str  # its name in the file
+    point: str  # its place in the grid
+    own: Hparams  # what the file says of it alone
+    start: str = ""  # "" (it is pre-trained), RANDOM, or a checkpoint
+    pretrain: Hparams = dataclasses.field(default_factory=dict)
+    config: PretrainingConfig | None = None  # None: the checkpoint has its own
+    cost: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """A name that can be a folder's."""
+        return ",".join(filter(None, (self.line, self.point))) or "all"
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One run, which one process after another brings to its end."""
+
+    name: str
+    digest: str  # "" while its learning rate is not chosen
+    facts: dict[str, Any]  # what its line says besides results
+    command: Sequence[str] = ()  # program and arguments
+    needs: tuple["Cell", ...] = ()
+    folder: str = ""  # where its model and results are
+
+
+class Study:
+    """A study file that can be run; raises a UserError for one that cannot."""
+
+    def __init__(
+        self, path: str, output_dir: str = "", data_dir: str = ""
+    ) -> None:
+        said = parse_json(files.read_text(path), path)
+        if base := said.pop("base", ""):
+            base = os.path.join(os.path.dirname(path), base)
+            said = _merged(parse_json(files.read_text(base), base), said)
+        self.path, self._said, self.digest = path, said, _digest(said)
+        self.name = os.path.splitext(os.path.basename(path))[0]
+        with _at(path):
+            _check_said(said)
+            self.data_dir = data_dir or said.get("data_dir", "")
+            folder = os.path.join("runs", self.name)
+            self.output = output_dir or said.get("output_dir", folder)
+            self.tasks: dict[str, Hparams] = said.get("tasks", {})
+            self.seeds: list[int] = said.get("seeds", [1])
+            self.figures: dict[str, list[str]] = said.get("figures", {})
+            self._choice = said.get("choose_learning_rate", {})
+            self._data = tuple(
+                Cell(f"data.{place}", _digest(words), {}, words)
+                for place, words in said.get("data", {}).items()
+            )
+            self.arms = list(self._read_arms())
+            self.against = said.get("against", self.arms[0].line)
+            self._check_names()
+            self._check_runs()
+
+    def _read_arms(self) -> Iterator[Arm]:
+        grid = self._said.get("grid", {})
+        for line, base in self._said.get("arms", {"": {}}).items():
+            for values in itertools.product(*grid.values()):
+                places = list(zip(grid, values, strict=True))
+                own = reduce(_merged, (_nested(*p) for p in places), base)
+                point = ",".join(
+                    f"{key.split('.')[-1]}={json.dumps(value)}"
+                    for key, value in places
+                )
+                point = re.sub(r"[^\w.=,+-]+", "-", point.replace('"', ""))
+                with _at(f"arms.{line}" if line else "pretrain"):
+                    yield self._arm(Arm(line, point, own))
+
+    def _arm(self, arm: Arm) -> Arm:
+        """With what follows from what the file says."""
+        if not re.fullmatch(r"\w[\w.=,+-]*", arm.name):
+            raise UserError(f"{arm.name!r}: a folder cannot have this name")
+        whole = _merged(self._said, arm.own)
+        start, hparams = whole.get("start", ""), whole.get("pretrain", {})
+        if start not in ("", RANDOM):
+            if not (files.exists(start) or files.exists(f"{start}.index")):
+                raise UserError(f"start: {start}: no such checkpoint")
+            return dataclasses.replace(arm, start=start)
+        names, cost = (arm.name, self.output), {}
+        config = PretrainingConfig.create(*names, **hparams)
+        if not start:
+            steps = _cost(config, whole.get("budget", {}))["steps"]
+            hparams = {
+                **{"export_at_end": False, "keep_checkpoint_max": 1},
+                **{"eval_every_n_steps": steps, **hparams},
+                **{"num_train_steps": steps},
+            }
+            config = PretrainingConfig.create(*names, **hparams)
+            cost = _cost(config, {})
+        return dataclasses.replace(
+            arm, start=start, pretrain=hparams, config=config, cost=cost
+        )
+
+    def _check_names(self) -> None:
+        names = [f"{a.name}/{s}" for a in self.arms for s in self.seeds]
+        for name in names:
+            if names.count(name) > 1:
+                raise UserError(
+                    f"arms, grid, seeds: two cells are named {name}; make the"
+                    " values or the seeds differ"
+                )
+        known = {name for arm in self.arms for name in (arm.name, arm.line)}
+        if self.against not in known:
+            raise UserError(f"against: there is no arm {self.against!r}")
+        if self.tasks and not self.data_dir:
+            raise UserError("data_dir: missing; it holds finetuning_data")
+        for name in self.figures:
+            if name not in ("pretrain", *self.tasks):
+                raise UserError(f"figures.{name}: no such task in this study")
+
+    def _check_runs(self) -> None:
+        """Refuses settings that no run accepts, and data that is not there."""
+        for arm in self.arms:
+            if not (arm.start or self._data):
+                with _at("pretrain"):
+                    check_records(arm.config, training=True)
+            for task in self.tasks:
+                hparams = self._finetuning_hparams(arm, task)
+                with _at(f"tasks.{task}"):
+                    config = FinetuningConfig.create(
+                        arm.name, self.data_dir, **hparams
+                    )
+                    _check_task(config, task)
+
+    def _finetuning_hparams(self, arm: Arm, task: str) -> Hparams:
+        sizes = {n: getattr(arm.config, n) for n in _SIZES if arm.config}
+        shared = _merged(self._said.get("finetune", {}), self.tasks[task])
+        own = _merged(shared, arm.own.get("finetune", {}))
+        return {**sizes, "keep_all_models": False, **own, "task_names": [task]}
+
+    def cells(self, lines: Lines) -> list[Cell]:
+        """All of them, in order; `lines` tell which learning rates are best."""
+        found = list(self._data)
+        for seed, arm in itertools.product(self.seeds, self.arms):
+            found += filter(None, [self.pretraining(arm, seed)])
+            for task in self.tasks:
+                found += self._choosing(arm, task).values()
+                found.append(self.counted(arm, seed, task, lines))
+        return list({cell.name: cell for cell in found}.values())
+
+    def pretraining(self, arm: Arm, seed: int) -> Cell | None:
+        """An arm's pre-training, which arms that do not differ in it share."""
+        if arm.start:
+            return None
+        arm = next(a for a in self.arms if a.pretrain == arm.pretrain)
+        return self._cell(
+            f"{arm.name}/{seed}",
+            {"kind": "pretrain", "arm": arm.name, "seed": seed, **arm.cost}
+            | {"hparams": arm.own.get("pretrain", {})},
+            "run_pretraining.py",
+            {**arm.pretrain, "seed": seed},
+            made_of=self._said.get("data"),
+            needs=self._data,
+        )
+
+    def counted(self, arm: Arm, seed: int, task: str, lines: Lines) -> Cell:
+        """The fine-tuning whose results count, with all its trials."""
+        tried = {}
+        for rate, cell in self._choosing(arm, task).items():
+            if figures := lines.get(cell.digest, {}).get("results"):
+                figure = main_figure(list(figures))
+                mean = describe(of_json(figures[figure])).mean
+                if mean == mean:
+                    tried[rate] = -mean if lower_is_better(figure) else mean
+        own = {"learning_rate": max(tried, key=tried.get)} if tried else {}
+        cell = self._finetuning("", arm, seed, task, {**own, "seed": seed})
+        waits = bool(self._choice) and not tried
+        return dataclasses.replace(cell, digest="") if waits else cell
+
+    def _choosing(self, arm: Arm, task: str) -> dict[float, Cell]:
+        """The fine-tunings that choose a rate, on the first seed's weights."""
+        seed, own = self.seeds[0], {"num_trials": 1, **self._choice}
+        rates = own.pop("values", ())
+        own["seed"] = seed + _CHOOSING
+        return {
+            rate: self._finetuning(
+                *(f"/learning_rate={rate}", arm, seed, task),
+                {**own, "learning_rate": rate},
+            )
+            for rate in rates
+        }
+
+    def _finetuning(
+        self, ending: str, arm: Arm, seed: int, task: str, own: Hparams
+    ) -> Cell:
+        pretraining = self.pretraining(arm, seed)
+        places = {"init_checkpoint": None if arm.start == RANDOM else arm.start}
+        if pretraining:
+            places["init_checkpoint"] = pretraining.folder
+        if arm.config:
+            places["vocab_file"] = arm.config.vocab_file
+        places["preprocessed_data_dir"] = os.path.join(
+            self.output, "finetuning_tfrecords", task
+        )
+        told = {n: v for n, v in own.items() if n == "learning_rate"}
+        return self._cell(
+            f"{arm.name}/{seed}/{task}{ending}",
+            {"kind": "finetune", "arm": arm.name, "seed": seed, "task": task}
+            | {"hparams": {**arm.own.get("finetune", {}), **told}},
+            "run_finetuning.py",
+            {**self._finetuning_hparams(arm, task), **own},
+            made_of=pretraining.digest if pretraining else arm.start,
+            needs=(pretraining,) if pretraining else self._data,
+            places=places,
+        )
+
+    def _cell(
+        self,
+        name: str,
+        facts: dict[str, Any],
+        program: str,
+        hparams: Hparams,
+        made_of: Any,
+        needs: tuple[Cell, ...],
+        places: Hparams | None = None,  # do not count as what it is made of
+    ) -> Cell:
+        digest = _digest([made_of, hparams])
+        model = f"{facts['arm']}-{facts['seed']}-{digest}"
+        text = json.dumps({**(places or {}), **hparams})
+        names = (f"--data-dir={self.output}", f"--model-name={model}")
+        command = (program, *names, f"--hparams={text}")
+        folder = os.path.join(self.output, "models", model)
+        return Cell(name, digest, facts, command, needs, folder)
+
+
+def of_json(values: Sequence[float | None]) -> list[float]:
+    """Numbers of a line; null stands for one that is not defined."""
+    return [float("nan") if value is None else value for value in values]
+
+
+def _cost(config: PretrainingConfig, budget: Mapping[str, float]) -> Hparams:
+    """Steps, tokens and operations of a run, by a budget of one of them."""
+    parameters = pretraining_parameters(config).total
+    flops = pretraining_step_flops(config, parameters=parameters)
+    a_step = {"steps": 1, "tokens": flops.tokens, "flops": flops.total}
+    steps = config.num_train_steps
+    if len(budget) > 1 or (budget and config.is_stated("num_train_steps")):
+        raise UserError(
+            "budget: one of steps, tokens, flops and num_train_steps says how"
+            f" long; got {json.dumps(budget)}, num_train_steps {steps}"
+        )
+    for name, amount in budget.items():
+        steps = round(amount / a_step[name])
+    if steps < 1:
+        raise UserError(f"budget: {json.dumps(budget)} is less than a step")
+    return {name: steps * each for name, each in a_step.items()}
+
+
+# What is said, checked.
+
+
+@contextlib.contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Names the place in errors."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+
+
+def _check_said(said: Hparams) -> None:
+    _check_keys(said, _KEYS, "")
+    _check_arm({key: said[key] for key in _ARM_KEYS if key in said}, "")
+    for key in ("arms", "grid", "seeds", "tasks"):
+        if key in said and not said[key]:
+            raise UserError(f"{key}: empty; there is nothing to run")
+    choice = said.get("choose_learning_rate", {})
+    _check_keys(choice, _CHOICE_KEYS, "choose_learning_rate.")
+    for task, own in said.get("tasks", {}).items():
+        _check_arm({"finetune": own}, f"tasks.{task}: ")
+    for line, own in said.get("arms", {}).items():
+        _check_arm(own, f"arms.{line}.")
+    lists = {**said.get("grid", {}), **said.get("data", {})}
+    for key, values in lists.items():
+        if not isinstance(values, list) or not values:
+            raise UserError(f"{key}: expected a list, got {values!r}")
+    for key, values in said.get("grid", {}).items():
+        for value in values:
+            _check_arm(_nested(key, value), "grid.")
+    for number, seed in enumerate(said.get("seeds", ())):
+        if type(seed) is not int or not 0 <= seed < _CHOOSING:
+            raise UserError(f"seeds[{number}]: {seed!r} is no seed")
+
+
+def _check_keys(given: Any, keys: Mapping[str, Any], where: str) -> None:
+    """Refuses what is no object of these keys and types."""
+    if not isinstance(given, dict):
+        raise UserError(f"{where} expected an object, got {given!r}")
+    for key, value in given.items():
+        if key not in keys:
+            near = ", ".join(nearest_names(key, keys))
+            raise UserError(f"{where}{key}: unknown; nearest: {near}")
+        if not isinstance(value, keys[key]) or isinstance(value, bool):
+            words = {dict: "an object", list: "a list", str: "text"}
+            wanted = words.get(keys[key], "a number")
+            raise UserError(f"{where}{key}: expected {wanted}, got {value!r}")
+
+
+def _check_arm(own: Any, where: str) -> None:
+    _check_keys(own, _ARM_KEYS, where)
+    _check_keys(own.get("budget", {}), _BUDGETS, f"{where}budget.")
+    for kind, config in _CONFIGS.items():
+        for name, value in own.get(kind, {}).items():
+            with _at(f"{where}{kind}.{name}"):
+                if name in _OWN or (kind, name) == (
+                    "finetune",
+                    "init_checkpoint",
+                ):
+                    raise UserError(
+                        "is set by the study (seeds, tasks, start, data_dir)"
+                    )
+                config.clean_hparams({name: value})
+
+
+def _check_task(config: FinetuningConfig, name: str) -> None:
+    """Refuses a task that lacks data."""
+    from electra_tf.finetuning.registry import get_task  # brings TensorFlow
+
+    # Its vocabulary may still have to be built.
+    tokenizer: Any = types.SimpleNamespace(
+        convert_tokens_to_ids=lambda tokens: [0 for _ in tokens]
+    )
+    task = get_task(config, name, tokenizer)
+    for split in ("train", "dev"):
+        task.check_split(split)
+
+
+def _merged(base: Hparams, own: Hparams) -> Hparams:
+    """Later values win; objects are merged key by key."""
+    both = {
+        key: _merged(base[key], own[key])
+        for key in base.keys() & own.keys()
+        if isinstance(base[key], dict) and isinstance(own[key], dict)
+    }
+    return {**base, **own, **both}
+
+
+def _nested(key: str, value: Any) -> Hparams:
+    """{"a": {"b": value}} of "a.b"."""
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    return value
+
+
+def _digest(what: Any) -> str:
+    text = json.dumps(what, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,0 +1,209 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a study found: a table, the same in JSON, curves, score over FLOPs."""
+
+import io
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from electra_tf import files
+from electra_tf.metrics import scorers
+from electra_tf.plan.flops import PETAFLOP_DAY
+from electra_tf.study.cells import Arm, Lines, Study, of_json
+
+# Of pre-training, unless the study names others.
+_FIGURES = ("masked_lm_accuracy_at_mask", "disc_auc_real_tokens")
+_COLUMNS = {
+    **{"mean": ".4g", "std": ".2g", "n": "d", "difference": "+.3g"},
+    **{"standard_error": ".2g", "standard_errors": "+.1f", "steps": ",d"},
+    **{"tokens": ".3g", "petaflop_days": ".3g"},
+}
+Table = dict[str, Any]
+Values = dict[str, list[float]]  # arm -> a value each seed, or trial
+
+
+def compare(study: Study, lines: Lines) -> list[Table]:
+    """A table for each figure of pre-training and of each task, and their mean.
+
+    A value is a seed's mean over trials; where there is one seed, a trial's.
+    """
+    tables, mains = [], []
+    for of in ("pretrain", *study.tasks):
+        known: dict[str, Any] = {}
+        for line in lines.values():
+            if of in (line.get("task"), line.get("kind")):
+                known |= line["results"]
+        figures = [name for name in _FIGURES if name in known]
+        if of in study.tasks and known:
+            figures = [scorers.main_figure(list(known))]
+        for figure in (figures := study.figures.get(of, figures)):
+            values = {
+                arm.name: list(_values(study, arm, of, figure, lines))
+                for arm in study.arms
+            }
+            tables.append(_table(study, f"{of}: {figure}", values))
+            if of in study.tasks and figure == figures[0]:
+                mains.append(values)
+    if len(mains) > 1:
+        # Of arms whose tasks are equally far.
+        means = {
+            arm.name: [sum(of) / len(of) for of in zip(*each, strict=True)]
+            for arm in study.arms
+            for each in [[values[arm.name] for values in mains]]
+            if len({len(values) for values in each}) == 1
+        }
+        tables.append(_table(study, "mean of the tasks", means))
+    return tables
+
+
+def _values(
+    study: Study, arm: Arm, of: str, figure: str, lines: Lines
+) -> Iterator[float]:
+    for seed in study.seeds:
+        cell = study.pretraining(arm, seed)
+        if of != "pretrain":
+            cell = study.counted(arm, seed, of, lines)
+        results = lines.get(cell.digest if cell else "", {}).get("results", {})
+        trials = of_json(results.get(figure, []))
+        if len(study.seeds) == 1:
+            yield from trials
+        elif trials:
+            yield scorers.describe(trials).mean
+
+
+def _table(study: Study, title: str, values: Values) -> Table:
+    found = {
+        a.name: scorers.describe(values.get(a.name, [])) for a in study.arms
+    }
+    rows: dict[str, dict[str, Any]] = {}
+    for arm in study.arms:
+        mine = found[arm.name]
+        row = {**mine.as_dict(), **arm.cost, "n": _count(mine)}
+        row["petaflop_days"] = arm.cost.get("flops", 0) / PETAFLOP_DAY or None
+        # The named arm, or its point at the same place in the grid.
+        wanted = {(study.against, arm.point), (study.against, "")}
+        for other in study.arms:
+            if wanted & {(other.line, other.point), (other.name, "")}:
+                if other is not arm:
+                    row |= _difference(mine, found[other.name])
+        rows[arm.name] = row
+    return {"title": title, "arms": rows}
+
+
+def _count(of: scorers.Statistics) -> int:
+    return len(of.values) - of.undefined
+
+
+def _difference(one: Any, two: Any) -> dict[str, float | None]:
+    """Of two means, and how many of Welch's standard errors it is."""
+    error = math.nan
+    if min(counts := [_count(one), _count(two)]) > 1:
+        error = math.sqrt(one.std**2 / counts[0] + two.std**2 / counts[1])
+    difference = one.mean - two.mean
+    return {
+        "difference": scorers.finite(difference),
+        "standard_error": scorers.finite(error),
+        "standard_errors": scorers.finite(difference / (error or math.nan)),
+    }
+
+
+def text_of(study: Study, tables: Sequence[Table]) -> str:
+    """The tables, as people read them."""
+    unit = "pre-training seeds" if len(study.seeds) > 1 else "trials"
+    lines = [f"{study.path}: n counts {unit}; compared with {study.against}"]
+    for table in tables:
+        rows = [["arm", *(name.replace("_", " ") for name in _COLUMNS)]]
+        for arm, row in table["arms"].items():
+            shown = ((row.get(name), form) for name, form in _COLUMNS.items())
+            texts = ["-" if v is None else format(v, form) for v, form in shown]
+            rows.append([arm, *texts])
+        widths = scorers.column_widths(rows)
+        aligned = (scorers.aligned(row, widths) for row in rows)
+        lines += ["", table["title"], *aligned]
+    return "\n".join(lines) + "\n"
+
+
+def write(study: Study, lines: Lines, failed: dict[str, str]) -> str:
+    """Writes table, JSON and pictures; returns the table."""
+    tables = compare(study, lines)
+    text = text_of(study, tables)
+    found = {"study": study.digest, "failed": failed, "tables": tables}
+    for name, content in (
+        (".txt", text),
+        (".json", json.dumps(found, indent=1) + "\n"),
+        ("_scores.png", _draw([*_scores(study, tables)], "log")),
+        ("_curves.png", _draw([*_curves(study)], "linear")),
+    ):
+        path = os.path.join(study.output, study.name)
+        files.write_atomically(path + name, content)
+    return text
+
+
+# Pictures: panels of a title and of lines, name -> points (x, y, error).
+Panel = tuple[str, dict[str, list[tuple[float, float, float]]]]
+
+
+def _scores(study: Study, tables: Sequence[Table]) -> Iterator[Panel]:
+    """Score over operations, as the paper's Figure 1."""
+    for table in tables:
+        points: dict[str, list] = {}
+        for arm in study.arms:
+            row = table["arms"][arm.name]
+            if row["n"]:
+                x = row["petaflop_days"] or math.nan
+                error = row["std"] / math.sqrt(row["n"])
+                points.setdefault(arm.line, []).append((x, row["mean"], error))
+        yield f"{table['title']} over petaflop/s-days", points
+
+
+def _curves(study: Study) -> Iterator[Panel]:
+    """Pre-training, step by step."""
+    figures = study.figures.get("pretrain", _FIGURES)
+    for log, figure in (
+        ("train", "loss"),
+        *(("eval", name) for name in figures),
+    ):
+        points: dict[str, list] = {}
+        for arm in study.arms:
+            for cell in filter(
+                None, (study.pretraining(arm, s) for s in study.seeds)
+            ):
+                path = os.path.join(cell.folder, f"{log}_log.jsonl")
+                text = files.read_text(path) if files.exists(path) else ""
+                rows = map(json.loads, text.splitlines())
+                points[cell.name] = [
+                    (row["step"], row[figure], 0.0)
+                    for row in rows
+                    if row.get(figure) is not None
+                ]
+        points = {name: of for name, of in points.items() if of}
+        yield f"{figure} ({log}) over steps", points
+
+
+def _draw(panels: Sequence[Panel], scale: str) -> bytes:
+    from matplotlib.figure import Figure  # takes a second
+
+    rows = max(1, -(-len(panels) // 3))
+    figure = Figure(figsize=(15, 3.6 * rows), layout="constrained")
+    for place, (title, lines) in enumerate(panels, 1):
+        axes = figure.add_subplot(rows, 3, place)
+        for number, (name, points) in enumerate(lines.items()):
+            style = {"color": f"C{number % 10}", "label": name}
+            x, y, errors = zip(*sorted(points), strict=True)
+            if any(map(math.isnan, x)):  # Nothing was pre-trained.
+                axes.axhline(y[0], linestyle="--", **style)
+            elif any(errors):
+                axes.errorbar(x, y, errors, marker="o", capsize=2, **style)
+            else:
+                axes.plot(x, y, marker="." if len(x) < 20 else "", **style)
+        axes.set_xscale(scale)
+        axes.set_title(title, fontsize=9)
+        axes.grid(alpha=0.3)
+        if lines:
+            axes.legend(fontsize=6)
+    packed = io.BytesIO()
+    figure.savefig(packed, format="png", dpi=110)
+    return packed.getvalue()

@@ -1,0 +1,205 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A study's cells, run piece by piece; after a kill, what is left of them.
+
+A piece is a process of the real command, which continues from what the one
+before it saved. A cell is done when its line is in the results file; nothing
+else is asked, so lines that were committed stand for runs made elsewhere.
+"""
+
+import contextlib
+import datetime
+import fcntl
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+from types import FrameType
+from typing import Any
+
+import electra_tf
+from configure.errors import UserError
+from electra_tf import files
+from electra_tf.study.cells import Cell, Study
+
+LOG = "study.log"
+TIME_IS_UP = 3  # exit status
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(electra_tf.__file__)))
+
+
+class StoppedError(Exception):
+    """Time is up, or a signal came; `status` is the program's exit status."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+
+class StudyRun:
+    """Brings cells to their ends, in order.
+
+    Attributes:
+      lines: of finished cells, by digest.
+      failed: name -> why.
+    """
+
+    def __init__(self, study: Study, piece: float, time_budget: float) -> None:
+        """`piece` and `time_budget` are seconds."""
+        self._study, self._piece = study, piece
+        self._deadline = time.monotonic() + time_budget
+        self._child: subprocess.Popen | None = None
+        self._signal = 0
+        self.results = os.path.splitext(study.path)[0] + ".jsonl"
+        self.lines: dict[str, dict[str, Any]] = {}
+        self.failed: dict[str, str] = {}
+        if files.exists(self.results):
+            text = files.read_text(self.results)
+            for number, line in enumerate(text.splitlines(), 1):
+                try:
+                    found = json.loads(line)
+                    self.lines[found["digest"]] = found
+                except (ValueError, KeyError, TypeError) as error:
+                    raise UserError(
+                        f"{self.results}:{number}: no cell's line ({error!r});"
+                        " restore it, or remove it to run the cell again"
+                    ) from None
+
+    def run(self) -> None:
+        """Runs what is left; raises `StoppedError` where time does not do."""
+        folder, study = self._study.output, self._study
+        files.make_directory(folder)
+        with open(os.path.join(folder, LOG), "ab") as self._log:
+            try:  # Pieces hold it, too: one may outlive a study that is killed.
+                fcntl.flock(self._log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UserError(
+                    f"{self._log.name}: a study, or a run that it began, is at"
+                    " work here; wait for its end, or end it"
+                ) from None
+            link = os.path.join(folder, "finetuning_data")
+            if os.path.islink(link):
+                os.remove(link)
+            data = os.path.join(study.data_dir, "finetuning_data")
+            os.symlink(os.path.abspath(data), link)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, self._note)
+            for place in range(len(study.cells(self.lines))):
+                # Anew: its learning rate may be known by now.
+                self._ensure(study.cells(self.lines)[place])
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._signal = number
+        # A terminal's Ctrl-C goes to the piece by itself; twice is at once.
+        if self._child and number == signal.SIGTERM:
+            self._child.terminate()
+
+    def _ensure(self, cell: Cell, needed: bool = False) -> bool:
+        """Runs a cell, and first what it needs, unless that is done."""
+        if cell.digest in self.lines:
+            if not needed or files.exists(self._mark(cell)):
+                return True
+        if cell.name in self.failed:
+            return False
+        lacking = [n.name for n in cell.needs if not self._ensure(n, True)]
+        if lacking:
+            self.failed[cell.name] = f"needs {', '.join(lacking)}"
+        elif not cell.digest:
+            self.failed[cell.name] = "no learning rate gave a result"
+        else:
+            self._run(cell)
+        return cell.name not in self.failed
+
+    def _mark(self, cell: Cell) -> str:
+        """Is there when what a cell leaves is here, and whole."""
+        return os.path.join(self._study.output, "done", cell.digest)
+
+    def _run(self, cell: Cell) -> None:
+        piece, pieces, begun = self._piece, 0, time.monotonic()
+        code = -signal.SIGTERM
+        while code in (-signal.SIGTERM, 128 + signal.SIGTERM):
+            limit = min(piece, self._deadline - time.monotonic())
+            if limit <= 0:
+                raise StoppedError(TIME_IS_UP)
+            pieces += 1
+            self._say(f"{cell.name}: piece {pieces}: {' '.join(cell.command)}")
+            start = self._log.tell()
+            code = self._signal or self._process(cell, limit)
+            if code and self._signal:
+                raise StoppedError(128 + self._signal)
+            piece *= 2  # Or it may never come past its own start.
+        seconds = round(time.monotonic() - begun)
+        if code:
+            self.failed[cell.name] = f"exit status {code}: {self._error(start)}"
+            self._say(f"{cell.name}: FAILED: {self.failed[cell.name]}")
+            return
+        self.lines[cell.digest] = {
+            **{"cell": cell.name, "digest": cell.digest, **cell.facts},
+            **{"results": _results(cell), "seconds": seconds, "pieces": pieces},
+            **{"processor": _processor(), "study": self._study.digest},
+            "ended": datetime.datetime.now().isoformat(timespec="seconds"),
+        }
+        lines = map(json.dumps, self.lines.values())
+        files.write_atomically(self.results, "".join(f"{n}\n" for n in lines))
+        files.write_atomically(self._mark(cell), "")
+        self._say(f"{cell.name}: done in {seconds:,} s")
+
+    def _say(self, text: str) -> None:
+        now = datetime.datetime.now().isoformat(" ", "seconds")
+        self._log.write(f"{'=' * 80}\n{now} {text}\n".encode())
+        self._log.flush()
+        print(f"{now} {text}"[:120], flush=True)
+
+    def _process(self, cell: Cell, limit: float) -> int:
+        """One piece; its exit status."""
+        program, *arguments = cell.command
+        folders = (_ROOT, os.path.dirname(sys.executable))
+        places = (os.path.join(folder, program) for folder in folders)
+        program = next(filter(os.path.exists, places), program)
+        self._child = subprocess.Popen(
+            [sys.executable, program, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            pass_fds=[self._log.fileno()],
+        )
+        try:
+            return self._child.wait(limit)
+        except subprocess.TimeoutExpired:
+            self._child.terminate()
+            return self._child.wait()
+        finally:
+            self._child = None
+
+    def _error(self, start: int) -> str:
+        """What a piece said of its end."""
+        with open(self._log.name, "rb") as file:
+            file.seek(start)
+            lines = file.read().decode(errors="replace").splitlines()
+        said = [text for text in lines if re.match(r"(error|\w+Error): ", text)]
+        return (said or lines or [""])[-1][:300]
+
+
+def _results(cell: Cell) -> dict[str, list[Any]]:
+    """Figures of a finished run; of fine-tuning, one a trial."""
+    trials: list[dict[str, Any]] = []
+    if cell.facts.get("kind") == "pretrain":
+        log = os.path.join(cell.folder, "eval_log.jsonl")
+        trials = [json.loads(files.read_text(log).splitlines()[-1])]
+    elif task := cell.facts.get("task"):
+        path = os.path.join(cell.folder, "results", f"{task}_results.json")
+        for trial in json.loads(files.read_text(path))["trials"]:
+            trials.append({**trial["results"][task], **trial["details"][task]})
+    return {
+        name: [v and float(f"{v:.6g}") for v in (t[name] for t in trials)]
+        for name in (trials[0] if trials else ())
+    }
+
+
+def _processor() -> str:
+    name = platform.processor()
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        name = re.search(r"model name\s*: (.*)|$", file.read())[1] or name
+    return f"{name}, {os.cpu_count()} cores"

@@ -1,0 +1,78 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A study of tiny models, its records and a task with data."""
+
+import json
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def task_dir(tmp_path):
+    """A directory with thirty made-up rows of SST."""
+    directory = tmp_path / "finetuning_data" / "sst"
+    directory.mkdir(parents=True)
+    random = np.random.RandomState(0)
+    for name, count in (("train", 30), ("dev", 11)):
+        lines = ["sentence\tlabel"]
+        for i in range(count):
+            words = random.choice(["the", "of", "and"], random.randint(2, 12))
+            lines.append(f"{' '.join(words)}\t{i % 2}")
+        (directory / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def said(data_dir, task_dir, tiny_vocab):
+    """What the file of a tiny study says: two arms, two seeds, one task."""
+    records = data_dir / "pretrain_tfrecords"
+    return {
+        "data_dir": str(task_dir),
+        "output_dir": str(task_dir / "out"),
+        "pretrain": {
+            "vocab_file": tiny_vocab,
+            "pretrain_tfrecords": f"{records}/pretrain_data.tfrecord*",
+            "vocab_size": 200,
+            "embedding_size": 8,
+            "model_hparam_overrides": {
+                "hidden_size": 16,
+                "num_hidden_layers": 2,
+                "num_attention_heads": 2,
+                "intermediate_size": 32,
+                "max_position_embeddings": 32,
+            },
+            "max_seq_length": 16,
+            "train_batch_size": 4,
+            "eval_batch_size": 4,
+            "num_eval_steps": 2,
+            "num_warmup_steps": 2,
+            "save_checkpoints_steps": 2,
+            "log_every_n_steps": 2,
+        },
+        "budget": {"steps": 10},
+        "finetune": {
+            "max_seq_length": 16,
+            "train_batch_size": 4,
+            "eval_batch_size": 4,
+            "predict_batch_size": 4,
+            "num_train_epochs": 1.0,
+            "save_checkpoints_steps": 2,
+        },
+        "tasks": {"sst": {}},
+        "arms": {"electra": {}, "mlm": {"pretrain": {"objective": "mlm"}}},
+        "against": "mlm",
+        "seeds": [1, 2],
+    }
+
+
+@pytest.fixture
+def write_study(tmp_path):
+    """Writes a study file; returns its path."""
+
+    def write(said, name="tiny"):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(said))
+        return str(path)
+
+    return write

@@ -1,0 +1,168 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Studies as a person runs them: killed, out of time, with a broken arm."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from electra_tf.study import run
+
+pytestmark = pytest.mark.slow
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+@pytest.fixture
+def start():
+    """Starts the command in a process group of its own."""
+
+    def begin(path, *flags):
+        return subprocess.Popen(
+            [sys.executable, "-m", "electra_tf", "study", path, *flags],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    return begin
+
+
+@pytest.fixture
+def finish(start):
+    """Runs the command to its end; returns what it printed."""
+
+    def call(path, *flags, status=0):
+        process = start(path, *flags)
+        printed, _ = process.communicate(timeout=3000)
+        assert process.returncode == status, printed[-3000:]
+        return printed
+
+    return call
+
+
+def lines_of(path):
+    text = pathlib.Path(path.replace(".json", ".jsonl")).read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def killed(start, path, kills, longest):
+    """Kills it, with the run it began, at moments of a seeded generator."""
+    moments = random.Random(0)
+    for _ in range(kills):
+        process = start(path)
+        try:
+            process.wait(moments.uniform(1.0, longest))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("arms", "seeds", "kills", "longest"),
+    [
+        (["electra"], [1], 2, 20.0),
+        pytest.param(
+            *(["electra", "mlm"], [1, 2], 20, 12.0), marks=pytest.mark.heavy
+        ),
+    ],
+    ids=["2_kills", "20_kills"],
+)
+def test_a_study_that_is_killed_ends_in_the_same_table(
+    said, write_study, start, finish, tmp_path, arms, seeds, kills, longest
+):
+    said["arms"] = {name: {"pretrain": {"objective": name}} for name in arms}
+    said |= {"seeds": seeds, "against": "electra"}
+    tables = []
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+        said["output_dir"] = str(tmp_path / name / "out")
+        path = write_study(said, f"{name}/study")
+        if name == "killed":
+            killed(start, path, kills, longest)
+        finish(path)
+        tables.append((tmp_path / name / "out" / "study.txt").read_text())
+    whole, of_killed = (
+        text.replace(name, "")
+        for text, name in zip(tables, ("whole", "killed"), strict=True)
+    )
+    assert of_killed == whole and "nan" not in whole
+    cells = len(arms) * len(seeds) * 2
+    found = lines_of(path)
+    assert len(found) == cells
+    # Small enough to be committed.
+    assert max(len(json.dumps(line)) for line in found) < 2500
+
+
+def test_what_fails_is_named_and_the_rest_goes_on(
+    said, write_study, finish, tmp_path
+):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    said["arms"] = {
+        "broken": {"start": str(broken)},
+        "random": {"start": "random"},
+    }
+    said |= {"seeds": [1], "against": "random"}
+    path = write_study(said)
+    # Without a minute's hundredth nothing is begun, and nothing is lost.
+    printed = finish(path, "--time_budget=0.0001", status=run.TIME_IS_UP)
+    assert "0 of 2 cells are done" in printed
+    assert "The same command goes on" in printed
+    printed = finish(path, status=1)
+    assert "FAILED broken/1/sst: exit status 1: error: " in printed
+    assert "1 of 2 cells are done" in printed
+    (line,) = lines_of(path)
+    assert line["cell"] == "random/1/sst" and line["seconds"] > 0
+    assert line["results"]["accuracy"] and "cores" in line["processor"]
+    log = (tmp_path / "out" / run.LOG).read_text()
+    assert "broken/1/sst: FAILED" in log and "Starting from random" in log
+
+
+def test_pieces_go_on_where_the_one_before_stopped(
+    said, write_study, finish, start
+):
+    del said["tasks"], said["finetune"]
+    said |= {"seeds": [1], "arms": {"electra": {}}, "against": "electra"}
+    said["budget"] = {"steps": 40}
+    said["pretrain"]["save_checkpoints_steps"] = 40
+    path = write_study(said)
+    finish(path, "--piece=0.05")
+    (line,) = lines_of(path)
+    assert line["steps"] == 40 and line["results"]["step"] == [40]
+    assert line["pieces"] > 1
+    # A request to stop is passed on, and the run saves.
+    said["budget"] = {"steps": 400_000}
+    process = start(write_study(said))
+    log = pathlib.Path(said["output_dir"]) / run.LOG
+    while "100/400000" not in log.read_text():
+        assert process.poll() is None
+    process.terminate()
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "0 of 1 cells are done" in printed
+    assert "Stopped at step" in log.read_text()
+
+
+def test_the_small_study_over_all_objectives_runs_still_smaller(
+    said, write_study, finish
+):
+    small = json.loads((ROOT / "studies/objectives_small.json").read_text())
+    said["arms"] = small["arms"]
+    said |= {"seeds": [1], "against": small["against"]}
+    path = write_study(said)
+    printed = finish(path)
+    assert "12 of 12 cells are done" in printed
+    for line in lines_of(path):
+        if line["kind"] == "pretrain":
+            objective = line["hparams"]["objective"]
+            assert ("disc_auc" in line["results"]) == (
+                objective in ("electra", "electra_15", "electric")
+            ), objective
