@@ -86,8 +86,14 @@ EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
     "embedding_sharing": {
         "none": {"untied_generator_embeddings": True},
         "embeddings": {"untied_generator_embeddings": False},
-        "token": {"untied_generator_embeddings": False},
-        "gradient_disentangled": {"untied_generator_embeddings": False},
+        "token": {
+            "untied_generator_embeddings": False,
+            "untied_generator": True,
+        },
+        "gradient_disentangled": {
+            "untied_generator_embeddings": False,
+            "untied_generator": True,
+        },
     },
     "training_schedule": {"joint": {}, "two_stage": {}, "adversarial": {}},
 }
@@ -102,6 +108,7 @@ OBJECTIVES = {
     "replace_mlm": "Replace MLM",
     "all_tokens_mlm": "All-Tokens MLM",
 }
+_UNTIED = "untied_generator_embeddings"
 
 
 def _experiment(name: str) -> Any:
@@ -256,6 +263,13 @@ class PretrainingConfig(TrainingConfig):
         """
         return self.has_discriminator or self.objective == "all_tokens_mlm"
 
+    @property
+    def has_delta(self) -> bool:
+        """Whether the discriminator adds a token table to the generator's."""
+        wanted = self.embedding_sharing == "gradient_disentangled"
+        kinds = (GeneratorKind.SMALL, GeneratorKind.TWO_TOWER)
+        return wanted and generator_kind(self) in kinds
+
     @classmethod
     def _preset(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
         name = given.get("preset")
@@ -393,7 +407,11 @@ class PretrainingConfig(TrainingConfig):
                 )
         for name, choices in EXPERIMENTS.items():
             value = getattr(self, name)
-            for switch, wanted in choices.get(value, {}).items():
+            switches = dict(choices.get(value, {}))
+            if value == "none" and not self.is_stated(_UNTIED):
+                # The switch itself has no effect on one network.
+                switches["untied_generator"] = True
+            for switch, wanted in switches.items():
                 if (got := getattr(self, switch)) != wanted:
                     yield (
                         f"{name}: {value!r} contradicts {switch} ="
@@ -460,8 +478,9 @@ class PretrainingConfig(TrainingConfig):
                 "generator_layers",
                 "generator_hidden_size",
                 "untied_generator_embeddings",
+                "embedding_sharing",
             )
-            if self.origins.get(name, "default") not in ("default", "preset")
+            if self.origins and self.is_stated(name)
         ]
         kind = generator_kind(self)
         if given and (kind.is_fixed or kind is GeneratorKind.FULL):

@@ -127,9 +127,10 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         sizes = dataclasses.asdict(source.config)
         width = source.embeddings.width
         layer = cls(**{**sizes, "embedding_size": width, **arguments})
-        found = layer._encoder_of().variables
-        for variable, value in zip(found, source.variables, strict=True):
-            variable.assign(value)
+        # A generator's names begin otherwise.
+        found = {v.name.partition("/")[2]: v for v in source.variables}
+        for variable in layer._encoder_of().variables:
+            variable.assign(found[variable.name.partition("/")[2]])
         return layer
 
     def call(self, inputs: Any, training: bool | None = None) -> dict[str, Any]:

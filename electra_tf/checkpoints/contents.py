@@ -37,6 +37,11 @@ PARTS = ("all", "discriminator", "generator", "encoder")
 
 # Scope of the discriminator (or of the one network for both).
 FULL = "electra"
+# The discriminator's token table. With gradient-disentangled sharing it is the
+# sum of two variables: the generator's table, and what is added to it.
+TABLE = f"{FULL}/embeddings/word_embeddings"
+SHARED_TABLE = f"{FULL}/embeddings/shared_word_embeddings"
+DELTA_TABLE = f"{TABLE}_delta"
 TOWERS = ("generator_ltr/", "generator_rtl/", "cloze_predictions/")
 _GENERATORS = ("generator/", "generator_ltr/", "generator_rtl/")
 _MASKED_LM_HEADS = ("generator_predictions/", "cloze_predictions/")
@@ -79,6 +84,8 @@ class Contents:
 
     def __init__(self, shapes: Shapes) -> None:
         self.shapes = dict(shapes)
+        if SHARED_TABLE in self.shapes:
+            self.shapes.setdefault(TABLE, self.shapes[SHARED_TABLE])
 
     def has(self, *starts: str) -> bool:
         """Whether a variable's name starts so."""
@@ -172,7 +179,7 @@ class Contents:
         own = tuple(scope for scope in _GENERATORS if self.has(scope))
         if not own:  # one network for both, or a masked LM
             own = (f"{FULL}/",)
-        elif not all(self.has(f"{scope}embeddings/") for scope in own):
+        elif not all(self.has(f"{s}embeddings/word_") for s in own):
             own += (f"{FULL}/embeddings/",)
         return (*own, *_MASKED_LM_HEADS)
 
@@ -200,18 +207,40 @@ class Contents:
                 found.setdefault(match[1], set()).add(int(match[2]))
         return found
 
+    @property
+    def _small(self) -> str | None:
+        """Scope of a generator's own (first) transformer."""
+        return next((s for s in KINDS if s in self.layers), None)
+
+    @property
+    def embedding_sharing(self) -> str | None:
+        """The hparam of this name; None where one network is not there."""
+        tables = f"{self._small}/embeddings/"
+        if SHARED_TABLE in self.shapes:
+            return "gradient_disentangled"
+        if f"{tables}word_embeddings" in self.shapes:
+            return "none"
+        if f"{tables}position_embeddings" in self.shapes:
+            return "token"
+        both = self._small and FULL in self.layers
+        return "embeddings" if both else None
+
+    @property
+    def shares_some_tables(self) -> bool:
+        """Whether two networks share tables as none of the original's do."""
+        return self.embedding_sharing in ("token", "gradient_disentangled")
+
     @functools.cached_property
     def sizes(self) -> ModelSizes:
         """All sizes; a UserError where it is no (whole) ELECTRA."""
-        small = next((s for s in KINDS if s in self.layers), None)
+        small = self._small
         if not (small or FULL in self.layers):
             raise UserError(
                 "No encoder among the checkpoint's variables (expected names"
                 " such as electra/encoder/layer_0/...); it starts with "
                 f"{', '.join(sorted(self.shapes)[:3]) or 'nothing'}."
             )
-        table = "embeddings/word_embeddings"
-        shares = f"{FULL}/{table}" in self.shapes
+        shares = TABLE in self.shapes
         tables = self.tables(FULL if shares else small or FULL)
         if not shares:
             tables["embedding_size"] = None
@@ -226,7 +255,7 @@ class Contents:
             encoder=self.stack(FULL) if FULL in self.layers else None,
             generator=self.stack(small) if small else None,
             generator_kind=KINDS.get(small, kind),
-            untied_embeddings=f"{small}/{table}" in self.shapes,
+            embedding_sharing=self.embedding_sharing,
             discriminates=None if headless else detects,
             predicts_tokens=(
                 predicts if FULL in self.layers and not headless else None
@@ -315,8 +344,10 @@ class Contents:
                 "electric_objective": True,
                 "two_tower_generator": True,
             }
-        if sizes.untied_embeddings:
+        if sizes.embedding_sharing == "none":
             hparams["untied_generator_embeddings"] = True
+        elif sizes.embedding_sharing not in (None, "embeddings"):
+            hparams["embedding_sharing"] = sizes.embedding_sharing
         return hparams | {
             hparam: fraction_of(sizes.main, sizes.generator, field)
             for hparam, field in SHARES.items()

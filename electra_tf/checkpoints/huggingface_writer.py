@@ -103,6 +103,13 @@ def write_huggingface(
                 " folder holds one masked LM. Write one network:"
                 " --part=encoder or --part=generator."
             )
+    if contents.shares_some_tables:
+        raise UserError(
+            f"{weights.path}: embedding_sharing is"
+            f" {contents.embedding_sharing}, which the two folders of"
+            " one model cannot say. Write each network to a folder of its own:"
+            " --part=discriminator, --part=generator."
+        )
     networks = _networks_in(weights)
     if not networks:
         found = weights.contents.description

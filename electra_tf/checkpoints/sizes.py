@@ -56,7 +56,8 @@ class ModelSizes:
     encoder: Stack | None  # scope `electra`; None for a generator alone
     generator: Stack | None  # the smaller network(s)
     generator_kind: GeneratorKind  # UNIFORM, too, where none is there
-    untied_embeddings: bool  # whether the generator has tables of its own
+    # What two networks share (the hparam); None where one is not there.
+    embedding_sharing: str | None
     # Whether the replaced-token head is there; None where no head is.
     discriminates: bool | None
     # Whether the second network's masked-LM head is there; None where no
@@ -160,7 +161,7 @@ _REMEDIES = {
     **_ENCODER_REMEDIES,
     "width of the embeddings": "embedding_size",
     "generator": "those hparams",
-    "embeddings of the generator's own": "untied_generator_embeddings",
+    "embedding_sharing": "embedding_sharing (or untied_generator_embeddings)",
     "replaced-token head": (
         "electra_objective or electric_objective (false for a masked LM)"
     ),
@@ -216,8 +217,7 @@ def resolve(hparams: Mapping[str, Any]) -> ModelSizes:
         encoder=stack_of(encoder),
         generator=generator,
         generator_kind=kind,
-        untied_embeddings=bool(generator)
-        and config.untied_generator_embeddings,
+        embedding_sharing=config.embedding_sharing if generator else None,
         discriminates=config.has_discriminator_head,
         predicts_tokens=config.predicts_tokens,
     )
@@ -273,7 +273,7 @@ def _facts(sizes: ModelSizes) -> dict[str, Any]:
         "head of the second network's masked LM": sizes.predicts_tokens,
     }
     if sizes.generator:
-        facts["embeddings of the generator's own"] = sizes.untied_embeddings
+        facts["embedding_sharing"] = sizes.embedding_sharing
         for field in SHARES.values():
             size = getattr(sizes.generator, field)
             facts[f"generator's {field}"] = size

@@ -13,11 +13,13 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.checkpoints.contents import DELTA_TABLE, TABLE
 from electra_tf.checkpoints.weights import (
     Coverage,
     TensorSpec,
     Weights,
     assign,
+    fitted,
 )
 from electra_tf.files import write_atomically
 
@@ -187,6 +189,8 @@ def open_tf1(path: str) -> Weights:
         )
     if not any(name.startswith("bert/embeddings/") for name in names):
         keys = {name: name for name in names}
+        if DELTA_TABLE in keys:  # Their sum is there for other programs.
+            keys.pop(TABLE, None)
         return TensorFlowWeights(prefix, "tf1", keys, {})
     dropped = {
         name: why
@@ -249,6 +253,7 @@ def write_tf1(
     Source: TensorFlow's Saver (`SaveV2`, and `MergeV2Checkpoints` as with
     `sharded=True`), which the original's Estimator uses.
     """
+    weights = fitted(weights, {*weights.specs, TABLE})
     if (existing := files_of(prefix)) and not overwrite:
         raise UserError(
             f"{prefix}: there is a checkpoint already ({existing[0]}); choose"

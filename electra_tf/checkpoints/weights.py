@@ -13,13 +13,19 @@ import collections
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from configure.errors import UserError, first_lines
-from electra_tf.checkpoints.contents import Contents, TaskHead
+from electra_tf.checkpoints.contents import (
+    DELTA_TABLE,
+    SHARED_TABLE,
+    TABLE,
+    Contents,
+    TaskHead,
+)
 
 if TYPE_CHECKING:  # Its import takes seconds.
     import tensorflow as tf
@@ -201,12 +207,89 @@ def select_part(weights: Weights, part: str) -> Weights:
     if part == "all":
         return weights
     prefixes = weights.contents.prefixes(part, weights.path)
+    weights = _with_tables_of(weights, part)
     chosen = selected(
         weights, lambda name: name == STEP_NAME or name.startswith(prefixes)
     )
     left = (name for name in weights.specs if name not in chosen.specs)
     chosen.dropped |= dict.fromkeys(left, f"not of the {part}")
     return chosen
+
+
+# Tables as another model, or the original, has them. Nothing is rounded.
+
+
+class _Remade(View):
+    """Another one's tensors, some under new names, a sum among them."""
+
+    def __init__(
+        self,
+        source: Weights,
+        made: Mapping[str, tuple[str, ...]],
+        left: Collection[str],
+        *more: MemoryWeights,
+    ) -> None:
+        """Takes what new tensors are the sums of, and what is left out."""
+        left = [name for name in source.specs if name in left]
+        specs = {n: s for n, s in source.specs.items() if n not in left}
+        specs |= {n: source.specs[names[0]] for n, names in made.items()}
+        super().__init__(source, specs, None, *more)
+        self.dropped |= dict.fromkeys(left, "became another table, or in a sum")
+        self._made = made
+
+    def read(self, name: str) -> np.ndarray:
+        """See the base class."""
+        if name not in self._made:
+            return super().read(name)
+        first, *others = map(self._source.read, self._made[name])
+        return sum(others, start=first)
+
+
+def _with_tables_of(weights: Weights, part: str) -> Weights:
+    """Gives one network's tables the names that all models have for them.
+
+    The sum has delta's slots: gradients of the two are the same.
+    """
+    old, new = DELTA_TABLE, TABLE
+    if part == "generator":
+        old = SHARED_TABLE
+        if weights.contents.embedding_sharing == "token":
+            old, new = "generator/embeddings/", "electra/embeddings/"
+    made = {
+        new + name.removeprefix(old): (name,)
+        for name in weights.specs
+        if name.startswith(old)
+    }
+    if DELTA_TABLE in weights.specs and part != "generator":
+        made[TABLE] = (SHARED_TABLE, DELTA_TABLE)
+    gone = (old, SHARED_TABLE, DELTA_TABLE)
+    left = [name for name in weights.specs if name.startswith(gone)]
+    return _Remade(weights, made, left) if left else weights
+
+
+def fitted(weights: Weights, wanted: Collection[str]) -> Weights:
+    """Gives tables the names that a model of these variables has for them.
+
+    A plain model is one whose delta is zero, or whose generator's own tables
+    are copies of the discriminator's.
+    """
+    held, two = weights.specs, {SHARED_TABLE, DELTA_TABLE}
+    if TABLE in wanted and DELTA_TABLE in held:
+        made = {TABLE: (SHARED_TABLE, DELTA_TABLE)}
+        return _Remade(weights, made, two.difference(wanted))
+    if DELTA_TABLE in wanted and DELTA_TABLE not in held and TABLE in held:
+        zeros = np.zeros(held[TABLE].shape, np.float32)
+        more = MemoryWeights({DELTA_TABLE: zeros})
+        return _Remade(weights, {SHARED_TABLE: (TABLE,)}, {TABLE}, more)
+    own = {
+        name: name.replace(f"{name.split('/')[0]}/", "electra/", 1)
+        for name in wanted
+        if re.match(r"generator\w*/embeddings/", name)
+    }
+    if not held.keys().isdisjoint(own) or "word_" in "".join(own):
+        return weights
+    made = {name: (old,) for name, old in own.items() if old in held}
+    return _Remade(weights, made, ()) if made else weights
 
 
 def extend_positions(weights: Weights, new_length: int) -> Weights:
@@ -328,6 +411,8 @@ def assign(
     Differs: what does not match is reported and by default refused.
     """
     wanted = variables_by_name(variables)
+    _refuse_other_sharing(weights, Contents(dict.fromkeys(wanted, ())))
+    weights = fitted(weights, wanted)
     shapes = weights.shapes
     try:
         # Nothing matches "(?!)".
@@ -385,6 +470,19 @@ def assign(
     for name in list(values):
         targets[name].assign(values.pop(name))
     return report
+
+
+def _refuse_other_sharing(weights: Weights, model: Contents) -> None:
+    """Refuses two networks' tables where the model has one for both."""
+    contents, given = weights.contents, model.embedding_sharing
+    held = contents.embedding_sharing
+    if contents.shares_some_tables and given not in (None, held):
+        raise UserError(
+            f"{weights.path}: embedding_sharing is {held} there, {given} in the"
+            f" model. Set embedding_sharing to {held}, or take one network"
+            " (convert_checkpoint --part=discriminator) and start from it with"
+            " --allow_missing=^generator."
+        )
 
 
 def check_shapes(

@@ -340,6 +340,12 @@ def _write(
             notes.append("no step was stored; training on from it starts at 0")
     else:
         tf1.write_tf1(weights, path, args.overwrite, complete=complete)
+        if weights.contents.shares_some_tables:
+            notes.append(
+                f"embedding_sharing {weights.contents.embedding_sharing}: the"
+                " original fine-tunes this discriminator, but has no such"
+                " generator; do not train it on with the original"
+            )
     if vocab_file is None:
         notes.append("no vocabulary is known; give one as --vocab_file")
     if not weights.slots and form != "huggingface":

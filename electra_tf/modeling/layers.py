@@ -86,11 +86,16 @@ class ScopedLayer(tf_keras.layers.Layer):
         self.built = True
 
     def scoped_weight(
-        self, name: str, shape: list[int], init: str, stddev: float = 0.02
+        self,
+        name: str,
+        shape: list[int],
+        init: str,
+        stddev: float = 0.02,
+        drawn_as: str | None = None,  # the name whose initial values it has
     ) -> tf.Variable:
         """Creates a trainable float32 variable named `<scope>/<name>`."""
         full_name = f"{self.scope}/{name}"
-        seed = initializer_seed(self.seed, full_name)
+        seed = initializer_seed(self.seed, f"{self.scope}/{drawn_as or name}")
         initializer: Any = {
             "normal": tf_keras.initializers.TruncatedNormal(
                 stddev=stddev, seed=seed

@@ -42,14 +42,19 @@ class Embeddings(ScopedLayer):
     """Sums token, segment and position vectors, normalizes, drops out.
 
     The generator and the discriminator share one instance (paper section
-    3.2), and with it the layer norm.
+    3.2), and with it the layer norm; or only `word_embeddings`, [V, width].
 
     Source: google-research/electra, model/modeling.py, embedding_lookup and
     embedding_postprocessor.
     """
 
     def __init__(
-        self, scope: str, config: EncoderConfig, width: int, seed: int = 0
+        self,
+        scope: str,
+        config: EncoderConfig,
+        width: int,
+        seed: int = 0,
+        word_embeddings: tf.Variable | None = None,
     ) -> None:
         super().__init__(scope, seed)
         self.config = config
@@ -59,7 +64,9 @@ class Embeddings(ScopedLayer):
             stddev = config.initializer_range
             return self.scoped_weight(name, [rows, width], "normal", stddev)
 
-        self.word_embeddings = table("word_embeddings", config.vocab_size)
+        if word_embeddings is None:
+            word_embeddings = table("word_embeddings", config.vocab_size)
+        self.word_embeddings = word_embeddings
         self.token_type_embeddings = table(
             "token_type_embeddings", config.type_vocab_size
         )
@@ -97,6 +104,46 @@ class Embeddings(ScopedLayer):
         output = self.layer_norm(output)
         seed = seeds.seed("embeddings") if seeds else None
         return dropout(output, self.config.hidden_dropout_prob, seed)
+
+
+class DisentangledEmbeddings(Embeddings):
+    """A discriminator's embeddings; its token table is the generator's + delta.
+
+    The masked LM alone trains the generator's table, the discriminator's loss
+    delta, which starts at zero. Segments, positions and layer norm are shared
+    and trained by both.
+
+    Source: DeBERTaV3 (He et al., ICLR 2023), section 3.3.
+    """
+
+    def __init__(
+        self, scope: str, config: EncoderConfig, width: int, seed: int = 0
+    ) -> None:
+        super(Embeddings, self).__init__(scope, seed)
+        self.config, self.width = config, width
+        shape, stddev = [config.vocab_size, width], config.initializer_range
+        words = "word_embeddings"
+        generators = self.scoped_weight(
+            f"shared_{words}", shape, "normal", stddev, drawn_as=words
+        )
+        self.delta = self.scoped_weight(f"{words}_delta", shape, "zeros")
+        self.shared = Embeddings(scope, config, width, seed, generators)
+        self.token_type_embeddings = self.shared.token_type_embeddings
+        self.position_embeddings = self.shared.position_embeddings
+        self.layer_norm = self.shared.layer_norm
+
+    @property
+    def word_embeddings(self) -> tf.Tensor:
+        """float32 [V, E]."""
+        return tf.stop_gradient(self.shared.word_embeddings) + self.delta
+
+    def folded(self) -> Embeddings:
+        """The same with one token table, for what is not trained."""
+        plain = Embeddings(self.scope, self.config, self.width, self.seed)
+        values = [self.word_embeddings, *self.shared.variables[1:]]
+        for variable, value in zip(plain.variables, values, strict=True):
+            variable.assign(value)
+        return plain
 
 
 # The original adds this instead of minus infinity. A query that may see no key

@@ -46,7 +46,7 @@ def generator_networks(config: Any) -> list[Network]:
         sizes = sizes.scaled(
             config.generator_hidden_size, config.generator_layers
         )
-        if config.untied_generator_embeddings:
+        if config.embedding_sharing == "none":
             width = sizes.hidden_size
     if kind is GeneratorKind.TWO_TOWER:
         names = ["left tower", "right tower"]
@@ -85,10 +85,19 @@ def pretraining_parameters(config: Any) -> ParameterCount:
             return ParameterCount(generator, disc_head, tables + body)
         return ParameterCount(tables + body + generator, 0, 0)
     generator += len(towers) * encoder_parameters(small, own_width)
-    if config.untied_generator_embeddings:
-        generator += len(towers) * embedding_parameters(small, own_width)
-        return ParameterCount(generator, tables + body + disc_head, 0)
-    return ParameterCount(generator, body + disc_head, tables)
+    discriminator, words = body + disc_head, sizes.vocab_size * width
+    own_tables = embedding_parameters(small, own_width)
+    if config.embedding_sharing == "none":
+        generator += len(towers) * own_tables
+        return ParameterCount(generator, discriminator + tables, 0)
+    if config.embedding_sharing == "token":
+        generator += len(towers) * (own_tables - words)
+        return ParameterCount(generator, discriminator + tables - words, words)
+    if config.has_delta:
+        # The generator's table, and what the discriminator adds to it.
+        both = generator + words, discriminator + words
+        return ParameterCount(*both, tables - words)
+    return ParameterCount(generator, discriminator, tables)
 
 
 def encoder_sizes(config: Any) -> EncoderConfig:

@@ -27,9 +27,11 @@ from electra_tf.checkpoints.weights import (
     View,
     Weights,
     check_shapes,
+    fitted,
     variables_by_name,
 )
 from electra_tf.data.token_counts import TOKEN_COUNTS
+from electra_tf.modeling.transformer import DisentangledEmbeddings
 from electra_tf.pretraining import unigram
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.text.tokenization import FullTokenizer, refuse_other_vocab
@@ -90,6 +92,7 @@ class LoadedModel:
         self.label, self.config = label, config
         self.model = PretrainingModel(config)
         wanted = variables_by_name(self.model.variables)
+        weights = fitted(weights, wanted)
         held = weights.shapes
         self.missing = tuple(name for name in wanted if name not in held)
         _refuse_other_depth(weights, wanted)
@@ -199,6 +202,11 @@ class PretrainedModel(LoadedModel):
         self, weights: Weights, config: PretrainingConfig, stated: frozenset
     ) -> None:
         super().__init__(weights.path, weights, config)
+        embeddings = self.model.embeddings
+        if isinstance(embeddings, DisentangledEmbeddings):
+            # One table from here on: nobody trains this model.
+            self.model.embeddings = embeddings.folded()
+            self.model.discriminator.embeddings = self.model.embeddings
         self.path, self.global_step = weights.path, weights.global_step
         self.tokenizer = FullTokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents

@@ -16,6 +16,7 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import SeedStream, inference
 from electra_tf.modeling.transformer import (
     DiscriminatorHead,
+    DisentangledEmbeddings,
     Embeddings,
     Encoder,
     EncoderOutput,
@@ -95,9 +96,8 @@ class PretrainingModel(tf_keras.Model):
         seed = config.seed
         self.embeddings = None
         if config.has_two_networks or self.kind is GeneratorKind.FULL:
-            self.embeddings = Embeddings(
-                "electra/embeddings", encoder, width, seed
-            )
+            kind = DisentangledEmbeddings if config.has_delta else Embeddings
+            self.embeddings = kind("electra/embeddings", encoder, width, seed)
         self.generator = self.masked_lm_head = None
         self.discriminator = self.discriminator_head = self.token_head = None
         if self.kind is GeneratorKind.FULL:
@@ -136,11 +136,15 @@ class PretrainingModel(tf_keras.Model):
         )
 
         def embeddings(scope: str) -> Embeddings:
-            if not config.untied_generator_embeddings:
-                return self.embeddings
-            return Embeddings(
-                f"{scope}/embeddings", sizes, sizes.hidden_size, seed
-            )
+            scope, both = f"{scope}/embeddings", self.embeddings
+            if config.has_delta:
+                return both.shared
+            if config.embedding_sharing == "none":
+                return Embeddings(scope, sizes, sizes.hidden_size, seed)
+            if config.embedding_sharing == "token":
+                table = both.word_embeddings
+                return Embeddings(scope, sizes, both.width, seed, table)
+            return both
 
         if self.kind is GeneratorKind.TWO_TOWER:
             self.generator = TwoTowerClozeTransformer(

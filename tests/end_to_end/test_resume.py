@@ -127,8 +127,9 @@ def shown_steps(path, tag):
             "recompute_grad": True,
         },
         {"pretrain_text": "text.txt"},  # of three epochs
+        {"embedding_sharing": "gradient_disentangled"},
     ],
-    ids=["electra", "electric_with_switches", "raw_text"],
+    ids=["electra", "electric_with_switches", "raw_text", "disentangled"],
 )
 def test_killed_and_continued_equals_uninterrupted(
     data_dir, settings, tmp_path, run_python, objective
