@@ -53,15 +53,14 @@ def lines_of(path):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def killed(start, path, kills, longest):
+def kill(start, path, kills, longest):
     """Kills it, with the run it began, at moments of a seeded generator."""
     moments = random.Random(0)
     for _ in range(kills):
         process = start(path)
-        try:
+        with pytest.raises(subprocess.TimeoutExpired):
             process.wait(moments.uniform(1.0, longest))
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
@@ -70,7 +69,7 @@ def killed(start, path, kills, longest):
     [
         (["electra"], [1], 2, 20.0),
         pytest.param(
-            *(["electra", "mlm"], [1, 2], 20, 12.0), marks=pytest.mark.heavy
+            *(["electra", "mlm"], [1, 2], 20, 14.0), marks=pytest.mark.heavy
         ),
     ],
     ids=["2_kills", "20_kills"],
@@ -86,14 +85,11 @@ def test_a_study_that_is_killed_ends_in_the_same_table(
         said["output_dir"] = str(tmp_path / name / "out")
         path = write_study(said, f"{name}/study")
         if name == "killed":
-            killed(start, path, kills, longest)
+            kill(start, path, kills, longest)
         finish(path)
-        tables.append((tmp_path / name / "out" / "study.txt").read_text())
-    whole, of_killed = (
-        text.replace(name, "")
-        for text, name in zip(tables, ("whole", "killed"), strict=True)
-    )
-    assert of_killed == whole and "nan" not in whole
+        table = (tmp_path / name / "out" / "study.txt").read_text()
+        tables.append(table.splitlines()[1:])  # without the file's name
+    assert tables[0] == tables[1] and len(tables[0]) > 5
     cells = len(arms) * len(seeds) * 2
     found = lines_of(path)
     assert len(found) == cells
