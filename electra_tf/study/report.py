@@ -82,6 +82,7 @@ def _table(study: Study, title: str, values: Values) -> Table:
     for arm in study.arms:
         mine = found[arm.name]
         row = {**mine.as_dict(), **arm.cost, "n": _count(mine)}
+        row["std"] = mine.std if row["n"] > 1 else None
         row["petaflop_days"] = arm.cost.get("flops", 0) / PETAFLOP_DAY or None
         # The named arm, or its point at the same place in the grid.
         wanted = {(study.against, arm.point), (study.against, "")}
@@ -154,7 +155,7 @@ def _scores(study: Study, tables: Sequence[Table]) -> Iterator[Panel]:
             row = table["arms"][arm.name]
             if row["n"]:
                 x = row["petaflop_days"] or math.nan
-                error = row["std"] / math.sqrt(row["n"])
+                error = (row["std"] or 0.0) / math.sqrt(row["n"])
                 points.setdefault(arm.line, []).append((x, row["mean"], error))
         yield f"{table['title']} over petaflop/s-days", points
 

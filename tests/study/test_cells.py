@@ -13,7 +13,8 @@ from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.study import cells
 from electra_tf.study.cells import Study
 
-STUDIES = sorted(pathlib.Path(__file__).parents[2].glob("studies/*.json"))
+ROOT = pathlib.Path(__file__).parents[2]
+STUDIES = sorted(ROOT.glob("studies/*.json"))
 REMOVED = object()
 
 
@@ -216,11 +217,23 @@ def test_a_base_is_what_several_studies_share(said, write_study):
     assert hparams_of(study.cells({})[1])["max_seq_length"] == 16
 
 
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
-def test_the_studies_of_the_repository_can_be_run(path, monkeypatch):
-    """Where their data is there, which is not asked here."""
+@pytest.fixture
+def with_all_data(monkeypatch):
+    """No file is asked for."""
     monkeypatch.setattr(cells, "check_records", lambda *_, **__: None)
     monkeypatch.setattr(cells, "_check_task", lambda *_: None)
     monkeypatch.setattr(cells.files, "exists", lambda path: True)
-    study = Study(str(path), "")
-    assert study.cells({})
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_the_studies_of_the_repository_can_be_run(path, with_all_data):
+    assert Study(str(path), "").cells({})
+
+
+def test_the_example_of_the_documentation_can_be_run(tmp_path, with_all_data):
+    text = (ROOT / "docs/study.md").read_text()
+    path = tmp_path / "example.json"
+    path.write_text(text.split("```json\n")[1].split("```")[0])
+    assert {c.facts.get("kind") for c in Study(str(path), "").cells({})} == {
+        *(None, "pretrain", "finetune")
+    }

@@ -73,7 +73,7 @@ def test_what_is_missing_is_not_counted(finished):
     assert task["arms"]["electra"]["standard_error"] is None
     assert pretraining["arms"]["mlm"]["mean"] is None
     lines = report.text_of(study, [pretraining]).splitlines()
-    assert lines[-1].split()[:4] == ["mlm", "-", "0", "0"]
+    assert lines[-1].split()[:4] == ["mlm", "-", "-", "0"]
 
 
 def test_points_of_a_grid_are_compared_at_the_same_place(finished, task_dir):
