@@ -40,10 +40,13 @@ _CHOICE_KEYS = {"values": list, "num_trials": int}
 _BUDGETS = dict.fromkeys(("steps", "tokens", "flops"), (int, float))
 _CONFIGS = {"pretrain": PretrainingConfig, "finetune": FinetuningConfig}
 # What a study says to each run by its seeds, tasks, start and data_dir.
-_OWN = """
-    data_dir do_eval do_train model_dir model_name overwrite results_json
-    results_pkl results_txt run_name seed preprocessed_data_dir task_names
-""".split()
+_OWN = frozenset(
+    """
+    data_dir do_eval do_train finetune.init_checkpoint model_dir model_name
+    overwrite preprocessed_data_dir results_json results_pkl results_txt
+    run_name seed task_names
+    """.split()
+)
 # What fine-tuning has to know of the model where no checkpoint tells it.
 _SIZES = (
     *("model_size", "embedding_size", "vocab_size", "model_hparam_overrides"),
@@ -122,7 +125,7 @@ class Study:
                 places = list(zip(grid, values, strict=True))
                 own = reduce(_merged, (_nested(*p) for p in places), base)
                 point = ",".join(
-                    f"{key.split('.')[-1]}={json.dumps(value)}"
+                    f"{key.split('.')[-1]}={_short(value)}"
                     for key, value in places
                 )
                 point = re.sub(r"[^\w.=,+-]+", "-", point.replace('"', ""))
@@ -262,7 +265,9 @@ class Study:
             | {"hparams": {**arm.own.get("finetune", {}), **told}},
             "run_finetuning.py",
             {**self._finetuning_hparams(arm, task), **own},
-            made_of=pretraining.digest if pretraining else arm.start,
+            made_of=pretraining.digest
+            if pretraining
+            else [arm.start, arm.pretrain, self._said.get("data")],
             needs=(pretraining,) if pretraining else self._data,
             places=places,
         )
@@ -327,19 +332,27 @@ def _check_said(said: Hparams) -> None:
     for key in ("arms", "grid", "seeds", "tasks"):
         if key in said and not said[key]:
             raise UserError(f"{key}: empty; there is nothing to run")
-    choice = said.get("choose_learning_rate", {})
-    _check_keys(choice, _CHOICE_KEYS, "choose_learning_rate.")
     for task, own in said.get("tasks", {}).items():
         _check_arm({"finetune": own}, f"tasks.{task}: ")
     for line, own in said.get("arms", {}).items():
         _check_arm(own, f"arms.{line}.")
-    lists = {**said.get("grid", {}), **said.get("data", {})}
-    for key, values in lists.items():
-        if not isinstance(values, list) or not values:
-            raise UserError(f"{key}: expected a list, got {values!r}")
-    for key, values in said.get("grid", {}).items():
-        for value in values:
-            _check_arm(_nested(key, value), "grid.")
+    _check_keys(
+        choice := said.get("choose_learning_rate", {}),
+        *(_CHOICE_KEYS, "choose_learning_rate."),
+    )
+    rates = {"finetune.learning_rate": choice.get("values")} if choice else {}
+    for section, lists in (
+        *((name, said.get(name, {})) for name in ("data", "figures", "grid")),
+        ("choose_learning_rate", rates),
+    ):
+        for key, values in lists.items():
+            if not isinstance(values, list) or not values:
+                raise UserError(
+                    f"{section}.{key}: expected a list, got {values!r}"
+                )
+            if section not in ("data", "figures"):
+                for value in values:
+                    _check_arm(_nested(key, value), f"{section}.")
     for number, seed in enumerate(said.get("seeds", ())):
         if type(seed) is not int or not 0 <= seed < _CHOOSING:
             raise UserError(f"seeds[{number}]: {seed!r} is no seed")
@@ -365,10 +378,7 @@ def _check_arm(own: Any, where: str) -> None:
     for kind, config in _CONFIGS.items():
         for name, value in own.get(kind, {}).items():
             with _at(f"{where}{kind}.{name}"):
-                if name in _OWN or (kind, name) == (
-                    "finetune",
-                    "init_checkpoint",
-                ):
+                if {name, f"{kind}.{name}"} & _OWN:
                     raise UserError(
                         "is set by the study (seeds, tasks, start, data_dir)"
                     )
@@ -403,6 +413,11 @@ def _nested(key: str, value: Any) -> Hparams:
     for name in reversed(key.split(".")):
         value = {name: value}
     return value
+
+
+def _short(value: Any) -> str:
+    is_number = type(value) in (int, float)
+    return f"{value:.10g}" if is_number else json.dumps(value)
 
 
 def _digest(what: Any) -> str:

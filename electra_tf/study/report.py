@@ -187,12 +187,16 @@ def _curves(study: Study) -> Iterator[Panel]:
 def _draw(panels: Sequence[Panel], scale: str) -> bytes:
     from matplotlib.figure import Figure  # takes a second
 
+    panels = [panel for panel in panels if panel[1]]
     rows = max(1, -(-len(panels) // 3))
     figure = Figure(figsize=(15, 3.6 * rows), layout="constrained")
     for place, (title, lines) in enumerate(panels, 1):
         axes = figure.add_subplot(rows, 3, place)
-        for number, (name, points) in enumerate(lines.items()):
-            style = {"color": f"C{number % 10}", "label": name}
+        colors: dict[str, str] = {}
+        for name, points in lines.items():
+            arm = name.split("/")[0]  # Its seeds look alike.
+            style = {"label": arm if arm not in colors else None}
+            style["color"] = colors.setdefault(arm, f"C{len(colors) % 10}")
             x, y, errors = zip(*sorted(points), strict=True)
             if any(map(math.isnan, x)):  # Nothing was pre-trained.
                 axes.axhline(y[0], linestyle="--", **style)
@@ -203,8 +207,7 @@ def _draw(panels: Sequence[Panel], scale: str) -> bytes:
         axes.set_xscale(scale)
         axes.set_title(title, fontsize=9)
         axes.grid(alpha=0.3)
-        if lines:
-            axes.legend(fontsize=6)
+        axes.legend(fontsize=6)
     packed = io.BytesIO()
     figure.savefig(packed, format="png", dpi=110)
     return packed.getvalue()

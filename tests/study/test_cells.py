@@ -37,7 +37,7 @@ def put(said, place, value):
         ("seeds", [1, 2, 1], "seeds: two cells are named electra/1"),
         ("arms", {}, "arms: empty"),
         ("grid", {}, "grid: empty"),
-        ("grid", {"pretrain.mask_prob": []}, "pretrain.mask_prob: expected a"),
+        ("grid", {"pretrain.mask_prob": []}, "grid.pretrain.mask_prob: expect"),
         (
             "grid",
             {"pretrain.mask": [0.1]},
@@ -91,11 +91,30 @@ def put(said, place, value):
         ),
         ("arms.mlm.pretrain", {"objective": "x"}, "arms.mlm: hparam objective"),
         ("arms.m/l", {}, "arms.m/l: 'm/l': a folder cannot have this name"),
-        ("data", {"there": "build"}, "there: expected a list, got 'build'"),
+        (
+            "data",
+            {"there": "build"},
+            "data.there: expected a list, got 'build'",
+        ),
         (
             "choose_learning_rate",
             {"value": 1},
             "choose_learning_rate.value: unk",
+        ),
+        (
+            "choose_learning_rate",
+            {"values": []},
+            "choose_learning_rate.finetune.learning_rate: expected a list",
+        ),
+        (
+            "choose_learning_rate",
+            {"values": ["x"]},
+            "finetune.learning_rate: hparam learning_rate: expected a number",
+        ),
+        (
+            "figures",
+            {"sst": "accuracy"},
+            "figures.sst: expected a list, got 'accuracy'",
         ),
     ],
 )
