@@ -116,7 +116,7 @@ def plan(config: PretrainingConfig) -> Numbers:
             dataclasses.replace(config, recompute_grad=True)
         )
     records, obstacles, warnings = _records(config)
-    obstacles += _other_obstacles(config)
+    obstacles += [t for t in _other_obstacles(config) if t not in obstacles]
     steps, examples = config.num_train_steps, config.train_batch_size
     numbers = {
         "generator": generator_kind(config).value,
