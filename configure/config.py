@@ -217,15 +217,6 @@ def check_bounds(name: str, value: Any, declared: Any) -> None:
             raise UserError(f"{name}: must be {bound.words}, got {value!r}")
 
 
-def type_name(declared: Any) -> str:
-    """A declared type in words for help pages: `str or none`."""
-    words = [
-        "none" if option is type(None) else option.__name__
-        for option in plain_types(declared)
-    ]
-    return " or ".join("json" if word == "dict" else word for word in words)
-
-
 def plain_types(declared: Any) -> tuple[Any, ...]:
     """The alternatives of a declared type, without their bounds."""
     if isinstance(getattr(declared, "__metadata__", None), tuple):

@@ -33,7 +33,6 @@ from configure.config import (
     default_of,
     plain_types,
     read_hparams,
-    type_name,
 )
 from configure.errors import UserError
 
@@ -389,6 +388,15 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
         if e.errno not in _USERS_OWN_ERRNOS or e.filename is None:
             raise
         _fail(f"{e.filename}: {e.strerror}", status)
+
+
+def type_name(declared: Any) -> str:
+    """A declared type in words for help pages: `str or none`."""
+    words = [
+        "none" if option is type(None) else option.__name__
+        for option in plain_types(declared)
+    ]
+    return " or ".join("json" if word == "dict" else word for word in words)
 
 
 def add_field_flags(
