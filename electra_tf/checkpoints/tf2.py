@@ -58,8 +58,7 @@ def checkpoint_state(
         "step": step,
     }
     if optimizer is not None:
-        slots = {"m": optimizer.m, "v": optimizer.v}
-        kind = optimizer.kind
+        slots, kind = {"m": optimizer.m, "v": optimizer.v}, optimizer.kind
         state["optimizer"] = slots if kind == _ORIGINAL else {kind: slots}
     return state
 
@@ -91,12 +90,9 @@ def open_native(path: str) -> Weights:
         if name := _name_of(key):
             keys[name] = key
         elif key != OBJECT_GRAPH and not key.startswith("save_counter"):
-            slots = _OTHER_SLOTS.match(key)
-            dropped[key] = (
-                f"slots of optimizer {slots[1]}, which only its own run uses"
-                if slots
-                else "state of the training run"
-            )
+            dropped[key] = "state of the training run"
+            if slots := _OTHER_SLOTS.match(key):
+                dropped[key] = f"slots of optimizer {slots[1]}, for it alone"
     return TensorFlowWeights(prefix, "native", keys, dropped)
 
 

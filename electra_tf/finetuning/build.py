@@ -16,8 +16,9 @@ from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.finetuning.model import FinetuningModel, encoder_sizes
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
-from electra_tf.optimization.library import Optimizer, make_optimizer
+from electra_tf.optimization.library import make_optimizer
 from electra_tf.optimization.optimizer import (
+    AdamWeightDecay,
     LayerRate,
     WarmupPolynomialDecay,
     layer_multipliers,
@@ -97,7 +98,7 @@ def trained_variables(
 
 def build_optimizer(
     config: FinetuningConfig, model: FinetuningModel, num_train_steps: int
-) -> Optimizer:
+) -> AdamWeightDecay:
     """Returns the optimizer of a model's trained variables."""
     schedule = WarmupPolynomialDecay(
         config.learning_rate,

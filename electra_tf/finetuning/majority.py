@@ -12,6 +12,7 @@ table 2, whose averages have the majority's 56.34 for WNLI.
 import collections
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,46 +20,46 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.classification import ClassificationTask
 from electra_tf.finetuning.trial import Evaluation, Evaluator, Row
+from electra_tf.training.summaries import Console
 
-TASK = "wnli"
 NO_MODEL = "none (wnli_majority)"  # in place of a trial's model
 
 
 def applies(config: FinetuningConfig) -> bool:
     """Whether a run is of this kind; refuses it beside learned tasks."""
-    if not config.wnli_majority:
-        return False
-    if config.task_names != [TASK]:
+    if config.wnli_majority and len(config.task_names) > 1:
         raise UserError(
             "hparam wnli_majority: wnli is learned together with others"
             f" (task_names {', '.join(config.task_names)}); name wnli alone, or"
             " use run_glue, which takes one task after the other"
         )
-    return True
+    return config.wnli_majority
 
 
-class MajorityEvaluator(Evaluator):
-    """Answers every example alike, with the training labels' shares."""
+class Answers(Evaluator):
+    """In a trial's place: every answer is the training labels' shares."""
 
-    def __init__(self, task: ClassificationTask) -> None:
+    global_step = 0
+
+    def __init__(self, task: ClassificationTask, console: Console) -> None:
         """Counts the labels, each once more than it is there."""
-        self._config = task.config
+        self._config, self.evaluator = task.config, self
         examples = task.get_examples("train")
-        labels = collections.Counter(task.labels)
-        labels.update(example.label for example in examples)
-        counts = np.array([labels[name] for name in task.labels], np.float32)
-        self._logits = np.log(counts / counts.sum())
-        self.answer = task.labels[int(np.argmax(counts))]
-        self.description = (
+        counts = collections.Counter(task.labels)
+        counts.update(example.label for example in examples)
+        shares = np.array([counts[name] for name in task.labels], np.float32)
+        self._logits = np.log(shares / shares.sum())
+        for line in task.row_report.summary(task.name):
+            console.line(line)
+        console.line(
             f"{task.name}: no model was used; every answer is"
-            f" {self.answer!r}, the majority of {len(examples)} training labels"
+            f" {max(task.labels, key=counts.get)!r}, the majority of"
+            f" {len(examples)} training labels"
         )
 
-    def evaluate_task(
-        self, task: ClassificationTask, split: str = "dev"
-    ) -> Evaluation:
+    def evaluate_task(self, *arguments: Any) -> Evaluation:
         """That all answers are one is meant here, and no collapse."""
-        found = super().evaluate_task(task, split)
+        found = super().evaluate_task(*arguments)
         return dataclasses.replace(found, collapse=None)
 
     def predict(

@@ -28,7 +28,6 @@ from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import (
-    Evaluator,
     Trial,
     changed_hparams,
     write_test_outputs,
@@ -161,22 +160,6 @@ class _Run:
         self, trial: int, preemption: PreemptionHandler
     ) -> TrialRecord | None:
         """Trains, evaluates, predicts; None without evaluation."""
-        config, step, evaluator = self._evaluator(trial, preemption)
-        record = None
-        if config.do_eval:
-            record = self._evaluate(evaluator, trial, config, step)
-        if config.write_test_outputs and trial <= config.n_writes_test:
-            self._console.heading("Predicting the test set")
-            for task in self._tasks:
-                write_test_outputs(
-                    config, evaluator, task, trial, self._console
-                )
-        return record
-
-    def _evaluator(
-        self, trial: int, preemption: PreemptionHandler
-    ) -> tuple[FinetuningConfig, int, Evaluator]:
-        """The trial's config, and what answers, after how many updates."""
         config = dataclasses.replace(
             self._config,
             seed=trial_seed(self._config.seed, trial),
@@ -185,12 +168,9 @@ class _Run:
         of = f"/{config.num_trials}" if config.num_trials > 0 else ""
         self._console.heading(f"{config.model_name}: trial {trial}{of}")
         if self._by_majority:
-            found = majority.MajorityEvaluator(self._tasks[0])
-            self._console.line(found.description)
-            for line in self._tasks[0].row_report.summary(majority.TASK):
-                self._console.line(line)
+            run = majority.Answers(self._tasks[0], self._console)
             config = dataclasses.replace(config, model_dir=majority.NO_MODEL)
-            return config, 0, found
+            return self._scored(run, trial, config)
         run = Trial(
             config,
             self._weights,
@@ -211,14 +191,27 @@ class _Run:
                 path = _trained_model(config.model_dir)
             config = dataclasses.replace(config, init_checkpoint=path)
             run.load(path)
-        return config, run.global_step, run.evaluator
+        return self._scored(run, trial, config)
+
+    def _scored(
+        self, run: Trial | majority.Answers, trial: int, config: Any
+    ) -> TrialRecord | None:
+        record = None
+        if config.do_eval:
+            record = self._evaluate(run, trial, config)
+        if config.write_test_outputs and trial <= config.n_writes_test:
+            self._console.heading("Predicting the test set")
+            for task in self._tasks:
+                write_test_outputs(
+                    config, run.evaluator, task, trial, self._console
+                )
+        return record
 
     def _evaluate(
         self,
-        evaluator: Evaluator,
+        run: Trial | majority.Answers,
         trial: int,
         config: FinetuningConfig,
-        step: int,
     ) -> TrialRecord:
         """Evaluates all tasks on dev, then on their further labelled splits."""
         self._console.heading("Running dev set evaluation")
@@ -227,12 +220,12 @@ class _Run:
         for task in self._tasks:
             for split in task.get_dev_splits()[1:]:
                 if task.has_split(split):
-                    found = evaluator.evaluate_task(task, split)
+                    found = run.evaluator.evaluate_task(task, split)
                     others[f"{task.name}/{split}"] = (
                         found.results | found.details
                     )
                     self._console.line(f"{task.name}, {split}: {found.text}")
-        evaluations = [evaluator.evaluate_task(task) for task in self._tasks]
+        evaluations = [run.evaluator.evaluate_task(t) for t in self._tasks]
         for found in evaluations:
             self._console.line(f"{found.task}: {found.text}")
             for name, value in found.details.items():
@@ -250,7 +243,7 @@ class _Run:
             model_dir=config.model_dir
             if config.do_train
             else str(config.init_checkpoint),
-            global_step=step,
+            global_step=run.global_step,
             results={e.task: e.results for e in evaluations},
             details={e.task: e.details for e in evaluations},
             other_splits=others,

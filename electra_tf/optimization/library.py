@@ -12,120 +12,102 @@ from electra_tf.optimization.optimizer import (
     EXCLUDED_FROM_DECAY,
     AdamWeightDecay,
     Gradient,
-    clipping,
-    scaled,
-    variable_name,
 )
 
+_EXCLUDED = [*EXCLUDED_FROM_DECAY]
 
-class LibraryOptimizer:
-    """A library's optimizer behind the interface of `AdamWeightDecay`.
 
-    Clipping, the schedule, the layers' rates and what happens to gradients
-    that are not finite are ours. The update is the library's: for each of the
-    layers' rates it has an optimizer, told its rate and the step each time.
+class _LibraryOptimizer(AdamWeightDecay):
+    """Updates by a library's optimizer; all else is the base class's.
 
-    `m` and `v` hold the moments by variable name.
-
-    Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization
-    (2019); You et al., Large Batch Optimization for Deep Learning (2020).
+    For each of the layers' rates there is one, told rate and step each time.
     """
 
-    def __init__(
+    def _library(self, variables: Any, **settings: float) -> Any:
+        """Returns an optimizer of variables and its moments, in their order."""
+        raise NotImplementedError
+
+    def _make_slots(self) -> None:
+        self._libraries: dict[float, Any] = {}
+        for names in self._groups([tf.zeros([])] * len(self._named)):
+            made, m, v = self._library(
+                [self._named[name][0] for name in names],
+                learning_rate=0.0,
+                beta_1=self.beta_1,
+                beta_2=self.beta_2,
+                epsilon=self.epsilon,
+            )
+            self._libraries[self._multiplier(names[0])] = made
+            self.m.update(zip(names, m, strict=True))
+            self.v.update(zip(names, v, strict=True))
+
+    def _multiplier(self, name: str) -> float:
+        return self._multipliers.get(name, 1.0)
+
+    def _groups(self, gradients: Sequence[Gradient]) -> list[list[str]]:
+        """Names of what has one rate."""
+        groups: dict[float, list[str]] = {}
+        for name, (_, index) in self._named.items():
+            if gradients[index] is not None:
+                groups.setdefault(self._multiplier(name), []).append(name)
+        return list(groups.values())
+
+    def _update_group(
         self,
-        kind: str,
+        names: Sequence[str],
         variables: Sequence[tf.Variable],
-        schedule: Callable[[tf.Tensor], tf.Tensor],
-        weight_decay_rate: float = 0.0,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-6,
-        clip_norm: float = 1.0,
-        learning_rate_multipliers: Mapping[str, float] | None = None,
-    ) -> None:
-        """Makes all slots; `kind` is "adamw" or "lamb"."""
-        self.kind, self.schedule, self.clip_norm = kind, schedule, clip_norm
-        self.m: dict[str, tf.Variable] = {}
-        self.v: dict[str, tf.Variable] = {}
-        self._count = len(variables)
-        multipliers = learning_rate_multipliers or {}
-        # Multiplier -> places among the gradients, and variables.
-        groups: dict[float, list[tuple[int, tf.Variable]]] = {}
-        for index, variable in enumerate(variables):
-            multiplier = multipliers.get(variable_name(variable), 1.0)
-            groups.setdefault(multiplier, []).append((index, variable))
-        settings = {"beta_1": beta_1, "beta_2": beta_2, "epsilon": epsilon}
-        make = {"adamw": _adamw, "lamb": _lamb}[kind]
-        self._groups = []
-        for multiplier, members in groups.items():
-            own = [variable for _, variable in members]
-            optimizer, m, v = make(own, weight_decay_rate, settings)
-            self._groups.append((multiplier, members, optimizer))
-            for variable, *moments in zip(own, m, v, strict=True):
-                name = variable_name(variable)
-                if name in self.m:
-                    raise ValueError(f"Two variables are named {name}.")
-                self.m[name], self.v[name] = moments
-
-    def update(
-        self, gradients: Sequence[Gradient], step: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
-        """Makes one update; see `AdamWeightDecay.update`."""
-        if len(gradients) != self._count:
-            raise ValueError(
-                f"{len(gradients)} gradients for {self._count} variables"
-            )
-        norm, finite, scale = clipping(gradients, self.clip_norm)
-        rate = self.schedule(step)
-        applied_rate = tf.where(finite, rate, 0.0)
-        for multiplier, members, optimizer in self._groups:
-            optimizer.iterations.assign(step)
-            optimizer.learning_rate.assign(multiplier * applied_rate)
-            pairs = [
-                (scaled(gradients[index], scale), variable)
-                for index, variable in members
-                if gradients[index] is not None
-            ]
-            # The training loop has added them up over replicas.
-            optimizer.apply_gradients(
-                pairs, experimental_aggregate_gradients=False
-            )
-        return {"learning_rate": rate, "grad_norm": norm}
+        gradients: Sequence[tf.Tensor],
+        rate: tf.Tensor,
+        step: tf.Tensor,
+    ) -> tf.Tensor:
+        multiplier = self._multiplier(names[0])
+        library = self._libraries[multiplier]
+        library.iterations.assign(step)
+        library.learning_rate.assign(multiplier * rate)
+        # The training loop has added gradients up over replicas.
+        pairs = list(zip(gradients, variables, strict=True))
+        library.apply_gradients(pairs, experimental_aggregate_gradients=False)
+        return rate
 
 
-_Made = tuple[Any, Sequence[tf.Variable], Sequence[tf.Variable]]
+class AdamW(_LibraryOptimizer):
+    """tf_keras's.
+
+    Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization.
+    """
+
+    kind = "adamw"
+
+    def _library(self, variables: Any, **settings: float) -> Any:
+        # A step is compiled as a whole (jit_compile) or not at all.
+        made = tf_keras.optimizers.AdamW(
+            weight_decay=self.weight_decay_rate, jit_compile=False, **settings
+        )
+        made.exclude_from_weight_decay(var_names=_EXCLUDED)
+        made.build(variables)
+        return made, made._momentums, made._velocities
 
 
-def _adamw(
-    variables: Sequence[tf.Variable], decay: float, settings: dict[str, float]
-) -> _Made:
-    # A step is compiled as a whole (jit_compile) or not at all.
-    optimizer = tf_keras.optimizers.AdamW(
-        0.0, decay, jit_compile=False, **settings
-    )
-    optimizer.exclude_from_weight_decay(var_names=[*EXCLUDED_FROM_DECAY])
-    optimizer.build(variables)
-    return optimizer, optimizer._momentums, optimizer._velocities
+class Lamb(_LibraryOptimizer):
+    """tf-models-official's.
 
+    Source: You et al., Large Batch Optimization for Deep Learning.
+    """
 
-def _lamb(
-    variables: Sequence[tf.Variable], decay: float, settings: dict[str, float]
-) -> _Made:
-    # Its package imports much that nothing else needs.
-    from official.modeling.optimization.lamb import LAMB
+    kind = "lamb"
 
-    optimizer = LAMB(
-        0.0,
-        weight_decay_rate=decay,
-        exclude_from_weight_decay=[*EXCLUDED_FROM_DECAY],
-        **settings,
-    )
-    optimizer._create_all_weights(variables)
-    m, v = ([optimizer.get_slot(x, n) for x in variables] for n in "mv")
-    return optimizer, m, v
+    def _library(self, variables: Any, **settings: float) -> Any:
+        # Its package imports much that nothing else needs.
+        from official.modeling.optimization.lamb import LAMB
 
-
-Optimizer = AdamWeightDecay | LibraryOptimizer
+        made = LAMB(
+            weight_decay_rate=self.weight_decay_rate,
+            exclude_from_weight_decay=_EXCLUDED,
+            **settings,
+        )
+        made._create_all_weights(variables)
+        m, v = ([made.get_slot(x, name) for x in variables] for name in "mv")
+        return made, m, v
 
 
 def make_optimizer(
@@ -133,22 +115,16 @@ def make_optimizer(
     variables: Sequence[tf.Variable],
     schedule: Callable[[tf.Tensor], tf.Tensor],
     learning_rate_multipliers: Mapping[str, float] | None = None,
-) -> Optimizer:
+) -> AdamWeightDecay:
     """Returns the optimizer that a config's hparams ask for."""
-    settings = {
-        "weight_decay_rate": config.weight_decay_rate,
-        "beta_1": config.adam_beta_1,
-        "beta_2": config.adam_beta_2,
-        "epsilon": config.adam_epsilon,
-        "learning_rate_multipliers": learning_rate_multipliers,
-    }
-    if config.optimizer != AdamWeightDecay.kind:
-        return LibraryOptimizer(
-            config.optimizer, variables, schedule, **settings
-        )
-    return AdamWeightDecay(
+    kinds = {made.kind: made for made in (AdamWeightDecay, AdamW, Lamb)}
+    return kinds[config.optimizer](
         variables,
         schedule,
+        config.weight_decay_rate,
+        config.adam_beta_1,
+        config.adam_beta_2,
+        config.adam_epsilon,
         bias_correction=config.adam_bias_correction,
-        **settings,
+        learning_rate_multipliers=learning_rate_multipliers,
     )

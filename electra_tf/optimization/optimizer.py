@@ -192,9 +192,13 @@ class AdamWeightDecay(tf.Module):
         self._named: dict[str, tuple[tf.Variable, int]] = {}
         for index, variable in enumerate(variables):
             name = variable_name(variable)
-            if name in self.m:
+            if name in self._named:
                 raise ValueError(f"Two variables are named {name}.")
             self._named[name] = (variable, index)
+        self._make_slots()
+
+    def _make_slots(self) -> None:
+        for name, (variable, _) in self._named.items():
             for slots, suffix in ((self.m, "adam_m"), (self.v, "adam_v")):
                 slots[name] = tf.Variable(
                     tf.zeros(variable.shape),
@@ -223,7 +227,12 @@ class AdamWeightDecay(tf.Module):
             raise ValueError(
                 f"{len(gradients)} gradients for {len(self._named)} variables"
             )
-        norm, finite, scale = clipping(gradients, self.clip_norm)
+        norm = tf.linalg.global_norm([g for g in gradients if g is not None])
+        finite = tf.math.is_finite(norm)
+        # clip_by_global_norm's own formula, with 0 for a norm that is not a
+        # number: multiply_no_nan then gives 0 whatever the gradient holds.
+        scale = self.clip_norm * tf.minimum(1.0 / norm, 1.0 / self.clip_norm)
+        scale = tf.where(finite, scale, 0.0)
         rate = self.schedule(step)
         applied_rate = tf.where(finite, rate, 0.0)
         # One after the other in two lanes, none before the norm is known: else
@@ -234,7 +243,7 @@ class AdamWeightDecay(tf.Module):
             variables = [self._named[name][0] for name in names]
             with tf.control_dependencies(done[:1]):
                 clipped = [
-                    scaled(gradients[self._named[name][1]], scale)
+                    _scaled(gradients[self._named[name][1]], scale)
                     for name in names
                 ]
                 change = self._update_group(
@@ -289,6 +298,10 @@ class AdamWeightDecay(tf.Module):
         return change
 
 
+def _log(beta: float) -> float:
+    return math.log(beta) if beta else -math.inf
+
+
 def _joined(tensors: Sequence[tf.Tensor | tf.Variable]) -> tf.Tensor:
     """One tensor as it is, several vectors one after the other."""
     if len(tensors) == 1:
@@ -310,25 +323,7 @@ def _assign_parts(
             variable.assign(part)
 
 
-def _log(beta: float) -> float:
-    return math.log(beta) if beta else -math.inf
-
-
-def clipping(
-    gradients: Sequence[Gradient], clip_norm: float
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """The global norm, whether it is finite, and what to scale gradients by."""
-    norm = tf.linalg.global_norm([g for g in gradients if g is not None])
-    finite = tf.math.is_finite(norm)
-    # clip_by_global_norm's own formula, with 0 for a norm that is not a
-    # number: multiply_no_nan then gives 0 whatever the gradient holds.
-    scale = clip_norm * tf.minimum(1.0 / norm, 1.0 / clip_norm)
-    return norm, finite, tf.where(finite, scale, 0.0)
-
-
-def scaled(
-    gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor
-) -> tf.Tensor:
+def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
     """Multiplies a gradient and makes it dense; scale 0 gives exactly 0."""
     if isinstance(gradient, tf.IndexedSlices):
         gradient = tf.IndexedSlices(

@@ -101,22 +101,18 @@ class LossWatch:
         return text
 
     def _message(self) -> str:
-        config, steps = self._config, self._steps
-        kind = generator_kind(config)
-        hint = ""
-        if kind is GeneratorKind.FULL:
+        config, steps, hint = self._config, self._steps, ""
+        width = {
+            GeneratorKind.FULL: 1.0,
+            GeneratorKind.SMALL: config.generator_hidden_size,
+            GeneratorKind.TWO_TOWER: config.generator_hidden_size,
+        }.get(generator_kind(config), 0.0)
+        if width >= _LARGE:
             hint = (
-                " One network is generator and discriminator; set"
-                " untied_generator to true for a smaller generator."
+                f" The generator has {width:g} of its width, and may be too"
+                " good for it: lower generator_hidden_size to 0.25 (with"
+                " untied_generator true)."
             )
-        elif kind in (GeneratorKind.SMALL, GeneratorKind.TWO_TOWER):
-            width = config.generator_hidden_size
-            if width >= _LARGE:
-                hint = (
-                    f" generator_hidden_size is {width:g}: a generator of half"
-                    " the discriminator's width or more may be too good for it;"
-                    " lower it to 0.25."
-                )
         return (
             f"over the last {steps:,} steps the discriminator's loss was"
             f" {self._loss / steps:.4f}, no better than guessing by the share"

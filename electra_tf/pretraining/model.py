@@ -23,7 +23,7 @@ from electra_tf.modeling.transformer import (
     MaskedLMHead,
     TwoTowerClozeTransformer,
 )
-from electra_tf.optimization.library import Optimizer
+from electra_tf.optimization.optimizer import AdamWeightDecay
 from electra_tf.pretraining import losses, masking, objectives, unigram
 from electra_tf.text.tokenization import check_vocab, require_wordpiece
 from electra_tf.training import strategy as strategies
@@ -327,8 +327,8 @@ class PretrainingModel(tf_keras.Model):
         """Prepares `fit` to make the updates of a run with this config.
 
         Args:
-          optimizer: an `AdamWeightDecay` or `LibraryOptimizer` of the model's
-            variables; None: the config's own, with its schedule.
+          optimizer: an `AdamWeightDecay` of the model's variables; None: the
+            config's own, with its schedule.
           **settings: Keras's `run_eagerly`, `steps_per_execution` and
             `jit_compile`. Losses and metrics are the model's.
         """
@@ -341,7 +341,7 @@ class PretrainingModel(tf_keras.Model):
                 " model has losses and metrics of its own; expected optimizer,"
                 f" {', '.join(known)}."
             )
-        if not isinstance(optimizer, Optimizer | None):
+        if not isinstance(optimizer, AdamWeightDecay | None):
             raise UserError(
                 f"PretrainingModel.compile: optimizer is {optimizer!r};"
                 " expected an AdamWeightDecay of the model's variables, or"

@@ -38,8 +38,11 @@ from electra_tf.data.record_checks import (
 from electra_tf.data.token_counts import TOKEN_COUNTS, write_token_counts
 from electra_tf.files import write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
-from electra_tf.optimization.library import Optimizer, make_optimizer
-from electra_tf.optimization.optimizer import WarmupPolynomialDecay
+from electra_tf.optimization.library import make_optimizer
+from electra_tf.optimization.optimizer import (
+    AdamWeightDecay,
+    WarmupPolynomialDecay,
+)
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import metrics, unigram
 from electra_tf.pretraining.collapse import CollapseWatch, LossWatch
@@ -515,7 +518,7 @@ def prepare_model(config: Any, model: PretrainingModel) -> None:
     )
 
 
-def build_optimizer(config: Any, model: PretrainingModel) -> Optimizer:
+def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:
     """Returns the optimizer of a model's variables."""
     schedule = WarmupPolynomialDecay(
         config.learning_rate,
@@ -530,7 +533,7 @@ def build_optimizer(config: Any, model: PretrainingModel) -> Optimizer:
 def build_train_loop(
     config: Any,
     model: PretrainingModel,
-    optimizer: Optimizer,
+    optimizer: AdamWeightDecay,
     iterator: Iterator[Any],
     step: tf.Variable,
     strategy: tf.distribute.Strategy,

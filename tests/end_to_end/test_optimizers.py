@@ -68,7 +68,8 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     argv = ["x", str(path), str(target), "--output_format=tf1"]
     convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
     printed = capsys.readouterr().out
-    assert f"slots of optimizer {kind}, which only its own run uses" in printed
+    assert f": slots of optimizer {kind}, for it alone" in printed
+    assert "no Adam slots: training starts from it with --init" in printed
     names = [name for name, _ in tf.train.list_variables(str(target))]
     assert "global_step" in names and len(names) == len(weights.specs)
 

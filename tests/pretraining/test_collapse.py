@@ -86,9 +86,9 @@ def test_a_later_collapse_is_reported(tiny_config):
 @pytest.mark.parametrize(
     ("hparams", "words"),
     [
-        ({"generator_hidden_size": 0.5}, "generator_hidden_size is 0.5"),
-        ({"generator_hidden_size": 1.0}, "generator_hidden_size is 1:"),
-        ({"untied_generator": False}, "set untied_generator to true"),
+        ({"generator_hidden_size": 0.5}, "has 0.5 of its width"),
+        ({"generator_hidden_size": 1.0}, "lower generator_hidden_size"),
+        ({"untied_generator": False}, "has 1 of its width"),
     ],
 )
 def test_a_large_generator_is_named(tiny_config, hparams, words):

@@ -197,7 +197,7 @@ def test_a_discriminator_of_labels_that_tell_nothing_raises_the_alarm(
     )
     for steps in (66, 60):  # the first window ends with a row
         assert f"WARNING: over the last {steps} steps the disc" in output
-    assert "generator_hidden_size is 1:" in output
+    assert "The generator has 1 of its width" in output
 
 
 def test_evaluations_of_the_same_weights_are_equal_in_all_files(
