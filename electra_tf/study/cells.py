@@ -82,7 +82,7 @@ class Cell:
 
     name: str
     digest: str  # "" while its learning rate is not chosen
-    facts: dict[str, Any]  # what its line says besides results
+    facts: dict[str, Any]  # what its line says; of data, which has none, {}
     command: Sequence[str] = ()  # program and arguments
     needs: tuple["Cell", ...] = ()
     folder: str = ""  # where its model and results are
@@ -109,9 +109,10 @@ class Study:
             self.seeds: list[int] = said.get("seeds", [1])
             self.figures: dict[str, list[str]] = said.get("figures", {})
             self._choice = said.get("choose_learning_rate", {})
+            data = list(said.get("data", {}).items())
             self._data = tuple(
-                Cell(f"data.{place}", _digest(words), {}, words)
-                for place, words in said.get("data", {}).items()
+                Cell(f"data.{place}", _digest(data[:number]), {}, words)
+                for number, (place, words) in enumerate(data, 1)
             )
             self.arms = list(self._read_arms())
             self.against = said.get("against", self.arms[0].line)
@@ -195,8 +196,8 @@ class Study:
         return {**sizes, "keep_all_models": False, **own, "task_names": [task]}
 
     def cells(self, lines: Lines) -> list[Cell]:
-        """All of them, in order; `lines` tell which learning rates are best."""
-        found = list(self._data)
+        """All but data, in order; `lines` tell which rates are best."""
+        found: list[Cell] = []
         for seed, arm in itertools.product(self.seeds, self.arms):
             found += filter(None, [self.pretraining(arm, seed)])
             for task in self.tasks:
@@ -283,7 +284,7 @@ class Study:
         places: Hparams | None = None,  # do not count as what it is made of
     ) -> Cell:
         digest = _digest([made_of, hparams])
-        model = f"{facts['arm']}-{facts['seed']}-{digest}"
+        model = f"{facts['kind']}-{digest}"
         text = json.dumps({**(places or {}), **hparams})
         names = (f"--data-dir={self.output}", f"--model-name={model}")
         command = (program, *names, f"--hparams={text}")

@@ -98,14 +98,14 @@ class StudyRun:
 
     def _ensure(self, cell: Cell, needed: bool = False) -> bool:
         """Runs a cell, and first what it needs, unless that is done."""
-        if cell.digest in self.lines:
-            if not needed or files.exists(self._mark(cell)):
-                return True
+        is_told = cell.digest in self.lines or not cell.facts
+        if is_told and not (needed and not files.exists(self._mark(cell))):
+            return True
         if cell.name in self.failed:
             return False
-        lacking = [n.name for n in cell.needs if not self._ensure(n, True)]
-        if lacking:
-            self.failed[cell.name] = f"needs {', '.join(lacking)}"
+        lacking = (n.name for n in cell.needs if not self._ensure(n, True))
+        if lacks := next(lacking, None):
+            self.failed[cell.name] = f"needs {lacks}"
         elif not cell.digest:
             self.failed[cell.name] = "no learning rate gave a result"
         else:
@@ -135,16 +135,20 @@ class StudyRun:
             self.failed[cell.name] = f"exit status {code}: {self._error(start)}"
             self._say(f"{cell.name}: FAILED: {self.failed[cell.name]}")
             return
+        files.write_atomically(self._mark(cell), "")
+        self._say(f"{cell.name}: done in {seconds:,} s")
+        if cell.facts:
+            self._write_line(cell, seconds=seconds, pieces=pieces)
+
+    def _write_line(self, cell: Cell, **more: Any) -> None:
         self.lines[cell.digest] = {
             **{"cell": cell.name, "digest": cell.digest, **cell.facts},
-            **{"results": _results(cell), "seconds": seconds, "pieces": pieces},
+            **{"results": _results(cell), **more},
             **{"processor": _processor(), "study": self._study.digest},
             "ended": datetime.datetime.now().isoformat(timespec="seconds"),
         }
         lines = map(json.dumps, self.lines.values())
         files.write_atomically(self.results, "".join(f"{n}\n" for n in lines))
-        files.write_atomically(self._mark(cell), "")
-        self._say(f"{cell.name}: done in {seconds:,} s")
 
     def _say(self, text: str) -> None:
         now = datetime.datetime.now().isoformat(" ", "seconds")
@@ -185,16 +189,17 @@ class StudyRun:
 def _results(cell: Cell) -> dict[str, list[Any]]:
     """Figures of a finished run; of fine-tuning, one a trial."""
     trials: list[dict[str, Any]] = []
-    if cell.facts.get("kind") == "pretrain":
+    if cell.facts["kind"] == "pretrain":
         log = os.path.join(cell.folder, "eval_log.jsonl")
         trials = [json.loads(files.read_text(log).splitlines()[-1])]
-    elif task := cell.facts.get("task"):
+    else:
+        task = cell.facts["task"]
         path = os.path.join(cell.folder, "results", f"{task}_results.json")
         for trial in json.loads(files.read_text(path))["trials"]:
             trials.append({**trial["results"][task], **trial["details"][task]})
     return {
         name: [v and float(f"{v:.6g}") for v in (t[name] for t in trials)]
-        for name in (trials[0] if trials else ())
+        for name in trials[0]
     }
 
 

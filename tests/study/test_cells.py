@@ -253,6 +253,9 @@ def test_the_example_of_the_documentation_can_be_run(tmp_path, with_all_data):
     text = (ROOT / "docs/study.md").read_text()
     path = tmp_path / "example.json"
     path.write_text(text.split("```json\n")[1].split("```")[0])
-    assert {c.facts.get("kind") for c in Study(str(path), "").cells({})} == {
-        *(None, "pretrain", "finetune")
-    }
+    found = Study(str(path), "").cells({})
+    assert {cell.facts["kind"] for cell in found} == {"pretrain", "finetune"}
+    assert [need.name for need in found[0].needs] == [
+        "data.runs/small/vocab.txt",
+        "data.runs/small/records",
+    ]

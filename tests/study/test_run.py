@@ -83,6 +83,9 @@ def test_a_study_that_is_killed_ends_in_the_same_table(
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
         said["output_dir"] = str(tmp_path / name / "out")
+        made = tmp_path / name / "made"
+        words = ["-c", f"open({str(made)!r}, 'a').write('1')"]
+        said["data"] = {str(made): words}
         path = write_study(said, f"{name}/study")
         if name == "killed":
             kill(start, path, kills, longest)
@@ -90,6 +93,7 @@ def test_a_study_that_is_killed_ends_in_the_same_table(
         table = (tmp_path / name / "out" / "study.txt").read_text()
         tables.append(table.splitlines()[1:])  # without the file's name
     assert tables[0] == tables[1] and len(tables[0]) > 5
+    assert (tmp_path / "whole" / "made").read_text() == "1"
     cells = len(arms) * len(seeds) * 2
     found = lines_of(path)
     assert len(found) == cells
