@@ -169,7 +169,11 @@ class PretrainingMetrics:
         self._add("sampled_masked_lm_accuracy", sampled_right, weights)
         if "token_preds" in arrays:
             self._update_tokens(arrays)
-        if self._with_disc and "disc_logits" in arrays:
+        if not self._with_disc:
+            return
+        replaced = arrays["fake_is_fake_tokens"]
+        self._add("replaced_share", replaced, arrays["input_mask"])
+        if "disc_logits" in arrays:
             self._update_discriminator(arrays)
 
     def _update_tokens(self, arrays: Arrays) -> None:
@@ -189,7 +193,6 @@ class PretrainingMetrics:
         self._add("disc_accuracy", right, mask)
         self._add("disc_precision", right, preds * mask)
         self._add("disc_recall", right, labels * mask)
-        self._add("replaced_share", labels, mask)
         self._add("disc_predicted_replaced_share", preds, mask)
         real = mask.astype(bool)
         # Logits, not probabilities: float32 sigmoids saturate into ties.
@@ -210,9 +213,9 @@ class PretrainingMetrics:
             )
         if self._labels:
             result["disc_auc"] = self._auc.value
-            share = result["replaced_share"]
-            result["disc_majority_accuracy"] = max(share, 1.0 - share)
             labels = np.concatenate(self._labels)
+            share = labels.sum() / labels.size
+            result["disc_majority_accuracy"] = max(share, 1.0 - share)
             result["disc_auc_real_tokens"] = exact_auc(
                 labels, np.concatenate(self._scores)
             )

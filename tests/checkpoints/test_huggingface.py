@@ -72,6 +72,20 @@ def test_every_fine_tuned_configuration_comes_back(
     same_tensors(out.weights(), rest)
 
 
+def test_a_second_masked_lm_has_no_place_there(noise, tiny_config, out):
+    def weights(objective):
+        model = PretrainingModel(tiny_config(objective=objective))
+        return noise({v.name[:-2]: v.shape for v in model.variables})
+
+    for part in ("all", "discriminator"):
+        with pytest.raises(UserError, match="masked LM"):
+            out.write(weights("replace_mlm"), part=part)
+    assert not out.exists()
+    report = out.write(weights("all_tokens_mlm"), drop_unrepresentable=True)
+    assert {n.split("/")[0] for n in report.left_out} == {"token_predictions"}
+    assert out.weights().contents.discriminates
+
+
 @pytest.mark.parametrize("part", ["discriminator", "generator"])
 @pytest.mark.parametrize("generator", ["", "_False", "_embeddings"])
 def test_a_part_goes_directly_into_the_folder(scaled, part, generator, out):

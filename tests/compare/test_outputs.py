@@ -62,6 +62,8 @@ def compare(a, b, request, **settings):
         ({"untied_generator": False}, {"generator", "discriminator"}),
         ({"electra_objective": False}, {"generator"}),
         ({"uniform_generator": True}, {"discriminator"}),
+        ({"objective": "replace_mlm"}, {"generator", "discriminator"}),
+        ({"objective": "all_tokens_mlm"}, {"generator", "discriminator"}),
         (
             {"electra_objective": False, "electric_objective": True},
             {"generator_ltr", "generator_rtl", "discriminator"},
@@ -75,6 +77,8 @@ def test_equal_weights_give_equal_outputs(
     assert set(found.layers) == networks
     assert all(s.is_exact for sizes in found.layers.values() for s in sizes)
     assert found.outputs and not found.problems(0.0)
+    has_tokens = "second masked LM's logits" in found.outputs
+    assert has_tokens == ("objective" in hparams)
     assert found.inputs["examples"] == 10 and found.inputs["length"] == 16
     assert all(equal == count for equal, count in found.agreement.values())
     assert all(np.isfinite(pair).all() for pair in found.losses.values())

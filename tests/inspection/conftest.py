@@ -24,6 +24,9 @@ KINDS = {
     "mlm": {"electra_objective": False},
     "uniform": {"uniform_generator": True},
     "tied": {"untied_generator": False},
+    "replace": {"objective": "replace_mlm"},
+    "all_tokens": {"objective": "all_tokens_mlm"},
+    "unigram": {"generator": "unigram"},
 }
 SENTENCE = "the cat is on the mat, and that was it."
 

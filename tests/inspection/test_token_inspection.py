@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Token inspection shows what the model really does."""
 
+import os
+
 import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.data.token_counts import TOKEN_COUNTS, write_token_counts
 from electra_tf.inspection.token_inspection import (
     LEFT_OUT,
     Prediction,
     TokenInspector,
 )
 from electra_tf.pretraining import scoring
+from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.losses import electric_correction
 
 SENTENCE = "the cat is on the mat, and that was it."
@@ -118,6 +122,7 @@ def test_nothing_masked_is_looked_at_as_it_is(pretrained):
     [
         ("mlm", "masked LM"),
         ("electra/generator", "ELECTRA's generator alone"),
+        ("replace", "Replace MLM's generator alone"),
     ],
 )
 def test_without_a_discriminator_tokens_are_proposed(pretrained, name, kind):
@@ -137,6 +142,31 @@ def test_a_uniform_generator_samples_without_proposing(pretrained):
     assert all(p.sampled_probability == 1 / 200 for p in proposals)
     assert any("uniform generator" in note for note in seen.notes)
     check_predictions(pretrained("uniform"), seen)
+
+
+def test_a_unigram_generator_samples_by_the_counts_beside_it(
+    pretrained, folders, tiny_vocab
+):
+    model = pretrained("unigram")
+    assert TokenInspector(model).inspect(SENTENCE).masking == "none"
+    path = os.path.join(folders("unigram"), TOKEN_COUNTS)
+    write_token_counts(path, [0] * 198 + [3, 1], tiny_vocab)
+    model = load_pretrained(folders("unigram"))
+    os.remove(path)
+    seen = TokenInspector(model).inspect(SENTENCE, ("cat",))
+    assert seen.kind == "ELECTRA, unigram generator"
+    proposals = [view.proposal for view in seen.tokens if view.proposal]
+    assert len(proposals) == 3
+    for proposal in proposals:
+        rarer = proposal.sampled_probability == pytest.approx(0.25)
+        assert rarer or proposal.sampled_probability == pytest.approx(0.75)
+
+
+def test_all_tokens_mlm_calls_replaced_what_it_does_not_copy(pretrained):
+    seen = TokenInspector(pretrained("all_tokens")).inspect(SENTENCE, ("cat",))
+    assert seen.kind == "All-Tokens MLM, small generator"
+    assert any("not copied" in note for note in seen.notes)
+    check_predictions(pretrained("all_tokens"), seen)
 
 
 def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):

@@ -43,8 +43,12 @@ def batches():
         {"gradient_accumulation_steps": 2, "mixed_precision": "fp16"},
         {"electra_objective": False, "electric_objective": True},
         {"optimizer": "lamb", "adam_beta_1": 0.7, "adam_epsilon": 1e-4},
+        {"objective": "all_tokens_mlm"},
     ],
-    ids=["electra", "micro_batches_in_half_precision", "electric", "lamb"],
+    ids=[
+        *("electra", "micro_batches_in_half_precision", "electric", "lamb"),
+        "all_tokens_mlm",
+    ],
 )
 def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
     """To the bit: weights, slots, losses; with dropout and drawn masks."""
@@ -83,6 +87,9 @@ def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
     means = generated.reshape(2, -1).mean(1)
     np.testing.assert_allclose(history["gen_loss"], means, rtol=1e-6)
     assert history["learning_rate"][-1] == rows["learning_rate"][-1]
+    for name in history.keys() & {"disc_loss", "token_loss"}:
+        means = rows[name].reshape(2, -1).mean(1)
+        np.testing.assert_allclose(history[name], means, rtol=1e-6)
     share = rows["replaced_tokens"][2:].sum() / rows["tokens"][2:].sum()
     assert history["replaced_share"][-1] == pytest.approx(share, rel=1e-6)
 
