@@ -11,7 +11,10 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
+from electra_tf.finetuning.build import load_weights, resolve_start
+from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TIMING_FIELDS, TRAIN_LOG, read_rows
 
@@ -99,6 +102,17 @@ def test_an_experiment_goes_on_from_its_checkpoint(
         rows = untimed(run / log)
         assert rows and untimed(cut / log) == rows
     assert {"loss", "replaced_share"} < rows[0].keys()
+    start = resolve_start(
+        FinetuningConfig.create(
+            "f",
+            str(tmp_path),
+            init_checkpoint=str(run / "export" / "discriminator"),
+            task_names=["cola"],
+            max_seq_length=16,
+        )
+    )
+    model = FinetuningModel(start.config, [])
+    assert not load_weights(start.config, start.weights, model).missing
     config = PretrainingConfig.create(
         "m", str(data_dir), **{**hparams, "objective": "electra"}
     )
