@@ -27,6 +27,7 @@ def config(build, vocab_file):
         vocab_size=305,
         do_lower_case=True,
         strip_accents=True,
+        generator="sized",
     )
 
 
@@ -198,6 +199,7 @@ def test_records_of_the_original_are_understood(golden_dir):
         pretrain_tfrecords=f"{folder}/pretrain_data.tfrecord*",
         max_seq_length=128,
         vocab_size=30522,
+        generator="sized",
     )
     assert record_checks.check_records(config, True) == []
 
