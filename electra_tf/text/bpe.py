@@ -12,24 +12,11 @@ from typing import Any
 from configure.config import parse_json
 from configure.errors import UserError, listed
 from electra_tf import files
-from electra_tf.text.tokenization import (
-    CLS,
-    MASK,
-    PAD,
-    SEP,
-    UNK,
-    Tokenizer,
-    as_text,
-)
+from electra_tf.text.tokenization import SPECIAL_TOKENS, Tokenizer, as_text
 
 # What such files may call the special tokens instead.
-_OTHER_NAMES = {
-    PAD: "<pad>",
-    UNK: "<unk>",
-    CLS: "<s>",
-    SEP: "</s>",
-    MASK: "<mask>",
-}
+_OTHERS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+_OTHER_NAMES = dict(zip(SPECIAL_TOKENS, _OTHERS, strict=True))
 
 
 def read_vocab(path: str) -> dict[str, int]:
