@@ -11,6 +11,7 @@ import os
 
 from configure import flags
 from electra_tf.data import build
+from electra_tf.data.archives import Limits
 from electra_tf.data.corpora import Corpus
 
 
@@ -27,6 +28,7 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     place = "holds vocab.txt and openwebtext/; the records go there"
     flags.add_flags(parser, "files", ("data_dir", flags.REQUIRED, "DIR", place))
     build.add_build_flags(parser)
+    flags.add_field_flags(parser, Limits)
     return parser.parse_args(argv[1:])
 
 
@@ -38,6 +40,7 @@ def main(args: argparse.Namespace) -> None:
             os.path.join(args.data_dir, "openwebtext"),
             blanks_separate_docs=False,
             corpus_format="openwebtext",
+            **build.given_fields(Limits, args),
         ),
         vocab_file=os.path.join(args.data_dir, "vocab.txt"),
         output_dir=os.path.join(args.data_dir, "pretrain_tfrecords"),

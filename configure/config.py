@@ -21,11 +21,11 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
-    Sequence,
 )
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from configure.errors import UserError
+from configure.json_text import parse_json
 
 # How hyperparameters given by a user become typed values.
 
@@ -41,56 +41,6 @@ _TYPE_WORDS = {
     dict: "a JSON object",
     list: "a list of names",
 }
-
-
-def read_hparams(text_or_path: str, flag: str = "--hparams") -> dict[str, Any]:
-    """Reads the value of `--hparams`, or of another flag that takes JSON.
-
-    Source: google-research/electra, run_pretraining.py, main.
-    """
-    path = text_or_path.strip()
-    if not path.endswith(".json"):
-        return parse_json(text_or_path, flag)
-    try:
-        with open(path, encoding="utf-8-sig") as f:
-            return parse_json(f.read(), path)
-    except UnicodeDecodeError as e:
-        raise UserError(
-            f"{path}: not UTF-8 text (byte {e.start}); save it as UTF-8"
-        ) from None
-    except OSError as e:
-        raise UserError(
-            f"{path}: the file of {flag} cannot be read: {e.strerror}"
-        ) from None
-
-
-def parse_json(text: str, where: str) -> dict[str, Any]:
-    """Parses one JSON object, with errors a person can act on."""
-
-    def reject_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise UserError(f"{where}: {', '.join(twice)} given more than once")
-        return dict(pairs)
-
-    try:
-        value = json.loads(text, object_pairs_hook=reject_duplicates)
-    except json.JSONDecodeError as e:
-        near = text[max(0, e.pos - 30) : e.pos + 30]
-        raise UserError(
-            f"{where}: not valid JSON at line {e.lineno}, column {e.colno}"
-            f" (character {e.pos}): {e.msg}, near {near!r}. Give a JSON object"
-            " in quotes, or the path of a file whose name ends in .json. JSON"
-            " has double quotes around names and text, and writes true, false"
-            " and null."
-        ) from None
-    if not isinstance(value, dict):
-        raise UserError(
-            f"{where}: expected a JSON object such as"
-            f' {{"learning_rate": 1e-4}}, got {json.dumps(value)[:60]}'
-        )
-    return value
 
 
 def check_names(
@@ -137,7 +87,7 @@ def coerce(name: str, value: Any, declared: Any) -> Any:
         return _convert(value, wanted)
     except UserError as e:
         raise UserError(f"hparam {name}: {e}") from None
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raise UserError(
             f"hparam {name}: expected {_TYPE_WORDS[wanted]}"
             f"{' or null' * optional}, got {value!r} ({type(value).__name__})"
@@ -197,6 +147,11 @@ def at_least(least: float) -> Bound:
     return Bound(lambda value: value >= least, f"at least {least}")
 
 
+def at_most(most: float) -> Bound:
+    """An upper bound."""
+    return Bound(lambda value: value <= most, f"at most {most:,}")
+
+
 def one_of(*choices: str) -> Bound:
     """A choice of texts."""
     return Bound(lambda value: value in choices, f"one of {', '.join(choices)}")
@@ -236,6 +191,9 @@ def default_of(field: dataclasses.Field) -> Any:
 # Types of hparams: what a value must be, besides a number or text.
 Positive = Annotated[int, at_least(1)]
 Natural = Annotated[int, at_least(0)]
+# What is beyond these is a slip of the keyboard, and no machine could hold it.
+Size = Annotated[Positive, at_most(2**24)]
+Width = Annotated[Positive, at_most(2**17)]
 NonNegative = Annotated[float, at_least(0)]
 Ratio = Annotated[float, Bound(lambda value: value > 0, "above 0")]
 Share = Annotated[
@@ -252,6 +210,7 @@ _ModelSize = Annotated[str, one_of(*MODEL_SIZES)]
 _Optimizer = Annotated[str, one_of("original", "adamw", "lamb")]
 # Float32 holds nothing smaller to its full precision.
 _Epsilon = Annotated[float, at_least(1e-37)]
+_OnNonFinite = Annotated[str, one_of("stop", "rewind")]
 _ReadOrder = Annotated[str, one_of("after_increment", "before_increment")]
 _Strategy = Annotated[
     str, one_of("auto", "one_device", "mirrored", "multi_worker", "tpu")
@@ -266,16 +225,16 @@ _Precision = Annotated[
 
 # The original's transformer settings, for model_hparam_overrides.
 _OVERRIDES: dict[str, Any] = {
-    "vocab_size": Positive,
-    "hidden_size": Positive,
-    "num_hidden_layers": Positive,
-    "num_attention_heads": Positive,
+    "vocab_size": Size,
+    "hidden_size": Width,
+    "num_hidden_layers": Annotated[Positive, at_most(10_000)],
+    "num_attention_heads": Width,
     "hidden_act": str | None,
-    "intermediate_size": Positive,
+    "intermediate_size": Size,
     "hidden_dropout_prob": _BelowOne,
     "attention_probs_dropout_prob": _BelowOne,
-    "max_position_embeddings": Positive,
-    "type_vocab_size": Positive,
+    "max_position_embeddings": Size,
+    "type_vocab_size": Size,
     "initializer_range": NonNegative,
     "layer_norm_eps": NonNegative,
 }
@@ -310,8 +269,8 @@ class TrainingConfig:
     model_hparam_overrides: dict[str, Any] = dataclasses.field(
         default_factory=dict
     )
-    embedding_size: Positive | None = None  # small: 128; none: the hidden size
-    vocab_size: Positive = 30522  # tokens in the vocabulary
+    embedding_size: Width | None = None  # small: 128; none: the hidden size
+    vocab_size: Size = 30522  # tokens in the vocabulary
     do_lower_case: bool = True  # is the text lower-cased?
 
     # ---- TPU settings ----
@@ -349,6 +308,12 @@ class TrainingConfig:
     # model's casing, labels that no training example has, bad rows.
     strict: bool = False
     log_every_n_steps: Positive = 10  # steps between lines on the console
+    # A loss or gradient that is not finite: stop, or rewind to the last
+    # checkpoint and go on with other batches.
+    on_nonfinite: _OnNonFinite = "stop"
+    # After SIGTERM a run saves and leaves; wherever it is then, it has left
+    # after so many seconds. 0: as many as it takes.
+    preemption_seconds: NonNegative = 25.0
     distribution_strategy: _Strategy = "auto"  # which devices share the work
     require_gpu: bool = False  # refuse to run without a GPU
     # XLA makes one program of a step: other draws, and slower on CPUs.

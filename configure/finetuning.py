@@ -18,12 +18,13 @@ from configure.config import (
     Positive,
     Ratio,
     Share,
+    Size,
     TrainingConfig,
     at_least,
     one_of,
-    read_hparams,
 )
 from configure.errors import UserError
+from configure.json_text import read_hparams
 
 # Question answering tasks that get longer inputs. The original looks for
 # "squad" or "qa" in the name, which misses naturalqs.
@@ -56,7 +57,7 @@ _DEBUG_SETTINGS = {
 }
 
 # [CLS] and [SEP] of a pair and one wordpiece of each text.
-_Length = Annotated[int, at_least(5)]
+_Length = Annotated[Size, at_least(5)]
 _Source = Annotated[str, one_of("files", "tfds")]
 _Trials = Annotated[int, Bound(lambda n: n != 0, "1 or more, or negative")]
 _Pooling = Annotated[str, one_of("first", "mean")]
@@ -121,8 +122,8 @@ class FinetuningConfig(TrainingConfig):
     # ---- Sizing ----
     # Wordpieces per example. Default: 128; QA 512, chunk 256.
     max_seq_length: _Length = 128
-    train_batch_size: Positive = 32  # examples per update, over all devices
-    eval_batch_size: Positive = 32  # examples per evaluation batch
+    train_batch_size: Size = 32  # examples per update, over all devices
+    eval_batch_size: Size = 32  # examples per evaluation batch
     predict_batch_size: Positive = 32  # kept for the original's command lines
     # Where sentence order does not matter, train on both orders.
     double_unordered: bool = True
@@ -161,6 +162,7 @@ class FinetuningConfig(TrainingConfig):
     run_name: str = ""
     results_json: str = ""  # default: .../results/<tasks>_results.json
     task_config: str | None = None  # JSON file that describes your own task
+    allow_outside_files: bool = False  # that file may name some elsewhere
     data_source: _Source = "files"  # tfds: TensorFlow Datasets
     tfds_data_dir: str | None = None  # where TFDS keeps its data
     strict_rows: bool = False  # stop at the first bad row

@@ -32,9 +32,9 @@ from configure.config import (
     coerce,
     default_of,
     plain_types,
-    read_hparams,
 )
 from configure.errors import UserError
+from configure.json_text import read_hparams
 
 # A config class's comments, so that `--help` says what the code says.
 

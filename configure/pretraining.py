@@ -20,7 +20,9 @@ from configure.config import (
     Positive,
     Ratio,
     Share,
+    Size,
     TrainingConfig,
+    at_most,
     one_of,
 )
 from configure.errors import UserError
@@ -58,6 +60,7 @@ _MaskShare = Annotated[
         "a fraction above 0 and below 1 (0.15 for 15%)",
     ),
 ]
+_Times = Annotated[Ratio, at_most(100)]
 _Preset = Annotated[str, one_of(*presets.preset_names())]
 
 # The papers' experiments, and what each value says of the original's switches.
@@ -172,15 +175,15 @@ class PretrainingConfig(TrainingConfig):
     two_tower_generator: bool = False  # a two-tower cloze model generates
     untied_generator_embeddings: bool = False  # generator has its own tables
     untied_generator: bool = True  # false: one network plays both parts
-    generator_layers: Ratio = 1.0  # fraction of the discriminator's layers
-    generator_hidden_size: Ratio = 0.25  # fraction of its hidden size
+    generator_layers: _Times = 1.0  # fraction of the discriminator's layers
+    generator_hidden_size: _Times = 0.25  # fraction of its hidden size
     disallow_correct: bool = False  # never sample the original token
     temperature: Ratio = 1.0  # of sampling from the generator
 
     # ---- Batch sizes ----
-    max_seq_length: Positive = 128  # wordpieces per example, as in the records
-    train_batch_size: Positive = 128  # examples per update, over all devices
-    eval_batch_size: Positive = 128  # examples per evaluation batch
+    max_seq_length: Size = 128  # wordpieces per example, as in the records
+    train_batch_size: Size = 128  # examples per update, over all devices
+    eval_batch_size: Size = 128  # examples per evaluation batch
     # Most tokens masked in one example.
     # Default: int((mask_prob + 0.005) * max_seq_length).
     max_predictions_per_seq: int | None = None

@@ -6,6 +6,7 @@ Local work stays free of TensorFlow, whose import takes seconds.
 """
 
 import contextlib
+import datetime
 import glob
 import gzip
 import hashlib
@@ -13,17 +14,25 @@ import json
 import lzma
 import os
 import re
+import socket
 import sys
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
-from configure.config import parse_json
 from configure.errors import UserError
+from configure.json_text import parse_json
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 STDIN = "-"
 # A line beyond it is not read whole: it would be no line of text.
 MAX_LINE_BYTES = 2**25
+# Nor is a text read whole that is larger than this.
+MAX_TEXT_BYTES = 2**30
 # What reading a packed file raises that is damaged or cut short.
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 # What turns a file in the commonest other encoding into UTF-8.
@@ -64,12 +73,26 @@ def list_directory(path: str) -> list[str]:
     return sorted(os.listdir(path))
 
 
+def spelled_alike(patterns: str) -> str:
+    """The same text for every spelling of the same folders."""
+    spelled = []
+    for pattern in map(str.strip, patterns.split(",")):
+        folder, name = os.path.split(pattern)
+        if pattern and not is_remote(pattern):
+            pattern = os.path.join(os.path.realpath(folder), name)
+        spelled.append(pattern)
+    return ",".join(spelled)
+
+
 def matching(patterns: str) -> tuple[list[str], list[str]]:
     """Files by patterns between commas: those that hold something, and not."""
     paths: list[str] = []
-    for pattern in map(str.strip, patterns.split(",")):
+    for pattern in spelled_alike(patterns).split(","):
         find = _gfile().glob if is_remote(pattern) else glob.glob
         paths += sorted(find(pattern))
+    for path in paths:
+        if not exists(path):
+            raise UserError(f"{path}: a link to what is not there; remove it.")
     full = [path for path in paths if file_size(path)]
     return full, [path for path in paths if path not in set(full)]
 
@@ -205,12 +228,62 @@ def _cannot_write(path: str, error: Exception, hint: str) -> UserError:
     return UserError(f"{path}: cannot be written: {reason}.{hint}")
 
 
+# A folder for one process at a time.
+
+LOCK = "run.lock"
+
+
+@contextlib.contextmanager
+def held(folder: str) -> Iterator[None]:
+    """Holds a folder; an error where another process does, which it names.
+
+    The system's lock, which ends with its process however that ends. Between
+    hosts it is as good as that of the file system they share; where there is
+    none (remote paths, Windows) nothing is held.
+    """
+    path = os.path.join(folder, LOCK)
+    if is_remote(folder) or fcntl is None:
+        yield
+        return
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(file, 200).decode("utf-8", "replace").strip()
+            os.close(file)
+            raise UserError(
+                f"{folder}: {holder or 'another process'} is at work there"
+                f" ({path}). Wait for it, end it, or choose another folder."
+            ) from None
+        except OSError:  # The file system knows no locks.
+            pass
+        # A holder removes the file when it leaves.
+        if exists(path) and os.path.samestat(os.fstat(file), os.stat(path)):
+            break
+        os.close(file)
+    try:
+        now = datetime.datetime.now().isoformat(" ", "seconds")
+        who = f"process {os.getpid()} on {socket.gethostname()} (since {now})"
+        with contextlib.suppress(OSError):  # A full disk is told elsewhere.
+            os.truncate(file, 0)
+            os.pwrite(file, who.encode(), 0)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.remove(path)
+        os.close(file)
+
+
 # Digests: what nothing else in a model's folder tells to be damaged.
 
 DIGESTS = "digests.json"
-# A vocabulary is mere text, and safetensors has no checksum. TensorFlow checks
-# those of its checkpoints at every read; settings are for people to change.
-_DIGESTED = re.compile(r"vocab\.txt|tokenizer\.json|.*\.safetensors")
+# A vocabulary is mere text, and safetensors and the graph of a SavedModel have
+# no checksum. TensorFlow checks those of its checkpoints at every read;
+# settings are for people to change.
+_DIGESTED = re.compile(
+    r"vocab\.txt|tokenizer\.json|.*\.safetensors|saved_model\.pb"
+)
 
 
 def digest_of(path: str) -> dict[str, Any]:
@@ -237,7 +310,7 @@ def check_digest(path: str) -> None:
     listing = os.path.join(folder, DIGESTS)
     if not exists(listing):
         return
-    digests = parse_json(read_text(listing), listing)
+    digests = read_json(listing)
     for listed, wanted in digests.items():
         there = os.path.join(folder, listed)
         if not exists(there):
@@ -301,6 +374,12 @@ def _blocks(path: str, size: int) -> Iterator[bytes]:
 
 def read_text(path: str) -> str:
     """A whole file in UTF-8."""
+    check_readable(path)
+    if file_size(path) > MAX_TEXT_BYTES:
+        raise UserError(
+            f"{path}: {file_size(path):,} bytes; expected a text of at most"
+            f" {MAX_TEXT_BYTES:,}."
+        )
     raw = read_bytes(path)
     try:
         return raw.decode()
@@ -309,6 +388,11 @@ def read_text(path: str) -> str:
         raise UserError(
             f"{path}:{line}: byte {error.start} is not UTF-8 ({error.reason})"
         ) from error
+
+
+def read_json(path: str) -> dict[str, Any]:
+    """The JSON object that a file holds."""
+    return parse_json(read_text(path), path)
 
 
 class LineReader:

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from configure.config import parse_json
 from configure.errors import UserError
 from configure.pretraining import (
     EXPERIMENTS,
@@ -88,7 +87,7 @@ def _vocab_of(folder: str) -> str | None:
     config = os.path.join(folder, "config.json")
     if own or not files.exists(config):
         return own
-    named = parse_json(files.read_text(config), config).get("vocab_file") or ""
+    named = files.read_json(config).get("vocab_file") or ""
     # A data directory may have been moved as a whole: DIR/models/NAME.
     moved = os.path.join(folder, "..", "..", os.path.basename(named))
     places = (named, moved) if named else ()
@@ -182,7 +181,7 @@ def read_electra_config(directory: str) -> dict[str, Any]:
         path = os.path.join(directory, name)
         if not files.exists(path):
             continue
-        given = parse_json(files.read_text(path), path)
+        given = files.read_json(path)
         try:
             if name == ELECTRA_CONFIG and "hparams" in given:
                 return _own_hparams(given)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from configure.config import parse_json
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.checkpoints.contents import Contents, TaskHead
@@ -280,7 +279,7 @@ def read_config(folder: str) -> dict[str, Any]:
             f"{folder}: no {CONFIG}. It states the model's sizes and belongs"
             " to the weights; download the whole folder."
         )
-    given = parse_json(files.read_text(path), path)
+    given = files.read_json(path)
     config = {**_DEFAULTS, **given}
     hidden, heads = config["hidden_size"], config["num_attention_heads"]
     act, eps = config["hidden_act"], "layer_norm_eps"
@@ -453,7 +452,7 @@ def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
     path, hparams, config = os.path.join(folder, TOKENIZER_CONFIG), {}, {}
     whole = os.path.join(folder, TOKENIZER)
     if os.path.isfile(whole):
-        stated = parse_json(files.read_text(whole), whole).get("normalizer")
+        stated = files.read_json(whole).get("normalizer")
         names = {
             "lowercase": "do_lower_case",
             "strip_accents": "strip_accents",
@@ -462,7 +461,7 @@ def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
         config = {n: (stated or {}).get(there) for there, n in names.items()}
         config = {n: value for n, value in config.items() if value is not None}
     if os.path.isfile(path):
-        config |= parse_json(files.read_text(path), path)
+        config |= files.read_json(path)
     if config:
         hparams["do_lower_case"] = bool(config.get("do_lower_case", True))
     # Null means: as lower-casing says.
@@ -490,7 +489,7 @@ def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
 
 def tokenizer_vocab(path: str) -> str:
     """The vocabulary that a tokenizer.json holds, one token a line."""
-    content = parse_json(files.read_text(path), path)
+    content = files.read_json(path)
     model, normalizer = content.get("model") or {}, content.get("normalizer")
     for name, found, expected in (
         ("model.type", model.get("type"), "WordPiece"),

@@ -19,7 +19,6 @@ import ml_dtypes  # noqa: F401  (gives NumPy the type bfloat16)
 import numpy as np
 import safetensors
 
-from configure.config import parse_json
 from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
@@ -177,12 +176,16 @@ def _safe_open(path: str) -> Any:
 
 def _shards(path: str) -> dict[str, list[str]]:
     """Names by shard, from an index file."""
-    weight_map = parse_json(files.read_text(path), path).get("weight_map")
+    weight_map = files.read_json(path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(f"{path}: no `weight_map` from tensors to files.")
     shards: dict[str, list[str]] = {}
     for name, file in weight_map.items():
-        if not isinstance(file, str) or os.path.basename(file) != file:
+        if (
+            not isinstance(file, str)
+            or os.path.basename(file) != file
+            or file in ("", os.curdir, os.pardir)
+        ):
             raise UserError(
                 f"{path}: weight_map: {name}: {file!r} is not the name of a"
                 " file in the folder."

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf import files
 from electra_tf.checkpoints.contents import DELTA_TABLE, TABLE
 from electra_tf.checkpoints.weights import (
     Coverage,
@@ -23,6 +24,7 @@ from electra_tf.checkpoints.weights import (
 )
 from electra_tf.files import write_atomically
 
+STATE = "checkpoint"  # the file that names a directory's checkpoints
 # Only files of TensorFlow 2, keyed by Python objects, hold it.
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -69,17 +71,52 @@ def checkpoints_in(directory: str) -> list[str]:
     ]
 
 
+def named_in(directory: str) -> list[str]:
+    """The prefixes that the file `checkpoint` names, the newest last.
+
+    All are in the directory, whatever the file says: the directory may have
+    been moved, and a file that came with it must not lead elsewhere.
+    """
+    path = os.path.join(directory, STATE)
+    if not tf.io.gfile.exists(path):
+        return []
+    files.read_text(path)  # An error that names it, unless it is text.
+    try:
+        state = tf.train.get_checkpoint_state(directory)
+    except ValueError:  # It names none.
+        state = None
+    if state is None:
+        raise UserError(
+            f"{path} is damaged. Correct it to name the newest checkpoint of"
+            ' the folder (a line: model_checkpoint_path: "model.ckpt-100"), or'
+            " remove it."
+        )
+    paths = [*state.all_model_checkpoint_paths, state.model_checkpoint_path]
+    names = [os.path.basename(name) for name in paths]
+    older = [name for name in dict.fromkeys(names) if name != names[-1]]
+    return [os.path.join(directory, name) for name in (*older, names[-1])]
+
+
+def newest_in(directory: str) -> str | None:
+    """The checkpoint that a directory names the newest, if it is there."""
+    named = named_in(directory)
+    if named and tf.io.gfile.exists(named[-1] + ".index"):
+        return named[-1]
+    return None
+
+
 def _newest(directory: str) -> str:
-    state = tf.train.get_checkpoint_state(directory)
-    if state is not None:
-        # The folder may have been moved since: its own files come first.
-        name = os.path.basename(state.model_checkpoint_path)
-        here = os.path.join(directory, name)
-        for prefix in (here, state.model_checkpoint_path):
-            if tf.io.gfile.exists(prefix + ".index"):
-                return prefix
+    if prefix := newest_in(directory):
+        return prefix
     # Released folders hold files without a `checkpoint` state file.
     found = checkpoints_in(directory)
+    if named_in(directory):
+        stated = tf.train.get_checkpoint_state(directory).model_checkpoint_path
+        if tf.io.gfile.exists(stated + ".index"):
+            raise UserError(
+                f"{os.path.join(directory, STATE)} names {stated}, which is not"
+                " in that folder; give its own path if it is the one to take."
+            )
     if len(found) == 1:
         return os.path.join(directory, found[0])
     if found:
@@ -266,9 +303,7 @@ def write_tf1(
         merged = _write_shards(weights, partial, bytes_per_file)
         replace_files(merged, prefix, complete)
         directory, name = os.path.split(prefix)
-        state = tf.train.get_checkpoint_state(directory or ".")
-        paths = state.all_model_checkpoint_paths if state else []
-        names = dict.fromkeys(os.path.basename(path) for path in paths)
+        names = map(os.path.basename, named_in(directory or "."))
         there = set(checkpoints_in(directory)) - {name}
         others = [other for other in names if other in there]
         record_newest(directory or ".", [*others, name])
@@ -312,9 +347,7 @@ def record_newest(directory: str, prefixes: list[str]) -> None:
     names = [os.path.basename(prefix) for prefix in prefixes]
     lines = [f'model_checkpoint_path: "{names[-1]}"'] if names else []
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
-    write_atomically(
-        os.path.join(directory, "checkpoint"), "\n".join(lines) + "\n"
-    )
+    write_atomically(os.path.join(directory, STATE), "\n".join(lines) + "\n")
 
 
 def _write_shards(weights: Weights, directory: str, limit: int) -> str:

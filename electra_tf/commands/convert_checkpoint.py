@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from configure import flags
-from configure.config import read_hparams
 from configure.errors import UserError, listed
+from configure.json_text import read_hparams
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.checkpoints.contents import PARTS, TaskHead

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from configure import flags
-from configure.config import read_hparams
 from configure.errors import UserError
+from configure.json_text import read_hparams
 
 if TYPE_CHECKING:
     from electra_tf.export.signatures import ServingModule

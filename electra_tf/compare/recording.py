@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from configure.config import read_hparams
 from configure.errors import UserError
+from configure.json_text import read_hparams
 from electra_tf.checkpoints.sizes import merged
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference

@@ -3,6 +3,7 @@
 """A whole build: its flags, its jobs on workers, its manifest and report."""
 
 import argparse
+import ctypes
 import dataclasses
 import hashlib
 import json
@@ -11,6 +12,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
 import typing
 import unicodedata
@@ -26,6 +28,7 @@ from configure.config import check_bounds
 from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.data import corpora
+from electra_tf.data.archives import Limits
 from electra_tf.data.corpora import Listing
 from electra_tf.data.example_writer import (
     HELD_OUT_PREFIX,
@@ -155,6 +158,8 @@ def _manifest(
     settings["strip_accents"] = settings.pop("do_strip_accents")
     for name in ("path", "vocab_file", "output_dir", "tfds_data_dir"):
         del settings[name]
+    for field in dataclasses.fields(Limits):
+        del settings[field.name]
     del settings["overwrite"], settings["strict"]
     if options.draws != "stream":
         del settings["num_processes"]
@@ -192,7 +197,7 @@ def load_manifest(directory: str) -> dict[str, Any] | None:
     if not files.exists(path):
         return None
     try:
-        manifest = json.loads(files.read_bytes(path))
+        manifest = files.read_json(path)
         if manifest["format"] == MANIFEST_FORMAT:
             return manifest
         reason = "another program or version wrote it"
@@ -319,6 +324,7 @@ def _complete(options: BuildOptions, manifest: dict) -> None:
 # Runs the jobs of a build on worker processes and shows how far they are.
 
 _SECONDS_BETWEEN_REPORTS = 5.0
+_PR_SET_PDEATHSIG = 1  # of prctl
 
 
 class _Progress:
@@ -354,6 +360,17 @@ def _prepare(options: BuildOptions) -> None:
 
 def _prepare_worker(options: BuildOptions) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent ends workers.
+    parent = multiprocessing.parent_process()
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    # A parent that is killed cannot; what its workers wrote on would meet what
+    # the same command writes next. Linux ends them before it is reaped.
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=end_with_parent, daemon=True).start()
     _prepare(options)
 
 
@@ -523,7 +540,7 @@ def add_corpus_flags(parser: flags.FlagParser) -> None:
 def corpus_from(args: argparse.Namespace) -> corpora.Corpus:
     """Collects parsed flags; a TFDS data set needs only its name."""
     corpus = corpora.Corpus(
-        args.corpus_dir or "", **_given(corpora.Corpus, args)
+        args.corpus_dir or "", **given_fields(corpora.Corpus, args)
     )
     if corpus.tfds_name and corpus.corpus_format == "auto":
         return dataclasses.replace(corpus, corpus_format="tfds")
@@ -532,9 +549,12 @@ def corpus_from(args: argparse.Namespace) -> corpora.Corpus:
 
 def options_from(args: argparse.Namespace, **places: Any) -> BuildOptions:
     """Collects parsed flags."""
-    return BuildOptions(**{**_given(BuildOptions, args), **places})
+    return BuildOptions(**{**given_fields(BuildOptions, args), **places})
 
 
-def _given(fields_class: type, args: argparse.Namespace) -> dict[str, Any]:
+def given_fields(
+    fields_class: type, args: argparse.Namespace
+) -> dict[str, Any]:
+    """The fields that flags of a command line set."""
     names = [field.name for field in dataclasses.fields(fields_class)]
     return {n: getattr(args, n) for n in names if hasattr(args, n)}

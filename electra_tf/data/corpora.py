@@ -14,21 +14,25 @@ import io
 import itertools
 import json
 import lzma
+import math
 import os
 import random
 import tarfile
+import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Annotated, Any, NamedTuple
 
 from configure.config import check_bounds, one_of
 from configure.errors import UserError, first_lines, listed
 from electra_tf import files
+from electra_tf.data import archives
 from electra_tf.data.tables import tfds_builder, tfds_examples
 
 # Raw lines -> stripped lines, grouped into pieces of documents.
 
 # Long documents come in pieces, so that memory stays bounded.
 _LINES_PER_PIECE = 4096
+_HELD_PER_PIECE = 1 << 24
 
 
 class Piece(NamedTuple):
@@ -118,6 +122,7 @@ def _read_pieces(
     position = start
     document = ""
     lines: list[str] = []
+    held = 0  # characters of these
     for raw in raw_lines:
         try:
             line = raw.decode().strip()
@@ -127,14 +132,15 @@ def _read_pieces(
             if not document:
                 document = f"{prefix}{position}"
             lines.append(line)
-            if len(lines) >= _LINES_PER_PIECE:
+            held += len(line)
+            if len(lines) >= _LINES_PER_PIECE or held > _HELD_PER_PIECE:
                 yield Piece(document, lines, False)
-                lines = []
+                lines, held = [], 0
         elif document and blanks_separate_docs:
             if not prefix:
                 report.units_read = position - start
             yield Piece(document, lines, True)
-            document, lines = "", []
+            document, lines, held = "", [], 0
         position += len(raw)
     if not prefix:
         report.units_read = position - start
@@ -160,14 +166,10 @@ def _text_pieces(
 
 # OpenWebText archives, read member by member without touching the disk.
 
-# Shuffling members needs them all in memory; an archive of OpenWebText holds
-# a few megabytes.
-_LARGEST_SHUFFLED = 4 << 30
 
-
-def _read_members(
+def _read_archive(
     source: "Source",
-    blanks: bool,
+    corpus: "Corpus",
     report: ReadingReport,
     shuffle: random.Random | None = None,
 ) -> Iterator[Piece]:
@@ -177,65 +179,29 @@ def _read_members(
     Differs: nothing is extracted; members are sorted by name before they are
       shuffled, where the original takes the order of the file system.
     """
-    path, limit = source.path, None if shuffle is None else _LARGEST_SHUFFLED
     try:
-        with (
-            files.open_file(path, "rb") as file,
-            tarfile.open(fileobj=file, mode="r:*") as archive,
-        ):
-            members = _texts(archive, path, file, report, limit)
-            if shuffle is not None:
-                held = sorted(members, key=lambda member: member[0])
-                shuffle.shuffle(held)
-                members = iter(held)
-            for member, text in members:
-                inside = f"{source.name}!{member}"
-                yield from _text_pieces(text, inside, member, blanks, report)
+        members = archives.members(source.path, corpus)
+        if shuffle is not None:
+            held = archives.in_memory(members, source.path, corpus)
+            held.sort(key=lambda member: member[0])
+            shuffle.shuffle(held)
+            members = ((name, io.BytesIO(text), 0) for name, text in held)
+        for member, text, units in members:
+            lines = archives.lines(text, f"{source.path}: {member}", corpus)
+            yield from _read_pieces(
+                lines,
+                f"{source.name}!{member}",
+                0,
+                corpus.blanks_separate_docs,
+                report,
+                prefix=f"{member}:",
+            )
+            report.units_read = max(report.units_read, units)
     except PermissionError:
         raise
     except (tarfile.TarError, OSError) as error:
-        raise UserError(
-            f"{path}: the archive is damaged or cut short ({error}); fetch "
-            "it again or remove it."
-        ) from error
-
-
-def _texts(
-    archive: tarfile.TarFile,
-    path: str,
-    file: IO[bytes],
-    report: ReadingReport,
-    limit: int | None,
-) -> Iterator[tuple[str, bytes]]:
-    total = 0
-    for member in archive:
-        if member.isdir():
-            continue
-        parts = member.name.replace("\\", "/").split("/")
-        if (
-            not member.isfile()
-            or ".." in parts
-            or not parts[0]
-            or parts[0][1:] == ":"
-            or member.name.endswith((".xz", ".tar", ".gz", ".zip"))
-        ):
-            raise UserError(
-                f"{path}: member {member.name!r} is no text file inside the"
-                " archive: a link, a device, a path that leaves it, or an"
-                " archive itself (unpack the outer one first). Nothing was"
-                " extracted."
-            )
-        total += member.size
-        if limit is not None and total > limit:
-            raise UserError(
-                f"{path}: more than {limit >> 30} GiB of text in one archive; "
-                "take --draws=document, or unpack it and build from the "
-                "directory."
-            )
-        content = archive.extractfile(member).read()
-        report.units_read = file.tell()
-        yield member.name, content
-    report.units_read = files.file_size(path)
+        raise archives.damaged(source.path, error) from error
+    report.units_read = source.size
 
 
 # Text data sets of TensorFlow Datasets, read by name.
@@ -285,7 +251,7 @@ _JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
 
 
 @dataclasses.dataclass(frozen=True)
-class Corpus:
+class Corpus(archives.Limits):
     """Which text to read, and how to cut it into documents."""
 
     path: str = ""  # directory (or one file); empty for a TFDS data set
@@ -327,7 +293,9 @@ def list_sources(corpus: Corpus) -> Listing:
     Differs: names of a known ending are not read as plain text; see
       `--corpus_format=text`.
     """
-    check_bounds("corpus_format", corpus.corpus_format, _Format)
+    hints = typing.get_type_hints(Corpus, include_extras=True)
+    for name, declared in hints.items():
+        check_bounds(name, getattr(corpus, name), declared)
     if corpus.corpus_format == "tfds":
         return Listing([_tfds_source(corpus)], [])
     if not files.exists(corpus.path):
@@ -346,6 +314,8 @@ def list_sources(corpus: Corpus) -> Listing:
         if files.is_directory(path):
             nested.append(name)
             continue
+        if not files.exists(path):
+            raise UserError(f"{path}: a link to what is not there; remove it.")
         size = files.file_size(path)
         kind = _kind(name, corpus.corpus_format)
         sources.append(Source(name, path, kind, size, 0, size))
@@ -431,20 +401,15 @@ def read_documents(
     Source: build_pretraining_dataset.py, ExampleWriter.write_examples;
       build_openwebtext_pretraining_dataset.py, write_examples.
     """
-    blanks = corpus.blanks_separate_docs
     try:
         if source.kind == "tfds":
             yield from _read_examples(source, corpus, report)
-        elif source.kind == "archive" and _is_archive(source.path):
-            yield from _read_members(source, blanks, report, shuffle)
+        elif source.kind == "archive" and archives.is_tar(source.path):
+            yield from _read_archive(source, corpus, report, shuffle)
         elif source.kind == "jsonl":
             yield from _read_jsonl(source, corpus, report)
         else:
-            with files.open_unpacked(source.path) as file:
-                lines = _lines_until(file, source.start, source.end)
-                yield from _read_pieces(
-                    lines, source.name, source.start, blanks, report
-                )
+            yield from _read_text(source, corpus, report)
     except files.DAMAGED as error:
         raise UserError(
             f"{source.path}: the compressed file is damaged or cut short "
@@ -454,25 +419,37 @@ def read_documents(
         raise UserError(f"{source.path}: no permission to read it.") from error
 
 
-def _is_archive(path: str) -> bool:
-    with files.open_file(path, "rb") as file:
-        return tarfile.is_tarfile(file)
+def _read_text(
+    source: Source, corpus: Corpus, report: ReadingReport
+) -> Iterator[Piece]:
+    with files.open_unpacked(source.path) as file:
+        archives.check_text(file, source.path)
+        yield from _read_pieces(
+            _lines_until(file, source, corpus),
+            source.name,
+            source.start,
+            corpus.blanks_separate_docs,
+            report,
+        )
 
 
-def _lines_until(file: IO[bytes], start: int, end: int) -> Iterable[bytes]:
-    """Lines of a file from byte `start` up to `end` (compressed: all)."""
-    if isinstance(file, gzip.GzipFile | lzma.LZMAFile):
-        yield from file
+def _lines_until(
+    file: IO[bytes], source: Source, corpus: Corpus
+) -> Iterator[bytes]:
+    """Lines of a source from its start up to its end (compressed: all)."""
+    packed = isinstance(file, gzip.GzipFile | lzma.LZMAFile)
+    position, end = source.start, math.inf if packed else source.end
+    if position:
+        file.seek(position)
+    if position >= end:
         return
-    if start:
-        file.seek(start)
-    position = start
-    if position < end:
-        for raw in file:
-            position += len(raw)
-            yield raw
-            if position >= end:
-                break
+    for raw in archives.lines(file, source.path, corpus):
+        position += len(raw)
+        if packed:
+            archives.check_ratio(position, source.path, source.size, corpus)
+        yield raw
+        if position >= end:
+            break
 
 
 def _read_jsonl(
@@ -480,13 +457,13 @@ def _read_jsonl(
 ) -> Iterator[Piece]:
     position = source.start
     with files.open_unpacked(source.path) as file:
-        for raw in _lines_until(file, source.start, source.end):
+        for raw in _lines_until(file, source, corpus):
             where = f"{source.path}: the line at byte {position}"
             if raw.strip():
                 line = report.decode(raw, source.name, position)
                 try:
                     record = json.loads(line)
-                except json.JSONDecodeError as error:
+                except (ValueError, RecursionError) as error:
                     raise UserError(f"{where} is not JSON: {error}.") from error
                 text = _text_of(record, corpus.text_field, where)
                 blanks = corpus.blanks_separate_docs

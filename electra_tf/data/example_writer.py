@@ -20,7 +20,7 @@ from typing import Annotated, Any, NamedTuple
 
 import google_crc32c
 
-from configure.config import Bound, Positive, at_least, one_of
+from configure.config import Bound, Positive, at_least, at_most, one_of
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import corpora
@@ -342,7 +342,7 @@ class ShardSet:
 
 
 Draws = Annotated[str, one_of("stream", "document")]
-_Length = Annotated[int, at_least(MIN_SEQUENCE_LENGTH)]
+_Length = Annotated[int, at_least(MIN_SEQUENCE_LENGTH), at_most(2**14)]
 _Fraction = Annotated[
     float, Bound(lambda value: 0 <= value < 1, "at least 0 and below 1")
 ]
@@ -359,7 +359,7 @@ class BuildOptions:
     # ---- Examples ----
     # Tokens per example, [CLS] and [SEP] included.
     max_seq_length: _Length = 128
-    num_processes: Positive = 1  # worker processes
+    num_processes: Annotated[Positive, at_most(4096)] = 1  # worker processes
     do_lower_case: bool = True  # --no-lower-case keeps upper case
     do_strip_accents: bool = True  # --no-strip-accents keeps them
 
@@ -370,7 +370,7 @@ class BuildOptions:
     # depend on the number of processes, and big files are split at document
     # boundaries.
     draws: Draws = "stream"
-    num_shards: Positive = 1000  # record files written
+    num_shards: Annotated[Positive, at_most(10**6)] = 1000  # record files
     # Continue a long line in the next example; drop nothing.
     split_long_lines: bool = False
     # Share of documents that goes to eval_data.tfrecord-* instead.

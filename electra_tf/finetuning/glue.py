@@ -373,7 +373,7 @@ def _settings(
     if not storage.exists(config.results_json):
         return config, 1
     try:
-        results = json.loads(storage.read_bytes(config.results_json))
+        results = storage.read_json(config.results_json)
         names = ("data_source", "tfds_data_dir")
         used = {name: results["config"][name] for name in names}
         best = int(results["best_trial"] or 1)

@@ -450,7 +450,7 @@ def _read_metadata(
     with files.open_file(path, "rb") as file:
         try:
             metadata = json.loads(file.read())
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     wanted = (fingerprint, files.file_size(records))
     found = (metadata.get("fingerprint"), metadata.get("n_bytes"))

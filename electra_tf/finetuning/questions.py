@@ -193,6 +193,8 @@ def read_squad(
             f"{path}:{error.lineno}: malformed JSON at character"
             f" {error.colno}: {error.msg}; expected {_SQUAD_FORM}"
         ) from error
+    except (ValueError, RecursionError) as error:  # Too long, too deep.
+        raise UserError(f"{path}: {error}; expected {_SQUAD_FORM}") from error
     articles = document.get("data") if isinstance(document, dict) else None
     if not isinstance(articles, list):
         raise UserError(f"{path}: no list under data; expected {_SQUAD_FORM}")

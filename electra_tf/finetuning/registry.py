@@ -10,8 +10,9 @@ one's own, as a JSON file given with `--task_config`. The keys:
   type         classification, regression, multilabel, tagging or
                question_answering
   files        {"train": ..., "dev": ..., "test": ...}; other splits may be
-               named freely. Paths are relative to the JSON file (built-in
-               tasks: to <data_dir>/finetuning_data/<name>).
+               named freely. Paths are relative to the JSON file, and in its
+               folder unless --allow_outside_files is given (built-in tasks:
+               to <data_dir>/finetuning_data/<name>).
   format       tsv, csv, jsonl or conll; default: by the file's name
   header       whether the first row names the columns (default: true; csv
                and tsv only)
@@ -41,9 +42,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from configure.config import check_names, nearest_names, read_hparams
+from configure.config import check_names, nearest_names
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from configure.json_text import read_hparams
 from electra_tf.finetuning.classification import (
     ClassificationTask,
     MultiLabelTask,
@@ -436,6 +438,8 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
         own = read_task_config(config.task_config)
         if own.name == name:
             directory = os.path.dirname(os.path.abspath(config.task_config))
+            if not config.allow_outside_files:
+                _check_inside(own, directory, config.task_config)
             return _make_task(config, tokenizer, own, directory)
     if name in TASKS:
         return TASKS[name](config, tokenizer)
@@ -445,6 +449,18 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
         f"hparam task_names: unknown task {name}. Nearest: {', '.join(near)}."
         " A task of your own is described in a JSON file: --task_config"
     )
+
+
+def _check_inside(spec: TaskSpec, directory: str, where: str) -> None:
+    """Refuses a description, perhaps a stranger's, of files elsewhere."""
+    for split, path in spec.files.items():
+        full = os.path.normpath(os.path.join(directory, path))
+        if os.path.commonpath([directory, full]) != directory:
+            raise UserError(
+                f"{where}: files.{split}: {path!r} is outside the file's own"
+                " folder; move it there, or give --allow_outside_files if it"
+                " is meant"
+            )
 
 
 def read_task_config(path: str) -> TaskSpec:

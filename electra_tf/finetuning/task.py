@@ -236,7 +236,7 @@ class Task(abc.ABC):
         with files.open_file(path, "rb") as file:
             try:
                 self.use_labels(json.loads(file.read()))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise UserError(f"{path}: not valid JSON: {error}") from None
 
     @property

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from configure import config
+from configure import config, json_text
 from configure.errors import UserError
 
 
@@ -68,10 +68,10 @@ def test_other_values_name_the_hparam_and_what_was_expected(declared, given):
 
 def test_text_and_file_are_read_alike(tmp_path):
     path = tmp_path / "hparams.json"
-    assert config.read_hparams('{"seed": 4}') == {"seed": 4}
+    assert json_text.read_hparams('{"seed": 4}') == {"seed": 4}
     for mark in ("", "\ufeff"):
         path.write_text(mark + '{"seed": 4}', encoding="utf-8")
-        assert config.read_hparams(str(path)) == {"seed": 4}
+        assert json_text.read_hparams(str(path)) == {"seed": 4}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_bad_input_says_where_and_what_to_do(
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe")
     (tmp_path / "python.json").write_text('{"seed": 4,\n "do_train": False}')
     with pytest.raises(UserError, match=expected):
-        config.read_hparams(text)
+        json_text.read_hparams(text)
 
 
 def test_unknown_names_come_with_the_three_nearest():

@@ -69,7 +69,7 @@ def test_finetuning_extensions_are_off_by_default():
         n for n in extensions if getattr(plain, n) not in (False, 0, None, "")
     }
     # The settings that say how the original's behaviour is reached, paths,
-    # and the two that change time but no result.
+    # and those that change time, or what a stop does, but no result.
     assert on == set(
         """
         results_json data_source strip_accents lr_read_order pooling
@@ -77,5 +77,6 @@ def test_finetuning_extensions_are_off_by_default():
         gradient_accumulation_steps keep_checkpoint_max
         distribution_strategy log_every_n_steps optimizer adam_beta_1
         adam_beta_2 adam_epsilon classification_head_layers
+        on_nonfinite preemption_seconds
         """.split()
     )

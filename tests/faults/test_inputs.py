@@ -1,0 +1,272 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are no text, or made to fill memory; sizes beyond sense."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import random
+import tarfile
+import time
+import zipfile
+
+import pytest
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from configure.json_text import parse_json, read_hparams
+from configure.pretraining import PretrainingConfig
+from electra_tf import files
+from electra_tf.data import archives, corpora
+from electra_tf.data.build import load_manifest
+from electra_tf.data.corpora import Corpus, ReadingReport
+from electra_tf.data.record_checks import find_record_files
+from electra_tf.files import spelled_alike
+from tests.data.conftest import build, corpus_dir, vocab_file  # noqa: F401
+
+WORDS = random.Random(0).choices(["some", "words", "of", "text"], k=20_000)
+TEXT = (" ".join(WORDS) + "\n").encode()
+
+
+def _read(corpus, shuffle=None):
+    for source in corpora.list_sources(corpus).sources:
+        pieces = corpora.read_documents(
+            source, corpus, ReadingReport(), shuffle
+        )
+        yield from (line for piece in pieces for line in piece.lines)
+
+
+def _tar(members, mode="w:gz", **infos):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=mode) as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            for key, value in infos.items():
+                setattr(info, key, value)
+            archive.addfile(info, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def _zip():
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a.txt", "text")
+    return packed.getvalue()
+
+
+LONG = b"a" * (2 << 20)
+HUGE = tarfile.TarInfo("a")
+HUGE.size = 1 << 40
+
+
+@pytest.mark.parametrize("shuffle", [None, random.Random(1)])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", LONG),
+        ("a.txt.gz", gzip.compress(LONG, 1)),
+        ("a.txt.xz", lzma.compress(LONG, preset=0)),
+        ("a.jsonl", json.dumps({"text": LONG.decode()}).encode()),
+        ("a.tar.bz2", _tar([("a.txt", LONG)], "w:bz2")),
+    ],
+)
+def test_a_line_is_read_up_to_a_limit(tmp_path, name, content, shuffle):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=rf"{name}.*more than 1 MiB"):
+        list(_read(Corpus(str(tmp_path), max_line_mb=1), shuffle))
+    assert list(_read(Corpus(str(tmp_path)), shuffle)) == [LONG.decode()]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt.gz", gzip.compress(b"so\n" * 200_000)),
+        ("a.jsonl.gz", gzip.compress(b'{"text": "so"}\n' * 50_000)),
+        ("a.tar.xz", _tar([("a.txt", b"so\n" * 200_000)], "w:xz")),
+    ],
+)
+def test_a_file_is_unpacked_up_to_a_ratio(tmp_path, monkeypatch, name, content):
+    monkeypatch.setattr(archives, "_UNPACKED_ANYWAY", 1000)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=rf"{name}.*--max_ratio"):
+        list(_read(Corpus(str(tmp_path), max_ratio=50)))
+    assert len(set(_read(Corpus(str(tmp_path), max_ratio=10_000)))) == 1
+
+
+def test_an_archive_is_held_in_memory_up_to_a_size(tmp_path, monkeypatch):
+    members = [(name, TEXT) for name in "abc"]
+    path = tmp_path / "a.tar"
+    path.write_bytes(_tar(members, "w"))
+    corpus = Corpus(str(tmp_path), max_archive_gb=1)
+    assert len(list(_read(corpus, random.Random(0)))) == 3
+    texts = archives.members(str(path), corpus)
+    object.__setattr__(corpus, "max_archive_gb", 0)
+    with pytest.raises(UserError, match="--max_archive_gb.*--draws=document"):
+        archives.in_memory(texts, str(path), corpus)
+    with pytest.raises(UserError, match="max_archive_gb: must be at least 1"):
+        list(_read(corpus))
+
+
+def test_a_member_is_not_held_unless_members_are_shuffled(tmp_path):
+    import tracemalloc
+
+    lines = b"\n".join([b"some words of a line"] * 500_000)
+    (tmp_path / "a.tar").write_bytes(_tar([("a.txt", lines)], "w"))
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in _read(Corpus(str(tmp_path)))) == 500_000
+        assert tracemalloc.get_traced_memory()[1] < len(lines) / 2
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (
+            "header.tar.gz",
+            _tar([("a", b"")], pax_headers={"a": "b" * (3 << 20)}),
+        ),
+        ("long.tar.gz", _tar([("a" * (3 << 20), b"")])),
+        ("sparse.tar", HUGE.tobuf() + b"\0" * 2048),
+        ("cut.tar", _tar([("a", TEXT)], "w")[:30_000]),
+        ("cut.tgz", _tar([("a", TEXT)])[:-2000]),
+        ("cut.tar.bz2", _tar([("a", TEXT)], "w:bz2")[:-2000]),
+        ("start.tar", b"\0" * 20 + _tar([("a", TEXT)], "w")[20:]),
+        ("start.xz", lzma.compress(b"\0\1" + _tar([("a", TEXT)], "w")[2:])),
+        ("tar.txt", _tar([("a", TEXT)], "w")),
+        ("zip.txt", _zip()),
+        ("zip.zip", _zip()),
+        ("zip.gz", gzip.compress(_zip())),
+        ("gz.txt", gzip.compress(TEXT)),
+        ("bz2.txt", bz2.compress(TEXT)),
+        ("seven.tar.gz", b"7z\xbc\xaf\x27\x1c" + TEXT),
+    ],
+)
+def test_what_is_no_text_and_no_whole_archive_is_named(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=rf"{name}: "):
+        list(_read(Corpus(str(tmp_path))))
+
+
+def test_links_to_nothing_are_named(tmp_path, tiny_config):
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "b.txt").symlink_to(tmp_path / "gone")
+    with pytest.raises(UserError, match=r"b\.txt: a link to what is not"):
+        corpora.list_sources(Corpus(str(tmp_path)))
+    config = tiny_config(pretrain_tfrecords=str(tmp_path / "*.txt"))
+    with pytest.raises(UserError, match=r"b\.txt: a link to what is not"):
+        find_record_files(config, training=True)
+
+
+def test_every_spelling_of_a_folder_is_the_same(tmp_path, monkeypatch):
+    (tmp_path / "records").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "records")
+    monkeypatch.chdir(tmp_path)
+    wanted = f"{tmp_path}/records/a*,{tmp_path}/records/b?"
+    for text in (
+        "records/a*, records/b?",
+        f"{tmp_path}//records/./a*,link/b?",
+        f"../{tmp_path.name}/records/a*,{tmp_path}/link/../records/b?",
+    ):
+        assert spelled_alike(text) == wanted
+    assert spelled_alike("gs://a//b*") == "gs://a//b*"
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": ' + DEEP, "nested more than 100 levels"),
+        ('{"a": ' + "[" * 500 + "]" * 500 + "}", "nested more than 100"),
+        ('{"a": ' * 500 + "1" + "}" * 500, "nested more than 100"),
+        (f'{{"a": {"9" * 10_000}}}', "--flag: cannot be read as JSON.*4300"),
+        ("[" * 90 + "]" * 90, "expected a JSON object"),
+    ],
+)
+def test_json_too_deep_or_too_long_is_an_error(text, message):
+    with pytest.raises(UserError, match=message):
+        parse_json(text, "--flag")
+
+
+def test_json_of_many_names_is_read_in_no_time():
+    names = [f'"n{i}": 1' for i in range(100_000)]
+    started = time.monotonic()
+    assert len(parse_json("{" + ",".join(names) + "}", "x")) == 100_000
+    with pytest.raises(UserError, match="n7 given more than once"):
+        parse_json("{" + ",".join([*names, names[7]]) + "}", "x")
+    assert time.monotonic() - started < 5
+
+
+def test_every_reader_of_json_says_what_is_wrong(tmp_path, monkeypatch):
+    path = tmp_path / "manifest.json"
+    path.write_text(DEEP)
+    with pytest.raises(UserError, match=r"manifest\.json.*nested more"):
+        load_manifest(str(tmp_path))
+    path.write_bytes(b'{"format": "\xff"}')
+    with pytest.raises(UserError, match=r"manifest\.json:1: byte 12.*UTF-8"):
+        load_manifest(str(tmp_path))
+    (tmp_path / "a.jsonl").write_text(DEEP)
+    with pytest.raises(UserError, match=r"a\.jsonl: the line at byte 0 is not"):
+        list(_read(Corpus(str(tmp_path / "a.jsonl"))))
+    with pytest.raises(UserError, match=r"hparam task_names: expected a list"):
+        FinetuningConfig.create("m", "d", task_names=DEEP)
+    monkeypatch.setattr("configure.json_text._MAX_CHARACTERS", 100)
+    path.write_text('{"seed": 1}' + " " * 100)
+    with pytest.raises(UserError, match=r"manifest\.json.*more than 100"):
+        read_hparams(str(path))
+    monkeypatch.setattr(files, "MAX_TEXT_BYTES", 100)
+    with pytest.raises(UserError, match=r"manifest\.json: 111 bytes"):
+        files.read_text(str(path))
+
+
+@pytest.mark.parametrize(
+    ("kind", "hparams"),
+    [
+        (PretrainingConfig, {"vocab_size": 10**10}),
+        (PretrainingConfig, {"train_batch_size": 10**12}),
+        (PretrainingConfig, {"generator_hidden_size": 1e6}),
+        (PretrainingConfig, {"generator_layers": 1e6}),
+        (PretrainingConfig, {"max_seq_length": 10**9}),
+        (FinetuningConfig, {"eval_batch_size": 10**12}),
+        (FinetuningConfig, {"max_seq_length": 10**9}),
+    ],
+)
+def test_sizes_beyond_sense_are_refused(kind, hparams):
+    with pytest.raises(UserError, match=f"hparam {next(iter(hparams))}:.*most"):
+        kind.create("m", "d", **hparams)
+    overrides = {"num_hidden_layers": 10**6}
+    with pytest.raises(UserError, match="num_hidden_layers: must be at most"):
+        kind.create("m", "d", model_hparam_overrides=overrides)
+
+
+def test_builds_of_sizes_beyond_sense_are_refused(build):
+    for name in ("num_processes", "num_shards", "max_seq_length"):
+        with pytest.raises(UserError, match=f"{name}: must be at most"):
+            build("out", **{name: 10**9})
+
+
+def test_a_task_names_files_of_its_own_folder(tmp_path, tiny_finetuning):
+    from electra_tf.finetuning.registry import get_tasks
+
+    (tmp_path / "task").mkdir()
+    path = tmp_path / "task" / "task.json"
+    settings = {**tiny_finetuning, "task_config": str(path)}
+    settings["max_seq_length"] = 32
+    settings["task_names"] = ["own"]
+    for outside in ("../secret.tsv", "/etc/passwd", "inner/../../x.tsv"):
+        task = {"name": "own", "columns": {"text_a": 0, "label": 1}}
+        task["files"] = {"train": "inner/../train.tsv", "dev": outside}
+        path.write_text(json.dumps(task))
+        config = FinetuningConfig.create("m", str(tmp_path), **settings)
+        with pytest.raises(UserError, match=r"task\.json: files\.dev.*outside"):
+            get_tasks(config)
+        config = FinetuningConfig.create(
+            "m", str(tmp_path), allow_outside_files=True, **settings
+        )
+        assert get_tasks(config)[0].name == "own"
