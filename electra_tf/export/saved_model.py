@@ -22,7 +22,7 @@ from electra_tf.export.heads import (
 from electra_tf.export.question_answering import QuestionAnsweringModule
 from electra_tf.export.signatures import ServingModule, TaskModule
 from electra_tf.export.tagging import TaggingModule
-from electra_tf.files import read_bytes, write_atomically
+from electra_tf.files import read_bytes, write_atomically, write_digests
 from electra_tf.finetuning.model import (
     ClassificationHead,
     MultiLabelHead,
@@ -110,6 +110,7 @@ def export(
             write_atomically(os.path.join(folder, EXTRA, name), content)
         if finish is not None:
             finish(folder)
+        write_digests(folder)
     return final
 
 

@@ -20,7 +20,13 @@ import tensorflow as tf
 
 from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
-from electra_tf.files import is_directory, list_directory, write_atomically
+from electra_tf.checkpoints import tf1
+from electra_tf.files import (
+    is_directory,
+    list_directory,
+    read_json,
+    write_atomically,
+)
 from electra_tf.finetuning import majority
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.model import FinetuningModel
@@ -112,7 +118,8 @@ class _Run:
         numbers, interrupted = range(1, config.num_trials + 1), None
         if config.num_trials < 0:
             numbers = itertools.count(1)
-        with PreemptionHandler() as preemption:
+        seconds = config.preemption_seconds
+        with PreemptionHandler(seconds) as preemption:
             for trial in numbers:
                 if trial in done:
                     self._console.line(f"Trial {trial}: done by an earlier run")
@@ -261,7 +268,7 @@ def _refuse_models_of_others(config: FinetuningConfig) -> None:
         if 0 < config.num_trials < int(trial):
             continue
         found = os.path.join(folder, name)
-        path = tf.train.latest_checkpoint(found)
+        path = tf1.newest_in(found)
         if path and read_config(found) is None:
             raise UserError(
                 f"{found} holds a model ({os.path.basename(path)}) of the"
@@ -474,8 +481,7 @@ def _read(path: str) -> dict[str, Any] | None:
     if not tf.io.gfile.exists(path):
         return None
     try:
-        with tf.io.gfile.GFile(path) as file:
-            found = json.load(file)
+        found = read_json(path)
         if found["format"] != _FORMAT:
             raise ValueError(f"format {found['format']}, expected {_FORMAT}")
         found["trials"] = [_with_nan(record) for record in found["trials"]]

@@ -20,6 +20,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
+from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.contents import HIDDEN
 from electra_tf.checkpoints.formats import changed, open_weights
 from electra_tf.checkpoints.weights import Weights, assign
@@ -43,11 +44,12 @@ EXAMPLES = "examples"
 # A trained model stays what it is when these change.
 FREE_HPARAMS = frozenset(
     """
-    data_dir distribution_strategy do_eval do_train early_stopping_patience
-    eval_batch_size eval_every_n_steps gcp_project group_eval_by_length
-    iterations_per_loop keep_all_models keep_checkpoint_max log_every_n_steps
-    log_examples max_answer_length model_dir n_best_size n_writes_test
-    num_tpu_cores num_trials overwrite predict_batch_size preprocessed_data_dir
+    allow_outside_files data_dir distribution_strategy do_eval do_train
+    early_stopping_patience eval_batch_size eval_every_n_steps gcp_project
+    group_eval_by_length iterations_per_loop keep_all_models
+    keep_checkpoint_max log_every_n_steps log_examples max_answer_length
+    model_dir n_best_size n_writes_test num_tpu_cores num_trials on_nonfinite
+    overwrite predict_batch_size preemption_seconds preprocessed_data_dir
     qa_na_threshold recompute_grad require_gpu results_json results_pkl
     results_txt run_name save_checkpoints_steps strict strict_rows
     tfds_data_dir threads tpu_job_name tpu_name tpu_zone
@@ -354,7 +356,7 @@ class Trial(Run):
         if "interrupted" in self.train():
             return False
         kept = os.path.join(self.directory, checkpointing.DIRECTORY)
-        if self.best and (path := tf.train.latest_checkpoint(kept)):
+        if self.best and (path := tf1.newest_in(kept)):
             checkpointing.restore_model(path, self.model, self.step)
             self.console.line(
                 f"The best model by {self.config.keep_best}: {path}"

@@ -16,7 +16,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints import formats
+from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import assign
 from electra_tf.finetuning.model import FinetuningModel
@@ -189,7 +189,7 @@ def _find(folder: str) -> tuple[str, str]:
             f" {checkpointing.DIRECTORY}"
         )
     if checkpoint is None and home != place:
-        checkpoint = tf.train.latest_checkpoint(place)
+        checkpoint = tf1.newest_in(place)
     elif checkpoint is None:
         checkpoint = checkpointing.best_or_newest(home)
     if checkpoint is None:

@@ -23,11 +23,13 @@ from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.sizes import MODEL_HPARAMS, merged
 from electra_tf.checkpoints.weights import (
+    ModelWeights,
     TensorSpec,
     View,
     Weights,
     check_shapes,
     fitted,
+    select_part,
     variables_by_name,
 )
 from electra_tf.data.token_counts import TOKEN_COUNTS
@@ -329,3 +331,40 @@ def write_pretrained(
     )
     tf1.write_tf1(weights, prefix, overwrite=True, complete=complete)
     return prefix
+
+
+def _has_written(folder: str, step: int) -> bool:
+    """Whether a step's weights are there."""
+    try:
+        return open_weights(folder).global_step == step
+    except UserError:
+        return False
+
+
+EXPORT = "export"  # directory of the two networks apart
+
+
+def export_parts(
+    config: PretrainingConfig,
+    model: PretrainingModel,
+    step: int,
+    directory: str,
+    only_missing: bool = False,
+) -> list[str]:
+    """Writes `<directory>/export/discriminator` and `.../generator`.
+
+    Each holds a checkpoint in the original's format, `electra_config.json` and
+    `vocab.txt`: all that fine-tuning, or another program, needs. An earlier
+    export of the same run is replaced.
+    """
+    weights = ModelWeights(variables_by_name(model.variables), step, directory)
+    written = []
+    for name in ("discriminator", "generator"):
+        if not weights.contents.holds(name):
+            continue
+        folder = os.path.join(directory, EXPORT, name)
+        if only_missing and _has_written(folder, step):
+            continue
+        part = select_part(weights, name)
+        written.append(write_pretrained(part, folder, config))
+    return written

@@ -273,6 +273,9 @@ def sample_from_softmax(logits: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     vocab_size = logits.shape[-1]
     flat = tf.reshape(tf.stop_gradient(logits), [-1, vocab_size])
     sampled = tf.random.stateless_categorical(flat, 1, seed, tf.int32)
+    # Of logits that are not finite it draws the id after the last; the losses
+    # are to show such logits, not a failing look-up of that id.
+    sampled = tf.minimum(sampled, vocab_size - 1)
     return tf.reshape(sampled, tf.shape(logits)[:-1])
 
 

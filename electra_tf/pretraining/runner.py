@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains or evaluates a model from a resolved configuration."""
 
+import contextlib
 import datetime
 import functools
 import itertools
@@ -24,10 +25,7 @@ from electra_tf.checkpoints.formats import (
 )
 from electra_tf.checkpoints.sizes import MODEL_HPARAMS
 from electra_tf.checkpoints.weights import (
-    ModelWeights,
     assign,
-    select_part,
-    variables_by_name,
 )
 from electra_tf.data.build import load_manifest
 from electra_tf.data.input_pipeline import build_dataset
@@ -36,7 +34,7 @@ from electra_tf.data.record_checks import (
     count_training_examples,
 )
 from electra_tf.data.token_counts import TOKEN_COUNTS, write_token_counts
-from electra_tf.files import write_atomically
+from electra_tf.files import read_json, spelled_alike, write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.library import make_optimizer
 from electra_tf.optimization.optimizer import (
@@ -46,7 +44,7 @@ from electra_tf.optimization.optimizer import (
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import metrics, unigram
 from electra_tf.pretraining.collapse import CollapseWatch, LossWatch
-from electra_tf.pretraining.loading import write_pretrained
+from electra_tf.pretraining.loading import EXPORT, export_parts
 from electra_tf.pretraining.model import PretrainingModel, step_values
 from electra_tf.text.tokenization import (
     check_vocab,
@@ -67,17 +65,17 @@ from electra_tf.training.summaries import Console, Panel, Progress
 
 # No BERT holds these, or of these sizes.
 _BERT_LACKS = "^(generator|(cloze|discriminator|token)_predictions)"
-EXPORT = "export"  # directory of the two networks apart
 # The saved data position means something only while these stay.
+DATA_PATHS = ("pretrain_tfrecords", "pretrain_text")
 DATA_HPARAMS = (
+    *DATA_PATHS,
     "deterministic_input",
     "max_seq_length",
-    "pretrain_text",
-    "pretrain_tfrecords",
     "seed",
     "shuffle_buffer_size",
     "train_batch_size",
 )
+_OF_LOG = ("step", "one_class_evaluations")  # not of results
 
 
 def run(
@@ -101,7 +99,7 @@ def run(
         check_records(config, training=False)
     strategy = strategies.from_config(config)
     print_start(console, config, strategy)
-    preemption = PreemptionHandler()
+    preemption = PreemptionHandler(config.preemption_seconds)
     if config.do_eval:
         path = _newest_checkpoint(config)
         evaluation = PretrainingRun(config, strategy, console, preemption)
@@ -115,7 +113,7 @@ def _check_vocabulary(config: PretrainingConfig) -> None:
     check_vocab_size(config, len(check_vocab(config.vocab_file)))
     path = config.init_checkpoint if config.do_train else None
     if not (config.do_train and config.overwrite):
-        path = tf.train.latest_checkpoint(config.model_dir) or path
+        path = tf1.newest_in(config.model_dir) or path
     own = open_weights(path).vocab_file if path else None
     if own:
         refuse_other_vocab(config.vocab_file, own, path)
@@ -196,7 +194,12 @@ class PretrainingRun(Run):
         before.setdefault("pretrain_text", "")  # Earlier versions had none.
         now = self.config.as_dict()
         check_same_model(before, now, path)
-        moved = changed(before, now, DATA_HPARAMS)
+        # Another spelling of a path is no other data.
+        spelled = (
+            c | {n: spelled_alike(c.get(n, "")) for n in DATA_PATHS}
+            for c in (before, now)
+        )
+        moved = changed(*spelled, DATA_HPARAMS)
         positioned = super().continue_from(path, with_position=not moved)
         if self.config.init_checkpoint:
             self.console.line(
@@ -358,14 +361,22 @@ class PretrainingRun(Run):
     def panels(self) -> tuple[Panel, ...]:
         return metrics.PANELS
 
-    def finish(self) -> None:
-        """Writes the two networks apart."""
-        if not self.config.export_at_end or not self.is_chief:
-            return
-        for prefix in export_parts(
-            self.config, self.model, self.global_step, self.output
-        ):
-            self.console.line(f"Wrote {prefix} (weights only)")
+    def finish(self, again: bool = False) -> None:
+        """Writes the two networks apart, and results that a kill prevented."""
+        config, step = self.config, self.global_step
+        rows = self.eval_log.rows if again and self.is_chief else []
+        if rows and rows[-1]["step"] == step:
+            results = {}
+            with contextlib.suppress(UserError):  # Missing, or damaged.
+                results = read_json(config.results_json)
+            if results.get("step") != step:
+                row = {n: v for n, v in rows[-1].items() if n not in _OF_LOG}
+                _write_results(config, row, step, self.console)
+        if config.export_at_end and self.is_chief:
+            for prefix in export_parts(
+                config, self.model, step, self.output, only_missing=again
+            ):
+                self.console.line(f"Wrote {prefix} (weights only)")
 
     def evaluate_checkpoint(self, path: str) -> dict[str, Any]:
         """Evaluates one checkpoint and writes the results files."""
@@ -471,29 +482,6 @@ def _write_results(
         f"{verb} {config.results_txt}, {config.results_pkl} and"
         f" {config.results_json}"
     )
-
-
-def export_parts(
-    config: PretrainingConfig,
-    model: PretrainingModel,
-    step: int,
-    directory: str,
-) -> list[str]:
-    """Writes `<directory>/export/discriminator` and `.../generator`.
-
-    Each holds a checkpoint in the original's format, `electra_config.json` and
-    `vocab.txt`: all that fine-tuning, or another program, needs. An earlier
-    export of the same run is replaced.
-    """
-    weights = ModelWeights(variables_by_name(model.variables), step, directory)
-    written = []
-    for name in ("discriminator", "generator"):
-        if not weights.contents.holds(name):
-            continue
-        folder = os.path.join(directory, EXPORT, name)
-        part = select_part(weights, name)
-        written.append(write_pretrained(part, folder, config))
-    return written
 
 
 # What a run is built from.

@@ -24,8 +24,9 @@ from electra_tf.serving.served_model import ServedModel
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY_BYTES = 4 * 2**20
-# A client that takes longer to send its body is let go.
-BODY_SECONDS = 30.0
+# A client that takes longer to send its body is let go, and one whose headers
+# are not whole so long after it connected, or after its last answer.
+BODY_SECONDS = HEADER_SECONDS = 30.0
 _PAGE_FILES = {
     "/": ("index.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
@@ -210,8 +211,11 @@ async def _errors_as_json(
         text = f"{error.reason}: {request.method} {request.path}"
         headers = {k: v for k, v in error.headers.items() if k == "Allow"}
         return _json({"error": text}, error.status, headers)
-    except (asyncio.CancelledError, ConnectionError):
-        raise  # The client has gone.
+    except asyncio.CancelledError:
+        raise
+    except ConnectionError:
+        _logger.warning("%s %s: the client left", request.method, request.path)
+        return _json({"error": "The client left."}, 400)
     except _BAD_PAYLOAD as error:
         return _json({"error": f"The body cannot be read: {error}"}, 400)
     except Exception:
@@ -252,6 +256,7 @@ async def serve(
     runner = web.AppRunner(
         server.application,
         access_log=None,
+        keepalive_timeout=HEADER_SECONDS,
         shutdown_timeout=SHUTDOWN_SECONDS,
         handle_signals=False,
     )

@@ -17,6 +17,7 @@ from google.protobuf import json_format
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from configure.errors import UserError
+from electra_tf import files
 
 _logger = logging.getLogger(__name__)
 SAVED_MODEL_FILE = "saved_model.pb"
@@ -77,12 +78,13 @@ class ServedModel:
 
     def __init__(self, folder: str, name: str, version: int) -> None:
         self.name, self.version = name, version
+        files.check_digest(os.path.join(folder, SAVED_MODEL_FILE))
         protos = _signature_protos(folder)
         try:
             self._loaded = tf.saved_model.load(folder)
-        except (OSError, ValueError, tf.errors.OpError) as error:
+        except Exception as error:  # A damaged graph shows as almost any.
             raise UserError(
-                f"{folder}: TensorFlow cannot load it: {error}"
+                f"{folder}: TensorFlow cannot load it: {error!r}"
             ) from error
         functions = self._loaded.signatures
         self.signatures = {

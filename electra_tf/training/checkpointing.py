@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saving a run and continuing it to the bit."""
 
+import contextlib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from configure.errors import UserError, first_lines
+from electra_tf import files
 from electra_tf.checkpoints import formats, tf1, tf2
 from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.formats import open_weights
@@ -19,6 +21,8 @@ from electra_tf.files import write_atomically
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
 CONFIG_FILE = "config.json"
+# Ends the folder in which TensorFlow gathers a checkpoint.
+_UNFINISHED = "_temp"
 
 
 class Checkpoints:
@@ -65,13 +69,13 @@ class Checkpoints:
     @property
     def latest(self) -> str | None:
         """The newest checkpoint, or None where there was never one."""
-        found = tf.train.latest_checkpoint(self.directory)
-        state = tf.train.get_checkpoint_state(self.directory)
-        if found is None and state is not None:
-            named = os.path.basename(state.model_checkpoint_path)
+        named = tf1.named_in(self.directory)
+        found = tf1.newest_in(self.directory)
+        if found is None and named:
             others = map(os.path.basename, _listed(self.directory))
             raise UserError(
-                f"{os.path.join(self.directory, 'checkpoint')} names {named},"
+                f"{os.path.join(self.directory, tf1.STATE)} names"
+                f" {os.path.basename(named[-1])},"
                 " whose files are missing or incomplete. Still there:"
                 f" {', '.join(others) or 'none'}. Copy the missing files back,"
                 " correct that file to name another one, or use --overwrite to"
@@ -87,7 +91,7 @@ class Checkpoints:
         and old ones go only after that.
         """
         prefix = self._prefix(self._write_directory)
-        self._whole.write(prefix)
+        _write(self._whole, prefix)
         known = [p for p in _listed(self._write_directory) if p != prefix]
         known.append(prefix)
         tf1.record_newest(self._write_directory, known)
@@ -104,15 +108,21 @@ class Checkpoints:
         prefix = self._prefix(directory)
         tf.io.gfile.makedirs(directory)
         former = _listed(directory)
-        self._without_position.write(prefix)
+        _write(self._without_position, prefix)
         tf1.record_newest(directory, [prefix])
         for old in former:
             if old != prefix:
                 tf1.remove_checkpoint(old)
         return prefix
 
-    def restore(self, path: str, with_position: bool = True) -> bool:
-        """Loads a checkpoint, strictly; whether its position was loaded."""
+    def restore(
+        self, path: str, with_position: bool = True, but: Collection[str] = ()
+    ) -> bool:
+        """Loads a checkpoint, strictly; whether its position was loaded.
+
+        Args:
+          but: what of the position stays as it is.
+        """
         weights = open_weights(path)
         check_same_variables(weights, self._variables)
         held, wanted = tf2.optimizer_of(weights), self._optimizer.kind
@@ -137,7 +147,8 @@ class Checkpoints:
         with_position = with_position and stored.issuperset(self._position)
         wanted = {k: v for k, v in self._extras.items() if k in stored}
         if with_position:
-            wanted |= self._position
+            position = self._position.items()
+            wanted |= {k: v for k, v in position if k not in but}
         try:
             status = tf.train.Checkpoint(**self._state, **wanted).read(path)
             status.assert_existing_objects_matched()
@@ -152,7 +163,7 @@ class Checkpoints:
                 f"checkpoint {path} does not fit this run: {error}. Use another"
                 " model_name, or --overwrite to start this one anew."
             ) from error
-        if not with_position:
+        if but or not with_position:
             status.expect_partial()
         return with_position
 
@@ -193,15 +204,34 @@ class Checkpoints:
 
 def _listed(directory: str) -> list[str]:
     """Prefixes that the file `checkpoint` names and whose files exist."""
-    state = tf.train.get_checkpoint_state(directory)
-    if state is None:
-        return []
-    # Relative to the directory: it may have been moved since.
-    paths = [
-        os.path.join(directory, os.path.basename(path))
-        for path in state.all_model_checkpoint_paths
-    ]
-    return [path for path in paths if tf.io.gfile.exists(path + ".index")]
+    named = tf1.named_in(directory)
+    return [path for path in named if tf.io.gfile.exists(path + ".index")]
+
+
+def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
+    try:
+        checkpoint.write(prefix)
+    except (OSError, tf.errors.OpError) as error:
+        _remove(f"{prefix}{_UNFINISHED}")
+        raise UserError(
+            f"checkpoint {prefix} cannot be written: {error}. Earlier ones are"
+            " whole: make room or correct the permissions, and run the same"
+            " command again."
+        ) from error
+
+
+def sweep(directory: str) -> None:
+    """Removes what a run that was killed while it wrote has left."""
+    if tf.io.gfile.isdir(directory):
+        for name in map(str, tf.io.gfile.listdir(directory)):
+            name = name.rstrip("/")
+            if name.startswith(CHECKPOINT_NAME) and name.endswith(_UNFINISHED):
+                _remove(os.path.join(directory, name))
+
+
+def _remove(folder: str) -> None:
+    with contextlib.suppress(tf.errors.OpError):
+        tf.io.gfile.rmtree(folder)
 
 
 def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
@@ -249,12 +279,11 @@ def read_config(directory: str) -> dict[str, Any] | None:
     if not tf.io.gfile.exists(path):
         return None
     try:
-        with tf.io.gfile.GFile(path) as file:
-            return json.load(file)
-    except json.JSONDecodeError as error:
+        return files.read_json(path)
+    except UserError as error:
         raise UserError(
-            f"{path} is not JSON ({error}); restore it, or remove it to accept"
-            " whatever the checkpoints hold."
+            f"{error}\nRestore {path}, or remove it to accept whatever the"
+            " checkpoints hold."
         ) from error
 
 
@@ -274,7 +303,7 @@ STATE_FILE = "best.json"
 def best_or_newest(path: str) -> str | None:
     """The checkpoint of a run's directory to evaluate: best, or newest."""
     kept = os.path.join(path, DIRECTORY)
-    return tf.train.latest_checkpoint(kept) or tf.train.latest_checkpoint(path)
+    return tf1.newest_in(kept) or tf1.newest_in(path)
 
 
 class BestCheckpoint:
@@ -314,8 +343,7 @@ class BestCheckpoint:
         if not tf.io.gfile.exists(path):
             return None
         try:
-            with tf.io.gfile.GFile(path) as file:
-                best = json.load(file)
+            best = files.read_json(path)
             # Another metric was asked for before: what it chose means nothing.
             return best if best["metric"] == self._metric else None
         except (ValueError, KeyError, TypeError) as error:

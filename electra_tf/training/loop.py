@@ -542,7 +542,8 @@ def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
         " stopped and no checkpoint was written after it. The batch and these"
         f" numbers are in {path}. Running the same command again continues from"
         " the last checkpoint and would meet the same batch; lower"
-        " learning_rate, raise num_warmup_steps, or change seed."
+        " learning_rate, raise num_warmup_steps, change seed, or go on with"
+        " other batches: --on_nonfinite=rewind."
     )
 
 

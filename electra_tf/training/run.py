@@ -3,12 +3,12 @@
 """A training run: build, restore, train, evaluate, save, finish."""
 
 import abc
+import collections
+import contextlib
 import dataclasses
+import json
 import os
-import signal
-import threading
-from collections.abc import Collection, Sequence
-from types import FrameType
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, ClassVar
 
 import orbit
@@ -27,50 +27,17 @@ from electra_tf.training.loop import (
     SKIPPED_IN_ALL,
     TOKENS,
     LossScale,
+    NonFiniteLossError,
     StepMetrics,
     TrainingInterruptedError,
     TrainLoop,
     stop_on_non_finite,
 )
+from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.summaries import Console, Panel, Progress
 
-
-class PreemptionHandler:
-    """Turns SIGTERM and SIGINT into a request to stop after this step.
-
-    While active; a second signal stops at once.
-    """
-
-    def __init__(self) -> None:
-        """Nothing is installed before `with`."""
-        self.signal_number: int | None = None
-        self._previous: dict[int, object] = {}
-
-    def requested(self) -> bool:
-        """Whether a stop was asked for."""
-        return self.signal_number is not None
-
-    def __enter__(self) -> "PreemptionHandler":
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._previous[number] = signal.signal(number, self._note)
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self._put_back()
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.requested():
-            self._put_back()
-            raise KeyboardInterrupt
-        self.signal_number = number
-        # Not print: the signal may have come in the middle of one.
-        os.write(2, b"\nstopping after this step; once more stops at once\n")
-
-    def _put_back(self) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
-        self._previous = {}
+MAX_REWINDS = 3  # to one checkpoint
+REWINDS = "rewinds.jsonl"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,8 +66,9 @@ class Schedule:
 
     def steps_to_next_stop(self, step: int) -> int:
         """Updates from `step` on until the host has something to do."""
+        # Wherever a run began, it stops at the same steps.
         most = min(self.most_per_chunk, MAX_CHUNK_STEPS)
-        stops = [self.total_steps, step + most]
+        stops = [self.total_steps, (step // most + 1) * most]
         for every in (self.log_every, self.save_every, self.eval_every):
             if every:
                 stops.append((step // every + 1) * every)
@@ -206,8 +174,13 @@ class Run(abc.ABC):
     def panels(self) -> Sequence[Panel]:
         """Returns what the curves show."""
 
-    def finish(self) -> None:  # noqa: B027
-        """Does what is left to do at the end."""
+    def finish(self, again: bool = False) -> None:  # noqa: B027
+        """Does what is left to do at the end.
+
+        Args:
+          again: the run had ended before, and may have been killed meanwhile:
+            only what is missing.
+        """
 
     @property
     def global_step(self) -> int:
@@ -218,7 +191,11 @@ class Run(abc.ABC):
         """Trains to the end, or until a stop is asked for."""
         dataset, total_steps = self.prepare_training()
         self._build_training(dataset, total_steps)
-        self._make_directory()  # Not before: what makes no model costs none.
+        # Not before: what makes no model costs none.
+        with self._own_directory():
+            return self._continue()
+
+    def _continue(self) -> dict[str, Any]:
         if path := self.checkpoints.latest:
             self.continue_from(path)
         else:
@@ -228,14 +205,20 @@ class Run(abc.ABC):
         self._agree_on_start()
         # The run may have stopped before an evaluation was through.
         step = self.global_step
-        due = self.schedule.evaluates_at(step) and not any(
-            row["step"] == step for row in self.eval_log.rows
-        )
+        rows = [row for row in self.eval_log.rows if row["step"] == step]
+        due = self.schedule.evaluates_at(step) and not rows
         due = bool(strategies.from_chief(self.strategy, due))
+        metric = self.config.keep_best
+        if self.best and rows and rows[-1].get(metric) is not None:
+            self.best.update(step, rows[-1])  # where a kill came between
         if self.is_finished(due):
+            self.draw()
+            self.finish(again=True)
             return {**self._last_results(), "global_step": step}
         self.announce()
         result = self._train(due)
+        if self.preemption.requested():  # The rest is made at the next start.
+            result["interrupted"] = self.preemption.signal_number
         if "interrupted" in result:
             self.console.line(
                 f"Stopped at step {self.global_step:,}; saved"
@@ -263,20 +246,33 @@ class Run(abc.ABC):
             self.title,
         )
 
-    def _make_directory(self) -> None:
-        """Makes the model directory; with `overwrite`, deletes it first."""
+    @contextlib.contextmanager
+    def _own_directory(self) -> Iterator[None]:
+        """Makes the model directory, and keeps other runs out of it.
+
+        With `overwrite`, deletes it first.
+        """
         path = self.directory
-        try:
-            if self.is_chief and self.config.overwrite:
-                if remove_run(path, **self.own_files):
-                    self.console.line(f"--overwrite: deleted {path}")
-            strategies.from_chief(self.strategy, 0)  # Only now others look.
-            tf.io.gfile.makedirs(self.output)
-        except (OSError, tf.errors.OpError) as error:
-            raise UserError(
-                f"model_dir {path} cannot be written: {error}. Choose another"
-                " model_dir or data_dir, or correct its permissions."
-            ) from error
+        with contextlib.ExitStack() as stack:
+            try:
+                there = tf.io.gfile.exists(path)
+                if self.is_chief and self.config.overwrite and there:
+                    with files.held(path):
+                        if remove_run(path, **self.own_files):
+                            self.console.line(f"--overwrite: deleted {path}")
+                strategies.from_chief(self.strategy, 0)  # Only now others look.
+                tf.io.gfile.makedirs(self.output)
+                if self.is_chief:
+                    stack.enter_context(files.held(path))
+            except (OSError, tf.errors.OpError) as error:
+                raise UserError(
+                    f"model_dir {path} cannot be written: {error}. Choose"
+                    " another model_dir or data_dir, or correct its"
+                    " permissions."
+                ) from error
+            for folder in ("", checkpointing.DIRECTORY):
+                checkpointing.sweep(os.path.join(self.output, folder))
+            yield
 
     def _build_training(
         self, dataset: tf.data.Dataset, total_steps: int
@@ -314,7 +310,8 @@ class Run(abc.ABC):
     def _open_logs(self) -> None:
         step, path = self.global_step, self.output
         self.train_log, self.eval_log = (
-            summaries.Log(path, name, step) for name in ("train", "eval")
+            summaries.Log(path, name, step, self.console.warning)
+            for name in ("train", "eval")
         )
         self.best = None
         if metric := self.config.keep_best:
@@ -348,6 +345,7 @@ class Run(abc.ABC):
         self._progress = Progress(step, self.schedule.total_steps)
         self._row: dict[str, Any] = {}
         self._saved_step: int | None = None if step == 0 else step
+        self._rewinds: collections.Counter[int] = collections.Counter()
         self._save()
         loop = self.build_loop()
         result: dict[str, Any] = {}
@@ -355,14 +353,16 @@ class Run(abc.ABC):
             if evaluate_first:
                 result = self._evaluate(step)
             while step < self.schedule.total_steps and not self.stopped_early:
+                if self.preemption.requested():  # while all this was built
+                    raise TrainingInterruptedError
                 # The first step traces the graph; it is left out of the rates.
                 steps = 1
                 if step != start:
                     steps = self.schedule.steps_to_next_stop(step)
                 loop.train(steps)
-                self._after_chunk(loop, start)
+                went_on = self._after_chunk(loop, start)
                 step = self.global_step
-                if self.schedule.evaluates_at(step):
+                if went_on and self.schedule.evaluates_at(step):
                     result = self._evaluate(step)
         except TrainingInterruptedError:
             self._after_chunk(loop, start)
@@ -370,14 +370,21 @@ class Run(abc.ABC):
         self._save()
         return {**_under_train(self._row), **result}
 
-    def _after_chunk(self, loop: TrainLoop, start: int) -> None:
+    def _after_chunk(self, loop: TrainLoop, start: int) -> bool:
+        """Logs and saves; false where the run went back instead."""
         chunk = loop.take_chunk()
         if not chunk.batches:  # Stopped during an evaluation.
-            return
+            return True
         step = chunk.first_step
         if step == start:
             self._progress.first_step_done(step + 1)
-        stop_on_non_finite(chunk, self.config.seed, self.output)
+        try:
+            stop_on_non_finite(chunk, self.config.seed, self.output)
+        except NonFiniteLossError as error:
+            if self.config.on_nonfinite != "rewind":
+                raise
+            self._rewind(error)
+            return False
         for values in chunk.values:
             step += 1
             self.step_metrics.add(chunk.names, values)
@@ -385,6 +392,36 @@ class Run(abc.ABC):
                 self._log(step)
         if self.schedule.saves_at(step):
             self._save()
+        return True
+
+    def _rewind(self, error: NonFiniteLossError) -> None:
+        """Goes back to the last checkpoint, and on with the batches to come.
+
+        The iterator stays where it is, so that nothing but checkpoints has to
+        be kept: a run that is killed meets the same numbers again, and goes
+        back again, to the same weights and batches.
+        """
+        bad, path = self.global_step, self.checkpoints.latest
+        self.step_metrics.take()  # sums of steps to be done again
+        self.checkpoints.restore(path, but=("iterator",))
+        step = self.global_step
+        self._rewinds[step] += 1
+        if self._rewinds[step] > MAX_REWINDS:
+            raise NonFiniteLossError(
+                f"{error}\n{MAX_REWINDS} times the run went back to {path} and"
+                " on with other batches; the settings, or the weights there,"
+                " are at fault."
+            ) from error
+        self._open_logs()  # without the rows of steps to be done again
+        what = str(error).partition(". ")[0]
+        self.console.warning(
+            f"{what}. on_nonfinite=rewind: back from"
+            f" step {bad:,} to {path}, and on with the batches that follow"
+            f" ({self._rewinds[step]} of {MAX_REWINDS} times from there)"
+        )
+        row = {"step": bad, "back_to": step, "error": what}
+        with tf.io.gfile.GFile(os.path.join(self.output, REWINDS), "a") as file:
+            file.write(json.dumps(row) + "\n")
 
     def _log(self, step: int) -> None:
         taken = self.step_metrics.take()
@@ -477,6 +514,8 @@ OWN_NAMES = (
     summaries.TENSORBOARD_DIR,
     summaries.TRAIN_LOG,
     summaries.EVAL_LOG,
+    REWINDS,
+    files.LOCK,
 )
 OWN_PREFIXES = (
     checkpointing.CHECKPOINT_NAME,

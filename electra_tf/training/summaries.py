@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import numpy as np
 import tensorflow as tf
 
+from electra_tf import files
 from electra_tf.files import write_atomically
 
 TRAIN_LOG = "train_log.jsonl"
@@ -37,9 +38,15 @@ class Log:
     what a stopped run wrote past `resume_step`.
     """
 
-    def __init__(self, directory: str, name: str, resume_step: int) -> None:
+    def __init__(
+        self,
+        directory: str,
+        name: str,
+        resume_step: int,
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
         self._path = os.path.join(directory, f"{name}_log.jsonl")
-        rows = read_rows(self._path)
+        rows = read_rows(self._path, warn)
         self.rows = [row for row in rows if row["step"] <= resume_step]
         write_atomically(self._path, "".join(map(_dump, self.rows)))
         self._writer = tf.summary.create_file_writer(
@@ -78,20 +85,34 @@ class Log:
         self._resume_step = None
 
 
-def read_rows(path: str) -> list[dict[str, Any]]:
-    """Reads a JSON-lines file up to its first line that is not whole."""
+def read_rows(
+    path: str, warn: Callable[[str], None] = lambda text: None
+) -> list[dict[str, Any]]:
+    """Reads the rows of a log; a damaged line is left out, with a warning.
+
+    A last line that was cut off in writing is left out without one.
+    """
     if not tf.io.gfile.exists(path):
         return []
-    rows = []
-    with tf.io.gfile.GFile(path) as file:
-        for line in file:
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError:
-                break
-            if not isinstance(row, dict) or "step" not in row:
-                break
+    rows, doubt = [], ""
+    for line in files.LineReader(path):
+        if doubt:
+            warn(doubt)
+        try:
+            row, doubt = json.loads(line.text or ""), ""
+            whole = isinstance(row["step"], int) and all(
+                isinstance(value, int | float | None) for value in row.values()
+            )
+        except (ValueError, TypeError, KeyError, RecursionError):
+            whole = False
+        if whole:
             rows.append(row)
+        else:
+            found = files.shortened(line.text or line.found)
+            doubt = (
+                f"{path}:{line.number}: left out, since it is damaged: found"
+                f" {found}; expected a row of numbers in JSON"
+            )
     return rows
 
 

@@ -137,7 +137,7 @@ def test_masked_lms_and_finetuned_models_have_one_too(
 
 
 def test_a_generator_alone_has_none(pretrained_folder, tmp_path):
-    from electra_tf.pretraining.runner import export_parts
+    from electra_tf.pretraining.loading import export_parts
 
     whole = load_pretrained(pretrained_folder())
     export_parts(whole.config, whole.model, 7, str(tmp_path))

@@ -11,9 +11,8 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.checkpoints.tf2 import variables_by_name
-from electra_tf.pretraining.loading import load_pretrained
+from electra_tf.pretraining.loading import export_parts, load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.pretraining.runner import export_parts
 
 
 @pytest.fixture

@@ -173,6 +173,7 @@ def start_run(tmp_path):
             iterations_per_loop=100,
             keep_checkpoint_max=keep,
             keep_best=None,
+            on_nonfinite="stop",
             mixed_precision=mixed_precision,
         )
         return LineRun(config, nan_at, stops)

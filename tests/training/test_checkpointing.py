@@ -233,7 +233,7 @@ def test_the_best_is_kept(tmp_path, metric, values, kept, continued):
 
 def test_spoiled_files_are_user_errors(tmp_path):
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(UserError, match=r"config\.json is not JSON"):
+    with pytest.raises(UserError, match=r"config\.json: not valid JSON"):
         checkpointing.read_config(str(tmp_path))
     (tmp_path / "best").mkdir()
     (tmp_path / "best" / "best.json").write_text("{")

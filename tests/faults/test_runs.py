@@ -1,0 +1,328 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that diverge, meet each other, are killed or told to leave."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf import files
+from electra_tf.checkpoints import tf1
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.pretraining import runner
+from electra_tf.training.checkpointing import read_config
+from electra_tf.training.loop import NonFiniteLossError
+from electra_tf.training.preemption import PreemptionHandler
+from electra_tf.training.run import MAX_REWINDS
+from electra_tf.training.summaries import Console
+from tests.training.conftest import start_run  # noqa: F401
+
+HOLDER = """
+import sys, time
+from electra_tf.files import held
+with held(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def _start(script, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_a_second_run_is_refused_until_the_first_is_dead(start_run, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    first = _start(HOLDER, folder)
+    try:
+        assert first.stdout.readline() == "held\n"
+        host = re.escape(os.uname().nodename)
+        with pytest.raises(UserError, match=f"process {first.pid} on {host}"):
+            start_run(total=2).train()
+        second = start_run(total=2)
+        object.__setattr__(second.config, "overwrite", True)
+        with pytest.raises(UserError, match=f"process {first.pid} on"):
+            second.train()
+    finally:
+        first.kill()
+        first.wait()
+    assert (folder / files.LOCK).exists()  # A dead holder holds nothing.
+    assert start_run(total=2).train()["global_step"] == 2
+    assert not (folder / files.LOCK).exists()
+
+
+def _poisoned(run, bad=(25,)):
+    """Makes some of a run's batches NaN."""
+
+    def dataset():
+        values = tf.random.stateless_normal([64, 4, 2], [1, 2]).numpy()
+        values[list(bad)] = np.nan
+        return tf.data.Dataset.from_tensor_slices({"x": values}).repeat()
+
+    run.config.on_nonfinite = "rewind"
+    run.prepare_training = lambda: (dataset(), run.config.total)
+    return run
+
+
+class _KilledError(Exception):
+    """Ends a run at once."""
+
+
+def _kill(run, place):
+    if run._rewinds and run.global_step > 22:
+        raise _KilledError
+
+
+def test_a_rewound_run_goes_on_with_other_batches(start_run, tmp_path):
+    run = _poisoned(start_run(total=40, save=10, log=4))
+    assert run.train()["global_step"] == 40
+    assert np.isfinite(run.model.weights.numpy()).all()
+    row = json.loads((tmp_path / "run" / "rewinds.jsonl").read_text())
+    assert (row["step"], row["back_to"]) == (28, 20)
+    said = run.stream.getvalue()
+    assert "WARNING: step 26 has a number that is not finite" in said
+    assert "model.ckpt-20, and on with the batches that follow" in said
+    assert (tmp_path / "run" / "non_finite_step_26.npz").exists()
+    steps = [row["step"] for row in run.train_log.rows]
+    assert steps == [1, *range(4, 41, 4)]
+    assert [row["steps"] for row in run.train_log.rows][1:] == [3] + [4] * 9
+    # Killed after it went back, it does the same again.
+    os.rename(tmp_path / "run", tmp_path / "whole")
+    killed = _poisoned(start_run(total=40, save=10, log=4))
+    killed._stops = _kill
+    with pytest.raises(_KilledError):
+        killed.train()
+    again = _poisoned(start_run(total=40, save=10, log=4))
+    again.train()
+    np.testing.assert_array_equal(
+        run.model.weights.numpy(), again.model.weights.numpy()
+    )
+
+
+def test_a_run_that_never_gets_past_a_checkpoint_stops(start_run):
+    run = start_run(total=20, save=2, log=5, nan_at=5)
+    run.config.on_nonfinite = "rewind"
+    with pytest.raises(NonFiniteLossError, match=r"3 times .*model\.ckpt-4"):
+        run.train()
+    assert run.stream.getvalue().count("WARNING: step 5") == MAX_REWINDS
+
+
+def test_divergence_is_told_as_such(data_dir, tiny_config, tmp_path):
+    config = tiny_config(
+        data_dir=data_dir,
+        model_dir=str(tmp_path / "model"),
+        learning_rate=1e3,
+        num_warmup_steps=0,
+        num_train_steps=60,
+        weight_decay_rate=10.0,
+    )
+    with pytest.raises(NonFiniteLossError, match="lower learning_rate.*rewind"):
+        runner.run(config, Console(open(os.devnull, "w")))
+    assert list((tmp_path / "model").glob("non_finite_step_*.npz"))
+
+
+def _settings(folder, **hparams):
+    results = str(folder / "results" / "r")
+    return {
+        "model_dir": str(folder),
+        "num_train_steps": 4,
+        "eval_every_n_steps": 4,
+        "keep_best": "loss",
+        **{f"results_{kind}": f"{results}.{kind}" for kind in RESULTS},
+        **hparams,
+    }
+
+
+RESULTS = ("txt", "pkl", "json")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Folders that are copied: a finished run of pre-training's."""
+    return {"folder": tmp_path_factory.mktemp("trained") / "model"}
+
+
+@pytest.fixture
+def finished(trained, data_dir, tiny_config, tmp_path):
+    """A finished run of pre-training: its folder, and what goes on with it."""
+
+    def run(folder=tmp_path / "model", **hparams):
+        config = tiny_config(data_dir=data_dir, **_settings(folder, **hparams))
+        with open(tmp_path / "said", "w") as said:
+            return runner.run(config, Console(said))
+
+    if not trained["folder"].exists():
+        run(trained["folder"])
+    shutil.copytree(trained["folder"], tmp_path / "model")
+    return tmp_path / "model", run
+
+
+def test_what_a_kill_prevented_is_made_at_the_next_start(
+    finished, with_pictures
+):
+    folder, run = finished
+    missing = [
+        folder / "results" / "r.txt",
+        folder / "results" / "r.json",
+        folder / "export" / "generator" / "model.ckpt.index",
+        folder / "curves.png",
+        folder / "best" / "best.json",
+    ]
+    missing[-2].touch()
+    before = {path: path.read_bytes() for path in missing}
+    kept = folder / "export" / "discriminator" / "model.ckpt.index"
+    changed = kept.stat().st_mtime_ns
+    for path in missing:
+        path.unlink()
+    assert run()["global_step"] == 4
+    for path in missing[:1] + missing[-1:]:
+        assert path.read_bytes() == before[path]
+    assert json.loads(missing[1].read_text())["step"] == 4
+    assert open_weights(str(folder / "export" / "generator")).global_step == 4
+    assert missing[3].stat().st_size > 1000
+    assert kept.stat().st_mtime_ns == changed
+
+
+def test_a_stop_while_a_run_starts_or_ends_is_one(start_run, tmp_path):
+    run = start_run(total=4)
+    run.preemption.signal_number = signal.SIGTERM
+    result = run.train()
+    assert (result["interrupted"], result["global_step"]) == (15, 0)
+    finished = []
+    run = start_run(total=4, stop_at=4)
+    run.finish = lambda again=False: finished.append(again)
+    assert run.train()["interrupted"] == 15
+    assert finished == []
+    run = start_run(total=4)
+    run.finish = lambda again=False: finished.append(again)
+    run.is_finished = lambda due: run.global_step == 4
+    assert "interrupted" not in run.train()
+    assert finished == [True]
+
+
+LEAVING = """
+import os, signal, sys, time
+from electra_tf.training.preemption import PreemptionHandler
+with PreemptionHandler(float(sys.argv[1])):
+    print("ready", flush=True)
+    while True:  # as an operation that takes long, and sees no signal
+        signal.pthread_sigmask(signal.SIG_BLOCK, []) or time.sleep(0.01)
+"""
+
+
+def test_a_run_leaves_some_time_after_sigterm_wherever_it_is():
+    process = _start(LEAVING, 0.5)
+    assert process.stdout.readline() == "ready\n"
+    started = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert 0.4 < time.monotonic() - started < 10
+    assert "0.5 seconds after SIGTERM: leaving" in said
+
+
+def test_who_leaves_in_time_is_left_alone():
+    with PreemptionHandler(0.05) as preemption:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert preemption.requested()
+    time.sleep(0.2)
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def _damage(path, line, content):
+    lines = path.read_bytes().split(b"\n")
+    lines[line] = content
+    path.write_bytes(b"\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"step": 5, "lo', b"\xff\xfe", b'{"step": 5, "loss": "x"}']
+)
+def test_a_damaged_line_of_a_log_costs_that_line(start_run, tmp_path, content):
+    start_run(total=20, stop_at=13).train()
+    log = tmp_path / "run" / "train_log.jsonl"
+    _damage(log, 1, content)
+    run = start_run(total=20)
+    run.train()
+    assert [row["step"] for row in run.train_log.rows] == [1, 10, 15, 20]
+    said = run.stream.getvalue()
+    assert f"WARNING: {log}:2: left out, since it is damaged: found" in said
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"model_checkpoint_path: 7", b"", b"\0" * 40]
+)
+def test_a_damaged_checkpoint_file_starts_nothing(start_run, tmp_path, content):
+    start_run(total=5).train()
+    path = tmp_path / "run" / "checkpoint"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=re.escape(str(path))):
+        start_run(total=10).train()
+    with pytest.raises(UserError, match=re.escape(str(path))):
+        open_weights(str(tmp_path / "run"))
+
+
+def test_a_checkpoint_file_leads_nowhere_else(start_run, tmp_path):
+    start_run(total=5).train()
+    os.rename(tmp_path / "run", tmp_path / "other")
+    (tmp_path / "run").mkdir()
+    elsewhere = str(tmp_path / "other" / "model.ckpt-5")
+    state = f'model_checkpoint_path: "{elsewhere}"\n'
+    (tmp_path / "run" / "checkpoint").write_text(state)
+    with pytest.raises(UserError, match=r"names model\.ckpt-5, whose files"):
+        start_run(total=10).train()
+    with pytest.raises(UserError, match="not in that folder; give its own"):
+        tf1.find_checkpoint(str(tmp_path / "run"))
+    assert open_weights(elsewhere).global_step == 5
+
+
+def test_a_config_that_is_not_utf_8_is_named(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_bytes(b'{"seed":\n "\xef"}')
+    with pytest.raises(UserError, match=r"config\.json:2: byte .* not UTF-8"):
+        read_config(str(tmp_path))
+
+
+def test_what_a_killed_save_left_is_swept(start_run, tmp_path):
+    start_run(total=5).train()
+    left = tmp_path / "run" / "model.ckpt-7_temp" / "part-00000"
+    left.parent.mkdir()
+    left.touch()
+    start_run(total=10).train()
+    assert not left.parent.exists()
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told(start_run, tmp_path):
+    (tmp_path / "run" / "model.ckpt-5.index").mkdir(parents=True)
+    (tmp_path / "run" / "model.ckpt-5.index" / "x").touch()
+    with pytest.raises(UserError, match="-5 cannot be written.*whole"):
+        start_run(total=10, save=5).train()
+    assert tf1.newest_in(str(tmp_path / "run")).endswith("model.ckpt-0")
+
+
+def test_records_by_another_spelling_keep_their_position(
+    finished, data_dir, tmp_path, monkeypatch
+):
+    _, run = finished
+    monkeypatch.chdir(data_dir)
+    name = "pretrain_tfrecords/pretrain_data.tfrecord*"
+    run(pretrain_tfrecords=f"../{data_dir.name}//{name}", num_train_steps=5)
+    said = (tmp_path / "said").read_text()
+    assert "Continuing from" in said
+    assert "from their start" not in said
