@@ -92,7 +92,7 @@ class Embeddings(ScopedLayer):
             )
         if length is None:
             length = tf.shape(input_ids)[1]
-        output = tf.gather(self.word_embeddings, input_ids)  # [B, L, E]
+        output = self.look_up(input_ids)  # [B, L, E]
         # A product keeps the gradient dense, as in the original: the norm
         # used for clipping depends on that.
         segments = tf.one_hot(
@@ -104,6 +104,10 @@ class Embeddings(ScopedLayer):
         output = self.layer_norm(output)
         seed = seeds.seed("embeddings") if seeds else None
         return dropout(output, self.config.hidden_dropout_prob, seed)
+
+    def look_up(self, input_ids: tf.Tensor) -> tf.Tensor:
+        """The tokens' rows of the table, float32 [B, L, E]."""
+        return tf.gather(self.word_embeddings, input_ids)
 
 
 class DisentangledEmbeddings(Embeddings):
@@ -136,6 +140,11 @@ class DisentangledEmbeddings(Embeddings):
     def word_embeddings(self) -> tf.Tensor:
         """float32 [V, E]."""
         return tf.stop_gradient(self.shared.word_embeddings) + self.delta
+
+    def look_up(self, input_ids: tf.Tensor) -> tf.Tensor:
+        # Rows alone; so is delta's gradient, as of any table that is read so.
+        shared = tf.gather(self.shared.word_embeddings, input_ids)
+        return tf.stop_gradient(shared) + tf.gather(self.delta, input_ids)
 
     def folded(self) -> Embeddings:
         """The same with one token table, for what is not trained."""

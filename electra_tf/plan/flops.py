@@ -36,7 +36,7 @@ _LAYER_NORM = (8, 11)  # two means, difference, square, root, scale, shift
 _SOFTMAX = (5, 4)  # maximum, difference, exp, sum, division
 _DROPOUT = (4, 2)  # random number, comparison, two products
 _LOOKUP = (2, 3)  # segment and position vectors added; three sums
-_SUM = (1, 0)  # of two tables; one of them has the sum's gradient
+_SUM = (1, 0)  # of two tables' rows; one of them has the sum's gradient
 _SAMPLING = (4, 0)  # temperature, exp, running sum, comparison
 # Adam with decay and clipping, a parameter: norm 2, clipping 1, moments 7,
 # direction 3, decay 2, update 2.
@@ -151,8 +151,8 @@ def pretraining_step_flops(
     batch, length = batch_size or config.train_batch_size, config.max_seq_length
     parts = [_encoder(network, batch, length) for network in networks(config)]
     if config.has_delta:
-        table = encoder_sizes(config).vocab_size * networks(config)[-1].width
-        parts[-1].elementwise(table, _SUM)
+        width = networks(config)[-1].width
+        parts[-1].elementwise(batch * length * width, _SUM)
     if towers := generator_networks(config):
         _, sizes, width = towers[0]
         scored = length if len(towers) > 1 else config.max_predictions_per_seq

@@ -183,8 +183,9 @@ def run_ways(run_python):
         {"uniform_generator": True},
         {"uniform_generator": True, "optimizer": "adamw"},
         {"optimizer": "lamb"},
+        {"embedding_sharing": "gradient_disentangled"},
     ],
-    ids=["dense", "sparse", "adamw", "lamb"],
+    ids=["dense", "sparse", "adamw", "lamb", "disentangled"],
 )
 def test_two_devices_train_as_one_does(
     data_dir, settings, tmp_path, run_ways, different

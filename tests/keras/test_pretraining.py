@@ -44,10 +44,15 @@ def batches():
         {"electra_objective": False, "electric_objective": True},
         {"optimizer": "lamb", "adam_beta_1": 0.7, "adam_epsilon": 1e-4},
         {"objective": "all_tokens_mlm"},
+        {
+            "embedding_sharing": "gradient_disentangled",
+            "gradient_accumulation_steps": 2,
+            "mixed_precision": "bf16",
+        },
     ],
     ids=[
         *("electra", "micro_batches_in_half_precision", "electric", "lamb"),
-        "all_tokens_mlm",
+        *("all_tokens_mlm", "disentangled"),
     ],
 )
 def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
