@@ -25,7 +25,7 @@ from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.data.record_checks import check_records
-from electra_tf.metrics.scorers import describe, lower_is_better, main_figure
+from electra_tf.metrics.scorers import describe, lower_is_better
 from electra_tf.plan.flops import pretraining_step_flops
 from electra_tf.plan.parameters import pretraining_parameters
 
@@ -225,7 +225,7 @@ class Study:
         tried = {}
         for rate, cell in self._choosing(arm, task).items():
             if figures := lines.get(cell.digest, {}).get("results"):
-                figure = main_figure(list(figures))
+                figure = next(iter(figures))  # the main one
                 mean = describe(of_json(figures[figure])).mean
                 if mean == mean:
                     tried[rate] = -mean if lower_is_better(figure) else mean

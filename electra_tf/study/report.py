@@ -38,7 +38,7 @@ def compare(study: Study, lines: Lines) -> list[Table]:
                 known |= line["results"]
         figures = [name for name in _FIGURES if name in known]
         if of in study.tasks and known:
-            figures = [scorers.main_figure(list(known))]
+            figures = [next(iter(known))]
         for figure in (figures := study.figures.get(of, figures)):
             values = {
                 arm.name: list(_values(study, arm, of, figure, lines))

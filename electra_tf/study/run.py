@@ -24,6 +24,7 @@ from typing import Any
 import electra_tf
 from configure.errors import UserError
 from electra_tf import files
+from electra_tf.metrics import scorers
 from electra_tf.study.cells import Cell, Study
 
 LOG = "study.log"
@@ -187,7 +188,7 @@ class StudyRun:
 
 
 def _results(cell: Cell) -> dict[str, list[Any]]:
-    """Figures of a finished run; of fine-tuning, one a trial."""
+    """Figures of a run; of fine-tuning, each trial's, the main one first."""
     trials: list[dict[str, Any]] = []
     if cell.facts["kind"] == "pretrain":
         log = os.path.join(cell.folder, "eval_log.jsonl")
@@ -196,7 +197,10 @@ def _results(cell: Cell) -> dict[str, list[Any]]:
         task = cell.facts["task"]
         path = os.path.join(cell.folder, "results", f"{task}_results.json")
         for trial in json.loads(files.read_text(path))["trials"]:
-            trials.append({**trial["results"][task], **trial["details"][task]})
+            found = trial["results"][task]
+            main = scorers.main_figure(list(found))
+            found = {**found, **trial["details"][task]}
+            trials.append({main: found[main], **found})
     return {
         name: [v and float(f"{v:.6g}") for v in (t[name] for t in trials)]
         for name in trials[0]

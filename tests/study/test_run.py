@@ -160,9 +160,10 @@ def test_the_small_study_over_all_objectives_runs_still_smaller(
     path = write_study(said)
     printed = finish(path)
     assert "12 of 12 cells are done" in printed
-    for line in lines_of(path):
-        if line["kind"] == "pretrain":
-            objective = line["hparams"]["objective"]
-            assert ("disc_auc" in line["results"]) == (
-                objective in ("electra", "electra_15", "electric")
-            ), objective
+    lines = {line["cell"]: line["results"] for line in lines_of(path)}
+    assert len(lines) == 12
+    for name in small["arms"]:
+        assert lines[f"{name}/1"]["step"] == [10]
+        # Of all figures the one that runs are compared by.
+        assert next(iter(lines[f"{name}/1/sst"])) == "accuracy"
+    assert "sst: accuracy" in printed
