@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import numpy as np
 import tensorflow as tf
 
+from configure.errors import UserError
 from electra_tf import files
 from electra_tf.files import write_atomically
 
@@ -58,14 +59,20 @@ class Log:
         """Appends one row and flushes it."""
         row = {"step": step, **values}
         self.rows.append(row)
-        with tf.io.gfile.GFile(self._path, "a") as file:
-            file.write(_dump(row))
-        self._start_board()
-        with self._writer.as_default():
-            for name, value in values.items():
-                if isinstance(value, int | float):
-                    tf.summary.scalar(name, float(value), step=step)
-        self._writer.flush()
+        try:
+            with tf.io.gfile.GFile(self._path, "a") as file:
+                file.write(_dump(row))
+            self._start_board()
+            with self._writer.as_default():
+                for name, value in values.items():
+                    if isinstance(value, int | float):
+                        tf.summary.scalar(name, float(value), step=step)
+            self._writer.flush()
+        except (OSError, tf.errors.OpError) as error:
+            raise UserError(
+                f"{self._path} cannot be written: {error}. The checkpoints are"
+                " whole: make room and run the same command again."
+            ) from error
 
     def _start_board(self) -> None:
         """Before the first row, makes TensorBoard drop what is done again."""

@@ -316,6 +316,19 @@ def test_a_checkpoint_that_cannot_be_written_is_told(start_run, tmp_path):
     assert tf1.newest_in(str(tmp_path / "run")).endswith("model.ckpt-0")
 
 
+def test_a_log_that_cannot_be_written_is_told(start_run, tmp_path):
+    run = start_run(total=10, log=5)
+    run.announce = lambda: _into_folder(tmp_path / "run" / "train_log.jsonl")
+    with pytest.raises(UserError, match="train_log.jsonl cannot be written"):
+        run.train()
+    assert tf1.newest_in(str(tmp_path / "run"))
+
+
+def _into_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
 def test_records_by_another_spelling_keep_their_position(
     finished, data_dir, tmp_path, monkeypatch
 ):
