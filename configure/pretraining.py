@@ -7,7 +7,6 @@ The field comments are the documentation: `--help` prints them.
 
 import dataclasses
 import enum
-import json
 import os
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -26,6 +25,7 @@ from configure.config import (
     one_of,
 )
 from configure.errors import UserError
+from configure.experiments import EXPERIMENTS, problems, settle
 
 # What `debug` sets unless told otherwise.
 _DEBUG_SETTINGS = {
@@ -62,56 +62,6 @@ _MaskShare = Annotated[
 ]
 _Times = Annotated[Ratio, at_most(100)]
 _Preset = Annotated[str, one_of(*presets.preset_names())]
-
-# The papers' experiments, and what each value says of the original's switches.
-# Unset, the first value that the switches agree with.
-EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
-    "objective": {
-        "electric": {"electric_objective": True},
-        "electra": {"electra_objective": True, "electric_objective": False},
-        "mlm": {"electra_objective": False, "electric_objective": False},
-        "electra_15": {"electra_objective": True, "electric_objective": False},
-        "replace_mlm": {
-            "electra_objective": False,
-            "electric_objective": False,
-        },
-        "all_tokens_mlm": {
-            "electra_objective": False,
-            "electric_objective": False,
-        },
-    },
-    "generator": {
-        "two_tower": {"two_tower_generator": True, "uniform_generator": False},
-        "uniform": {"two_tower_generator": False, "uniform_generator": True},
-        "sized": {"two_tower_generator": False, "uniform_generator": False},
-        "unigram": {"two_tower_generator": False, "uniform_generator": False},
-    },
-    "embedding_sharing": {
-        "none": {"untied_generator_embeddings": True},
-        "embeddings": {"untied_generator_embeddings": False},
-        "token": {
-            "untied_generator_embeddings": False,
-            "untied_generator": True,
-        },
-        "gradient_disentangled": {
-            "untied_generator_embeddings": False,
-            "untied_generator": True,
-        },
-    },
-    "training_schedule": {"joint": {}, "two_stage": {}, "adversarial": {}},
-}
-
-
-# What people call the objectives.
-OBJECTIVES = {
-    "electra": "ELECTRA",
-    "mlm": "masked LM",
-    "electric": "Electric",
-    "electra_15": "ELECTRA 15%",
-    "replace_mlm": "Replace MLM",
-    "all_tokens_mlm": "All-Tokens MLM",
-}
-_UNTIED = "untied_generator_embeddings"
 
 
 def _experiment(name: str) -> Any:
@@ -210,8 +160,11 @@ class PretrainingConfig(TrainingConfig):
     # norm), token (the token table), none, or gradient_disentangled (the
     # token table, without the discriminator's gradient).
     embedding_sharing: _experiment("embedding_sharing") = None
-    # joint, two_stage (the generator first) or adversarial.
+    # joint; two_stage (the generator first, then the discriminator from its
+    # weights); or adversarial (the generator raises the discriminator's loss).
     training_schedule: _experiment("training_schedule") = None
+    # Steps of the first stage of two_stage. Default: half of num_train_steps.
+    two_stage_steps: Positive | None = None
 
     # ---- Extensions (every default keeps what the original does) ----
     preset: _Preset | None = None  # published settings as new defaults
@@ -287,7 +240,7 @@ class PretrainingConfig(TrainingConfig):
         Source: google-research/electra, configure_pretraining.py: the results
           directory is that of the default model_dir, whatever model_dir is.
         """
-        experiments = _experiments(values)
+        experiments = settle(values)
         values = {**values, **experiments}
         data_dir = values["data_dir"]
         records = os.path.join(data_dir, "pretrain_tfrecords")
@@ -319,6 +272,9 @@ class PretrainingConfig(TrainingConfig):
             and origins["embedding_size"] != "preset"
         ):
             derived["embedding_size"] = 128
+        if values["training_schedule"] == "two_stage":  # Equal sizes.
+            derived |= {"generator_hidden_size": 1.0, "embedding_size": None}
+            derived["two_stage_steps"] = values["num_train_steps"] // 2
         if (
             values["electric_objective"]
             and origins["two_tower_generator"] != "preset"
@@ -333,7 +289,8 @@ class PretrainingConfig(TrainingConfig):
         given = {
             name: value
             for name, value in given.items()
-            if value is not None or name not in EXPERIMENTS
+            if value is not None
+            or name not in (*EXPERIMENTS, "two_stage_steps")
         }
         clean = super().clean_hparams(given)
         if clean.get("max_predictions_per_seq", 0) is None:
@@ -408,18 +365,7 @@ class PretrainingConfig(TrainingConfig):
                     f"{text}: {given[0]!r} and {records} = {given[1]!r} are"
                     " both given; leave one of the two out"
                 )
-        for name, choices in EXPERIMENTS.items():
-            value = getattr(self, name)
-            switches = dict(choices.get(value, {}))
-            if value == "none" and not self.is_stated(_UNTIED):
-                # The switch itself has no effect on one network.
-                switches["untied_generator"] = True
-            for switch, wanted in switches.items():
-                if (got := getattr(self, switch)) != wanted:
-                    yield (
-                        f"{name}: {value!r} contradicts {switch} ="
-                        f" {json.dumps(got)}; leave one of the two out"
-                    )
+        yield from problems(self)
         yield from super()._problems()
 
     def check_mode(self) -> None:
@@ -452,13 +398,15 @@ class PretrainingConfig(TrainingConfig):
                     f" paper's are one flag away: --preset={self.model_size}."
                     " At learning_rate 0.0005 larger discriminators collapsed"
                 )
-        if 0 < self.num_train_steps <= self.num_warmup_steps and self.do_train:
+        steps, what = self.num_train_steps, "num_train_steps"
+        if first := self.two_stage_steps:
+            steps, what = min(first, steps - first), "the steps of a stage,"
+        if 0 < steps <= self.num_warmup_steps and self.do_train:
             yield (
                 f"num_warmup_steps {self.num_warmup_steps} is not below"
-                f" num_train_steps {self.num_train_steps}: the learning rate"
+                f" {what} {steps}: the learning rate"
                 f" never reaches {self.learning_rate:g}. Lower num_warmup_steps"
-                f" (a tenth of the run is usual:"
-                f" {max(1, self.num_train_steps // 10)})"
+                f" (a tenth of the run is usual: {max(1, steps // 10)})"
             )
         if self.max_predictions_per_seq > self.max_seq_length and self.do_train:
             yield (
@@ -494,22 +442,6 @@ class PretrainingConfig(TrainingConfig):
         yield from super()._doubts()
 
 
-def _experiments(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settles the experiments and the original's switches by each other."""
-    found: dict[str, Any] = {}
-    for name, choices in EXPERIMENTS.items():
-        agreeing = (
-            value
-            for value, switches in choices.items()
-            if all(values[n] == on for n, on in switches.items())
-        )
-        value = values[name] or next(agreeing, None)
-        found |= {name: value, **choices.get(value, {})}
-        if value == "electric":  # it has a tower generator
-            values = {**values, "two_tower_generator": True}
-    return found
-
-
 def beyond_switches(hparams: Mapping[str, Any]) -> dict[str, Any]:
     """Leaves out the experiments that the other hparams tell by themselves.
 
@@ -517,7 +449,7 @@ def beyond_switches(hparams: Mapping[str, Any]) -> dict[str, Any]:
     """
     silent = dict.fromkeys(EXPERIMENTS)
     values = {**PretrainingConfig.default_hparams(), **hparams, **silent}
-    told = _experiments(values)
+    told = settle(values)
     return {
         name: value
         for name, value in hparams.items()
@@ -528,7 +460,7 @@ def beyond_switches(hparams: Mapping[str, Any]) -> dict[str, Any]:
 def settled_experiments(hparams: Mapping[str, Any]) -> dict[str, Any]:
     """The four experiments of a run that may be older than these hparams."""
     values = {**PretrainingConfig.default_hparams(), **hparams}
-    found = _experiments(values)
+    found = settle(values)
     return {name: found[name] for name in EXPERIMENTS}
 
 

@@ -52,6 +52,9 @@ _TOKEN_HEAD = "token_predictions/"
 _TASK_HEADS = "task_specific/"
 # Below a task's scope, the first of a sentence head's two layers.
 HIDDEN = "hidden"
+DISCRIMINATOR = (f"{FULL}/", _DISCRIMINATOR_HEAD)
+# Of the run alone, and in no export: the baseline of adversarial training.
+TRAINING_ALONE = ("reward_baseline/",)
 _LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
 
 
@@ -124,7 +127,7 @@ class Contents:
             *(*_MASKED_LM_HEADS, _DISCRIMINATOR_HEAD),
             *(_TOKEN_HEAD, _TASK_HEADS),
         )
-        known = (f"{FULL}/", *_GENERATORS, *heads)
+        known = (f"{FULL}/", *_GENERATORS, *heads, *TRAINING_ALONE)
         return sorted(n for n in self.shapes if not n.startswith(known))
 
     @property

@@ -22,6 +22,7 @@ from configure.pretraining import (
     settled_experiments,
 )
 from electra_tf import files
+from electra_tf.checkpoints.contents import DISCRIMINATOR, TRAINING_ALONE
 from electra_tf.checkpoints.sizes import (
     MODEL_HPARAMS,
     UNSEEN_SIZES,
@@ -29,7 +30,7 @@ from electra_tf.checkpoints.sizes import (
     encoder_config,
     nearest_size,
 )
-from electra_tf.checkpoints.weights import Weights
+from electra_tf.checkpoints.weights import Weights, selected
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.tokenization import is_bpe
 
@@ -44,16 +45,20 @@ _CONFIGS = (ELECTRA_CONFIG, "bert_config.json", "config.json")
 _TOKENIZER = ("do_lower_case", "strip_accents")
 # The sizes, and what text and scores need to mean the same.
 _KEPT = (*MODEL_HPARAMS, *_TOKENIZER, "mask_prob")
+# What decides how a run is trained, which nobody may change on the way.
+_SCHEDULE = ("training_schedule", "two_stage_steps")
 # How Hugging Face names files of weights, whole or in shards.
 _HUGGING_FACE = re.compile(
     r"(model|pytorch_model).*(\.safetensors|\.bin|\.index\.json)"
 )
 
 
-def open_weights(path: str) -> Weights:
+def open_weights(path: str, whole: bool = False) -> Weights:
     """Opens a checkpoint, told by its content, under the original's names.
 
     `hparams` and `vocab_file` come from files beside it, where there are any.
+    What only the run itself has a use for is left out, unless it is to be
+    `whole`.
     """
     from electra_tf.checkpoints import huggingface_reader, tf1, tf2
 
@@ -76,6 +81,30 @@ def open_weights(path: str) -> Weights:
     folder = home_of(os.path.dirname(prefix) or ".")
     weights.hparams = read_electra_config(folder)
     weights.vocab_file = _vocab_of(folder)
+    return weights if whole else finished(weights)
+
+
+def finished(weights: Weights) -> Weights:
+    """Leaves out what only the run itself has a use for.
+
+    That is the baseline of adversarial training, and in the first of two stages
+    the discriminator.
+    """
+    reasons = dict.fromkeys(TRAINING_ALONE, "of use to the run alone")
+    first = weights.hparams.get("two_stage_steps")
+    step = weights.global_step if first else None
+    if step is not None and step <= first:
+        why = f"not trained up to step {first} (two_stage_steps)"
+        reasons |= dict.fromkeys(DISCRIMINATOR, why)
+    left = {
+        name: why
+        for name in weights.specs
+        for start, why in reasons.items()
+        if name.startswith(start)
+    }
+    if left:
+        weights = selected(weights, lambda name: name not in left)
+        weights.dropped |= left
     return weights
 
 
@@ -158,6 +187,8 @@ def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
         **{name: kept[name] for name in ("embedding_size", *_TOKENIZER)},
         "hparams": kept,
     }
+    if hparams.get("two_stage_steps"):  # Which weights mean something.
+        contents["hparams"] |= {name: hparams[name] for name in _SCHEDULE}
     if assumed := sorted(assumed):
         contents["assumed"] = assumed
     return json.dumps(contents, indent=2) + "\n"
@@ -186,7 +217,8 @@ def read_electra_config(directory: str) -> dict[str, Any]:
             if name == ELECTRA_CONFIG and "hparams" in given:
                 return _own_hparams(given)
             if "model_size" in given:  # a run's own file
-                given = {n: v for n, v in given.items() if n in _KEPT}
+                known = (*_KEPT, *_SCHEDULE)
+                given = {n: v for n, v in given.items() if n in known}
                 given = beyond_switches(given)
             else:
                 given = _hparams_of_keys(given)
@@ -278,7 +310,7 @@ def check_same_model(
     """Raises UserError naming the model hparams that changed."""
     if before:
         before = {**before, **settled_experiments(before)}
-    differing = changed(before, now, MODEL_HPARAMS)
+    differing = changed(before, now, (*MODEL_HPARAMS, *_SCHEDULE))
     if differing:
         raise UserError(
             f"checkpoint {path} was trained with other model hparams:\n"

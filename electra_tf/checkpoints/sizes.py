@@ -114,7 +114,6 @@ MODEL_HPARAMS = (
     "model_hparam_overrides",
     "model_size",
     "objective",
-    "training_schedule",
     "two_tower_generator",
     "uniform_generator",
     "untied_generator",

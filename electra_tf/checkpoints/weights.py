@@ -446,6 +446,9 @@ def assign(
         ]
         if hint := weights.contents.mistaken_for(refused):
             lines.append(hint)
+        reasons = (weights.dropped.get(name) for name in refused)
+        if why := next(filter(None, reasons), None):
+            lines.append(f"There are such, {why}.")
         lines.append(
             "Change the hparams, choose another checkpoint, or let them start"
             " fresh with --allow_missing=REGEX."

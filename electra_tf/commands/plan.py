@@ -25,8 +25,8 @@ from absl import logging
 
 from configure import flags
 from configure.errors import UserError
+from configure.experiments import OBJECTIVES
 from configure.pretraining import (
-    OBJECTIVES,
     GeneratorKind,
     PretrainingConfig,
     generator_kind,
@@ -39,6 +39,7 @@ from electra_tf.plan.flops import (
     PUBLISHED_FLOPS,
     paper_train_flops,
     pretraining_step_flops,
+    steps_of_stages,
 )
 from electra_tf.plan.memory import (
     MemoryEstimate,
@@ -47,7 +48,11 @@ from electra_tf.plan.memory import (
     machine_memory,
     pretraining_memory,
 )
-from electra_tf.plan.parameters import encoder_sizes, pretraining_parameters
+from electra_tf.plan.parameters import (
+    check_equal_sizes,
+    encoder_sizes,
+    pretraining_parameters,
+)
 from electra_tf.text.tokenization import check_vocab, check_vocab_size
 
 _WARM_UP, _STEPS = 2, 5  # The first makes the graph, the second fills memory.
@@ -86,9 +91,13 @@ def main(parsed: Parsed) -> None:
     config, args = parsed
     numbers = plan(config)
     if args.measure:
-        seconds = measure_steps(config, args.measure)
-        an_example = statistics.median(seconds) / args.measure
-        a_step = an_example * config.train_batch_size
+        seconds, done, a_step = [], 0, 0.0
+        for steps in steps_of_stages(config).values():
+            timed = measure_steps(config, args.measure, done)
+            an_example = statistics.median(timed) / args.measure
+            share = steps / max(config.num_train_steps, 1)
+            a_step += share * an_example * config.train_batch_size
+            seconds, done = seconds + timed, done + steps
         numbers["measured"] = {"batch_size": args.measure, "seconds": seconds}
         numbers["seconds_per_step"] = a_step
         numbers["seconds_to_finish"] = a_step * config.num_train_steps
@@ -140,6 +149,14 @@ def plan(config: PretrainingConfig) -> Numbers:
         "machine_memory_bytes": machine_memory(),
         "checkpoints": _checkpoints(config),
     }
+    if len(stages := steps_of_stages(config)) > 1:
+        numbers["stages"] = {
+            stage: pretraining_step_flops(
+                config, parameters=parameters.total, stage=stage
+            ).as_dict()
+            | {"steps": steps}
+            for stage, steps in stages.items()
+        }
     if records and records["examples"]:
         numbers["epochs"] = examples * steps / records["examples"]
     warnings += [f"training would stop: {text}" for text in obstacles]
@@ -166,6 +183,7 @@ def _records(config: PretrainingConfig) -> tuple[Numbers | None, list, list]:
 def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
     """Why training would stop, records apart."""
     try:
+        check_equal_sizes(config)
         rows = encoder_sizes(config).vocab_size
         check_vocab_size(config, len(check_vocab(config.vocab_file, rows)))
     except UserError as error:
@@ -244,7 +262,9 @@ def _bytes_of(memory: MemoryEstimate) -> dict[str, int]:
     return {**dataclasses.asdict(memory), "total": memory.total}
 
 
-def measure_steps(config: PretrainingConfig, batch_size: int) -> list[float]:
+def measure_steps(
+    config: PretrainingConfig, batch_size: int, first_step: int = 0
+) -> list[float]:
     """Seconds of training steps of a fresh model, which is then forgotten."""
     # TensorFlow only from here on.
     import numpy as np
@@ -278,6 +298,7 @@ def measure_steps(config: PretrainingConfig, batch_size: int) -> list[float]:
             optimizer = build.build_optimizer(config, model)
             step = orbit.utils.create_global_step()
             loss_scale = LossScale.of(config.mixed_precision)
+        step.assign(first_step)
 
     def batches() -> Iterator[dict[str, tf.Tensor]]:
         """Rows without padding, tokens drawn uniformly."""
@@ -343,6 +364,11 @@ def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
         f"  the paper counts  {millions['discriminator_alone']}",
         f"Operations a step   {flops['total']:.3e}",
         *(f"                    {share:>6}" for share in shares),
+        *(
+            f"  in stage {stage}        {part['total']:.3e},"
+            f" {part['steps']:,} steps"
+            for stage, part in numbers.get("stages", {}).items()
+        ),
         f"  in all            {numbers['flops']:.3e} ="
         f" {numbers['petaflop_days']:.3g} petaflop/s-days",
         f"Wordpieces a step   {numbers['tokens_per_step']:,};"

@@ -17,7 +17,8 @@ import tensorflow as tf
 from scipy.special import softmax
 
 from configure.errors import UserError
-from configure.pretraining import OBJECTIVES, GeneratorKind
+from configure.experiments import OBJECTIVES
+from configure.pretraining import GeneratorKind
 from electra_tf.inspection.fill_mask import (
     Candidate,
     candidates,

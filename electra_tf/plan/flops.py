@@ -26,6 +26,7 @@ from electra_tf.plan.parameters import (
     encoder_sizes,
     generator_networks,
     networks,
+    pretraining_parameters,
 )
 
 # Operations an element, forward and backward. Rough, and of no weight: all of
@@ -93,6 +94,15 @@ class PartFlops:
             self.other_forward += elements * forward
             self.other += elements * (forward + backward)
 
+    def average(self, learning: int, running: int, steps: int) -> None:
+        """Takes the mean over steps that learn, only run, or do neither."""
+        for kind in ("matmul", "other"):
+            whole, ahead = getattr(self, kind), getattr(self, f"{kind}_forward")
+            mean = (learning * whole + running * ahead) // steps
+            setattr(self, kind, mean)
+            mean = (learning + running) * ahead // steps
+            setattr(self, f"{kind}_forward", mean)
+
     def dense(
         self,
         rows: int,
@@ -145,9 +155,16 @@ class StepFlops:
 
 
 def pretraining_step_flops(
-    config: Any, batch_size: int | None = None, parameters: int = 0
+    config: Any,
+    batch_size: int | None = None,
+    parameters: int = 0,
+    stage: int | None = None,
 ) -> StepFlops:
-    """Counts one step of pre-training; without parameters, no optimizer."""
+    """Counts one step of pre-training; without parameters, no optimizer.
+
+    Of two stages it is a step of one of them, or their mean, which as often
+    as there are steps is the whole run.
+    """
     batch, length = batch_size or config.train_batch_size, config.max_seq_length
     parts = [_encoder(network, batch, length) for network in networks(config)]
     if config.has_delta:
@@ -163,6 +180,10 @@ def pretraining_step_flops(
         if config.has_two_networks:
             head.elementwise(rows * sizes.vocab_size, _SAMPLING)
         parts.insert(len(towers), head)
+        if config.training_schedule == "adversarial":
+            baseline = PartFlops("reward baseline")
+            baseline.dense(rows, in_width, 1, _SOFTMAX)
+            parts.append(baseline)
     sizes = encoder_sizes(config)
     hidden = sizes.hidden_size
     if config.has_discriminator_head:
@@ -178,9 +199,28 @@ def pretraining_step_flops(
         head.dense(rows, hidden, width, _ACTIVATION, _LAYER_NORM)
         head.dense(rows, width, sizes.vocab_size, _SOFTMAX)
         parts.append(head)
+    if len(stages := steps_of_stages(config)) > 1:
+        # The generator learns in the first, and only runs in the second.
+        first, second = (n * (stage in (None, s)) for s, n in stages.items())
+        for part in parts:
+            ours = part.name.startswith("generator")
+            part.average(
+                *((first, second) if ours else (second, 0)), first + second
+            )
+        parts = [part for part in parts if part.total]
+        if parameters:
+            count = pretraining_parameters(config)
+            parameters = first * count.generator + second * count.discriminator
+            parameters //= first + second
     if parameters:
         parts.append(PartFlops("optimizer", other=parameters * _UPDATE))
     return StepFlops(tuple(parts), batch, batch * length)
+
+
+def steps_of_stages(config: Any) -> dict[int | None, int]:
+    """How many steps each stage of a run has; one stage is called None."""
+    steps, first = config.num_train_steps, config.two_stage_steps
+    return {1: first, 2: steps - first} if first else {None: steps}
 
 
 def paper_train_flops(config: Any) -> float:
@@ -191,11 +231,18 @@ def paper_train_flops(config: Any) -> float:
     """
     length = config.max_seq_length
     rows = config.train_batch_size * length
-    widths = sum(network.width for network in networks(config))
     vocab_size = encoder_sizes(config).vocab_size
-    lookups = 2 * rows * widths * (vocab_size + length + 2)
-    forward = pretraining_step_flops(config).forward
-    return float(2 * (forward + lookups) * config.num_train_steps)
+    lookups = {
+        network.name: 2 * rows * network.width * (vocab_size + length + 2)
+        for network in networks(config)
+    }
+    total = 0
+    for stage, steps in steps_of_stages(config).items():
+        for part in pretraining_step_flops(config, stage=stage).parts:
+            forward = part.matmul_forward + part.other_forward
+            passes = 1 if part.matmul == part.matmul_forward else 2
+            total += steps * passes * (forward + lookups.get(part.name, 0))
+    return float(total)
 
 
 def _encoder(network: Network, batch: int, length: int) -> PartFlops:

@@ -66,6 +66,8 @@ def pretraining_memory(
     """Estimates the peak of a training run."""
     batch = _batch_at_once(config, batch_size)
     encoders = [network.sizes for network in networks(config)]
+    if config.training_schedule == "two_stage":
+        encoders = encoders[-1:]  # Equal ones, one of them trained at a time.
     numbers = _kept_by_encoders(config, encoders, batch)
     kind, chosen = generator_kind(config), config.max_predictions_per_seq
     scored = 0  # Positions of an example that have logits.

@@ -5,6 +5,7 @@
 import dataclasses
 from typing import Any, NamedTuple
 
+from configure.errors import UserError
 from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.encoder_config import EncoderConfig
 
@@ -63,6 +64,27 @@ def networks(config: Any) -> list[Network]:
     return found
 
 
+def check_equal_sizes(config: Any) -> None:
+    """Refuses two stages of unequal networks, one of which becomes the other.
+
+    Sizes that are overridden, such as heads, are the discriminator's alone.
+    """
+    if config.training_schedule != "two_stage":
+        return
+    (_, sizes, width), (_, others, other_width) = networks(config)
+    unequal = {"embedding_size": (width, other_width)}
+    for name, size in dataclasses.asdict(sizes).items():
+        unequal[f"model_hparam_overrides.{name}"] = size, getattr(others, name)
+    for name, (size, other) in unequal.items():
+        if size != other:
+            raise UserError(
+                "hparam training_schedule: 'two_stage' makes the generator's"
+                " weights the discriminator's, which needs equal sizes, but"
+                f" {name.rpartition('.')[2]} is {size} for the generator and"
+                f" {other} for the discriminator; set {name} to {size}"
+            )
+
+
 def pretraining_parameters(config: Any) -> ParameterCount:
     """Counts the trained numbers of a model."""
     sizes = encoder_sizes(config)
@@ -80,6 +102,8 @@ def pretraining_parameters(config: Any) -> ParameterCount:
     _, small, own_width = towers[0]
     generator = _dense(len(towers) * small.hidden_size, own_width)
     generator += 2 * own_width + small.vocab_size  # the head
+    if config.training_schedule == "adversarial":
+        generator += _dense(small.hidden_size, 1)  # the baseline of the reward
     if generator_kind(config) is GeneratorKind.FULL:
         if config.has_two_networks:
             return ParameterCount(generator, disc_head, tables + body)

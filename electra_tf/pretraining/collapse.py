@@ -83,7 +83,8 @@ class LossWatch:
     def update(self, row: Mapping[str, Any]) -> str | None:
         """Takes a row of the training log; what to report, where it is time."""
         config = self._config
-        steps = row["step"] - max(self._step, config.num_warmup_steps)
+        warm = (config.two_stage_steps or 0) + config.num_warmup_steps
+        steps = row["step"] - max(self._step, warm)
         self._step = row["step"]
         loss, share = row.get("disc_loss"), row.get("replaced_share")
         # Elsewhere the loss is over other tokens, or its logits have an offset.

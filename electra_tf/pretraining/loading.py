@@ -329,6 +329,7 @@ def write_pretrained(
     complete = functools.partial(
         formats.complete_folder, folder, config.as_dict(), config.vocab_file
     )
+    weights = formats.finished(weights)
     tf1.write_tf1(weights, prefix, overwrite=True, complete=complete)
     return prefix
 

@@ -13,7 +13,7 @@ from configure.errors import UserError
 from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.checkpoints.weights import ModelWeights, variables_by_name
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.layers import SeedStream, inference
+from electra_tf.modeling.layers import Dense, SeedStream, inference
 from electra_tf.modeling.transformer import (
     DiscriminatorHead,
     DisentangledEmbeddings,
@@ -24,7 +24,14 @@ from electra_tf.modeling.transformer import (
     TwoTowerClozeTransformer,
 )
 from electra_tf.optimization.optimizer import AdamWeightDecay
-from electra_tf.pretraining import losses, masking, objectives, unigram
+from electra_tf.plan.parameters import check_equal_sizes
+from electra_tf.pretraining import (
+    losses,
+    masking,
+    objectives,
+    schedules,
+    unigram,
+)
 from electra_tf.text.tokenization import check_vocab, require_wordpiece
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import TOKENS, LossScale, draws_seed
@@ -34,14 +41,15 @@ Features = Mapping[str, tf.Tensor]
 Outputs = dict[str, tf.Tensor]
 
 
-LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss")
+LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss", "policy_loss")
 
 
 def step_values(
     features: dict[str, tf.Tensor], outputs: dict[str, tf.Tensor]
 ) -> dict[str, tf.Tensor]:
     """Scalars of a training step besides its total loss."""
-    values = {name: outputs[name] for name in LOSSES if name in outputs}
+    names = (*LOSSES, *schedules.REWARDS)
+    values = {name: outputs[name] for name in names if name in outputs}
     mask = features["input_mask"]
     values[TOKENS] = tf.cast(tf.reduce_sum(mask), tf.float32)
     if "fake_is_fake_tokens" in outputs:
@@ -85,6 +93,7 @@ class PretrainingModel(tf_keras.Model):
             config.mask_without_replacement,
             config.whole_word_mask,
         )
+        check_equal_sizes(config)
         self._build_parts()
         self.built = True
         self._loop: Any = None  # that of `compile`
@@ -127,6 +136,12 @@ class PretrainingModel(tf_keras.Model):
         if config.predicts_tokens:
             self.token_head = MaskedLMHead(
                 "token_predictions", encoder, encoder.hidden_size, width, seed
+            )
+        self.reward_baseline = None
+        if config.training_schedule == "adversarial":
+            width = self.generator.config.hidden_size
+            self.reward_baseline = Dense(
+                "reward_baseline", width, 1, stddev=0.02, seed=seed
             )
 
     def _build_small_generator(self, encoder: EncoderConfig, seed: int) -> None:
@@ -172,6 +187,7 @@ class PretrainingModel(tf_keras.Model):
         training: bool = False,
         seed: tf.Tensor | None = None,
         weight_totals: Mapping[str, tf.Tensor] | None = None,
+        stage: int | None = None,
     ) -> Outputs:
         """Runs the whole of Figure 2 on a batch.
 
@@ -181,6 +197,8 @@ class PretrainingModel(tf_keras.Model):
           sampled_token_ids: int32 [B, N], used instead of sampling.
           seed: int32 [2], such as the run's seed and the step; every draw of
             the call is a function of it. None means (config.seed, 0).
+          stage: of two (see `schedules`): in the first no discriminator is
+            run, in the second its loss is all; None for both networks.
 
         Returns:
           Tensors by name. Always: `mlm_logits` [B, N, V], `mlm_loss`,
@@ -196,7 +214,8 @@ class PretrainingModel(tf_keras.Model):
           `disc_per_example_loss` [B]. With a second masked LM: `token_loss`,
           `token_logits` [B, N or L, V] and, without the last axis,
           `token_per_token_loss`, `token_preds`, `token_inputs`,
-          `token_targets` and `token_weights`. Layer outputs:
+          `token_targets` and `token_weights`. Adversarial: what
+          `schedules.adversarial_losses` returns. Layer outputs:
           `generator_layers` and `discriminator_layers`, [layers, B, L, H],
           the former a list of two for two towers. Losses are in nats.
         """
@@ -220,7 +239,7 @@ class PretrainingModel(tf_keras.Model):
         outputs |= self._generate(features, masked_inputs, dropout, totals)
         generator_loss = outputs.get("cloze_loss", outputs["mlm_loss"])
         outputs["total_loss"] = self.config.gen_weight * generator_loss
-        if self.config.has_two_networks:
+        if self.config.has_two_networks and stage != schedules.GENERATOR:
             if sampled_token_ids is None:
                 sampled_token_ids = masking.sample_from_softmax(
                     self.sampling_logits(
@@ -236,6 +255,12 @@ class PretrainingModel(tf_keras.Model):
                 dropout,
                 totals,
             )
+            if self.reward_baseline is not None:
+                outputs |= schedules.adversarial_losses(self, outputs, totals)
+                loss = outputs["policy_loss"] + outputs["baseline_loss"]
+                outputs["total_loss"] = self.config.gen_weight * loss
+            if stage == schedules.DISCRIMINATOR:
+                outputs["total_loss"] = 0.0
             learned = "token" if self.config.predicts_tokens else "disc"
             outputs["total_loss"] += (
                 self.config.disc_weight * outputs[f"{learned}_loss"]
@@ -334,6 +359,13 @@ class PretrainingModel(tf_keras.Model):
         """
         from electra_tf.pretraining import runner  # it builds this model
 
+        if self.config.training_schedule == "two_stage":
+            raise UserError(
+                "PretrainingModel.compile: training_schedule 'two_stage'"
+                " trains other variables from step two_stage_steps"
+                f" ({self.config.two_stage_steps}) on, which fit cannot; use"
+                " run_pretraining.py, or another training_schedule."
+            )
         known = ("run_eagerly", "steps_per_execution", "jit_compile")
         if unknown := [name for name in settings if name not in known]:
             raise UserError(
@@ -367,7 +399,7 @@ class PretrainingModel(tf_keras.Model):
             names = ("loss", "gen_loss", "mlm_loss", "disc_loss", "token_loss")
             self._means = {
                 name: tf_keras.metrics.Mean(name)
-                for name in (*names, "replaced_share")
+                for name in (*names, "replaced_share", *schedules.REWARDS)
             }
 
     @property
@@ -414,6 +446,10 @@ class PretrainingModel(tf_keras.Model):
         if "cloze_loss" in values:
             means["gen_loss"] = values["cloze_loss"]
             means["mlm_loss"] = values["mlm_loss"]
+        if "policy_loss" in values:
+            means["gen_loss"] = values["policy_loss"]
+            means["mlm_loss"] = values["mlm_loss"]
+            means |= {name: values[name] for name in schedules.REWARDS}
         for name in ("disc_loss", "token_loss"):
             if name in values:
                 means[name] = values[name]

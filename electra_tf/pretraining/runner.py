@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +42,7 @@ from electra_tf.optimization.optimizer import (
     WarmupPolynomialDecay,
 )
 from electra_tf.plan.memory import pretraining_memory
-from electra_tf.pretraining import metrics, unigram
+from electra_tf.pretraining import metrics, schedules, unigram
 from electra_tf.pretraining.collapse import CollapseWatch, LossWatch
 from electra_tf.pretraining.loading import EXPORT, export_parts
 from electra_tf.pretraining.model import PretrainingModel, step_values
@@ -242,6 +242,16 @@ class PretrainingRun(Run):
 
     def announce(self) -> None:
         self.console.heading("Running training")
+        if self._stage == schedules.GENERATOR:
+            self.console.line(
+                "The generator alone; from step"
+                f" {self.config.two_stage_steps:,} on the discriminator alone,"
+                " which starts from its weights"
+            )
+
+    @property
+    def _stage(self) -> int | None:
+        return schedules.stage_at(self.config, self.global_step)
 
     def build_loop(self) -> TrainLoop:
         return build_train_loop(
@@ -259,12 +269,18 @@ class PretrainingRun(Run):
         """Means of the losses, and the share of replaced tokens.
 
         `gen_loss` is the loss that the generator is trained with: the cloze
-        loss for a two-tower generator, else the masked-LM loss.
+        loss for a two-tower generator, that of policy gradients for an
+        adversarial one, else the masked-LM loss.
         """
-        row = {"loss": taken.mean("total_loss")}
+        row = {"stage": self._stage} if self._stage else {}
+        row["loss"] = taken.mean("total_loss")
         if "cloze_loss" in taken.sums:
             row["gen_loss"] = taken.mean("cloze_loss")
             row["mlm_loss"] = taken.mean("mlm_loss")
+        elif "policy_loss" in taken.sums:
+            row["gen_loss"] = taken.mean("policy_loss")
+            for name in ("mlm_loss", *schedules.REWARDS):
+                row[name] = taken.mean(name)
         else:
             row["gen_loss"] = taken.mean("mlm_loss")
         for name in ("disc_loss", "token_loss"):
@@ -277,6 +293,9 @@ class PretrainingRun(Run):
 
     def shown_losses(self, row: dict[str, Any]) -> dict[str, str]:
         shown = {"loss": f"{row['loss']:.4f}", "gen": f"{row['gen_loss']:.4f}"}
+        for name in ("stage", *schedules.REWARDS):
+            if name in row:
+                shown[name] = f"{row[name]:.4g}"
         for name in ("disc", "token"):
             if f"{name}_loss" in row:
                 shown[name] = f"{row[f'{name}_loss']:.4f}"
@@ -285,15 +304,19 @@ class PretrainingRun(Run):
         return shown
 
     @functools.cached_property
-    def _eval_loop(self) -> EvalLoop:
-        return EvalLoop(
-            compute=self.model.compute,
-            seed=self.config.seed,
-            strategy=self.strategy,
-            outputs=metrics.metric_inputs,
-            should_stop=self.preemption.requested,
-            jit_compile=self.config.jit_compile,
-        )
+    def _eval_loops(self) -> dict[int | None, EvalLoop]:
+        """By stage: a first one has no discriminator to evaluate."""
+        return {
+            stage: EvalLoop(
+                compute=functools.partial(self.model.compute, stage=stage),
+                seed=self.config.seed,
+                strategy=self.strategy,
+                outputs=metrics.metric_inputs,
+                should_stop=self.preemption.requested,
+                jit_compile=self.config.jit_compile,
+            )
+            for stage in (None, schedules.GENERATOR, schedules.DISCRIMINATOR)
+        }
 
     @functools.cached_property
     def _token_counts(self) -> np.ndarray | None:
@@ -335,12 +358,14 @@ class PretrainingRun(Run):
             on_batch(loss)
 
         batches = build_dataset(config, config.eval_batch_size, training=False)
-        counts = self._eval_loop.run(batches, take, config.num_eval_steps)
+        loop = self._eval_loops[self._stage]
+        counts = loop.run(batches, take, config.num_eval_steps)
         return {**found.result(), **counts}
 
     def evaluated(self, step: int, result: dict[str, float]) -> None:
         """Logs one evaluation; writes the results files after the last."""
-        row = dict(result)
+        stage = schedules.stage_at(self.config, step)
+        row = {"stage": stage, **result} if stage else dict(result)
         in_a_row = self._collapse.update(result)
         if "disc_loss" in result:
             row["one_class_evaluations"] = in_a_row
@@ -354,7 +379,10 @@ class PretrainingRun(Run):
                 self.console.line(text)
         if self._collapse.message:
             self.console.warning(self._collapse.message)
-        self.keep_if_best(step, result)
+        if stage == schedules.GENERATOR:  # No model to fine-tune yet.
+            self.draw()
+        else:
+            self.keep_if_best(step, result)
         if step >= self.config.num_train_steps and self.is_chief:
             _write_results(self.config, result, step, self.console)
 
@@ -506,33 +534,39 @@ def prepare_model(config: Any, model: PretrainingModel) -> None:
     )
 
 
-def build_optimizer(config: Any, model: PretrainingModel) -> AdamWeightDecay:
+def build_optimizer(
+    config: Any, model: PretrainingModel
+) -> AdamWeightDecay | schedules.TwoStageOptimizer:
     """Returns the optimizer of a model's variables."""
-    schedule = WarmupPolynomialDecay(
-        config.learning_rate,
-        config.num_train_steps,
-        config.num_warmup_steps,
-        config.lr_decay_power,
-        config.lr_read_order,
-    )
-    return make_optimizer(config, model.trainable_variables, schedule)
+
+    def build(variables: Sequence[tf.Variable], steps: int) -> AdamWeightDecay:
+        schedule = WarmupPolynomialDecay(
+            config.learning_rate,
+            steps,
+            config.num_warmup_steps,
+            config.lr_decay_power,
+            config.lr_read_order,
+        )
+        return make_optimizer(config, variables, schedule)
+
+    if config.training_schedule == "two_stage":
+        return schedules.TwoStageOptimizer(config, model, build)
+    return build(model.trainable_variables, config.num_train_steps)
 
 
 def build_train_loop(
     config: Any,
     model: PretrainingModel,
-    optimizer: AdamWeightDecay,
+    optimizer: AdamWeightDecay | schedules.TwoStageOptimizer,
     iterator: Iterator[Any],
     step: tf.Variable,
     strategy: tf.distribute.Strategy,
     loss_scale: LossScale | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> TrainLoop:
+) -> TrainLoop | schedules.TwoStageLoop:
     """Returns the loop that updates a model, one batch a step."""
-    return TrainLoop(
-        compute=model.compute,
-        variables=model.trainable_variables,
-        optimizer=optimizer,
+    make = functools.partial(
+        TrainLoop,
         iterator=iterator,
         step=step,
         seed=config.seed,
@@ -543,4 +577,11 @@ def build_train_loop(
         prepare=model.prepare_micro_batches,
         jit_compile=config.jit_compile,
         loss_scale=loss_scale,
+    )
+    if isinstance(optimizer, schedules.TwoStageOptimizer):
+        return schedules.TwoStageLoop(make, model, optimizer)
+    return make(
+        compute=model.compute,
+        variables=model.trainable_variables,
+        optimizer=optimizer,
     )

@@ -123,7 +123,7 @@ class Checkpoints:
         Args:
           but: what of the position stays as it is.
         """
-        weights = open_weights(path)
+        weights = open_weights(path, whole=True)
         check_same_variables(weights, self._variables)
         held, wanted = tf2.optimizer_of(weights), self._optimizer.kind
         if held not in (None, wanted):
@@ -236,7 +236,7 @@ def _remove(folder: str) -> None:
 
 def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
     """Loads the weights and the step (else 0) only, for evaluation."""
-    weights = open_weights(path)
+    weights = open_weights(path, whole=True)
     check_same_variables(weights, model.variables)
     report = assign(weights, model.variables)
     step.assign(report.global_step or 0)

@@ -292,6 +292,7 @@ class TrainLoop:
     # For gradients in float16; an update whose gradients overflow is skipped,
     # which counts as a step all the same.
     loss_scale: LossScale | None = None
+    first_step: int = 0  # from which on the optimizer counts
     # Types of a batch whose length varies, so that one graph serves all.
     element_spec: Any = None
 
@@ -354,7 +355,7 @@ class TrainLoop:
         gradients = strategies.sum_over_replicas(gradients)
         if self.loss_scale is not None:
             gradients = self.loss_scale.unscaled(gradients)
-        update = self.optimizer.update(gradients, step)
+        update = self.optimizer.update(gradients, step - self.first_step)
         summed = strategies.sum_over_replicas(list(values.values()))
         logged = dict(zip(values, summed, strict=True))
         logged["grad_norm"] = update["grad_norm"]

@@ -49,10 +49,13 @@ class Schedule:
     save_every: int  # a checkpoint every so many, and at the end
     eval_every: int  # an evaluation every so many, and at the end
     most_per_chunk: int = MAX_CHUNK_STEPS  # between two looks at the host
+    stage_ends: int = 0  # there other steps begin, which no row has in common
 
     def logs_at(self, step: int) -> bool:
         """Whether a row is written after update `step`."""
-        return step in (1, self.total_steps) or _due(step, self.log_every)
+        if step in (1, self.stage_ends, self.total_steps):
+            return True
+        return _due(step, self.log_every)
 
     def saves_at(self, step: int) -> bool:
         """Whether a checkpoint is written after update `step`."""
@@ -69,6 +72,8 @@ class Schedule:
         # Wherever a run began, it stops at the same steps.
         most = min(self.most_per_chunk, MAX_CHUNK_STEPS)
         stops = [self.total_steps, (step // most + 1) * most]
+        if step < self.stage_ends:
+            stops.append(self.stage_ends)
         for every in (self.log_every, self.save_every, self.eval_every):
             if every:
                 stops.append((step // every + 1) * every)
@@ -284,6 +289,7 @@ class Run(abc.ABC):
             config.save_checkpoints_steps,
             config.eval_every_n_steps,
             config.iterations_per_loop,
+            getattr(config, "two_stage_steps", None) or 0,
         )
         with strategies.creation_scope(self.strategy):
             self.optimizer = self.build_optimizer()

@@ -68,6 +68,20 @@ def reread(text):
             "pretrain_text: 'a\\*' and pretrain_tfrecords = 'b\\*'.*leave one",
         ),
         ({"keep_best": "loss"}, "set eval_every_n_steps"),
+        ({"two_stage_steps": 3}, "two_stage_steps: 3 .* got joint"),
+        *(
+            ({"training_schedule": schedule, name: value}, expected)
+            for schedule, name, value, expected in (
+                ("two_stage", "two_stage_steps", 10**6, "without steps"),
+                ("two_stage", "generator_layers", 0.5, "1.0, got 0.5"),
+                ("two_stage", "embedding_sharing", "token", '"none", got'),
+                ("two_stage", "debug", True, "debug false, got true"),
+                ("two_stage", "objective", "mlm", 'electra_15", got "mlm"'),
+                ("adversarial", "objective", "electric", 'got "electric"'),
+                ("adversarial", "generator", "unigram", 'got "unigram"'),
+                ("adversarial", "untied_generator", False, "true, got false"),
+            )
+        ),
         (
             {
                 "keep_best": "disc_loss",
@@ -108,6 +122,15 @@ def test_impossible_values_are_refused(hparams, expected):
             {"max_predictions_per_seq": 13},
         ),
         ({"electric_objective": True}, {"two_tower_generator": True}),
+        (
+            {"training_schedule": "two_stage", "num_train_steps": 9},
+            {
+                "two_stage_steps": 4,
+                "generator_hidden_size": 1.0,
+                "embedding_size": None,
+                "embedding_sharing": "none",
+            },
+        ),
         (
             {"preset": "released_small", "learning_rate": 1e-4},
             {

@@ -13,11 +13,26 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints import tf1
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.weights import assign
 from electra_tf.finetuning.build import load_weights, resolve_start
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TIMING_FIELDS, TRAIN_LOG, read_rows
 
+TWO_STAGE = {
+    "training_schedule": "two_stage",
+    "generator_hidden_size": 1.0,
+    "embedding_size": 16,
+    "model_hparam_overrides": {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "intermediate_size": 64,
+        "max_position_embeddings": 32,
+    },
+}
 # Dies by SIGKILL in the middle of step 13's row, three steps after a
 # checkpoint, as a machine that loses its power does.
 KILLED_RUN = """
@@ -142,8 +157,14 @@ def shown_steps(path, tag):
         },
         {"pretrain_text": "text.txt"},  # of three epochs
         {"embedding_sharing": "gradient_disentangled"},
+        # Killed after the switch, its last checkpoint before it.
+        {**TWO_STAGE, "two_stage_steps": 12},
+        {"training_schedule": "adversarial"},
     ],
-    ids=["electra", "electric_with_switches", "raw_text", "disentangled"],
+    ids=[
+        *("electra", "electric_with_switches", "raw_text", "disentangled"),
+        *("two_stage", "adversarial"),
+    ],
 )
 def test_killed_and_continued_equals_uninterrupted(
     data_dir, settings, tmp_path, run_python, objective
@@ -179,3 +200,69 @@ def test_killed_and_continued_equals_uninterrupted(
     assert shown_steps(
         tmp_path / "killed" / "tensorboard" / "train", "learning_rate"
     ) == [r["step"] for r in read_rows(str(tmp_path / "killed" / TRAIN_LOG))]
+
+
+@pytest.mark.slow
+def test_two_stages_continue_from_any_step_and_are_read_for_what_they_are(
+    data_dir, settings, tmp_path
+):
+    def config(name, **hparams):
+        changes = {
+            **TWO_STAGE,
+            "num_train_steps": 8,
+            "save_checkpoints_steps": 1,
+            "keep_checkpoint_max": 0,
+            "eval_every_n_steps": 2,
+            "log_every_n_steps": 3,
+            "keep_best": "disc_loss",
+        }
+        return PretrainingConfig.create(
+            "m", str(data_dir), **settings(name, **{**changes, **hparams})
+        )
+
+    whole = tmp_path / "whole"
+    runner.run(config("whole"))
+    logs = [untimed(whole / f"{log}_log.jsonl") for log in ("train", "eval")]
+    # A row ends with the first stage, whatever the interval.
+    assert [(r["step"], r["stage"]) for r in logs[0]] == [
+        *((1, 1), (3, 1), (4, 1)),
+        *((6, 2), (8, 2)),
+    ]
+    assert [("disc_loss" in r) for r in logs[0]] == [False] * 3 + [True] * 2
+    assert [(r["step"], r["stage"], "disc_auc" in r) for r in logs[1]] == [
+        *((2, 1, False), (4, 1, False)),
+        *((6, 2, True), (8, 2, True)),
+    ]
+    expected = saved_tensors(whole / "model.ckpt-8")
+    for step in (3, 4, 5):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        for path in whole.glob("*"):
+            name = path.name
+            if f"-{step}." in name or name in ("config.json", "vocab.txt"):
+                shutil.copy(path, folder)
+        for log in ("train_log.jsonl", "eval_log.jsonl"):
+            shutil.copy(whole / log, folder)
+        tf1.record_newest(str(folder), [str(folder / f"model.ckpt-{step}")])
+        runner.run(config(str(step)))
+        found = saved_tensors(folder / "model.ckpt-8")
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            assert np.array_equal(found[name], value), (step, name)
+        assert logs == [
+            untimed(folder / f"{log}_log.jsonl") for log in ("train", "eval")
+        ]
+
+    with pytest.raises(UserError, match="two_stage_steps: 4 -> 5"):
+        runner.run(config("whole", two_stage_steps=5))
+    for step, part in ((4, "a generator (no d"), (5, "a generator and a disc")):
+        weights = open_weights(str(whole / f"model.ckpt-{step}"))
+        assert weights.contents.description.startswith(part)
+    weights = open_weights(str(whole / "model.ckpt-4"))
+    with pytest.raises(UserError, match="not trained up to step 4"):
+        model = runner.build_model(config("other"))
+        assign(weights, model.variables)
+    result = runner.run(
+        config("whole", do_train=False, do_eval=True, overwrite=False)
+    )
+    assert result["disc_loss"] == logs[1][-1]["disc_loss"]

@@ -45,13 +45,27 @@ MODELS = {
     "uniform": {"uniform_generator": True},
     "two towers": {"two_tower_generator": True},
     "Electric": {"electra_objective": False, "electric_objective": True},
+    "adversarial": {"training_schedule": "adversarial"},
     "more masked": {"mask_prob": 0.4, "max_seq_length": 24},
     "unigram": {"generator": "unigram"},
     "ELECTRA 15%": {"objective": "electra_15"},
     "Replace MLM": {"objective": "replace_mlm"},
     "All-Tokens MLM": {"objective": "all_tokens_mlm"},
 }
+TWO_STAGE = {
+    "training_schedule": "two_stage",
+    "generator_hidden_size": 1.0,
+    "embedding_size": 32,
+    "model_hparam_overrides": {
+        **OVERRIDES,
+        "num_attention_heads": 1,
+        "intermediate_size": 128,
+    },
+    "num_train_steps": 30,
+    "two_stage_steps": 10,
+}
 OTHERS = {
+    "two stages": TWO_STAGE,
     "Electric, untied": {
         **MODELS["Electric"],
         "untied_generator_embeddings": True,
@@ -125,7 +139,7 @@ def config(tiny_config):
     return lambda **hparams: tiny_config(**{**overrides, **hparams})
 
 
-def pretraining_graph(config):
+def pretraining_graph(config, stage=None):
     model = PretrainingModel(config)
     shape = [config.train_batch_size, config.max_seq_length]
     names = ("input_ids", "input_mask", "segment_ids")
@@ -134,7 +148,8 @@ def pretraining_graph(config):
     @tf.function
     def step(features):
         with tf.GradientTape() as tape:
-            loss = model.compute(features, training=True)["total_loss"]
+            outputs = model.compute(features, training=True, stage=stage)
+            loss = outputs["total_loss"]
         return tape.gradient(loss, model.trainable_variables)
 
     return step.get_concrete_function(spec).graph
@@ -146,6 +161,23 @@ def test_matrix_products_of_a_step_are_those_in_the_graph(config, name):
     settings = config(**MODELS[name])
     counted = pretraining_step_flops(settings)
     assert counted.matmul == graph_products(pretraining_graph(settings))
+
+
+@pytest.mark.slow
+def test_two_stages_are_counted_as_their_graphs(config):
+    settings = config(**TWO_STAGE)
+    stages = [
+        pretraining_step_flops(settings, parameters=1, stage=n) for n in (1, 2)
+    ]
+    for number, counted in enumerate(stages, 1):
+        graph = pretraining_graph(settings, number)
+        assert counted.matmul == graph_products(graph)
+    mean = pretraining_step_flops(settings, parameters=1)
+    whole = 10 * stages[0].total + 20 * stages[1].total
+    assert 30 * mean.total == pytest.approx(whole, rel=1e-6)
+    frozen, learns = stages[1].as_dict()["parts"], stages[0].as_dict()["parts"]
+    ratio = learns["generator"]["matmul"] / frozen["generator"]["matmul"]
+    assert ratio == 3
 
 
 def test_the_optimizer_and_the_rest_stand_apart(config):

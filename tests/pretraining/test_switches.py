@@ -29,6 +29,7 @@ OBJECTIVES = {
     "electra": {},
     "electric": {"electra_objective": False, "electric_objective": True},
     "masked_lm": {"electra_objective": False},
+    "adversarial": {"training_schedule": "adversarial"},
     # Leaves row-wise gradients of the embedding table.
     "uniform_generator": {"uniform_generator": True},
     "electra_15": {"objective": "electra_15"},

@@ -1,0 +1,135 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The papers' experiments as hparams, beside the original's switches."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+# The papers' experiments, and what each value says of the original's switches.
+# Unset, the first value that the switches agree with.
+EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
+    "objective": {
+        "electric": {"electric_objective": True},
+        "electra": {"electra_objective": True, "electric_objective": False},
+        "mlm": {"electra_objective": False, "electric_objective": False},
+        "electra_15": {"electra_objective": True, "electric_objective": False},
+        "replace_mlm": {
+            "electra_objective": False,
+            "electric_objective": False,
+        },
+        "all_tokens_mlm": {
+            "electra_objective": False,
+            "electric_objective": False,
+        },
+    },
+    "generator": {
+        "two_tower": {"two_tower_generator": True, "uniform_generator": False},
+        "uniform": {"two_tower_generator": False, "uniform_generator": True},
+        "sized": {"two_tower_generator": False, "uniform_generator": False},
+        "unigram": {"two_tower_generator": False, "uniform_generator": False},
+    },
+    "embedding_sharing": {
+        "none": {"untied_generator_embeddings": True},
+        "embeddings": {"untied_generator_embeddings": False},
+        "token": {
+            "untied_generator_embeddings": False,
+            "untied_generator": True,
+        },
+        "gradient_disentangled": {
+            "untied_generator_embeddings": False,
+            "untied_generator": True,
+        },
+    },
+    "training_schedule": {"joint": {}, "two_stage": {}, "adversarial": {}},
+}
+
+
+# What people call the objectives.
+OBJECTIVES = {
+    "electra": "ELECTRA",
+    "mlm": "masked LM",
+    "electric": "Electric",
+    "electra_15": "ELECTRA 15%",
+    "replace_mlm": "Replace MLM",
+    "all_tokens_mlm": "All-Tokens MLM",
+}
+_UNTIED = "untied_generator_embeddings"
+
+
+def settle(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settles the experiments and the original's switches by each other."""
+    found: dict[str, Any] = {}
+    if values["training_schedule"] == "two_stage":
+        # A frozen generator cannot share what the discriminator changes.
+        sharing = values["embedding_sharing"] or "none"
+        values = {**values, "embedding_sharing": sharing}
+    for name, choices in EXPERIMENTS.items():
+        agreeing = (
+            value
+            for value, switches in choices.items()
+            if all(values[n] == on for n, on in switches.items())
+        )
+        value = values[name] or next(agreeing, None)
+        found |= {name: value, **choices.get(value, {})}
+        if value == "electric":  # it has a tower generator
+            values = {**values, "two_tower_generator": True}
+    return found
+
+
+def problems(config: Any) -> Iterator[str]:
+    """What a config's experiments cannot be combined with."""
+    for name, choices in EXPERIMENTS.items():
+        value = getattr(config, name)
+        switches = dict(choices.get(value, {}))
+        if value == "none" and not config.is_stated(_UNTIED):
+            # The switch itself has no effect on one network.
+            switches["untied_generator"] = True
+        for switch, wanted in switches.items():
+            if (got := getattr(config, switch)) != wanted:
+                yield (
+                    f"{name}: {value!r} contradicts {switch} ="
+                    f" {json.dumps(got)}; leave one of the two out"
+                )
+    yield from _schedule_problems(config)
+
+
+def _schedule_problems(config: Any) -> Iterator[str]:
+    """What a schedule other than joint cannot be combined with."""
+    schedule, steps = config.training_schedule, config.two_stage_steps
+    is_two_stage = schedule == "two_stage"
+    if steps is not None and not is_two_stage:
+        yield (
+            f"two_stage_steps: {steps} is of training_schedule two_stage,"
+            f" got {schedule}; leave two_stage_steps out"
+        )
+    if schedule == "joint":
+        return
+    needed = {
+        "objective": ("electra", "electra_15"),
+        "generator": ("sized",),
+        "untied_generator": (True,),
+    }
+    if is_two_stage:
+        needed |= {
+            "embedding_sharing": ("none",),
+            # Equal sizes: the generator's weights become those of the
+            # discriminator. The debug model's heads are not equal.
+            "generator_hidden_size": (1.0,),
+            "generator_layers": (1.0,),
+            "debug": (False,),
+        }
+    for name, values in needed.items():
+        if (got := getattr(config, name)) not in values:
+            words = " or ".join(map(json.dumps, values))
+            yield (
+                f"training_schedule: {schedule!r} needs {name} {words}, got"
+                f" {json.dumps(got)}; set {name}, or leave"
+                " training_schedule out"
+            )
+    if is_two_stage and not 0 < steps < config.num_train_steps:
+        yield (
+            f"two_stage_steps: {steps} of num_train_steps"
+            f" {config.num_train_steps} leave a stage without steps; give at"
+            " least 1, below num_train_steps"
+        )

@@ -1,0 +1,399 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Two stages and adversarial training: losses, gradients, what stays still."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.pretraining import schedules
+from electra_tf.pretraining.build import build_optimizer, build_train_loop
+from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.training.checkpointing import Checkpoints
+
+EQUAL_SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 1,
+    "intermediate_size": 64,
+    "max_position_embeddings": 32,
+}
+TWO_STAGE = {
+    "training_schedule": "two_stage",
+    "generator_hidden_size": 1.0,
+    "embedding_size": 16,
+    "model_hparam_overrides": EQUAL_SIZES,
+}
+ADVERSARIAL = {"training_schedule": "adversarial", "temperature": 0.7}
+SCOPES = ("electra/", "discriminator_predictions/")
+
+
+def batches(count, size=4):
+    random = np.random.default_rng(0)
+    for _ in range(count):
+        ids = random.integers(104, 200, [size, 16])
+        mask = np.arange(16) < random.integers(8, 17, [size, 1])
+        yield {
+            "input_ids": tf.constant(ids * mask, tf.int32),
+            "input_mask": tf.constant(mask, tf.int32),
+            "segment_ids": tf.zeros([size, 16], tf.int32),
+        }
+
+
+# The adversarial generator.
+
+
+def log_softmax(logits):
+    logits = logits - logits.max(-1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
+    config = tiny_config(
+        **ADVERSARIAL, mask_prob=0.4, disallow_correct=True, gen_weight=3.0
+    )
+    model = PretrainingModel(config)
+    roughen(model.variables)
+    (batch,) = batches(1)
+    found = model.compute(batch)
+    out = {n: np.float64(v) for n, v in found.items() if np.ndim(v) < 4}
+    at = np.int64(out["masked_lm_positions"])
+    sampled = np.int64(out["sampled_tokids"])
+    weights = out["masked_lm_weights"]
+
+    def chosen(name):
+        return np.take_along_axis(out[name], at, 1)
+
+    logits, is_fake = chosen("disc_logits"), chosen("fake_is_fake_tokens")
+    rewards = np.logaddexp(0, np.where(is_fake == 1, -logits, logits))
+    np.testing.assert_allclose(out["rewards"], rewards, atol=1e-6)
+    layer = np.float64(found["generator_layers"])[-1]
+    vectors = np.take_along_axis(layer, at[..., None], 1)
+    kernel, bias = map(np.float64, model.reward_baseline.variables)
+    expected = (vectors @ kernel + bias)[..., 0]
+    baseline = np.logaddexp(0, -expected)
+    scores = out["mlm_logits"] / config.temperature
+    true_ids = np.int64(out["masked_lm_ids"])[..., None]
+    scores -= 1000.0 * (np.arange(200) == true_ids)
+    log_p = np.take_along_axis(log_softmax(scores), sampled[..., None], 2)
+    shown = chosen("fake_input_ids") == sampled
+    # Drawn twice, and so neither of the two samples is shown.
+    assert (~shown & (weights > 0)).any()
+
+    def mean(values, where=True):
+        return (values * weights * where).sum() / (weights.sum() + 1e-6)
+
+    truth = np.exp(-rewards)
+    losses = np.logaddexp(0, expected) - truth * expected
+    wanted = {
+        "policy_loss": mean((baseline - rewards) * log_p[..., 0], shown),
+        "baseline_loss": mean(losses, shown),
+        "reward": mean(rewards),
+        "baseline": mean(baseline),
+    }
+    for name, value in wanted.items():
+        assert out[name] == pytest.approx(value, rel=1e-6, abs=1e-6), name
+    generator = wanted["policy_loss"] + wanted["baseline_loss"]
+    total = 3.0 * generator + 50.0 * out["disc_loss"]
+    assert out["total_loss"] == pytest.approx(total, rel=1e-6)
+
+
+@pytest.fixture
+def small_vocabulary(tmp_path):
+    """A factory of models of twenty tokens."""
+    path = tmp_path / "vocab_20.txt"
+    words = [f"word{i}" for i in range(15)]
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    path.write_text("\n".join([*special, *words]) + "\n")
+
+    def make(**hparams):
+        return PretrainingModel(
+            PretrainingConfig.create(
+                "m",
+                str(tmp_path),
+                vocab_file=str(path),
+                vocab_size=20,
+                embedding_size=8,
+                model_hparam_overrides=EQUAL_SIZES,
+                max_seq_length=8,
+                max_predictions_per_seq=1,
+                **hparams,
+            )
+        )
+
+    return make
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_mean_gradient_is_that_of_the_expected_reward(
+    small_vocabulary, roughen, temperature
+):
+    """Of the output biases, over every sample and over 50,000 drawn ones."""
+    model = small_vocabulary(
+        training_schedule="adversarial", temperature=temperature
+    )
+    roughen(model.variables)
+    ids = np.int32([[2, 7, 9, 11, 5, 13, 19, 3]])
+    features = {
+        "input_ids": tf.constant(ids),
+        "input_mask": tf.ones([1, 8], tf.int32),
+        "segment_ids": tf.zeros([1, 8], tf.int32),
+    }
+    masked = {
+        "input_ids": np.where(np.arange(8) == 3, 4, ids),
+        "masked_lm_positions": np.int32([[3]]),
+        "masked_lm_ids": np.int32([[11]]),
+        "masked_lm_weights": np.float32([[1]]),
+    }
+    bias = model.masked_lm_head.output_bias
+
+    @tf.function
+    def sample_gradient(token):
+        with tf.GradientTape() as tape:
+            out = model.compute(features, masked, token[None, None])
+            loss = out["policy_loss"]
+        gradient = tape.gradient(loss, bias)
+        return gradient, out["rewards"][0, 0], out["mlm_logits"][0, 0]
+
+    found = [sample_gradient(tf.constant(token)) for token in range(20)]
+    gradients, rewards, logits = (
+        np.float64([numbers[i] for numbers in found]) for i in range(3)
+    )
+    assert np.ptp(rewards) > 0.1
+
+    def expected_reward(change):
+        probs = np.exp(log_softmax((logits[0] + change) / temperature))
+        return probs @ rewards
+
+    steps = 1e-4 * np.eye(20)
+    uphill = np.array(
+        [(expected_reward(s) - expected_reward(-s)) / 2e-4 for s in steps]
+    )
+    probs = np.exp(log_softmax(logits[0] / temperature))
+    np.testing.assert_allclose(probs @ gradients, -uphill, atol=1e-6)
+
+    draws = np.random.default_rng(0).choice(20, 50_000, p=probs)
+    drawn = gradients[draws]
+    error = drawn.std(0, ddof=1) / np.sqrt(len(drawn))
+    assert np.abs((drawn.mean(0) + uphill) / error).max() <= 3.0
+
+
+def test_rewards_and_baseline_pass_no_gradient_on(tiny_config):
+    model = PretrainingModel(tiny_config(**ADVERSARIAL))
+    (batch,) = batches(1)
+    with tf.GradientTape(persistent=True) as tape:
+        out = model.compute(batch, training=True)
+        discriminator = model.config.disc_weight * out["disc_loss"]
+
+    def reached(loss, layer):
+        found = tape.gradient(loss, layer.trainable_variables)
+        return [g for g in found if g is not None]
+
+    assert reached(out["policy_loss"], model.generator.blocks[0])
+    assert reached(out["baseline_loss"], model.reward_baseline)
+    for loss, layer in (
+        ("policy_loss", model.reward_baseline),
+        ("policy_loss", model.discriminator.blocks[0]),
+        ("policy_loss", model.discriminator_head),
+        ("baseline_loss", model.generator),
+        ("baseline_loss", model.masked_lm_head),
+    ):
+        assert not reached(out[loss], layer), (loss, layer.name)
+    own = model.discriminator.blocks[0]
+    found = reached(out["total_loss"], own), reached(discriminator, own)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_baseline_leaves_the_run_in_no_form(tiny_config, tmp_path):
+    model = PretrainingModel(tiny_config(**ADVERSARIAL))
+    names = {v.name.split("/")[0] for v in model.variables}
+    assert "reward_baseline" in names
+    model.save_pretrained(str(tmp_path / "saved"))
+    step = tf.Variable(3, dtype=tf.int64)
+    optimizer = build_optimizer(model.config, model)
+    run = Checkpoints(
+        str(tmp_path / "run"),
+        model=model,
+        optimizer=optimizer,
+        step=step,
+        position={},
+        keep=0,
+    )
+    path = run.save()
+    for where, whole, there in (
+        (str(tmp_path / "saved"), True, False),
+        (path, False, False),
+        (path, True, True),
+    ):
+        weights = open_weights(where, whole)
+        held = any("reward_baseline" in name for name in weights.specs)
+        assert held == there, where
+    run.restore(path)
+
+
+# Two stages.
+
+
+class Stages:
+    """A run of two stages, step by step."""
+
+    def __init__(self, config, steps):
+        self.config, self.model = config, PretrainingModel(config)
+        self.optimizer = build_optimizer(config, self.model)
+        self.step = tf.Variable(0, dtype=tf.int64)
+        self.loop = build_train_loop(
+            config,
+            self.model,
+            self.optimizer,
+            batches(steps),
+            self.step,
+            tf.distribute.OneDeviceStrategy("/cpu:0"),
+        )
+
+    def train(self):
+        """One step; its values by name."""
+        self.loop.train(1)
+        chunk = self.loop.take_chunk()
+        return dict(zip(chunk.names, chunk.values[0], strict=True))
+
+    def weights(self):
+        """Values by name: the discriminator's, and the others."""
+        values = {v.name: v.numpy() for v in self.model.variables}
+        own = {n: v for n, v in values.items() if n.startswith(SCOPES)}
+        return own, {n: v for n, v in values.items() if n not in own}
+
+
+def assert_equal(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name], err_msg=name)
+
+
+def moved(now, before):
+    """Whether all changed, but for key biases, which have no gradient."""
+    return all(
+        (now[name] != before[name]).any()
+        for name in now
+        if not name.endswith("key/bias:0")
+    )
+
+
+@pytest.mark.parametrize(
+    "hparams",
+    [{}, {"gradient_accumulation_steps": 2, "adam_bias_correction": True}],
+    ids=["plain", "micro_batches"],
+)
+def test_one_network_is_trained_at_a_time(tiny_config, hparams):
+    run = Stages(
+        tiny_config(
+            **TWO_STAGE,
+            num_train_steps=6,
+            num_warmup_steps=2,
+            learning_rate=0.01,
+            weight_decay_rate=0.1,
+            **hparams,
+        ),
+        6,
+    )
+    fresh, before = run.weights()
+    first = [run.train() for _ in range(3)]
+    assert all("disc_loss" not in values for values in first)
+    untouched, generator = run.weights()
+    assert_equal(untouched, fresh)
+    assert moved(generator, before)
+    slots = {n: run.optimizer.m[n].numpy() for n in run.optimizer.m}
+    assert not any(v.any() for n, v in slots.items() if n.startswith(SCOPES))
+
+    second = [run.train()]
+    copied, frozen = run.weights()
+    assert_equal(frozen, generator)
+    # What one update of at most the rate, and the decay, leaves of the copy.
+    for name, value in copied.items():
+        start = fresh[name]
+        if name.startswith("electra/"):
+            start = frozen[name.replace("electra/", "generator/", 1)]
+        change = np.abs(value - start).max() / second[0]["learning_rate"]
+        assert change < 4, name
+        # A first step of textbook Adam goes as far as the rate.
+        if run.config.adam_bias_correction and name.endswith("dense_1/bias:0"):
+            assert change == pytest.approx(1, rel=0.01)
+    second += [run.train() for _ in range(2)]
+    for values in second:
+        weighted = run.config.disc_weight * values["disc_loss"]
+        assert values["total_loss"] == pytest.approx(weighted, rel=1e-6)
+    trained, frozen = run.weights()
+    assert_equal(frozen, generator)
+    assert moved(trained, copied)
+    for name, slot in slots.items():
+        if not name.startswith(SCOPES):
+            np.testing.assert_array_equal(slot, run.optimizer.m[name])
+    rates = [[v["learning_rate"] for v in stage] for stage in (first, second)]
+    assert rates[0] == rates[1] and rates[0][-1] == 0.0
+
+
+def test_the_copy_is_the_generator_s_tables_and_transformer(tiny_config):
+    model = PretrainingModel(tiny_config(**TWO_STAGE))
+    heads = [v.numpy() for v in model.discriminator_head.variables]
+    schedules.copy_generator(model)
+    pairs = zip(
+        model.generator.variables, model.discriminator.variables, strict=True
+    )
+    for one, other in pairs:
+        assert one.name.partition("/")[2] == other.name.partition("/")[2]
+        np.testing.assert_array_equal(one, other)
+    after = model.discriminator_head.variables
+    for before, head in zip(heads, after, strict=True):
+        np.testing.assert_array_equal(before, head)
+    # The same function: attention heads are as many.
+    (batch,) = batches(1)
+    inputs = [*batch.values(), None]
+    np.testing.assert_array_equal(
+        model.generator(*inputs).sequence_output,
+        model.discriminator(*inputs).sequence_output,
+    )
+
+
+def test_the_first_stages_graph_holds_no_discriminator(tiny_config):
+    model = PretrainingModel(tiny_config(**TWO_STAGE))
+    (batch,) = batches(1)
+
+    def used(stage):
+        step = tf.function(functools.partial(model.compute, stage=stage))
+        graph = step.get_concrete_function(batch, training=True).graph
+        return {v.name.split("/")[0] for v in graph.variables}
+
+    assert used(1) == {"generator", "generator_predictions"}
+    assert used(2) == used(1) | {"electra", "discriminator_predictions"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"embedding_size": 8}, "embedding_size is 16 .* and 8 for"),
+        (
+            {
+                "model_hparam_overrides": {
+                    **EQUAL_SIZES,
+                    "num_attention_heads": 2,
+                }
+            },
+            "num_attention_heads is 1 .* and 2 .*set model_hparam_overrides",
+        ),
+    ],
+)
+def test_unequal_sizes_are_refused(tiny_config, changes, expected):
+    config = tiny_config(**{**TWO_STAGE, **changes})
+    with pytest.raises(UserError, match=expected):
+        PretrainingModel(config)
+
+
+def test_fit_refuses_two_stages(tiny_config):
+    model = PretrainingModel(tiny_config(**TWO_STAGE))
+    with pytest.raises(UserError, match=r"compile: training_schedule 'two_st"):
+        model.compile()
