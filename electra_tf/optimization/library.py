@@ -1,6 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""AdamW and LAMB as their libraries have them, and the hparam that chooses."""
+"""AdamW and LAMB as their libraries have them, and the hparam that chooses.
+
+Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization (2019);
+You et al., Large Batch Optimization for Deep Learning (2020).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,15 +21,23 @@ from electra_tf.optimization.optimizer import (
 _EXCLUDED = [*EXCLUDED_FROM_DECAY]
 
 
-class _LibraryOptimizer(AdamWeightDecay):
-    """Updates by a library's optimizer; all else is the base class's.
+class AdamW(AdamWeightDecay):
+    """Updates by tf_keras's AdamW; all else is the base class's.
 
     For each of the layers' rates there is one, told rate and step each time.
     """
 
+    kind = "adamw"
+
     def _library(self, variables: Any, **settings: float) -> Any:
         """Returns an optimizer of variables and its moments, in their order."""
-        raise NotImplementedError
+        # A step is compiled as a whole (jit_compile) or not at all.
+        made = tf_keras.optimizers.AdamW(
+            weight_decay=self.weight_decay_rate, jit_compile=False, **settings
+        )
+        made.exclude_from_weight_decay(var_names=_EXCLUDED)
+        made.build(variables)
+        return made, made._momentums, made._velocities
 
     def _make_slots(self) -> None:
         self._libraries: dict[float, Any] = {}
@@ -37,19 +49,17 @@ class _LibraryOptimizer(AdamWeightDecay):
                 beta_2=self.beta_2,
                 epsilon=self.epsilon,
             )
-            self._libraries[self._multiplier(names[0])] = made
+            self._libraries[self._multipliers.get(names[0], 1.0)] = made
             self.m.update(zip(names, m, strict=True))
             self.v.update(zip(names, v, strict=True))
-
-    def _multiplier(self, name: str) -> float:
-        return self._multipliers.get(name, 1.0)
 
     def _groups(self, gradients: Sequence[Gradient]) -> list[list[str]]:
         """Names of what has one rate."""
         groups: dict[float, list[str]] = {}
         for name, (_, index) in self._named.items():
             if gradients[index] is not None:
-                groups.setdefault(self._multiplier(name), []).append(name)
+                multiplier = self._multipliers.get(name, 1.0)
+                groups.setdefault(multiplier, []).append(name)
         return list(groups.values())
 
     def _update_group(
@@ -60,7 +70,7 @@ class _LibraryOptimizer(AdamWeightDecay):
         rate: tf.Tensor,
         step: tf.Tensor,
     ) -> tf.Tensor:
-        multiplier = self._multiplier(names[0])
+        multiplier = self._multipliers.get(names[0], 1.0)
         library = self._libraries[multiplier]
         library.iterations.assign(step)
         library.learning_rate.assign(multiplier * rate)
@@ -70,29 +80,8 @@ class _LibraryOptimizer(AdamWeightDecay):
         return rate
 
 
-class AdamW(_LibraryOptimizer):
-    """tf_keras's.
-
-    Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization.
-    """
-
-    kind = "adamw"
-
-    def _library(self, variables: Any, **settings: float) -> Any:
-        # A step is compiled as a whole (jit_compile) or not at all.
-        made = tf_keras.optimizers.AdamW(
-            weight_decay=self.weight_decay_rate, jit_compile=False, **settings
-        )
-        made.exclude_from_weight_decay(var_names=_EXCLUDED)
-        made.build(variables)
-        return made, made._momentums, made._velocities
-
-
-class Lamb(_LibraryOptimizer):
-    """tf-models-official's.
-
-    Source: You et al., Large Batch Optimization for Deep Learning.
-    """
+class Lamb(AdamW):
+    """Updates by tf-models-official's LAMB."""
 
     kind = "lamb"
 
@@ -100,11 +89,8 @@ class Lamb(_LibraryOptimizer):
         # Its package imports much that nothing else needs.
         from official.modeling.optimization.lamb import LAMB
 
-        made = LAMB(
-            weight_decay_rate=self.weight_decay_rate,
-            exclude_from_weight_decay=_EXCLUDED,
-            **settings,
-        )
+        settings["weight_decay_rate"] = self.weight_decay_rate
+        made = LAMB(exclude_from_weight_decay=_EXCLUDED, **settings)
         made._create_all_weights(variables)
         m, v = ([made.get_slot(x, name) for x in variables] for name in "mv")
         return made, m, v
@@ -114,7 +100,7 @@ def make_optimizer(
     config: Any,
     variables: Sequence[tf.Variable],
     schedule: Callable[[tf.Tensor], tf.Tensor],
-    learning_rate_multipliers: Mapping[str, float] | None = None,
+    multipliers: Mapping[str, float] | None = None,
 ) -> AdamWeightDecay:
     """Returns the optimizer that a config's hparams ask for."""
     kinds = {made.kind: made for made in (AdamWeightDecay, AdamW, Lamb)}
@@ -126,5 +112,5 @@ def make_optimizer(
         config.adam_beta_2,
         config.adam_epsilon,
         bias_correction=config.adam_bias_correction,
-        learning_rate_multipliers=learning_rate_multipliers,
+        learning_rate_multipliers=multipliers,
     )

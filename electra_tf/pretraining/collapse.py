@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the discriminator learns anything: by evaluations, and by its loss.
 
-Source: ELECTRA paper, section 3.2 and figure 3 (a generator of the
-discriminator's size trains it worse); Mercier, Efficient transfer learning for
-NLP with ELECTRA (2021): with a large generator the discriminator may collapse.
+Source: ELECTRA paper, section 3.2, smaller generators; Mercier, Efficient
+transfer learning for NLP with ELECTRA (2021): a large one may make it collapse.
 """
 
 import math
@@ -52,19 +51,16 @@ class CollapseWatch:
         )
 
 
-# A loss from this share of the majority's on is no better: 0.5% is what scores
-# with an AUC of some 0.55 are worth. On healthy plateaus, with an AUC of 0.6
-# and hardly a token called replaced, it is two to four percent.
+# A loss from this share of guessing's on is no better: an AUC of 0.55 is worth
+# some 0.5%. On a healthy plateau, with one of 0.6, it is about two percent.
 _NO_BETTER = 0.995
-_LARGE = 0.5  # of the discriminator's width
 
 
 class LossWatch:
     """Compares the discriminator's loss with what guessing gives, in windows.
 
-    Guessing is to give every token the probability of being replaced that the
-    log row's steps have on average. A window begins after the warm-up, or where
-    the last one ended, and has at least `collapse_window` steps.
+    Guessing gives every token the share of replaced ones in a log row. A window
+    has `collapse_window` steps; the first begins after the warm-up.
     """
 
     def __init__(
@@ -108,7 +104,7 @@ class LossWatch:
             GeneratorKind.SMALL: config.generator_hidden_size,
             GeneratorKind.TWO_TOWER: config.generator_hidden_size,
         }.get(generator_kind(config), 0.0)
-        if width >= _LARGE:
+        if width >= 0.5 and not config.two_stage_steps:  # they are equal there
             hint = (
                 f" The generator has {width:g} of its width, and may be too"
                 " good for it: lower generator_hidden_size to 0.25 (with"
