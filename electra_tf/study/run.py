@@ -9,7 +9,6 @@ else is asked, so lines that were committed stand for runs made elsewhere.
 
 import contextlib
 import datetime
-import fcntl
 import json
 import os
 import platform
@@ -72,14 +71,8 @@ class StudyRun:
         """Runs what is left; raises `StoppedError` where time does not do."""
         folder, study = self._study.output, self._study
         files.make_directory(folder)
-        with open(os.path.join(folder, LOG), "ab") as self._log:
-            try:  # Pieces hold it, too: one may outlive a study that is killed.
-                fcntl.flock(self._log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UserError(
-                    f"{self._log.name}: a study, or a run that it began, is at"
-                    " work here; wait for its end, or end it"
-                ) from None
+        log = os.path.join(folder, LOG)
+        with files.held(folder), open(log, "ab") as self._log:
             link = os.path.join(folder, "finetuning_data")
             if os.path.islink(link):
                 os.remove(link)
@@ -168,7 +161,6 @@ class StudyRun:
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
-            pass_fds=[self._log.fileno()],
         )
         try:
             return self._child.wait(limit)
