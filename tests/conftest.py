@@ -302,24 +302,29 @@ def data_dir(tmp_path_factory):
     return root
 
 
+@pytest.fixture(scope="session")
+def tiny_pretraining(tiny_vocab):
+    """Hparams of a tiny model's pre-training on `data_dir`."""
+    return {
+        **TINY,
+        "vocab_file": tiny_vocab,
+        "max_seq_length": 16,
+        "train_batch_size": 4,
+        "eval_batch_size": 4,
+        "num_train_steps": 20,
+        "num_warmup_steps": 4,
+        "num_eval_steps": 2,
+    }
+
+
 @pytest.fixture
-def tiny_config(tmp_path, tiny_vocab):
+def tiny_config(tmp_path, tiny_pretraining):
     """A factory of tiny `PretrainingConfig`s: `tiny_config(mask_prob=0.3)`."""
 
     def make(model_name="tiny", data_dir=None, **hparams):
         from configure.pretraining import PretrainingConfig
 
-        settings = {
-            **copy.deepcopy(TINY),
-            "vocab_file": tiny_vocab,
-            "max_seq_length": 16,
-            "train_batch_size": 4,
-            "eval_batch_size": 4,
-            "num_train_steps": 20,
-            "num_warmup_steps": 4,
-            "num_eval_steps": 2,
-            **hparams,
-        }
+        settings = {**copy.deepcopy(tiny_pretraining), **hparams}
         return PretrainingConfig.create(
             model_name, str(data_dir or tmp_path), **settings
         )
@@ -479,3 +484,93 @@ def finetuned_folder(finished_runs):
         beam_size=5,
         fix_tagging_truncation=True,
     )
+
+
+@pytest.fixture(scope="session")
+def head_outputs():
+    """What a model's head gives for features (or rows), as NumPy arrays."""
+    import tensorflow as tf
+
+    def compute(loaded, features):
+        if isinstance(features, list):
+            rows = features
+            features = {name: [row[name] for row in rows] for name in rows[0]}
+        features = {n: tf.constant(value) for n, value in features.items()}
+        inputs = ("input_ids", "input_mask", "segment_ids")
+        encoded = loaded.model.encoder(*(features[name] for name in inputs))
+        found = loaded.model.heads[0].logits(encoded, features)
+        return {name: value.numpy() for name, value in found.items()}
+
+    return compute
+
+
+@pytest.fixture(scope="session")
+def qa_example():
+    """Makes the example of a question: `qa_example(task, question, text)`."""
+    from electra_tf.finetuning.questions import Passage, QAExample
+
+    def make(task, question, context, number=0):
+        return QAExample(
+            eid=number,
+            task_name=task.name,
+            key=str(number),
+            question_text=question,
+            passage=Passage(context),
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def evaluated_questions(head_outputs, qa_example):
+    """The evaluation's scorer, having answered (question, context) pairs."""
+
+    def scored(loaded, pairs):
+        task = loaded.tasks[0]
+        examples = [
+            qa_example(task, *pair, number) for number, pair in enumerate(pairs)
+        ]
+        scorer = task.scorer_of(examples)
+        rows = [row for e in examples for row in task.featurize(e, False)]
+        outputs = head_outputs(loaded, rows)
+        for i, row in enumerate(rows):
+            found = {name: value[i] for name, value in outputs.items()}
+            eid = row[f"{task.name}_eid"]
+            scorer.update({**found, "eid": eid, "loss": 0.0})
+        scorer.answer()
+        return scorer
+
+    return scored
+
+
+@pytest.fixture
+def write_task(tmp_path):
+    """Writes a task's file where it is looked for; returns the path."""
+
+    def write(task, name, text):
+        path = tmp_path / "finetuning_data" / task / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def sst(write_task):
+    """Thirty made-up rows of SST, eleven to evaluate, a test set."""
+    random = np.random.RandomState(0)
+    common = ["the", "of", "and", "in", "to"]
+
+    def rows(count):
+        lines = ["sentence\tlabel"]
+        for i in range(count):
+            words = random.choice(common, random.randint(2, 20))
+            lines.append(f"{' '.join(words)}\t{i % 2}")
+        return "\n".join(lines) + "\n"
+
+    write_task("sst", "train.tsv", rows(30))
+    write_task("sst", "dev.tsv", rows(11))
+    test = [f"{i}\tthe {word}" for i, word in enumerate(common)]
+    text = "\n".join(["index\tsentence", *test, ""])
+    write_task("sst", "test.tsv", text)

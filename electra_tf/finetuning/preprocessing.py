@@ -17,6 +17,7 @@ import tensorflow as tf
 from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
+from electra_tf.data.example_writer import frame_record
 from electra_tf.data.feature_spec import (
     FeatureSpec,
     decode_example,
@@ -300,27 +301,18 @@ class Preprocessor:
             labels[task.name].update(task.labels_of(example))
         if order is not None:
             order.shuffle(examples)
-        files.make_directory(os.path.dirname(prefix))
         path = f"{prefix}.tfrecord"
-        temporary = f"{path}.{os.getpid()}.tmp"
         count = 0
-        try:
-            with tf.io.TFRecordWriter(temporary) as writer:
-                for features in self._featurized(examples, order is not None):
-                    example = encode_example(self.feature_specs, features)
-                    writer.write(example.SerializeToString())
-                    count += 1
-                padding = -count % batch_size
-                # A task_id that no task has marks a row as padding.
-                nobody = {"task_id": len(self._config.task_names)}
-                example = encode_example(self.feature_specs, nobody)
-                for _ in range(padding):
-                    writer.write(example.SerializeToString())
-        except tf.errors.OpError as error:
-            raise UserError(
-                f"{path}: cannot be written: {error.message}"
-            ) from error
-        files.rename(temporary, path)
+        with files.atomic_file(path, f"{path}.{os.getpid()}.tmp") as file:
+            for features in self._featurized(examples, order is not None):
+                example = encode_example(self.feature_specs, features)
+                file.write(frame_record(example.SerializeToString()))
+                count += 1
+            padding = -count % batch_size
+            # A task_id that no task has marks a row as padding.
+            nobody = {"task_id": len(self._config.task_names)}
+            example = encode_example(self.feature_specs, nobody)
+            file.write(frame_record(example.SerializeToString()) * padding)
         print(
             f"{os.path.basename(path)}: {count} records of {len(examples)}"
             f" examples, {padding} padding rows"

@@ -177,17 +177,6 @@ def test_measured_steps_give_the_time_to_finish(tmp_path, screen):
     assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [([0.1, 0.1001], "took 0.1 s each"), ([0.1, 0.2], "took 0.1 to 0.2 s")],
-)
-def test_times_that_read_the_same_are_said_once(
-    screen, monkeypatch, seconds, text
-):
-    monkeypatch.setattr(plan, "measure_steps", lambda *_: seconds)
-    assert text in screen("--measure=2")
-
-
 def test_counting_needs_no_tensorflow(arguments, run_python):
     code = (
         "import sys; from electra_tf.commands import plan;"

@@ -1,9 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+"""Builds in one process and in several; the two programs as a user has them."""
+
 import collections
 import dataclasses
 import json
 import os
+import tarfile
 
 import pytest
 
@@ -64,9 +67,7 @@ def test_the_same_seed_gives_the_same_bytes(build, settings):
     assert contents[0] != contents[2]
 
 
-def test_document_draws_do_not_depend_on_the_number_of_workers(
-    build, monkeypatch
-):
+def test_document_draws_are_the_same_for_any_workers(build, monkeypatch):
     monkeypatch.setattr("electra_tf.data.build._SMALLEST_PIECE", 1000)
     results = []
     for name, processes, shards in (("a", 1, 1), ("b", 2, 4), ("c", 3, 64)):
@@ -235,9 +236,7 @@ def test_what_workers_end_with_is_reported(build, corpus_dir, monkeypatch):
         build("killed", num_processes=2)
 
 
-def test_a_build_of_something_else_is_not_continued(
-    build, corpus_dir, tmp_path
-):
+def test_a_build_of_others_is_not_continued(build, corpus_dir, tmp_path):
     build("out", seed=1)
     with pytest.raises(UserError) as error:
         build("out", seed=2, max_seq_length=16, do_lower_case=False)
@@ -263,9 +262,7 @@ def test_a_build_of_something_else_is_not_continued(
         build("out", seed=1)
 
 
-def test_nowhere_to_write_and_nothing_to_read_are_clear_errors(
-    build, corpus_dir
-):
+def test_nowhere_to_write_and_nothing_to_read_are_errors(build, corpus_dir):
     (build.tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match="cannot be written to"):
         build("file/out")
@@ -273,3 +270,63 @@ def test_nowhere_to_write_and_nothing_to_read_are_clear_errors(
         path.write_text(" \n\n \n")
     with pytest.raises(UserError, match="No training example came out"):
         build("out")
+
+
+@pytest.fixture
+def flags(tmp_path, vocab_file, corpus_dir):
+    names = [f"--corpus-dir={corpus_dir}", "--vocab-file", vocab_file]
+    return [*names, "--output-dir", str(tmp_path / "out")]
+
+
+@pytest.mark.slow
+def test_the_originals_command_line_works(run_python, flags, tmp_path):
+    given = "--max-seq 64 --num_p=2 --blanks-separate-docs False"
+    given += " --no-lower-case --do-strip-accents"
+    done = run_python("build_pretraining_dataset.py", *flags, *given.split())
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    settings = manifest["settings"]
+    expected = {
+        **{"max_seq_length": 64, "num_shards": 1000, "strip_accents": True},
+        **{"blanks_separate_docs": False, "do_lower_case": False},
+    }
+    assert {name: settings[name] for name in expected} == expected
+    assert len(list((tmp_path / "out").glob("pretrain_data*-of-1000"))) == 1000
+    assert "WARNING: 1000 shards for" in done.stdout
+
+
+@pytest.mark.slow
+def test_user_errors_are_one_line_without_traceback(run_python, flags):
+    program = "build_pretraining_dataset.py"
+    for extra, status, message in (
+        ("--vocab_file=/nowhere", 1, "error: Vocabulary file /nowhere"),
+        ("--no-such-flag", 2, "error: Unknown flag no_such_flag"),
+    ):
+        done = run_python(program, *flags, extra, status=status)
+        assert done.stderr.startswith(message)
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_openwebtext_is_built_in_the_originals_layout(
+    run_python, tmp_path, vocab_file, corpus_dir
+):
+    (tmp_path / "openwebtext").mkdir()
+    with tarfile.open(tmp_path / "openwebtext/part.xz", "w:xz") as archive:
+        for path in sorted(corpus_dir.iterdir()):
+            archive.add(path, path.name)
+    run_python(
+        "build_openwebtext_pretraining_dataset.py",
+        f"--data-dir={tmp_path}",
+        "--num-shards=2",
+    )
+    manifest = json.loads(
+        (tmp_path / "pretrain_tfrecords/manifest.json").read_text()
+    )
+    assert manifest["counts"]["documents"] == 3
+    assert manifest["settings"]["blanks_separate_docs"] is False
+
+
+@pytest.mark.slow
+def test_building_does_not_import_tensorflow(run_python):
+    end = "sys.exit('tensorflow' in sys.modules)"
+    run_python("-c", f"import sys, electra_tf.data.build; {end}")

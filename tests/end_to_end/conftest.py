@@ -4,33 +4,22 @@
 
 import functools
 
-import numpy as np
 import pytest
-
-LENGTH = 16
-WORDS = ["the", "of", "and", "in", "to"]
 
 
 @pytest.fixture(scope="session")
-def settings_in(tiny_vocab, long_sizes):
+def settings_in(tiny_pretraining):
     """hparams of a tiny run whose model directory is in a folder."""
 
     def make(folder, name="run", **hparams):
         return {
-            "vocab_file": tiny_vocab,
-            "vocab_size": 200,
-            "embedding_size": 8,
-            "max_seq_length": LENGTH,
-            "train_batch_size": 4,
-            "eval_batch_size": 4,
-            "num_train_steps": 20,
-            "num_warmup_steps": 4,
+            **tiny_pretraining,
             "num_eval_steps": 10,
             "save_checkpoints_steps": 10,
             "log_every_n_steps": 1,
             "shuffle_buffer_size": 20,
-            "model_hparam_overrides": long_sizes
-            | {"num_hidden_layers": 1, "max_position_embeddings": 32},
+            "model_hparam_overrides": tiny_pretraining["model_hparam_overrides"]
+            | {"num_hidden_layers": 1},
             "model_dir": str(folder / name),
             "results_txt": str(folder / name / "results" / "r.txt"),
             "results_pkl": str(folder / name / "results" / "r.pkl"),
@@ -48,17 +37,8 @@ def settings(settings_in, tmp_path):
 
 
 @pytest.fixture
-def task_dir(tmp_path):
-    """A data directory with thirty made-up rows of SST."""
-    directory = tmp_path / "finetuning_data" / "sst"
-    directory.mkdir(parents=True)
-    random = np.random.RandomState(0)
-    for name, count in (("train", 30), ("dev", 11)):
-        lines = ["sentence\tlabel"]
-        for i in range(count):
-            words = random.choice(WORDS, random.randint(2, 12))
-            lines.append(f"{' '.join(words)}\t{i % 2}")
-        (directory / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+def task_dir(sst, tmp_path):
+    """A data directory with made-up rows of SST."""
     return tmp_path
 
 

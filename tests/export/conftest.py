@@ -59,24 +59,6 @@ def finetuned_module(finetuned_folder):
 
 
 @pytest.fixture(scope="session")
-def head_outputs():
-    """What a model's head gives for features (or rows), as NumPy arrays."""
-    import tensorflow as tf
-
-    def compute(loaded, features):
-        if isinstance(features, list):
-            rows = features
-            features = {name: [row[name] for row in rows] for name in rows[0]}
-        features = {n: tf.constant(value) for n, value in features.items()}
-        inputs = ("input_ids", "input_mask", "segment_ids")
-        encoded = loaded.model.encoder(*(features[name] for name in inputs))
-        found = loaded.model.heads[0].logits(encoded, features)
-        return {name: value.numpy() for name, value in found.items()}
-
-    return compute
-
-
-@pytest.fixture(scope="session")
 def ask_elsewhere(tmp_path_factory):
     """Asks SavedModels in a process without our packages on its path."""
     place = tmp_path_factory.mktemp("elsewhere")

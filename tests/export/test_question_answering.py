@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.export.signatures import Inputs
-from electra_tf.finetuning.questions import Passage, QAExample
+from electra_tf.finetuning.questions import Passage
 
 SETTINGS = {
     "max_seq_length": 40,
@@ -60,39 +60,6 @@ def _texts(seed, count):
         )
         pairs.append((question, context))
     return pairs
-
-
-def _example(question, context, number=0, task="facts"):
-    return QAExample(
-        eid=number,
-        task_name=task,
-        key=str(number),
-        question_text=question,
-        passage=Passage(context),
-    )
-
-
-@pytest.fixture(scope="module")
-def evaluate(head_outputs):
-    """The evaluation's scorer, having answered the questions."""
-
-    def scored(loaded, pairs):
-        task = loaded.tasks[0]
-        examples = [
-            _example(question, context, number, task.name)
-            for number, (question, context) in enumerate(pairs)
-        ]
-        scorer = task.scorer_of(examples)
-        rows = [row for e in examples for row in task.featurize(e, False)]
-        outputs = head_outputs(loaded, rows)
-        for i, row in enumerate(rows):
-            found = {name: value[i] for name, value in outputs.items()}
-            eid = row[f"{task.name}_eid"]
-            scorer.update({**found, "eid": eid, "loss": 0.0})
-        scorer.answer()
-        return scorer
-
-    return scored
 
 
 def _ask(module, pairs):
@@ -151,11 +118,14 @@ def _compare(scorer, found, pairs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_served_answers_are_those_of_evaluation(kind, model, evaluate):
+def test_served_answers_are_those_of_evaluation(
+    kind, model, evaluated_questions
+):
     loaded, module = model(kind)
     pairs = _texts(1, 24)
     found = _ask(module, pairs)
-    differing = _compare(evaluate(loaded, pairs), found, pairs)
+    scorer = evaluated_questions(loaded, pairs)
+    differing = _compare(scorer, found, pairs)
     assert differing <= 0.02 * (found["starts"] >= 0).sum()
     assert max(found["n_windows"]) > 3
     assert (found["n_windows"] == 0).any()
@@ -224,14 +194,15 @@ def test_empty_batches_and_empty_contexts_have_no_answers(model):
         assert found["start"].numpy().tolist() == [-1, -1]
 
 
-def test_a_huge_context_is_read_as_far_as_evaluation_reads(model):
+def test_a_huge_context_is_read_as_far_as_evaluation_reads(model, qa_example):
     loaded, module = model("v1 independent")
     words = random.Random(0).choices(_WORDS[:12], k=9000)
     found = module.compute_text(
         tf.constant(["is it on the king"]), tf.constant([" ".join(words)])
     )
     assert found["n_windows"][0] == 1000
-    example = _example("is it on the king", " ".join(words))
-    lost = loaded.tasks[0].cut(example).n_lost
+    task = loaded.tasks[0]
+    example = qa_example(task, "is it on the king", " ".join(words))
+    lost = task.cut(example).n_lost
     assert found["n_cut"][0] == lost > 0
     assert found["answer"][0] != b""

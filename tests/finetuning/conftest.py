@@ -36,19 +36,6 @@ def finetuning_config(tmp_path, tiny_finetuning):
 
 
 @pytest.fixture
-def write_task(tmp_path):
-    """Writes a task's file where it is looked for; returns the path."""
-
-    def write(task, name, text):
-        path = tmp_path / "finetuning_data" / task / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
-@pytest.fixture
 def make_task(finetuning_config):
     """Makes a built-in task: `make_task("mrpc", strict_rows=True)`."""
 
@@ -79,24 +66,6 @@ def describe(tmp_path, finetuning_config):
         return registry.get_tasks(config)[0]
 
     return make
-
-
-@pytest.fixture
-def sst(write_task):
-    """Thirty made-up rows of SST, ten to evaluate, a test set."""
-    random = np.random.RandomState(0)
-
-    def rows(count):
-        lines = ["sentence\tlabel"]
-        for i in range(count):
-            words = random.choice(WORDS, random.randint(2, 20))
-            lines.append(f"{' '.join(words)}\t{i % 2}")
-        return "\n".join(lines) + "\n"
-
-    write_task("sst", "train.tsv", rows(30))
-    write_task("sst", "dev.tsv", rows(10))
-    test = ["index\tsentence"] + [f"{i}\tthe {w}" for i, w in enumerate(WORDS)]
-    write_task("sst", "test.tsv", "\n".join(test) + "\n")
 
 
 @pytest.fixture

@@ -106,9 +106,7 @@ class Task:
     get_scorer = staticmethod(lambda split: None)
 
 
-def test_rows_have_what_the_original_wrote_in_the_order_of_ids(
-    finetuning_config,
-):
+def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
     def written(name, *rows):
         stream = io.StringIO()
         evaluator = types.SimpleNamespace(

@@ -1,25 +1,33 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From rows to results files: trials, scores, and the models that stay."""
+"""From rows to results: trials, models, switches; runs that go on."""
 
+import dataclasses
 import json
+import pathlib
 import pickle
 import shutil
+import signal
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.tf1 import write_tf1
+from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.prediction.loading import load_finetuned
+from electra_tf.training import strategy, summaries
+from electra_tf.training.loop import LossScale, TrainLoop
 from electra_tf.training.summaries import read_rows
 
 pytestmark = pytest.mark.slow  # Whole runs.
 
 
 @pytest.mark.usefixtures("with_pictures")
-def test_two_trials_leave_the_original_s_results_files(
-    config_of, run, tmp_path
-):
+def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
     config = config_of(num_trials=2, write_test_outputs=True)
     result, text = run(config)
     base = tmp_path / "models" / "tiny"
@@ -39,6 +47,7 @@ def test_two_trials_leave_the_original_s_results_files(
     assert accuracy["values"] == values
     assert accuracy["mean"] == pytest.approx(sum(values) / 2)
     assert record["trials"][0]["seed"] != record["trials"][1]["seed"]
+    assert written[0]["sst"]["loss"] != written[1]["sst"]["loss"]
     assert (base / "results/sst_results.png").stat().st_size > 1000
     for trial in (1, 2):
         model = base / f"finetuning_models/sst_model_{trial}"
@@ -50,16 +59,6 @@ def test_two_trials_leave_the_original_s_results_files(
         assert logits[0].shape == (2,)
     assert "Learning rates before warm-up and decay" in text
     assert result["statistics"]["sst"]["accuracy"]["values"] == values
-
-
-def test_the_same_seed_gives_the_same_results_and_another_others(
-    config_of, run
-):
-    one, _ = run(config_of())
-    two, _ = run(config_of(overwrite=True))
-    assert one["trials"] == two["trials"]
-    other, _ = run(config_of(overwrite=True, seed=1))
-    assert one["trials"][0]["results"] != other["trials"][0]["results"]
 
 
 def test_the_best_model_is_kept_and_scored(config_of, run, tmp_path):
@@ -96,14 +95,8 @@ def test_training_stops_when_nothing_gets_better(config_of, run):
 @pytest.mark.parametrize(
     ("hparams", "message"),
     [
-        (
-            {"eval_every_n_steps": 4, "keep_best": "mcc"},
-            "no figure 'mcc'.*accuracy",
-        ),
-        (
-            {"distribution_strategy": "multi_worker"},
-            "fine-tuning runs on one machine",
-        ),
+        ({"eval_every_n_steps": 4, "keep_best": "mcc"}, "no figure 'mcc'"),
+        ({"distribution_strategy": "multi_worker"}, "runs on one machine"),
     ],
 )
 def test_settings_that_cannot_work_are_named(
@@ -170,3 +163,327 @@ def test_labels_found_in_data_lie_beside_the_model_and_go_with_it(
     assert list(beside) == ["O", "S-NP", "S-PP"]
     run(finetuning_config("chunk", num_train_epochs=2.0, overwrite=True))
     assert (model / "chunk_label_mapping.json").exists()
+
+
+@pytest.fixture
+def weights_after(config_of, run, weights_of, tmp_path):
+    """Trains for an epoch; returns the weights."""
+
+    def train(**hparams):
+        run(config_of(num_train_epochs=1, overwrite=True, **hparams))
+        return weights_of(tmp_path / MODEL)
+
+    return train
+
+
+def test_switches_that_save_memory_give_the_same_weights(
+    config_of, weights_after, monkeypatch
+):
+    monkeypatch.setattr("electra_tf.finetuning.model.DROPOUT_RATE", 0.0)
+    overrides = {
+        **config_of().model_hparam_overrides,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    plain, in_parts, recomputed = (
+        weights_after(model_hparam_overrides=overrides, **switch)
+        for switch in (
+            {},
+            {"gradient_accumulation_steps": 2},
+            {"recompute_grad": True},
+        )
+    )
+    for name, value in plain.items():
+        np.testing.assert_allclose(in_parts[name], value, atol=1e-5)
+        np.testing.assert_allclose(recomputed[name], value, atol=1e-5)
+
+    # A small machine switches by itself.
+    monkeypatch.setattr(strategy, "machine_memory", lambda: 1 << 20)
+    said = []
+    monkeypatch.setattr(
+        strategy.logging,
+        "log_first_n",
+        lambda level, text, count, *_: said.append(text),
+    )
+    chosen = weights_after(model_hparam_overrides=overrides)
+    assert len(said) == 1 and "computed again" in said[0]
+    for name, value in chosen.items():
+        np.testing.assert_array_equal(value, recomputed[name])
+
+
+def test_half_precision_leaves_a_float32_model(
+    weights_after, tmp_path, monkeypatch
+):
+    # The usual first factor is too large for gradients as steep as here.
+    scales = {"fp16": LossScale(256.0)}
+    monkeypatch.setattr(LossScale, "of", scales.get)
+    plain = weights_after()
+    for precision in ("bf16", "fp16"):
+        found = weights_after(mixed_precision=precision)
+        assert found.keys() == plain.keys()
+        for name, value in plain.items():
+            assert found[name].dtype == value.dtype
+            np.testing.assert_allclose(
+                found[name], value, atol=2e-3, err_msg=name
+            )
+        row = summaries.read_rows(str(tmp_path / MODEL / "train_log.jsonl"))[-1]
+        scaled = {"loss_scale": 256.0, "skipped_updates": 0.0}
+        assert {k: v for k, v in row.items() if k in scaled} == (
+            scaled if precision == "fp16" else {}
+        )
+
+
+def test_xla_programs_train_and_predict(config_of, run):
+    result, _ = run(
+        config_of(num_train_epochs=1, max_seq_length=16, jit_compile=True)
+    )
+    assert np.isfinite(result["trials"][0]["results"]["sst"]["loss"])
+
+
+def test_frozen_layers_stay_as_they_are(config_of, run, weights_of, tmp_path):
+    overrides = dict(config_of().model_hparam_overrides, num_hidden_layers=2)
+    run(config_of(model_hparam_overrides=overrides))
+    config = config_of(
+        model_hparam_overrides=overrides,
+        init_checkpoint=str(tmp_path / MODEL),
+        freeze_layers=1,
+        overwrite=True,
+        model_dir=str(tmp_path / "frozen"),
+    )
+    before = weights_of(tmp_path / MODEL)
+    run(config)
+    after = weights_of(tmp_path / "frozen_1")
+    changed = {
+        name
+        for name in before.keys() & after.keys()
+        if "adam" not in name and not np.array_equal(before[name], after[name])
+    }
+    frozen = ("electra/embeddings", "electra/encoder/layer_0")
+    assert not any(name.startswith(frozen) for name in changed)
+    assert any(name.startswith("electra/encoder/layer_1") for name in changed)
+
+
+MODEL = "models/tiny/finetuning_models/sst_model_1"
+
+
+@pytest.fixture
+def trained(config_of, run, tmp_path):
+    """The result and the folder of a trained model."""
+    result, _ = run(config_of())
+    return result, str(tmp_path / MODEL)
+
+
+@pytest.fixture
+def stop_after(monkeypatch):
+    """Makes a run receive SIGTERM after so many steps."""
+
+    def install(steps):
+        original = TrainLoop.train
+        count = {"steps": 0}
+
+        def train(self, num_steps):
+            inner = self.should_stop
+
+            def asked():
+                count["steps"] += 1
+                if count["steps"] == steps:
+                    signal.raise_signal(signal.SIGTERM)
+                return inner()
+
+            self.should_stop = asked
+            try:
+                original(self, num_steps)
+            finally:
+                self.should_stop = inner
+
+        monkeypatch.setattr(TrainLoop, "train", train)
+        return monkeypatch.undo
+
+    return install
+
+
+def test_the_same_command_again_trains_nothing_new(config_of, run):
+    config = config_of(num_trials=1)
+    first, _ = run(config)
+    again, text = run(config)
+    assert again["trials"] == first["trials"]
+    assert "Trial 1: done by an earlier run" in text
+    with pytest.raises(UserError, match=r"learning_rate: 0.001 -> 0.002"):
+        run(config_of(learning_rate=2e-3))
+    more, _ = run(dataclasses.replace(config, num_trials=2))
+    assert more["trials"][0] == first["trials"][0] and len(more["trials"]) == 2
+
+
+@pytest.mark.parametrize("extra", [{}, {"shuffle_whole_set": True}])
+def test_a_stopped_run_continues_to_the_bit(
+    config_of, run, weights_of, tmp_path, stop_after, extra
+):
+    run(config_of(eval_every_n_steps=5, **extra))
+    directory = tmp_path / "models/tiny/finetuning_models"
+    expected = weights_of(directory / "sst_model_1")
+    results = tmp_path / "models/tiny/results/sst_results.txt"
+    expected_text = results.read_text()
+    again = config_of(eval_every_n_steps=5, run_name="other", **extra)
+    undo = stop_after(11)
+    stopped, text = run(again)
+    undo()
+    assert stopped["interrupted"] == signal.SIGTERM
+    assert "Stopped at step 11" in text and stopped["trials"] == []
+    _, text = run(again)
+    assert "Continuing from" in text
+    found = weights_of(directory / "sst_other_model_1")
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, name)
+    found_text = results.with_name("sst_other_results.txt").read_text()
+    assert found_text == expected_text
+    rows, again = (
+        read_rows(str(directory / name / "eval_log.jsonl"))
+        for name in ("sst_model_1", "sst_other_model_1")
+    )
+    assert rows == again and len(rows) == 5
+
+
+def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_after):
+    config = config_of(num_trials=-1, num_train_epochs=1)  # 8 steps each
+    undo = stop_after(11)
+    stopped, _ = run(config)
+    undo()
+    assert stopped["interrupted"] == signal.SIGTERM
+    assert [trial["trial"] for trial in stopped["trials"]] == [1]
+    # Each trial is that of a run that knows its end.
+    two, text = run(dataclasses.replace(config, num_trials=2))
+    assert "Trial 1: done by an earlier run" in text
+    assert [trial["trial"] for trial in two["trials"]] == [1, 2]
+
+
+def test_nothing_of_others_is_deleted(config_of, run, tmp_path):
+    directory = tmp_path / MODEL
+    directory.mkdir(parents=True)
+    (directory / "thesis.txt").write_text("mine")
+    with pytest.raises(UserError, match="thesis.txt"):
+        run(config_of(overwrite=True))
+    assert (directory / "thesis.txt").exists()
+
+
+@pytest.fixture
+def original_s(trained):
+    """A trial's folder with what the original would have left in it."""
+    folder = pathlib.Path(trained[1])
+    weights = MemoryWeights(dict(open_weights(str(folder))))
+    for path in [path for path in folder.iterdir() if path.is_file()]:
+        path.unlink()
+    shutil.rmtree(folder / "tensorboard", ignore_errors=True)
+    write_tf1(weights, str(folder / "model.ckpt-24"))
+    for name in ("graph.pbtxt", "events.out.tfevents.1.host"):
+        (folder / name).write_text("")
+    (folder.parent.parent / "results/sst_results.json").unlink()
+    return folder
+
+
+def test_the_original_s_model_is_evaluated_or_replaced_never_continued(
+    config_of, run, trained, original_s
+):
+    results = original_s.parent.parent / "results/sst_results.txt"
+    for hparams in ({}, {"num_trials": -1}, {"learning_rate": 1.0}):
+        with pytest.raises(UserError, match=r"do_train .*--overwrite.*_name"):
+            run(config_of(**hparams))
+    assert results.exists()  # Nothing was touched.
+    found, _ = run(config_of(do_train=False))
+    scores = found["trials"][0]["results"]["sst"]
+    expected = trained[0]["trials"][0]["results"]["sst"]
+    assert scores == pytest.approx(expected)
+    beside, text = run(config_of(run_name="mine", num_train_epochs=1))
+    assert "Already trained" not in text
+    assert beside["trials"][0]["model_dir"].endswith("/sst_mine_model_1")
+    replaced, text = run(config_of(overwrite=True))
+    assert f"--overwrite: deleted {original_s}" in text
+    assert replaced["trials"] == trained[0]["trials"]
+    assert not (original_s / "graph.pbtxt").exists()
+
+
+def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
+    first, _ = run(
+        config_of(max_seq_length=8, num_trials=2, num_train_epochs=1)
+    )
+
+    def evaluate(**hparams):
+        result, _ = run(
+            FinetuningConfig.create(
+                "tiny", str(tmp_path), do_train=False, **hparams
+            )
+        )
+        return [trial["results"] for trial in result["trials"]]
+
+    expected = [trial["results"] for trial in first["trials"]]
+    assert evaluate() == evaluate(num_trials=-1) == expected
+    assert evaluate(task_names=["sst"], max_seq_length=32) != expected
+    run(config_of(run_name="b", max_seq_length=16, num_train_epochs=1))
+    with pytest.raises(UserError, match="sst_b_model_1, sst_model_1.*run_name"):
+        evaluate()
+    assert len(evaluate(run_name="b")) == 1
+
+
+def test_evaluation_alone_gives_the_same_scores(
+    config_of, run, trained, tmp_path
+):
+    first, path = trained
+    again, text = run(config_of(do_train=False))
+    assert "Earlier results are kept as" in text
+    other = {"init_checkpoint": path, "model_dir": str(tmp_path / "nothing")}
+    moved, _ = run(config_of(do_train=False, **other))
+    for found in (again, moved):
+        assert found["trials"][0]["results"] == first["trials"][0]["results"]
+
+
+def test_a_start_that_does_not_fit_is_refused(
+    config_of, run, trained, finetuning_config, cola
+):
+    _, path = trained
+    sizes = config_of().model_hparam_overrides
+    config = finetuning_config(
+        "cola",
+        do_train=False,
+        init_checkpoint=path,
+        model_hparam_overrides=sizes,
+    )
+    with pytest.raises(UserError, match="task_specific/cola"):
+        run(config)
+    for change, message in (
+        ({"hidden_size": 32}, "hidden_size: checkpoint 16"),
+        # No shape shows this one.
+        ({"num_attention_heads": 4}, "num_attention_heads 2"),
+    ):
+        config = config_of(
+            init_checkpoint=path, model_hparam_overrides={**sizes, **change}
+        )
+        with pytest.raises(UserError, match=message):
+            run(config)
+
+
+def test_a_start_without_a_model_is_named(config_of, run, tmp_path):
+    with pytest.raises(UserError, match="no model in .*sst_model_1"):
+        run(config_of(do_train=False))
+    (tmp_path / "models/empty").mkdir(parents=True)
+    config = config_of(init_checkpoint=str(tmp_path / "models/empty"))
+    with pytest.raises(UserError, match="init_checkpoint.*random weights"):
+        run(config)
+
+
+def test_another_task_s_model_is_a_start_with_a_fresh_head(
+    run, trained, tiny_finetuning, cola, tmp_path
+):
+    _, path = trained
+    config = FinetuningConfig.create(
+        "tiny",
+        str(tmp_path),
+        task_names=["cola"],
+        # The sizes come with the weights.
+        vocab_file=tiny_finetuning["vocab_file"],
+        init_checkpoint=path,
+        max_seq_length=32,
+        train_batch_size=4,
+    )
+    result, text = run(config)
+    assert "missing, keeps its fresh value: task_specific/cola" in text
+    assert result["trials"][0]["results"]["cola"].keys() == {"mcc", "loss"}

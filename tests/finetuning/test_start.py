@@ -13,33 +13,13 @@ from electra_tf.finetuning.build import resolve_start
 
 
 @pytest.fixture
-def pretrained(tmp_path, golden_dir, tiny_vocab):
-    """A model folder as pre-training leaves it, and its vocabulary."""
-    from electra_tf.checkpoints import formats
-
-    directory = tmp_path / "models" / "small"
-    shutil.copytree(golden_dir / "ckpt_v200_relu_head3", directory)
-    formats.write_electra_config(
-        str(directory),
-        {
-            "model_size": "small",
-            "vocab_size": 200,
-            "embedding_size": 16,
-            "do_lower_case": False,
-            "generator_hidden_size": 0.5,
-            "model_hparam_overrides": {
-                "hidden_size": 36,
-                "num_hidden_layers": 2,
-                "num_attention_heads": 3,
-                "intermediate_size": 50,
-                "hidden_act": "relu",
-                "type_vocab_size": 3,
-                "max_position_embeddings": 40,
-            },
-        },
+def pretrained(tmp_path, pretrained_folder, long_sizes):
+    """A model's folder as pre-training leaves it, where tuning looks for it."""
+    sizes = long_sizes | {"max_position_embeddings": 40}
+    source = pretrained_folder(
+        max_seq_length=16, do_lower_case=False, model_hparam_overrides=sizes
     )
-    shutil.copy(tiny_vocab, directory / "vocab.txt")
-    return directory
+    return pathlib.Path(shutil.copytree(source, tmp_path / "models" / "small"))
 
 
 def _create(tmp_path, **hparams):
@@ -51,9 +31,9 @@ def test_what_nobody_stated_comes_from_the_model(pretrained, tmp_path):
     given = {"hidden_dropout_prob": 0.0}
     start = resolve_start(_create(tmp_path, model_hparam_overrides=given))
     found = start.config
-    assert found.embedding_size == 16 and found.vocab_size == 200
+    assert found.embedding_size == 8 and found.vocab_size == 200
     overrides = found.model_hparam_overrides
-    assert overrides["num_attention_heads"] == 3
+    assert overrides["num_attention_heads"] == 2
     assert overrides["hidden_dropout_prob"] == 0.0
     assert found.do_lower_case is False
     assert found.vocab_file == str(pretrained / "vocab.txt")
@@ -62,9 +42,7 @@ def test_what_nobody_stated_comes_from_the_model(pretrained, tmp_path):
     assert found.num_train_epochs == 3.0 and found.task_names == ["cola"]
 
 
-def test_a_model_elsewhere_brings_its_own_casing_and_vocabulary(
-    pretrained, tmp_path
-):
+def test_a_model_elsewhere_brings_casing_and_vocabulary(pretrained, tmp_path):
     elsewhere = shutil.copytree(pretrained, tmp_path / "elsewhere")
     (pretrained / "vocab.txt").write_text("of another model\n")
     found = resolve_start(_create(tmp_path, init_checkpoint=str(elsewhere)))
@@ -78,9 +56,7 @@ def test_what_somebody_stated_stays_and_is_told(pretrained, tmp_path):
     assert any("pre-trained with False" in note for note in start.notes)
 
 
-def test_what_does_not_fit_the_model_is_refused(
-    pretrained, tmp_path, golden_dir
-):
+def test_what_does_not_fit_a_model_is_refused(pretrained, tmp_path, golden_dir):
     with pytest.raises(UserError, match="max_seq_length"):
         resolve_start(_create(tmp_path, max_seq_length=64))
     config = _create(tmp_path, vocab_file=str(golden_dir / "vocab.txt"))
@@ -97,7 +73,7 @@ def test_random_weights_need_no_folder(tmp_path, tiny_vocab):
         resolve_start(_create(tmp_path, **given))
 
 
-def test_another_vocabulary_than_the_model_s_is_refused(
+def test_another_model_s_vocabulary_is_refused(
     pretrained, tmp_path, tiny_vocab
 ):
     tokens = pathlib.Path(tiny_vocab).read_text().splitlines()
@@ -107,7 +83,8 @@ def test_another_vocabulary_than_the_model_s_is_refused(
     with pytest.raises(UserError, match=r"other.txt:151: found .*vocab_file"):
         resolve_start(_create(tmp_path, vocab_file=str(other)))
     # Where the model's own is not known, the size says something.
-    (pretrained / "vocab.txt").unlink()
+    for name in ("vocab.txt", "config.json", "digests.json"):
+        (pretrained / name).unlink()
     assert resolve_start(_create(tmp_path, vocab_file=str(other)))
     other.write_text("\n".join(tokens[:190]))
     with pytest.raises(UserError, match="190 tokens, but vocab_size is 200"):

@@ -68,15 +68,13 @@ def write_set(tmp_path):
 def task_of(make_task, write_set):
     """Prepares `glue/<name>`; returns the task that reads it."""
 
-    def make(task, name, splits, **hparams):
+    def make(task, name, splits):
         directory = write_set(
             f"glue/{name}",
             splits.split(),
             lambda split, features: examples(split, name, features),
         )
-        return make_task(
-            task, data_source="tfds", tfds_data_dir=directory, **hparams
-        )
+        return make_task(task, data_source="tfds", tfds_data_dir=directory)
 
     return make
 
@@ -173,25 +171,16 @@ def question_rows(v2):
         yield number, row
 
 
-@pytest.fixture
-def squad_task(make_task, write_set):
-    def make(name, **hparams):
-        directory = write_set(
-            SQUADS[name],
-            ("train", "validation"),
-            lambda split, features: question_rows(name == "squad"),
-        )
-        settings = {"max_query_length": 8, "beam_size": 4, **hparams}
-        return make_task(
-            name, data_source="tfds", tfds_data_dir=directory, **settings
-        )
-
-    return make
-
-
 @pytest.mark.parametrize("name", sorted(SQUADS))
-def test_questions_are_read_with_their_answers(name, squad_task):
-    task = squad_task(name)
+def test_questions_are_read_with_their_answers(name, make_task, write_set):
+    directory = write_set(
+        SQUADS[name],
+        ("train", "validation"),
+        lambda split, features: question_rows(name == "squad"),
+    )
+    settings = {"max_query_length": 8, "beam_size": 4}
+    settings |= {"data_source": "tfds", "tfds_data_dir": directory}
+    task = make_task(name, **settings)
     assert task.has_split("dev") and not task.has_split("test")
     train = {e.key: e for e in task.get_examples("train")}
     assert len(train) == 12

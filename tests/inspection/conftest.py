@@ -3,7 +3,6 @@
 """Tiny pre-trained models of every kind, as their runs leave them."""
 
 import functools
-import json
 import os
 
 import numpy as np
@@ -58,20 +57,6 @@ def pretrained(folders, tmp_path_factory):
         return load_pretrained(os.path.join(place, "export", part))
 
     return load
-
-
-@pytest.fixture(scope="session")
-def golden_electric(golden_dir):
-    """The original's Electric model."""
-    hparams = json.loads(
-        (golden_dir / "forward_v200_electric.json").read_text()
-    )["hparams"]
-    kept = ("mask_prob", "model_hparam_overrides", "generator_hidden_size")
-    return load_pretrained(
-        str(golden_dir / "ckpt_v200_electric" / "model.ckpt"),
-        str(golden_dir / "vocab_200.txt"),
-        {name: hparams[name] for name in kept},
-    )
 
 
 @pytest.fixture(scope="session")

@@ -3,17 +3,13 @@
 """Fixtures of the Keras layers' tests."""
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
 
 from electra_tf.keras import Encoder
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIZES = {
     "embedding_size": 8,
     "hidden_size": 16,
@@ -42,26 +38,8 @@ def texts():
 
 
 @pytest.fixture(scope="session")
-def on_two_devices(run_program, tiny_vocab):
+def on_two_devices(run_python, tiny_vocab):
     """What `two_devices.py` finds."""
-    program = str(pathlib.Path(__file__).with_name("two_devices.py"))
-    return json.loads(run_program(program, tiny_vocab).partition("RESULT")[2])
-
-
-@pytest.fixture(scope="session")
-def run_program():
-    """Runs a Python program in a fresh process; returns what it prints."""
-
-    def run(program, *arguments, cwd=ROOT):
-        child = subprocess.run(
-            [sys.executable, program, *arguments],
-            cwd=cwd,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert child.returncode == 0, child.stderr[-3000:]
-        return child.stdout
-
-    return run
+    program = pathlib.Path(__file__).with_name("two_devices.py")
+    done = run_python(program, tiny_vocab)
+    return json.loads(done.stdout.partition("RESULT")[2])

@@ -3,6 +3,7 @@
 """`Encoder` and `Tokenizer` as layers of a user's model."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -414,7 +415,7 @@ np.savez("found.npz", **found)
 
 @pytest.mark.slow
 def test_a_saved_model_is_whole(
-    pretrained_folder, texts, tmp_path, run_program
+    pretrained_folder, texts, tmp_path, run_python, pytestconfig
 ):
     """In another process and directory, the run's folder gone."""
     run = tmp_path / "run"
@@ -434,7 +435,8 @@ def test_a_saved_model_is_whole(
     model.save(place / "saved")
     shutil.rmtree(run)
     (place / "program.py").write_text(ELSEWHERE)
-    run_program("program.py", cwd=place)
+    env = os.environ | {"PYTHONPATH": str(pytestconfig.rootpath)}
+    run_python("program.py", cwd=place, env=env)
     expected = model.predict(texts, verbose=0)
     with np.load(place / "found.npz") as found:
         assert set(found) == {"served", "model.keras", "saved"}

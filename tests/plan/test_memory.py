@@ -4,7 +4,6 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
@@ -33,12 +32,6 @@ print(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1])
 """
 
 
-def measured_peak(directory, **hparams):
-    command = [sys.executable, "-c", MEASURE, json.dumps(hparams), directory]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return int(done.stdout.split()[-1]) << 10
-
-
 def estimated(directory, **hparams):
     config = PretrainingConfig.create("model", directory, **hparams)
     return pretraining_memory(config)
@@ -61,8 +54,9 @@ def estimated(directory, **hparams):
     ],
     ids=str,
 )
-def test_peaks_are_within_the_factor(tmp_path, settings):
-    peak = measured_peak(str(tmp_path), **settings)
+def test_peaks_are_within_the_factor(run_python, tmp_path, settings):
+    done = run_python("-c", MEASURE, json.dumps(settings), tmp_path)
+    peak = int(done.stdout.split()[-1]) << 10
     ratio = peak / estimated(str(tmp_path), **settings).total
     assert 1 / FACTOR < ratio < FACTOR
 
@@ -105,10 +99,7 @@ def test_recomputed_blocks_and_half_precision_keep_less():
         ({"train_batch_size": 128}, 6368),
         (LONG, 3367),
         ({**LONG, "recompute_grad": True}, 1925),
-        (
-            {**BASE, "train_batch_size": 16, "generator_hidden_size": 0.25},
-            4920,
-        ),
+        ({**BASE, "train_batch_size": 16, "generator_hidden_size": 0.25}, 4920),
     ],
     ids=str,
 )

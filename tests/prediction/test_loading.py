@@ -63,9 +63,7 @@ def test_a_moved_tree_needs_no_flags(finetuned_folder, tmp_path):
     assert loaded.config.vocab_file == str(moved / "vocab.txt")
 
 
-def test_labels_found_in_data_are_the_runs_even_if_the_data_change(
-    finetuned_folder,
-):
+def test_labels_found_in_data_stay_even_if_the_data_change(finetuned_folder):
     folder = pathlib.Path(finetuned_folder("reviews", fresh=True))
     config = json.loads((folder / "config.json").read_text())
     spec = pathlib.Path(config["task_config"])
@@ -86,9 +84,7 @@ def test_labels_found_in_data_are_the_runs_even_if_the_data_change(
         load_finetuned(str(folder))
 
 
-def test_another_vocabulary_than_the_model_s_is_refused(
-    finetuned_folder, tmp_path
-):
+def test_another_model_s_vocabulary_is_refused(finetuned_folder, tmp_path):
     folder = finetuned_folder("reviews")
     text = pathlib.Path(folder, "vocab.txt").read_text()
     same, other = tmp_path / "same.txt", tmp_path / "other.txt"

@@ -4,6 +4,7 @@
 
 import itertools
 import json
+import math
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.prediction.answers import BadInputError
-from electra_tf.prediction.batch_runner import INPUTS
+from electra_tf.prediction.batch_runner import batch_sizes, run_in_batches
 from electra_tf.prediction.predictor import Predictor
 
 TEXTS = [
@@ -38,22 +39,26 @@ def predictor(finetuned_folder):
     return make
 
 
-def _whole_outputs(predictor, item):
+@pytest.fixture
+def whole_outputs(head_outputs):
     """The head's outputs for one row that is padded to max_seq_length."""
-    example = predictor.answerer.example(item, 0)
-    row = predictor.task.featurize(example, False)
-    features = {name: tf.constant([value]) for name, value in row.items()}
-    model = predictor.loaded.model
-    encoded = model.encoder(*(features[name] for name in INPUTS))
-    outputs = model.heads[0].logits(encoded, features)
-    return {k: v[0].numpy() for k, v in outputs.items()}
+
+    def compute(predictor, item):
+        example = predictor.answerer.example(item, 0)
+        row = predictor.task.featurize(example, False)
+        outputs = head_outputs(predictor.loaded, [row])
+        return {name: value[0] for name, value in outputs.items()}
+
+    return compute
 
 
-def test_classes_have_the_probabilities_of_the_models_logits(predictor):
+def test_classes_have_the_probabilities_of_the_models_logits(
+    predictor, whole_outputs
+):
     ask = predictor("reviews", batch_size=4)
     answers = ask(TEXTS)
     for text, answer in zip(TEXTS, answers, strict=True):
-        logits = _whole_outputs(ask, text)["logits"]
+        logits = whole_outputs(ask, text)["logits"]
         found = answer["probabilities"]
         assert list(found) == ["bad", "good", "so-so"]
         wanted = tf.nn.softmax(logits)
@@ -73,11 +78,11 @@ def test_one_item_gets_one_answer_the_same_as_in_a_list(predictor):
     assert ask([]) == []
 
 
-def test_pairs_are_told_from_lists(predictor):
+def test_pairs_are_told_from_lists(predictor, whole_outputs):
     ask = predictor("pairs")
     pair = ("the king", "of that")
     named = {"text_a": "the king", "text_b": "of that"}
-    wanted = tf.nn.softmax(_whole_outputs(ask, pair)["logits"])
+    wanted = tf.nn.softmax(whole_outputs(ask, pair)["logits"])
     for answer in (ask(pair), ask(named), *ask([pair, list(pair)])):
         found = answer["probabilities"]
         assert list(found) == ["no", "yes"]
@@ -86,17 +91,17 @@ def test_pairs_are_told_from_lists(predictor):
         ask("only one")
 
 
-def test_numbers_are_in_the_units_of_the_labels(predictor):
+def test_numbers_are_in_the_units_of_the_labels(predictor, whole_outputs):
     ask = predictor("grade")
     for text in TEXTS:
-        raw = float(_whole_outputs(ask, text)["predictions"])
+        raw = float(whole_outputs(ask, text)["predictions"])
         assert ask(text)["value"] == pytest.approx(raw * 6 + 1, abs=1e-4)
 
 
-def test_every_label_has_its_own_probability(predictor):
+def test_every_label_has_its_own_probability(predictor, whole_outputs):
     ask = predictor("topics")
     for text in TEXTS:
-        logits = _whole_outputs(ask, text)["logits"]
+        logits = whole_outputs(ask, text)["logits"]
         answer = ask(text)
         found = list(answer["probabilities"].values())
         np.testing.assert_allclose(found, tf.sigmoid(logits), atol=1e-5)
@@ -104,7 +109,7 @@ def test_every_label_has_its_own_probability(predictor):
         assert answer["labels"] == names[logits > 0].tolist()
 
 
-def test_words_get_tags_and_spans_have_places(predictor):
+def test_words_get_tags_and_spans_have_places(predictor, whole_outputs):
     ask = predictor("names")
     text = "The king, (of) the\tNorth is in York."
     answer = ask(text)
@@ -115,7 +120,7 @@ def test_words_get_tags_and_spans_have_places(predictor):
     for span in answer["spans"]:
         assert text[span["start"] : span["end"]] == span["text"]
         assert span["type"] in ("PER", "LOC")
-    outputs = _whole_outputs(ask, answer["words"])
+    outputs = whole_outputs(ask, answer["words"])
     mapping = ask.task.label_mapping
     wanted = outputs["predictions"][: len(answer["words"])]
     assert [mapping[tag] for tag in answer["tags"]] == wanted.tolist()
@@ -153,39 +158,16 @@ def test_answers_stand_where_they_say(predictor):
         json.dumps([answers, empty])
 
 
-def test_answers_are_those_of_the_evaluation(predictor, finetuned_folder):
-    from electra_tf.finetuning.preprocessing import Preprocessor
-    from electra_tf.finetuning.trial import Evaluator
-    from electra_tf.prediction.loading import load_finetuned
-
-    folder = finetuned_folder("manuals", fresh=True)
-    loaded = load_finetuned(folder)
+def test_answers_are_those_of_the_evaluation(predictor, evaluated_questions):
+    ask = predictor("manuals")
     context = "The king of the north is in the city and was for her. " * 5
     questions = ["who?", "what is in the city?", "is that for her?"]
-    asked = [
-        {"id": f"q{i}", "question": question, "answers": []}
-        for i, question in enumerate(questions)
-    ]
-    dev = {"data": [{"paragraphs": [{"context": context, "qas": asked}]}]}
-    directory = loaded.config.task_config.removesuffix("task.json")
-    with open(directory + "dev.txt", "w") as file:
-        json.dump(dev, file)
-    task = loaded.task()
-    evaluator = Evaluator(
-        loaded.config,
-        loaded.model,
-        [task],
-        Preprocessor(loaded.config, [task]),
-        tf.distribute.OneDeviceStrategy("/cpu:0"),
-    )
-    scorer = task.get_scorer("dev")
-    evaluator.predict(task, "dev", scorer.update)
-    scorer.answer()
-    answers = Predictor(loaded)([(q, context) for q in questions])
-    for i, answer in enumerate(answers):
-        assert answer["answer"] == scorer.final_answers()[f"q{i}"]
-        assert answer["n_best"][0]["answer"] == scorer.predictions[f"q{i}"]
-        odds = scorer.null_odds[f"q{i}"]
+    pairs = [(question, context) for question in questions]
+    scorer = evaluated_questions(ask.loaded, pairs)
+    for i, answer in enumerate(ask(pairs)):
+        assert answer["answer"] == scorer.final_answers()[str(i)]
+        assert answer["n_best"][0]["answer"] == scorer.predictions[str(i)]
+        odds = scorer.null_odds[str(i)]
         assert answer["null_odds"] == pytest.approx(odds, abs=1e-4)
 
 
@@ -222,3 +204,49 @@ def test_bad_items_are_named_or_left_out(predictor):
     assert list(told) == [1, 3, 4]
     with pytest.raises(UserError, match="expected a text"):
         ask(3)
+
+
+def cost(lengths, sizes, call_cost):
+    starts = [0, *itertools.accumulate(sizes)][:-1]
+    tokens = sum(
+        lengths[start] * size for start, size in zip(starts, sizes, strict=True)
+    )
+    return tokens + call_cost * len(sizes)
+
+
+def all_cuts(count, most):
+    if not count:
+        yield []
+    for size in range(1, min(most, count) + 1):
+        for rest in all_cuts(count - size, most):
+            yield [size, *rest]
+
+
+@pytest.mark.parametrize("call_cost", [0.0, 3.0, 64.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_other_cut_costs_less(call_cost, seed):
+    random = np.random.default_rng(seed)
+    lengths = sorted(random.integers(1, 30, 9).tolist(), reverse=True)
+    sizes = batch_sizes(lengths, 4, call_cost)
+    assert sum(sizes) == 9 and max(sizes) <= 4
+    least = min(cost(lengths, cut, call_cost) for cut in all_cuts(9, 4))
+    assert cost(lengths, sizes, call_cost) == least
+
+
+def test_where_only_calls_cost_there_are_as_few_as_can_be():
+    assert batch_sizes([90, 5, 4, 3, 2], 2, math.inf) == [2, 2, 1]
+    assert batch_sizes([], 2, math.inf) == batch_sizes([], 2, 1.0) == []
+
+
+def test_every_row_gets_its_own_output_and_no_more_padding_than_said():
+    seen = []
+
+    def function(rows, length):
+        seen.append((len(rows), length))
+        return {"first": np.array([row["input_ids"][0] for row in rows])}
+
+    lengths = [3, 60, 4, 2, 61, 500]
+    rows = [{"input_ids": [i] * n} for i, n in enumerate(lengths)]
+    found = run_in_batches(function, rows, lengths, 4, longest=128)
+    assert [row["first"] for row in found] == list(range(6))
+    assert seen == [(1, 128), (2, 61), (3, 4)]

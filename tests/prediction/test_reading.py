@@ -1,14 +1,16 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files of every format, one question at a time; bad lines have places."""
+"""Files of questions, one at a time, and of answers, whole or not there."""
 
 import io
+import json
 import tracemalloc
 
 import pytest
 
 from configure.errors import UserError
 from electra_tf.prediction.reader import Source
+from electra_tf.prediction.writer import answer_file, format_of
 
 PAIR = {"text_a": ["text_a", 0], "text_b": ["text_b", 1]}
 ONE = {"text_a": ["text", 0]}
@@ -63,9 +65,7 @@ def test_tables_are_read_by_name_or_by_number(read):
         ("c.tsv", "Review text\nIt is good .\n", {"text": [0]}, "text=Review"),
     ],
 )
-def test_a_header_of_unknown_names_is_no_data(
-    read, name, text, columns, remedy
-):
+def test_a_header_of_other_names_is_no_data(read, name, text, columns, remedy):
     with pytest.raises(UserError, match=rf"{name}:1: found .*{remedy}"):
         read(name, text, columns)
     good, _, _ = read(name, text, columns, header=False)
@@ -104,10 +104,7 @@ def test_conll_gives_the_words_of_sentences(read):
     text = "-DOCSTART- O\n\nEU B\nrejects O\n\n\nthe O\n"
     columns = {"words": ["words", 0]}
     good, _, _ = read("a.conll", text, columns)
-    assert good == [
-        (3, {"words": ["EU", "rejects"]}),
-        (7, {"words": ["the"]}),
-    ]
+    assert good == [(3, {"words": ["EU", "rejects"]}), (7, {"words": ["the"]})]
     good, _, _ = read("b.conll", text, {"words": [1]})
     assert good[1] == (7, {"words": ["O"]})
 
@@ -145,3 +142,47 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     tracemalloc.stop()
     assert count == 30_000
     assert peak < 300_000
+
+
+ANSWER = {
+    "line": 3,
+    "label": "a\tb\u2028c",
+    "probabilities": {"x": 0.25, "y": 1 / 3},
+    "tags": ["O", None],
+    "start": None,
+}
+
+
+def test_tsv_has_a_column_for_each_value(tmp_path):
+    path = tmp_path / "out.tsv"
+    with answer_file(str(path), format_of(str(path), None)) as write:
+        write(ANSWER)
+        write({"line": 4, "label": "z"})
+    rows = [line.split("\t") for line in path.read_text().split("\n")]
+    names = "line label probabilities.x probabilities.y tags start"
+    assert rows == [
+        names.split(),
+        ["3", "a b c", "0.25", "0.333333", '["O", null]', ""],
+        ["4", "z", "", "", "", ""],
+        [""],
+    ]
+
+
+def test_json_lines_are_replaced_only_if_asked_and_by_a_whole_file(tmp_path):
+    path = tmp_path / "out.jsonl"
+    with answer_file(str(path), "jsonl") as write:
+        write(ANSWER)
+        assert not path.exists()
+    assert json.loads(path.read_text()) == ANSWER
+    with pytest.raises(UserError, match="--overwrite"):
+        with answer_file(str(path), "jsonl"):
+            pass
+    with pytest.raises(RuntimeError):
+        with answer_file(str(path), "jsonl", overwrite=True) as write:
+            write({"line": 4})
+            raise RuntimeError
+    assert json.loads(path.read_text()) == ANSWER
+    assert (tmp_path / "out.jsonl.part").exists()
+    with pytest.raises(UserError, match="no such folder"):
+        with answer_file(str(tmp_path / "no" / "out"), "jsonl"):
+            pass

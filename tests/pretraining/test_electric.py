@@ -1,6 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Electric's scores equal direct computation on the original's outputs."""
+"""Electric's scores: the original's outputs, and the truth of a known language.
+
+Sign and constant of the score are proved without the formula: in a language of
+which every conditional probability is known, minus the raw logit becomes it.
+"""
 
 import types
 
@@ -9,8 +13,11 @@ import pytest
 import tensorflow as tf
 from scipy.special import log_softmax
 
+from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.pretraining import masking, scoring
+from electra_tf.pretraining.build import build_optimizer
+from electra_tf.pretraining.model import PretrainingModel
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 CLS, SEP, MASK = 101, 102, 103
@@ -83,3 +90,102 @@ def test_padding_does_not_change_a_score(recorded_pass):
     for score in (scoring.electric_scores, scoring.cloze_scores):
         a, b = (score(model, given)["score"] for given in (whole, cut))
         np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+WORDS, LENGTH, TOPICS, STEPS = 12, 10, 3, 400
+FIRST_ID = 110  # in the vocabulary
+
+
+class TopicLanguage:
+    """Sentences whose words are drawn from the topic's distribution."""
+
+    def __init__(self):
+        rng = np.random.default_rng(0)
+        words = rng.dirichlet([0.3] * WORDS, size=TOPICS)
+        self.words = 0.95 * words + 0.05 / WORDS
+
+    def sample(self, count, rng):
+        topics = rng.integers(TOPICS, size=count)
+        reached = np.cumsum(self.words[topics], 1)[:, None, :]
+        below = reached < rng.random([count, LENGTH, 1])
+        return np.minimum(below.sum(-1), WORDS - 1)
+
+    def log_probabilities(self, sentences):
+        """log P(word | all the other words), exactly."""
+        logs = np.log(self.words)[:, sentences]
+        of_others = logs.sum(-1, keepdims=True) - logs
+        topics = np.exp(of_others - of_others.max(0))
+        topics /= topics.sum(0)
+        return np.log((topics * np.exp(logs)).sum(0))
+
+
+def features_of(sentences):
+    edge = np.ones([len(sentences), 1], int)
+    ids = np.concatenate([CLS * edge, sentences + FIRST_ID, SEP * edge], 1)
+    ids = tf.constant(ids, tf.int32)
+    return {
+        "input_ids": ids,
+        "input_mask": tf.ones_like(ids),
+        "segment_ids": tf.zeros_like(ids),
+    }
+
+
+@pytest.mark.slow
+def test_minus_the_raw_logit_becomes_the_log_probability(tmp_path, tiny_vocab):
+    config = PretrainingConfig.create(
+        "truth",
+        str(tmp_path),
+        vocab_file=tiny_vocab,
+        vocab_size=200,
+        embedding_size=32,
+        max_seq_length=LENGTH + 2,
+        electric_objective=True,
+        # So that the share of positions sampled is p: 2 of 10.
+        mask_prob=0.2,
+        max_predictions_per_seq=2,
+        mask_without_replacement=True,
+        generator_hidden_size=0.5,
+        num_train_steps=STEPS,
+        num_warmup_steps=50,
+        learning_rate=1e-3,
+        weight_decay_rate=0.0,
+        model_hparam_overrides={
+            "hidden_size": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "max_position_embeddings": 16,
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+            "initializer_range": 0.05,
+        },
+    )
+    model = PretrainingModel(config)
+    optimizer = build_optimizer(config, model)
+
+    @tf.function
+    def train(features, step):
+        with tf.GradientTape() as tape:
+            seed = tf.stack([0, tf.cast(step, tf.int32)])
+            outputs = model.compute(features, training=True, seed=seed)
+        gradients = tape.gradient(
+            outputs["total_loss"], model.trainable_variables
+        )
+        optimizer.update(gradients, step)
+
+    language, rng = TopicLanguage(), np.random.default_rng(1)
+    for step in range(STEPS):
+        sentences = language.sample(64, rng)
+        train(features_of(sentences), tf.constant(step, tf.int64))
+
+    unseen = language.sample(300, np.random.default_rng(2))
+    truth = language.log_probabilities(unseen)
+    scores = scoring.electric_scores(model, features_of(unseen))
+    cloze = scoring.cloze_scores(model, features_of(unseen))
+    for name, by in (("electric", scores), ("cloze", cloze)):
+        found = by["token_scores"].numpy()[:, 1:-1]
+        assert np.corrcoef(found.ravel(), truth.ravel())[0, 1] > 0.9, name
+        assert abs((found - truth).mean()) < 0.15, name
+        assert np.abs(found - truth).mean() < 0.35, name
+    # And sentences come out in the right order.
+    by_truth, by_score = truth.sum(-1), scores["score"].numpy()
+    assert np.corrcoef(by_truth, by_score)[0, 1] > 0.9

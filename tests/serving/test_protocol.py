@@ -134,6 +134,10 @@ MALFORMED = {
     ),
     "no rows": ({**TEXTS, "instances": []}, "at least one row"),
     "number for text": ({**TEXTS, "instances": [7]}, "expected a text"),
+    "text without signature": (
+        {"instances": ["a text"]},
+        'For texts give "signature_name": "serve_text".',
+    ),
     "mixed": ({**TEXTS, "instances": ["a", {"text": "b"}]}, "kinds"),
     "unknown input": ({**TEXTS, "instances": [{"x": "a"}]}, 'input "x"'),
     "no base64": ({**TEXTS, "instances": [{"b64": "?"}]}, "not base64"),
@@ -169,22 +173,6 @@ def test_what_is_malformed_is_refused_and_said(toy, name):
     assert toy.ask("GET", "/healthz")[0] == 200
 
 
-@pytest.mark.parametrize(
-    ("body", "is_hinted"),
-    [
-        ({"instances": ["a text"]}, True),
-        ({"instances": [{"text": "a text"}]}, True),
-        ({"signature_name": "echo", "instances": [7]}, False),
-        ({"signature_name": "serving_default", "instances": ["a"]}, False),
-    ],
-)
-def test_who_names_no_signature_is_told_of_that_for_texts(toy, body, is_hinted):
-    status, said = toy.predict(body)
-    assert status == 400
-    hint = 'For texts give "signature_name": "serve_text".'
-    assert (hint in said["error"]) is is_hinted
-
-
 PACKED = gzip.compress(b'{"instances": ["' + b"a" * 2**23 + b'"]}')
 ROWS = b'{"signature_name": "echo", "instances": ["a"' + b', "a"' * 1024
 
@@ -213,10 +201,7 @@ def test_what_is_too_large_or_cannot_be_unpacked_is_refused(
 def test_folders_are_opened_by_their_newest_whole_version(toy_folder):
     newest = open_model(toy_folder)
     assert (newest.name, newest.version) == ("toy", 10)
-    assert (newest.kind, newest.labels) == (
-        "classification",
-        ["short", "long"],
-    )
+    assert (newest.kind, newest.labels) == ("classification", ["short", "long"])
     assert open_model(toy_folder, version=2).version == 2
     single = open_model(f"{toy_folder}/2")
     assert (single.name, single.version) == ("toy", 2)

@@ -1,12 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The command: it starts, says where, and stops when told, losing nothing."""
+"""Requests are computed together; the server stops losing nothing."""
 
 import asyncio
 import http.client
 import json
 import os
 import pathlib
+import runpy
 import signal
 import socket
 import subprocess
@@ -14,12 +15,146 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from configure.errors import UserError
 from electra_tf.commands import serve
+from electra_tf.serving import batching
 from electra_tf.serving.application import SHUTDOWN_SECONDS, ModelServer
 from electra_tf.serving.application import serve as run_server
+from electra_tf.serving.batching import Batcher, Limits
+from electra_tf.serving.protocol import (
+    PredictRequest,
+    RequestError,
+    make_request,
+    parse_request,
+)
+
+
+def _asked(model, *texts, signature="echo"):
+    body = {"signature_name": signature, "instances": list(texts)}
+    return parse_request(json.dumps(body).encode(), model)
+
+
+def _ids(model, *numbers):
+    array = np.array([numbers], np.int32)
+    signature = model.signatures["serving_default"]
+    return make_request(signature, {"input_ids": array})
+
+
+def _run(limits, use):
+    async def main():
+        batcher = Batcher(limits)
+        batcher.start()
+        try:
+            return await use(batcher), batcher.counts
+        finally:
+            await batcher.stop()
+
+    return asyncio.run(main())
+
+
+def test_requests_at_once_make_few_batches(toy_model):
+    async def use(batcher):
+        asked = [_asked(toy_model, f"a{i}", f"b{i}") for i in range(20)]
+        return await asyncio.gather(*map(batcher.ask, asked))
+
+    found, counts = _run(Limits(max_batch=8, max_wait=0.05), use)
+    for i, outputs in enumerate(found):
+        assert outputs["echo"].tolist() == [f"a{i}".encode(), f"b{i}".encode()]
+    assert (counts.requests, counts.rows, counts.batches) == (20, 40, 5)
+
+
+def test_only_what_fits_is_put_together(toy_model):
+    async def use(batcher):
+        asked = [
+            _asked(toy_model, "a"),
+            _asked(toy_model, 2, signature="half"),
+            _asked(toy_model, "b"),
+            _ids(toy_model, 1, 2),
+            _ids(toy_model, 1),
+            _ids(toy_model, 3, 4),
+        ]
+        return await asyncio.gather(*map(batcher.ask, asked))
+
+    found, counts = _run(Limits(max_wait=0.05), use)
+    assert found[0]["echo"].tolist() == [b"a"]
+    assert found[1]["half"].tolist() == [1.0]
+    assert found[2]["echo"].tolist() == [b"b"]
+    assert [f["sum"].tolist() for f in found[3:]] == [[3], [1], [7]]
+    assert counts.batches == 4
+
+
+def test_a_batch_that_fails_is_tried_one_by_one():
+    tried = []
+
+    class Fussy:
+        name = "fussy"
+
+        def __call__(self, arrays):
+            tried.append(len(arrays["x"]))
+            if len(arrays["x"]) > 1 or arrays["x"][0] == 7:
+                raise ValueError("no")
+            return {"y": arrays["x"]}
+
+    fussy = Fussy()
+    asked = [
+        PredictRequest(fussy, {"x": np.array([x])}, 1, ("fussy",), True)
+        for x in (1, 7, 2)
+    ]
+    found = batching.compute(asked)
+    assert tried == [3, 1, 1, 1]
+    assert found[0]["y"] == [1] and found[2]["y"] == [2]
+    assert isinstance(found[1], ValueError)
+
+
+def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
+    started, release = threading.Event(), threading.Event()
+    compute = batching.compute
+    sizes = []
+
+    def slow(requests):
+        sizes.append(len(requests))
+        started.set()
+        assert release.wait(30)
+        return compute(requests)
+
+    monkeypatch.setattr(batching, "compute", slow)
+
+    async def use(batcher):
+        first = asyncio.ensure_future(batcher.ask(_asked(toy_model, "a")))
+        await asyncio.to_thread(started.wait, 30)
+        others = [
+            asyncio.ensure_future(batcher.ask(_asked(toy_model, str(i))))
+            for i in range(5)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(RequestError) as refused:
+            await batcher.ask(_asked(toy_model, "one too many"))
+        assert refused.value.status == 503
+        others[1].cancel()  # a client that goes
+        release.set()
+        return await asyncio.gather(first, *others, return_exceptions=True)
+
+    limits = Limits(max_batch=16, max_wait=0.0, max_waiting=5)
+    found, _ = _run(limits, use)
+    assert sizes == [1, 4]
+    assert isinstance(found[2], asyncio.CancelledError)
+    kept = [f["echo"].tolist() for i, f in enumerate(found) if i != 2]
+    assert kept == [[b"a"], [b"0"], [b"2"], [b"3"], [b"4"]]
+
+
+def test_nothing_is_taken_after_the_end(toy_model):
+    async def main():
+        batcher = Batcher(Limits())
+        batcher.start()
+        await batcher.stop()
+        with pytest.raises(RequestError, match="stopping"):
+            await batcher.ask(_asked(toy_model, "a"))
+
+    asyncio.run(main())
+
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -98,11 +233,7 @@ def test_a_connection_taken_as_it_stops_does_not_hold_it_up(toy_model, turns):
         stop, address = asyncio.Event(), asyncio.Queue()
         running = asyncio.create_task(
             run_server(
-                ModelServer(toy_model),
-                "127.0.0.1",
-                0,
-                address.put_nowait,
-                stop,
+                ModelServer(toy_model), "127.0.0.1", 0, address.put_nowait, stop
             )
         )
         port = int((await address.get()).rpartition(":")[2])
@@ -130,3 +261,14 @@ def test_a_port_that_is_taken_is_a_message(toy_folder):
         args = serve.parse_flags(["serve", toy_folder, f"--port={port}"])
         with pytest.raises(UserError, match="choose another --port"):
             serve.main(args)
+
+
+def test_many_clients_and_malformed_requests_leave_it_well(toy):
+    load = runpy.run_path(str(ROOT / "benchmarks" / "serving_load.py"))
+    result = load["run"](
+        toy.port, requests=300, clients=8, malformed=40, seconds=120
+    )
+    assert result["ok"], result
+    assert result["load"]["errors"] == 0
+    assert result["malformed"]["answered_4xx"] == 40
+    assert set(result["malformed"]["statuses"]) == {"400", "413"}

@@ -1,17 +1,99 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF001 (look-alike letters are the point here)
+"""Vocabularies; tokens as recorded and as the plain tokenizer gives them."""
 
-"""Tokenization against recorded values, and the habits of `FullTokenizer`."""
-
+import hashlib
 import json
+import pathlib
 import pickle
+import sys
 import unicodedata
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 
 from configure.errors import UserError
 from electra_tf.text import tokenization
-from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.tokenization import BasicTokenizer, FullTokenizer
+
+SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\nb", {"a": 0, "b": 1}),
+        (" a\t\r\nb \r\n", {"a": 0, "b": 1}),
+        ("a\nb\na\n", {"a": 2, "b": 1}),
+        ("a\n\nb\n", {"a": 0, "": 1, "b": 2}),
+        (
+            "a\u2028b\nc\x0bd\ne\x85f\n",
+            {"a\u2028b": 0, "c\x0bd": 1, "e\x85f": 2},
+        ),
+    ],
+)
+def test_loading_takes_any_file_as_the_original(write_vocab, text, expected):
+    assert tokenization.load_vocab(write_vocab(text=text)) == expected
+
+
+def test_real_vocabulary_passes(golden_dir):
+    path = str(golden_dir / "vocab.txt")
+    table = tokenization.check_vocab(path)
+    assert len(table) == 30522
+    assert (table["[PAD]"], table["[UNK]"], table["[MASK]"]) == (0, 100, 103)
+    assert tokenization.load_vocab(path) == table
+    content = pathlib.Path(path).read_bytes()
+    assert tokenization.vocab_hash(path) == hashlib.sha256(content).hexdigest()
+
+
+def fails_with(path, *words):
+    with pytest.raises(UserError) as caught:
+        tokenization.check_vocab(str(path))
+    message = str(caught.value)
+    assert str(path) in message
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([], ["is empty", "one token per line"]),
+        ([" ", "\t"], ["is empty"]),
+        ([*SPECIALS, *["a", "b"] * 5], ["8 duplicate", "'a' of line 6"]),
+        ([*SPECIALS, "", "a", ""], ["2 blank", "6, 8"]),
+        (SPECIALS[2:], ["lacks [PAD], [UNK]"]),
+        (["\ufeff[PAD]", *SPECIALS[1:]], ["lacks [PAD]", "byte order mark"]),
+        ([*SPECIALS[1::-1], *SPECIALS[2:]], ["line 2", "[PAD]", "id 0"]),
+    ],
+)
+def test_what_is_wrong_is_located(write_vocab, lines, words):
+    fails_with(write_vocab(*lines), *words)
+
+
+def test_files_that_hold_no_text_are_named(tmp_path):
+    path = tmp_path / "nowhere.txt"
+    fails_with(path, "no such file", "one token per line")
+    for read in (tokenization.load_vocab, tokenization.vocab_hash):
+        with pytest.raises(UserError, match=r"nowhere\.txt"):
+            read(str(path))
+    fails_with(tmp_path, "is a directory", "vocab.txt")
+    path.write_bytes(b"[PAD]\n[UNK]\n\xff\xfe\n")
+    fails_with(path, ":3:", "byte 12", "UTF-8")
+
+
+def test_remote_path_is_read_through_tensorflow():
+    pytest.importorskip("tensorflow")
+    with pytest.raises(UserError, match=r"ram://.*no such file"):
+        tokenization.load_vocab("ram://nowhere/vocab.txt")
+    import tensorflow as tf
+
+    with tf.io.gfile.GFile("ram://here/vocab.txt", "w") as file:
+        file.write("a\nb\n")
+    assert tokenization.load_vocab("ram://here/vocab.txt") == {"a": 0, "b": 1}
+
 
 SETTINGS = {
     "lower_strip": (True, True),
@@ -160,3 +242,93 @@ def test_pickled_copy_works_and_starts_with_an_empty_memo(tiny_vocab):
     assert all(not memo for memo in memos(copy))
     assert copy.encode("the naïve end.") == ids
     assert copy.vocab == tokenizer.vocab
+
+
+# Characters whose neighbours matter: the sigmas, what counts as cased or is
+# skipped around them, marks that change order, what lower-casing lengthens,
+# what splits, joins or vanishes, and both sides of each class.
+TRICKY = (
+    "aAbBzZ09 \t\n\r.,:;'’·-_\"?!()#$^`~[]"
+    "ΣσςΑαΌİıIiẞßſKÅǅÿŸ"
+    "\u0300\u0301\u0307\u0308\u0323\u0327\u0345\u05b0\u093c\u20dd\u1734"
+    "\x00\x01\x0b\x0c\x1c\x1d\x1e\x1f\x7f\x85\xa0\xad\ufeff\ufffd\ufffe"
+    "\u2000\u200b\u200d\u2028\u2029\u202f\u3000\u180e\ue000"
+    "中文\u33ff\u3400\uf900\U00020000\U0002ceaf\U0002f800한가각가あテｱ"
+    "½²ﬁ…№€§«»¿、。\u037e\u0387\u1fef\u1ffd\U0001f600\U0001fae8\U00010400"
+)
+any_text = st.text() | st.text(alphabet=TRICKY, max_size=40)
+surrogate_text = st.text(st.characters(exclude_categories=[]), max_size=20)
+
+VOCABULARIES = [
+    ["[UNK]"],
+    ["[PAD]", "[UNK]", "a", "##a", "aa", "##aaa", "σ", "##ς", "##σ", "中"],
+    ["[UNK]", "##", "#", "", "[", "]", "mask", "##k", "e", "##e", "é", "##é"],
+    ["[UNK]", "[UNK]", "a", "a", "b", "##b ", " c", "0", "##9", ".", "。"],
+    ["[UNK]", "i", "##i", "\u0307", "##\u0307", "ᄀ", "##ᅡ", "가", "가", "ß"],
+]
+small_vocabularies = st.lists(
+    st.text(alphabet="abσςé中.#", min_size=1, max_size=3).flatmap(
+        lambda piece: st.sampled_from([piece, f"##{piece}"])
+    ),
+    max_size=30,
+)
+
+
+@pytest.fixture(scope="module")
+def fast():
+    return {setting: BasicTokenizer(*setting) for setting in SETTINGS.values()}
+
+
+@hypothesis.settings(max_examples=400)
+@hypothesis.given(text=any_text | surrogate_text | st.binary(max_size=60))
+def test_words_equal_the_plain_tokenizers(fast, reference_tokenizer, text):
+    for setting, tokenizer in fast.items():
+        expected = reference_tokenizer.basic_tokenize(text, *setting)
+        assert tokenizer.tokenize(text) == expected
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values())
+def test_every_character_in_context(fast, reference_tokenizer, setting):
+    for text in character_contexts():
+        expected = reference_tokenizer.basic_tokenize(text, *setting)
+        assert fast[setting].tokenize(text) == expected
+
+
+def character_contexts():
+    """Texts that together hold every assigned character in a few places.
+
+    Of the large uniform classes (ideographs, Hangul, private use and
+    unassigned code points) every 97th serves.
+    """
+    text = []
+    for code_point in range(sys.maxunicode + 1):
+        char = chr(code_point)
+        category = unicodedata.category(char)
+        uniform = category in ("Lo", "Cn", "Co", "Cs") and code_point > 0x3000
+        if uniform and code_point % 97:
+            continue
+        text.append(f"{char} Éa{char}Σ{char}. {char}\u0301\u0323")
+        if len(text) == 200:
+            yield " ".join(text)
+            text = []
+    yield " ".join(text)
+
+
+@hypothesis.settings(max_examples=800)
+@hypothesis.given(
+    lines=st.sampled_from(VOCABULARIES)
+    | small_vocabularies.map(lambda pieces: ["[UNK]", *pieces]),
+    setting=st.sampled_from([*SETTINGS.values()]),
+    text=any_text | st.text(alphabet="abσςΣé中.# A", max_size=30),
+)
+def test_pieces_equal_for_odd_vocabularies(
+    reference_tokenizer, tmp_path_factory, lines, setting, text
+):
+    path = tmp_path_factory.getbasetemp() / "odd_vocab.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    tokenizer = FullTokenizer(str(path), *setting)
+    vocab = {token.strip(): number for number, token in enumerate(lines)}
+    assert tokenizer.vocab == vocab
+    pieces = reference_tokenizer.tokenize(text, vocab, *setting)
+    assert tokenizer.tokenize(text) == pieces
+    assert tokenizer.encode(text) == [vocab[piece] for piece in pieces]

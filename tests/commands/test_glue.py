@@ -1,0 +1,431 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""All GLUE tasks in one command, and the zip file for the server."""
+
+import json
+import math
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from configure.errors import UserError
+from electra_tf.commands import glue_submission, run_glue
+from electra_tf.finetuning.glue import PARTS, read_predictions
+from electra_tf.finetuning.registry import GLUE_TASKS
+from electra_tf.metrics import glue
+
+# Of the original's README: a median of many fine-tunings each.
+SMALL = {
+    "cola": 57.0,
+    "sst": 91.2,
+    "mrpc": 88.0,
+    "sts": 87.5,
+    "qqp": 89.0,
+    "mnli": 81.3,
+    "qnli": 88.4,
+    "rte": 66.7,
+}
+
+
+def trial(task, others=None, **figures):
+    others = others or {}
+    return {"results": {task: figures}, "details": {}, "other_splits": others}
+
+
+def test_the_paper_s_average_is_that_of_the_paper():
+    scores = {}
+    for task, value in SMALL.items():
+        figure = glue.PAPER_FIGURES[task]
+        scores[task] = glue.score_task(task, [trial(task, **{figure: value})])
+    found = glue.average_scores(scores)["paper"]
+    assert found["missing"] == []
+    assert found["median"] == pytest.approx(81.1, abs=0.05)
+
+
+def test_a_task_with_two_figures_counts_their_mean_trial_by_trial():
+    trials = [
+        trial("mrpc", accuracy=80.0, f1=90.0),
+        trial("mrpc", accuracy=90.0, f1=82.0),
+        trial("mrpc", accuracy=70.0, f1=80.0),
+    ]
+    found = glue.score_task("mrpc", trials)
+    assert found.score.values == (85.0, 86.0, 75.0)
+    assert found.score.best == 86.0 and found.score.median == 85.0
+    assert found.paper.best == 90.0
+
+
+def test_mnli_is_the_mean_of_both_dev_sets_and_says_if_one_is_lacking():
+    other = {"mnli/dev_mismatched": {"accuracy": 70.0}}
+    found = glue.score_task("mnli", [trial("mnli", other, accuracy=80.0)])
+    assert found.score.mean == 75.0 and found.paper.mean == 80.0
+    found = glue.score_task("mnli", [trial("mnli", accuracy=80.0)])
+    assert found.score.mean == 80.0
+    assert found.lacking == ("accuracy, mismatched",)
+
+
+def test_wnli_is_in_one_average_and_not_in_the_others():
+    scores = {
+        task: glue.score_task(
+            task, [trial(task, **dict.fromkeys(figures, 60.0))]
+        )
+        for task, figures in glue.LEADERBOARD_FIGURES.items()
+    }
+    wnli = glue.score_task("wnli", [trial("wnli", accuracy=24.0)])
+    found = glue.average_scores({**scores, "wnli": wnli})
+    assert found["glue"]["mean"] == 56.0
+    assert found["glue_without_wnli"]["mean"] == 60.0
+    assert found["paper"]["mean"] == 60.0
+
+
+def test_undefined_scores_and_missing_tasks_are_named():
+    undefined = trial("sts", pearson=math.nan, spearman=math.nan)
+    sts = glue.score_task("sts", [undefined])
+    found = glue.average_scores({"sts": sts})["paper"]
+    assert found["mean"] is None and "cola" in found["missing"]
+    lines = glue.table_lines({"sts": sts})
+    assert "undefined" in lines[1]
+    assert "of 1 of 9 tasks; missing: cola, sst" in lines[-3]
+
+
+@pytest.fixture
+def data(tmp_path, write_task):
+    """Files of three tasks; CoLA and MNLI have test sets."""
+    random = np.random.RandomState(0)
+    words = ["the", "of", "and", "in", "to"]
+
+    def text():
+        return " ".join(random.choice(words, random.randint(2, 6)))
+
+    def write(name, lines):
+        write_task(*name.split("/"), "\n".join([*lines, ""]))
+
+    labels = ["contradiction", "entailment", "neutral"]
+    for split in ("train", "dev"):
+        cola = [f"a\t{i % 2}\t\t{text()}" for i in range(8)]
+        write(f"cola/{split}.tsv", cola)
+        sts = [f"{text()}\t{text()}\t{i % 5}.0" for i in range(7)]
+        write(f"sts/{split}.tsv", ["sentence1\tsentence2\tscore", *sts])
+    for split in ("train", "dev_matched", "dev_mismatched"):
+        filler = "\t".join("x" * 8)
+        rows = [
+            f"{filler}\t{text()}\t{text()}\t{labels[i % 3]}" for i in range(6)
+        ]
+        write(f"mnli/{split}.tsv", ["\t".join("h" * 11), *rows])
+    write("cola/test.tsv", ["index\tsentence", *(f"{i}\tthe" for i in "0123")])
+    return tmp_path
+
+
+@pytest.fixture
+def glue_run(data, tiny_finetuning):
+    """Runs the command on them; returns its status."""
+    sizes = ("train_batch_size", "eval_batch_size", "predict_batch_size")
+    settings = {**tiny_finetuning, **dict.fromkeys(sizes, 4)}
+    settings |= {"max_seq_length": 16, "num_train_epochs": 1.0}
+
+    def run(*flags, **hparams):
+        argv = ["run_glue", f"--data-dir={data}", "--model-name=m"]
+        argv += ["--hparams", json.dumps({**settings, **hparams}), *flags]
+        return run_glue.main(run_glue.parse_flags(argv))
+
+    return run
+
+
+def summary(data):
+    return json.loads((data / "models/m/results/glue.json").read_text())
+
+
+def test_tasks_with_data_run_and_the_rest_is_named(data, glue_run, capsys):
+    names = ["cola", "sts", "mnli", "wnli"]
+    assert glue_run("--num_trials=2", task_names=names) == 0
+    printed = capsys.readouterr().out
+    assert "GLUE 3/3: mnli" in printed
+    assert "wnli: no data: no " in printed and "wnli/train.tsv" in printed
+    assert "not among task_names: sst, mrpc, qqp, qnli, rte" in printed
+    found = summary(data)
+    assert found["tasks"]["wnli"]["state"] == "no data"
+    assert found["tasks"]["mnli"]["lacking"] == []
+    cola = found["tasks"]["cola"]
+    assert cola["state"] == "done" and cola["trials"] == 2
+    path = data / "models/m/results/cola_results.json"
+    results = json.loads(path.read_text())
+    assert cola["score"]["values"] == [
+        r["results"]["cola"]["mcc"] for r in results["trials"]
+    ]
+    assert found["averages"]["glue"]["missing"] == [
+        *("sst", "mrpc", "qqp", "qnli", "rte", "wnli")
+    ]
+    text = (data / "models/m/results/glue.txt").read_text()
+    assert "ELECTRA paper's AVG" in text and text in printed
+
+    # Again: nothing is trained, and what was not asked for before is made up.
+    models = data / "models/m/finetuning_models"
+    before = {p: p.stat().st_mtime_ns for p in models.rglob("*")}
+    flags = ("--num_trials=2", "--write_test_outputs")
+    assert glue_run(*flags, task_names=names) == 0
+    assert {p: p.stat().st_mtime_ns for p in models.rglob("*")} == before
+    assert summary(data)["averages"] == found["averages"]
+    predicted = data / "models/m/test_predictions"
+    assert sorted(p.name for p in predicted.iterdir()) == [
+        "cola_test_1_predictions.pkl",
+        "cola_test_2_predictions.pkl",
+    ]
+
+    # What was predicted is what the server's file is made of.
+    argv = ["x", "--data-dir", str(data), "--model-name=m", "--partial"]
+    glue_submission.main(glue_submission.parse_flags(argv))
+    with zipfile.ZipFile(predicted / "glue_submission.zip") as archive:
+        assert archive.namelist() == ["CoLA.tsv"]
+        lines = archive.read("CoLA.tsv").decode().splitlines()
+    assert [line.split("\t")[0] for line in lines[1:]] == ["0", "1", "2", "3"]
+
+
+def test_a_task_s_own_defaults_stay_its_own():
+    argv = ["x", "--data-dir=d", "--model-name=m", "--learning_rate=3e-4"]
+    config, _ = run_glue.parse_flags(argv)
+    assert config.task_names == list(glue.TASKS)
+    rte, cola = (
+        config.with_values("program", {"task_names": [task]})
+        for task in ("rte", "cola")
+    )
+    assert (rte.num_train_epochs, cola.num_train_epochs) == (10.0, 3.0)
+    assert rte.learning_rate == cola.learning_rate == 3e-4
+    assert rte.results_json == "d/models/m/results/rte_results.json"
+    assert rte.origins["learning_rate"] == "flag"
+
+
+def test_one_task_s_bad_data_does_not_stop_the_others(data, glue_run, capsys):
+    (data / "finetuning_data/cola/train.tsv").write_text("nothing of use\n")
+    assert glue_run(task_names=["cola", "sts"]) == 1
+    assert "WARNING: cola failed: " in capsys.readouterr().out
+    found = summary(data)["tasks"]
+    assert found["cola"]["state"] == "failed"
+    assert "train" in found["cola"]["why"]
+    assert found["sts"]["state"] == "done"
+
+
+def test_a_stopped_run_leaves_the_rest_for_later(data, glue_run, monkeypatch):
+    from electra_tf.finetuning import runner
+
+    original = runner.run
+    monkeypatch.setattr(
+        runner, "run", lambda *args: {**original(*args), "interrupted": 2}
+    )
+    assert glue_run(task_names=["cola", "sts"]) == 130
+    states = {t: o["state"] for t, o in summary(data)["tasks"].items()}
+    assert states == {"cola": "interrupted", "sts": "not reached"}
+
+
+@pytest.mark.parametrize(
+    ("hparams", "words"),
+    [
+        ({"task_names": ["chunk"]}, "chunk is no GLUE task"),
+        ({"model_dir": "x"}, "model_dir: every GLUE task has its own"),
+        ({"task_names": ["rte"]}, "no GLUE task has data:\n  rte: no "),
+        ({"init_checkpoint": "nowhere"}, "init_checkpoint"),
+    ],
+)
+def test_what_concerns_all_tasks_stops_at_once(hparams, words, data, glue_run):
+    with pytest.raises(UserError, match=words):
+        glue_run(**hparams)
+    assert not (data / "models").exists()
+
+
+ROWS = 4
+DATA = "finetuning_data/sst/test.tsv"
+RESULTS = "models/m/results/sst_results.json"
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Test files and predictions of all tasks; row i is of class i % n."""
+    for part in PARTS:
+        spec = GLUE_TASKS[part.task]
+        path = tmp_path / "finetuning_data" / part.task
+        path.mkdir(parents=True, exist_ok=True)
+        rows = [f"{10 + i}\ta\tb\tc" for i in range(ROWS)]
+        text = "\n".join(["index\tx\ty\tz", *rows, ""])
+        (path / spec.files[part.split]).write_text(text)
+        if spec.labels:
+            classes = np.eye(len(spec.labels), dtype=np.float32)
+            found = {i: classes[i % len(classes)] for i in range(ROWS)}
+        else:
+            found = {i: np.float32(0.1 + 0.2 * i) for i in range(ROWS)}
+        write(tmp_path, f"{part.task}_{part.split}_1", found)
+    return tmp_path
+
+
+def write(data_dir, name, value):
+    directory = data_dir / "models/m/test_predictions"
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{name}_predictions.pkl"
+    path.write_bytes(pickle.dumps(value))
+    return path
+
+
+def write_results(data_dir, results):
+    (data_dir / RESULTS).parent.mkdir()
+    (data_dir / RESULTS).write_text(json.dumps(results))
+
+
+def submit(data_dir, *flags):
+    argv = ["x", "--data-dir", str(data_dir), "--model-name", "m", *flags]
+    glue_submission.main(glue_submission.parse_flags(argv))
+
+
+def archive_of(data_dir, name="glue_submission"):
+    path = data_dir / f"models/m/test_predictions/{name}.zip"
+    with zipfile.ZipFile(path) as archive:
+        return {n: archive.read(n).decode() for n in archive.namelist()}
+
+
+def test_eleven_files_in_the_server_s_words(model, capsys):
+    submit(model)
+    found = archive_of(model)
+    assert sorted(found) == [
+        *("AX.tsv", "CoLA.tsv", "MNLI-m.tsv", "MNLI-mm.tsv", "MRPC.tsv"),
+        *("QNLI.tsv", "QQP.tsv", "RTE.tsv", "SST-2.tsv", "STS-B.tsv"),
+        "WNLI.tsv",
+    ]
+    rows = "10\t0\n11\t1\n12\t0\n13\t1\n"
+    assert found["CoLA.tsv"] == "index\tprediction\n" + rows
+    assert found["AX.tsv"].split() == [
+        *("index", "prediction", "10", "contradiction", "11", "entailment"),
+        *("12", "neutral", "13", "contradiction"),
+    ]
+    assert "10\tentailment\n11\tnot_entailment" in found["RTE.tsv"]
+    assert found["STS-B.tsv"].splitlines()[1] == "10\t0.5000"
+    printed = capsys.readouterr().out
+    assert "QQP.tsv: 4 rows, as in the test set that was predicted" in printed
+    assert "the server expects 390965" in printed
+    with pytest.raises(UserError, match="add --overwrite"):
+        submit(model)
+    before = archive_of(model)
+    submit(model, "--overwrite")
+    assert archive_of(model) == before
+
+
+def test_a_named_run_has_a_submission_of_its_own(model):
+    write(model, "rte_long_test_1", {i: np.eye(2)[1] for i in range(ROWS)})
+    submit(model, "--run_name=long", "--partial")
+    ((name, text),) = archive_of(model, "glue_submission_long").items()
+    assert name == "RTE.tsv"
+    rows = text.splitlines()[1:]
+    assert all(row.endswith("\tnot_entailment") for row in rows)
+
+
+def test_numbers_outside_the_range_are_clipped_and_counted(model, capsys):
+    found = {0: np.float32(-0.1), 1: 1.2, 2: 1.0, 3: np.float64(0.25)}
+    write(model, "sts_test_1", found)
+    submit(model)
+    values = [line.split("\t")[1] for line in
+              archive_of(model)["STS-B.tsv"].splitlines()[1:]]  # fmt: skip
+    assert values == ["0.0000", "5.0000", "5.0000", "1.2500"]
+    assert "STS-B.tsv: 2 predictions were outside" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({0: [0.0, 1.0], 1: [0.0, 1.0], 3: [1.0, 0.0]}, "1 of 4 rows have no"),
+        ({i: [0.0, 1.0] for i in range(5)}, "5 predictions, but .* 4 rows"),
+        ({i: [0.0, 1.0, 2.0] for i in range(4)}, "expected 2 finite logits"),
+        ({i: [0.0, np.nan] for i in range(4)}, "expected 2 finite logits"),
+        (None, "no .*sst_test_1_predictions.pkl; predict with"),
+    ],
+)
+def test_what_is_not_whole_is_refused_or_left_out(found, words, model, capsys):
+    if found is None:
+        folder = model / "models/m/test_predictions"
+        (folder / "sst_test_1_predictions.pkl").unlink()
+    else:
+        value = {key: np.asarray(v, np.float32) for key, v in found.items()}
+        write(model, "sst_test_1", value)
+    with pytest.raises(UserError, match=f"lack\n  SST-2.tsv: .*{words}"):
+        submit(model)
+    path = model / "models/m/test_predictions/glue_submission.zip"
+    assert not path.exists()
+    submit(model, "--partial")
+    assert "SST-2.tsv" not in archive_of(model)
+    assert len(archive_of(model)) == 10
+    assert "Missing:\n  SST-2.tsv" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        (DATA, "index\ts\n7\ta\n7\tb\n", "has an index twice"),
+        (DATA, "index\ts\nx\ta\n", "test.tsv:2: found 'x'; expected an index"),
+        (DATA, "index\ts\n7\ta\n8\n\n9\tb\n", "is index 8, .*test.tsv:3"),
+        (RESULTS, "[]", "sst_results.json is no results"),
+    ],
+)
+def test_files_that_cannot_be_used_are_named(file, text, words, model):
+    (model / file).parent.mkdir(exist_ok=True)
+    (model / file).write_text(text)
+    value = np.zeros(2, np.float32)
+    write(model, "sst_test_1", {0: value, 3: value})
+    with pytest.raises(UserError, match=words):
+        submit(model)
+
+
+def test_each_task_s_best_trial_is_taken_unless_one_is_given(model):
+    used = {"data_source": "files", "tfds_data_dir": None}
+    write_results(model, {"best_trial": 2, "config": used})
+    other = {i: np.array([0, 1], np.float32) for i in range(ROWS)}
+    write(model, "sst_test_2", other)
+    submit(model)
+    ones = "index\tprediction\n10\t1\n11\t1\n12\t1\n13\t1\n"
+    assert archive_of(model)["SST-2.tsv"] == ones
+    submit(model, "--trial=1", "--overwrite")
+    assert archive_of(model)["SST-2.tsv"] != ones
+
+
+class Attack:
+    """What a pickle from elsewhere could do."""
+
+    def __reduce__(self):
+        return (os.system, ("echo run",))
+
+
+@pytest.mark.parametrize("value", [Attack(), {0: Attack()}, [1]])
+def test_a_pickle_that_is_no_prediction_is_not_run(value, tmp_path, capfd):
+    path = write(tmp_path, "sst_test_1", value)
+    with pytest.raises(UserError, match="no file of test predictions"):
+        read_predictions(str(path))
+    assert "run\n" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_arrays_and_numbers_of_every_protocol_are_read(protocol, tmp_path):
+    value = {np.int64(3): np.arange(2, dtype=np.float32), 4: np.float32(0.5)}
+    path = tmp_path / "x.pkl"
+    path.write_bytes(pickle.dumps(value, protocol))
+    found = read_predictions(str(path))
+    assert found[3].tolist() == [0.0, 1.0] and found[4] == 0.5
+
+
+def test_nothing_at_all_is_refused(tmp_path):
+    with pytest.raises(UserError, match="nothing to submit.*\n.*CoLA.tsv"):
+        submit(tmp_path, "--partial")
+
+
+def test_tfds_s_own_order_is_undone_by_its_indices(model, monkeypatch):
+    from electra_tf.data import tables
+    from electra_tf.data.tables import Row
+
+    asked = []
+
+    def read_rows(name, split, data_dir):
+        asked.append((name, split, data_dir))
+        return (Row(i + 1, {"idx": idx}) for i, idx in enumerate((2, 0, 3, 1)))
+
+    monkeypatch.setattr(tables, "read_tfds_rows", read_rows)
+    used = {"data_source": "tfds", "tfds_data_dir": "there"}
+    write_results(model, {"best_trial": None, "config": used})
+    submit(model)
+    assert asked == [("glue/sst2", "test", "there")]
+    lines = archive_of(model)["SST-2.tsv"].splitlines()[1:]
+    assert lines == ["2\t0", "0\t1", "3\t0", "1\t1"]

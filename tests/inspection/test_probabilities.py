@@ -1,0 +1,349 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Filled masks and scores are the model's own; the commands that show them."""
+
+import io
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.commands import fill_mask, inspect_tokens, score
+from electra_tf.inspection.fill_mask import (
+    FilledText,
+    MaskFiller,
+    encode,
+    padded,
+)
+from electra_tf.inspection.text_scores import TextScorer, windows
+from electra_tf.pretraining import scoring
+
+MASKED = ["the [MASK] is on that [MASK].", "[MASK]", "a b c [MASK]ing d e f g"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["electra", "electra/generator", "mlm", "two_tower", "tied"]
+)
+def test_probabilities_are_those_of_the_softmax(
+    pretrained, generator_log_probs, kind
+):
+    model = pretrained(kind)
+    filler = MaskFiller(model, top_k=4, batch_size=2)
+    for text, filled in zip(MASKED, filler(MASKED), strict=True):
+        assert filled.text == text
+        assert len(filled.masks) == text.count("[MASK]")
+        directly = generator_log_probs(model, encode(model, text))
+        for mask in filled.masks:
+            assert filled.tokens[mask.position - 1] == "[MASK]"
+            direct = np.exp(directly[mask.position])
+            best = np.argsort(-direct, kind="stable")[:4]
+            got = [c.probability for c in mask.candidates]
+            np.testing.assert_allclose(got, direct[best], atol=1e-6)
+            for candidate in mask.candidates:
+                assert model.tokenizer.vocab[candidate.token] == (
+                    candidate.token_id
+                )
+
+
+def test_the_likeliest_text_is_joined():
+    tokens = ("un", "##like", "##ly", "it", "is")
+    assert FilledText("", tokens, ()).best() == "unlikely it is"
+
+
+def test_a_mask_in_a_text_is_one_token(pretrained):
+    model = pretrained("mlm")
+    vocab, special = model.tokenizer.vocab, model.model.special
+    ids = encode(model, "the [MASK][MASK]was")
+    assert ids == [
+        *(special.cls_id, vocab["the"], special.mask_id, special.mask_id),
+        *(vocab["was"], special.sep_id),
+    ]
+
+
+def test_top_k_is_no_more_than_the_vocabulary(pretrained):
+    filled = next(MaskFiller(pretrained("mlm"), top_k=10_000)(["[MASK]"]))
+    assert len(filled.masks[0].candidates) == 200
+    total = sum(c.probability for c in filled.masks[0].candidates)
+    assert total == pytest.approx(1.0, abs=1e-5)
+
+
+def test_what_cannot_be_filled_is_named(pretrained):
+    filler = MaskFiller(pretrained("electra"))
+    with pytest.raises(UserError, match=r"No \[MASK\] in 'the cat'"):
+        next(filler(["the cat"]))
+    with pytest.raises(
+        UserError, match="has 41 tokens, and the model takes 30"
+    ):
+        next(filler(["[MASK]" + " the" * 40]))
+    with pytest.raises(UserError, match="has no generator; fill-mask needs"):
+        MaskFiller(pretrained("electra/discriminator"))
+    with pytest.raises(UserError, match="top_k is 0"):
+        MaskFiller(pretrained("electra"), top_k=0)
+
+
+TEXTS = [
+    "the cat is on the mat, and that was it.",
+    "of",
+    "",
+    "a quick brown fox; (is it?) for the 3 dogs \u4e2d",
+    "that was the end of it",
+]
+LONG = " ".join(["the", "of", "and", "is", "for", "that", "was"] * 13)
+
+
+@pytest.mark.parametrize(
+    ("method", "compute"),
+    [("electric", scoring.electric_scores), ("cloze", scoring.cloze_scores)],
+)
+def test_electric_scores_are_those_of_one_text_in_a_batch(
+    pretrained, method, compute
+):
+    """Those are proved on the original's recorded outputs."""
+    model = pretrained("electric")
+    results = TextScorer(model, method, batch_size=2).score(TEXTS)
+    for text, result in zip(TEXTS, results, strict=True):
+        features = padded([encode(model, text)])
+        features = {n: tf.constant(value) for n, value in features.items()}
+        (wanted,) = compute(model.model, features)["score"].numpy()
+        assert result.text == text
+        assert result.score == pytest.approx(wanted, abs=2e-4)
+
+
+def test_electrics_discriminator_alone_gives_the_same_scores(pretrained):
+    whole = TextScorer(pretrained("electric")).score(TEXTS)
+    alone = TextScorer(pretrained("electric/discriminator")).score(TEXTS)
+    for a, b in zip(whole, alone, strict=True):
+        assert a.token_scores == pytest.approx(b.token_scores, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["mlm", "electra"])
+def test_masked_lm_scores_mask_one_token_at_a_time(
+    pretrained, generator_log_probs, kind
+):
+    model = pretrained(kind)
+    special = model.model.special
+    results = TextScorer(model, batch_size=7).score(TEXTS)
+    for text, result in zip(TEXTS, results, strict=True):
+        ids = model.tokenizer.encode(text)
+        row, expected = [special.cls_id, *ids, special.sep_id], []
+        for place, token in enumerate(ids, 1):
+            masked = [*row[:place], special.mask_id, *row[place + 1 :]]
+            log_probs = generator_log_probs(model, masked)
+            expected.append(log_probs[place, token])
+        np.testing.assert_allclose(result.token_scores, expected, atol=1e-5)
+        assert result.score == pytest.approx(sum(expected), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "kind, method",
+    [("electric", "electric"), ("two_tower", "cloze"), ("mlm", "masked_lm")],
+)
+def test_scores_do_not_depend_on_batch_or_neighbours(pretrained, kind, method):
+    model = pretrained(kind)
+    texts = [*TEXTS, LONG, *TEXTS[::-1]]
+    together = list(TextScorer(model, batch_size=4).score(texts))
+    scorer = TextScorer(model, method, batch_size=1)
+    alone = [next(scorer.score([text])) for text in texts]
+    for a, b in zip(together, alone, strict=True):
+        assert a.text == b.text
+        assert a.token_scores == pytest.approx(b.token_scores, abs=1e-4)
+
+
+def test_a_long_text_counts_every_token_once(pretrained):
+    model = pretrained("electric")
+    result = next(TextScorer(model).score([LONG]))
+    ids = model.tokenizer.encode(LONG)
+    assert len(ids) == 91
+    assert result.windows > 1
+    assert len(result.token_scores) == len(ids)
+    assert result.score == pytest.approx(sum(result.token_scores))
+    # The first window's first tokens: as if the text ended with it.
+    window = next(TextScorer(model).score([" ".join(LONG.split()[:30])]))
+    np.testing.assert_allclose(
+        result.token_scores[:20], window.token_scores[:20], atol=1e-5
+    )
+
+
+def test_no_tokens_score_0_and_unknown_ones_are_counted(pretrained):
+    scorer = TextScorer(pretrained("electric"))
+    nothing, unknown = scorer.score(["  \u200b ", "the \u4e2d"])
+    assert nothing.score == 0.0 and nothing.tokens == ()
+    assert unknown.tokens == ("the", "[UNK]") and unknown.unknown == 1
+
+
+@pytest.mark.parametrize("room", [1, 2, 3, 7, 30])
+def test_every_token_is_answered_for_once_by_a_window_that_shows_it(room):
+    for count in range(120):
+        answered = []
+        for window in windows(count, room):
+            assert window.end - window.begin <= room
+            assert 0 <= window.begin <= window.first < window.last
+            assert window.last <= window.end <= count
+            answered += range(window.first, window.last)
+        assert answered == list(range(count))
+
+
+def test_tokens_of_a_long_text_have_context_on_both_sides():
+    for window in windows(100, 20)[1:-1]:
+        assert window.first - window.begin >= 4
+        assert window.end - window.last >= 4
+
+
+def test_scoring_streams(pretrained):
+    taken = []
+
+    def texts():
+        for number in range(10_000):
+            taken.append(number)
+            yield "the end"
+
+    scorer = TextScorer(pretrained("two_tower"), batch_size=2)
+    next(scorer.score(texts()))
+    assert len(taken) < 100
+
+
+@pytest.mark.parametrize(
+    "name, method, message",
+    [
+        ("electra", "electric", "not an Electric model"),
+        ("electric/generator", "electric", "has no discriminator"),
+        ("electric/discriminator", "cloze", "has no generator"),
+        ("electra", "cloze", "choose masked_lm"),
+        ("electric", "masked_lm", "choose cloze, or electric"),
+        ("uniform", "auto", "has no generator"),
+        ("electra", "likelihood", "expected one of auto"),
+    ],
+)
+def test_a_model_that_cannot_score_is_refused(
+    pretrained, name, method, message
+):
+    with pytest.raises(UserError, match=message):
+        TextScorer(pretrained(name), method)
+
+
+@pytest.fixture
+def run(capsys, folders):
+    """Runs a command in this process; returns what it printed."""
+
+    def call(command, kind, *arguments):
+        arguments = ["", f"--model={folders(kind)}", *map(str, arguments)]
+        assert command.main(command.parse_flags(arguments)) == 0
+        return capsys.readouterr()
+
+    return call
+
+
+def test_inspect_tokens_prints_draws_and_writes(run, tmp_path):
+    page, records = tmp_path / "page.html", tmp_path / "records.jsonl"
+    printed = run(
+        inspect_tokens,
+        "electra",
+        "--text=the cat was it",
+        "--text=the [MASK] of that",
+        f"--html={page}",
+        f"--json={records}",
+    ).out
+    assert "\x1b" not in printed  # not a terminal
+    assert printed.count("ELECTRA, small generator") == 2
+    assert "proposals" in printed and "verdict" in printed
+    lines = records.read_text().splitlines()
+    assert [json.loads(line)["text"] for line in lines] == [
+        "the cat was it",
+        "the [MASK] of that",
+    ]
+    assert page.read_text().count("ELECTRA, small generator") == 2
+
+
+def test_inspect_tokens_prints_json_alone(run):
+    printed = run(
+        inspect_tokens,
+        "electric",
+        "--text=the cat was it",
+        "--mask_words=cat, it",
+        "--json=-",
+    ).out
+    record = json.loads(printed)
+    masked = [t["token"] for t in record["tokens"] if t["proposal"]]
+    assert masked == ["c", "##a", "##t", "i", "##t"]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("--text=a", "a.txt"), "as files or by --text"),
+        (("--text=the", "--mask_none", "--mask_words=the"), "--mask_none"),
+        (("nowhere.txt",), "nowhere.txt: no such file"),
+    ],
+)
+def test_inspect_tokens_refuses_contradictions(run, arguments, message):
+    with pytest.raises(UserError, match=message):
+        run(inspect_tokens, "electra", *arguments)
+
+
+def test_a_page_that_fails_leaves_no_half_of_it(run, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("before")
+    arguments = ("--text=the", "--mask_words=cat", f"--html={page}")
+    with pytest.raises(UserError, match="'cat'"):
+        run(inspect_tokens, "electra", *arguments)
+    assert os.listdir(tmp_path) == ["page.html"]
+    assert page.read_text() == "before"
+
+
+def test_fill_mask_prints_a_table_and_json(run, tmp_path):
+    arguments = ("electra", "--text=the [MASK].", "--top_k=3")
+    table = run(fill_mask, *arguments).out
+    assert "[MASK] at token 2" in table and "likeliest: the " in table
+    texts = tmp_path / "texts.txt"
+    texts.write_bytes("\ufeffthe [MASK]\r\n\n[MASK] [MASK] it\n".encode())
+    printed = run(fill_mask, "electra", texts, "--output=-").out
+    records = [json.loads(line) for line in printed.splitlines()]
+    assert [len(record["masks"]) for record in records] == [1, 2]
+    assert [record["line"] for record in records] == [1, 3]
+    assert records[0]["text"] == "the [MASK]"
+    assert len(records[0]["masks"][0]["candidates"]) == 5
+
+
+def test_score_of_lines_says_whose_they_are(run, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_bytes(b"the cat was it\n\nof \xff that\nof that\n")
+    printed = run(score, "electric", texts, "--token_scores")
+    records = [json.loads(line) for line in printed.out.splitlines()]
+    assert [record["line"] for record in records] == [1, 4]
+    for record in records:
+        total = sum(score for _, score in record["token_scores"])
+        assert total == pytest.approx(record["score"])
+    assert "texts.txt:3: found b'of \\xff that'; expected text" in printed.err
+    assert "2 texts scored by electric" in printed.err
+    assert "1 bad line left out; 1 blank line left out" in printed.err
+    assert "9 tokens," in printed.err
+
+
+def test_score_hands_ids_on_and_reads_tables(run, tmp_path):
+    table, records = tmp_path / "texts.tsv", tmp_path / "texts.jsonl"
+    table.write_text("id\ttext\nu1\tthe cat\nu2\tof that\n")
+    records.write_text('{"id": "u1", "text": "the cat"}\n{"text": 7}\n')
+    output = tmp_path / "scores.tsv"
+    arguments = (table, records, "--id_column=id", f"--output={output}")
+    printed = run(score, "mlm", *arguments)
+    header, *rows = output.read_text().splitlines()
+    assert header.split("\t")[:5] == ["file", "line", "id", "score", "text"]
+    rows = [row.split("\t")[2:] for row in rows]
+    assert [row[0] for row in rows] == ["u1", "u2", "u1"]
+    assert rows[0] == rows[2]
+    assert "texts.jsonl:2: found 7; expected a text" in printed.err
+    with pytest.raises(UserError, match=r"texts.jsonl:2: .*--strict"):
+        run(score, "mlm", records, "--strict")
+
+
+def test_score_reads_standard_input(run, monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(b"the end\n"))
+    monkeypatch.setattr(sys, "stdin", stream)
+    printed = run(score, "electra")
+    assert json.loads(printed.out)["text"] == "the end"
+    assert "scored by masked_lm" in printed.err
+    assert "pseudo-perplexity" in printed.err
