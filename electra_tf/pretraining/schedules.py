@@ -162,7 +162,9 @@ def adversarial_losses(
         outputs["mlm_logits"], outputs["masked_lm_ids"]
     )
     log_p = -losses.softmax_cross_entropy(sampling_logits, sampled)
-    total = totals.get("mlm", losses.global_sum(chosen))
+    total = totals.get("mlm")
+    if total is None:  # Within micro-batches, replicas cannot add up.
+        total = losses.global_sum(chosen)
     learned = chosen * tf.cast(shown == sampled, tf.float32)
     values = {
         "policy_loss": ((baselines - rewards) * log_p, learned),

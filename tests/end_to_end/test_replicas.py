@@ -186,10 +186,23 @@ def run_ways(run_python):
         {"embedding_sharing": "gradient_disentangled"},
         {"objective": "all_tokens_mlm"},
         {"objective": "electra_15", "generator": "unigram"},
+        {"training_schedule": "adversarial"},
+        {
+            "training_schedule": "two_stage",
+            "two_stage_steps": 1,
+            "embedding_size": 16,
+            "model_hparam_overrides": {
+                "hidden_size": 16,
+                "num_hidden_layers": 1,
+                "num_attention_heads": 1,
+                "intermediate_size": 64,
+                "max_position_embeddings": 32,
+            },
+        },
     ],
     ids=[
         *("dense", "sparse", "adamw", "lamb", "disentangled"),
-        *("all_tokens_mlm", "electra_15"),
+        *("all_tokens_mlm", "electra_15", "adversarial", "two_stage"),
     ],
 )
 def test_two_devices_train_as_one_does(
