@@ -67,7 +67,8 @@ test: lint
 
 # What one runs while working: without these, no process is started and nothing
 # is exported.
-SLOW := benchmarks commands compare end_to_end export keras prediction serving
+SLOW := benchmarks commands compare end_to_end export faults keras prediction \
+	serving study
 
 quick: $(READY)
 	@$(PYTEST) -q -m "not slow" $(SLOW:%=--ignore=tests/%)

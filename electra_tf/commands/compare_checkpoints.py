@@ -17,8 +17,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from configure import config, flags
+from configure import flags
 from configure.errors import UserError
+from configure.json_text import read_hparams
 from configure.pretraining import PretrainingConfig
 from electra_tf.compare import report
 from electra_tf.compare.differences import TensorDifference, compare_tensors
@@ -178,7 +179,7 @@ def _request(args: argparse.Namespace) -> Any:
         return LineReader(args.text).texts() if args.text else corpus_lines()
 
     # The file beside a recording will do, and so will a run's.
-    given = config.read_hparams(args.hparams) if args.hparams else {}
+    given = read_hparams(args.hparams) if args.hparams else {}
     given = PretrainingConfig.explicit_hparams(given.get("hparams", given))
     return Request(
         lines=lines,

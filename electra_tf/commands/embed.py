@@ -8,8 +8,9 @@ import json
 import os
 from collections.abc import Sequence
 
-from configure import config, flags
+from configure import flags
 from configure.errors import UserError
+from configure.json_text import read_hparams
 from electra_tf.commands import shared_flags
 from electra_tf.files import write_atomically
 from electra_tf.prediction import writer
@@ -93,7 +94,7 @@ def main(args: argparse.Namespace) -> int:
     shared_flags.check_inputs(args)
     from electra_tf.prediction.embedding import Embedder
 
-    given = config.read_hparams(args.hparams) if args.hparams else {}
+    given = read_hparams(args.hparams) if args.hparams else {}
     embedder = Embedder.from_pretrained(
         args.model,
         args.part,

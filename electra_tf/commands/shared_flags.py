@@ -13,6 +13,7 @@ import tqdm
 
 from configure import config, flags
 from configure.errors import UserError
+from configure.json_text import read_hparams
 from electra_tf.files import STDIN, shortened
 from electra_tf.prediction import writer
 from electra_tf.prediction.reader import FORMATS, Read, Source
@@ -58,7 +59,7 @@ def load_model(args: argparse.Namespace) -> Any:
     # TensorFlow only from here on.
     from electra_tf.pretraining.loading import load_pretrained
 
-    given = config.read_hparams(args.hparams) if args.hparams else None
+    given = read_hparams(args.hparams) if args.hparams else None
     pretrained = load_pretrained(args.model, args.vocab_file, given)
     for text in pretrained.assumptions:
         say(f"Not stated anywhere: {text}.")

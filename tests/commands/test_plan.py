@@ -128,8 +128,8 @@ def test_every_obstacle_is_named_at_once(tmp_path, arguments, screen):
 def test_settings_that_cannot_be_meant_are_warned_of(screen):
     text = screen("--num_warmup_steps=100")
     assert "num_warmup_steps 100 is not below num_train_steps 100" in text
-    text = screen("--train_batch_size=67108864")
-    assert "GiB of memory are needed at train_batch_size 67108864" in text
+    text = screen("--train_batch_size=16777216")
+    assert "GiB of memory are needed at train_batch_size 16777216" in text
     assert "--gradient_accumulation_steps=" in text
 
 

@@ -284,6 +284,7 @@ def moved(now, before):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hparams",
     [{}, {"gradient_accumulation_steps": 2, "adam_bias_correction": True}],

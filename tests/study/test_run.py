@@ -126,6 +126,7 @@ def test_what_fails_is_named_and_the_rest_goes_on(
     assert "broken/1/sst: FAILED" in log and "Starting from random" in log
 
 
+@pytest.mark.heavy
 def test_pieces_go_on_where_the_one_before_stopped(
     said, write_study, finish, start
 ):
