@@ -181,11 +181,16 @@ def run_ways(run_python):
     [
         {},
         {"uniform_generator": True},
-        {"uniform_generator": True, "optimizer": "adamw"},
-        {"optimizer": "lamb"},
-        {"embedding_sharing": "gradient_disentangled"},
-        {"objective": "all_tokens_mlm"},
-        {"objective": "electra_15", "generator": "unigram"},
+        *(
+            pytest.param(hparams, marks=pytest.mark.heavy)
+            for hparams in (
+                {"uniform_generator": True, "optimizer": "adamw"},
+                {"optimizer": "lamb"},
+                {"embedding_sharing": "gradient_disentangled"},
+                {"objective": "all_tokens_mlm"},
+                {"objective": "electra_15", "generator": "unigram"},
+            )
+        ),
         {"training_schedule": "adversarial"},
         {
             "training_schedule": "two_stage",

@@ -156,10 +156,15 @@ def shown_steps(path, tag):
             "recompute_grad": True,
         },
         {"pretrain_text": "text.txt"},  # of three epochs
-        {"embedding_sharing": "gradient_disentangled"},
-        # Killed after the switch, its last checkpoint before it.
-        {**TWO_STAGE, "two_stage_steps": 12},
-        {"training_schedule": "adversarial"},
+        *(
+            pytest.param(hparams, marks=pytest.mark.heavy)
+            for hparams in (
+                {"embedding_sharing": "gradient_disentangled"},
+                # Killed after the switch, its last checkpoint before it.
+                {**TWO_STAGE, "two_stage_steps": 12},
+                {"training_schedule": "adversarial"},
+            )
+        ),
     ],
     ids=[
         *("electra", "electric_with_switches", "raw_text", "disentangled"),

@@ -50,6 +50,7 @@ def test_a_finetuned_task_is_exported_and_checked(folders, tmp_path, capsys):
         "MODEL_CARD.md",
         "assets",
         "assets.extra",
+        "digests.json",
         "fingerprint.pb",
         "saved_model.pb",
         "variables",

@@ -64,14 +64,10 @@ def kill(start, path, kills, longest):
         process.communicate()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("arms", "seeds", "kills", "longest"),
-    [
-        (["electra"], [1], 2, 20.0),
-        pytest.param(
-            *(["electra", "mlm"], [1, 2], 20, 14.0), marks=pytest.mark.heavy
-        ),
-    ],
+    [(["electra"], [1], 2, 20.0), (["electra", "mlm"], [1, 2], 20, 14.0)],
     ids=["2_kills", "20_kills"],
 )
 def test_a_study_that_is_killed_ends_in_the_same_table(
