@@ -191,12 +191,13 @@ class PretrainingRun(Run):
     def continue_from(self, path: str, with_position: bool = True) -> bool:
         """Restores; where data hparams changed, records start again."""
         before = checkpointing.read_config(self.directory) or {}
-        before.setdefault("pretrain_text", "")  # Earlier versions had none.
+        if before:  # Earlier versions had no such hparam.
+            before.setdefault("pretrain_text", "")
         now = self.config.as_dict()
         check_same_model(before, now, path)
         # Another spelling of a path is no other data.
         spelled = (
-            c | {n: spelled_alike(c.get(n, "")) for n in DATA_PATHS}
+            c | {n: spelled_alike(c[n]) for n in DATA_PATHS if n in c}
             for c in (before, now)
         )
         moved = changed(*spelled, DATA_HPARAMS)
