@@ -191,7 +191,9 @@ def run_ways(run_python):
                 {"objective": "electra_15", "generator": "unigram"},
             )
         ),
-        {"training_schedule": "adversarial"},
+        pytest.param(
+            {"training_schedule": "adversarial"}, marks=pytest.mark.heavy
+        ),
         {
             "training_schedule": "two_stage",
             "two_stage_steps": 1,

@@ -83,7 +83,7 @@ def assert_same_tensors(found, expected):
     "experiment",
     [
         {"objective": "electra_15", "generator": "unigram"},
-        {"objective": "replace_mlm"},
+        pytest.param({"objective": "replace_mlm"}, marks=pytest.mark.heavy),
         {"objective": "all_tokens_mlm"},
     ],
     ids=lambda hparams: "_".join(hparams.values()),
