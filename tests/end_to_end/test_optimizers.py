@@ -37,7 +37,9 @@ def run(data_dir, settings):
     return call
 
 
-@pytest.mark.parametrize("kind", ["adamw", "lamb"])
+@pytest.mark.parametrize(
+    "kind", ["adamw", pytest.param("lamb", marks=pytest.mark.heavy)]
+)
 def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     run, tmp_path, monkeypatch, kind, capsys
 ):
