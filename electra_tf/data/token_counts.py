@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Collection, Iterable
 
-from configure.config import parse_json
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.text.tokenization import vocab_hash
@@ -39,7 +38,7 @@ def write_token_counts(
 def read_token_counts(path: str, vocab_file: str) -> list[int]:
     """Reads counts by token id; refuses damage and other vocabularies."""
     remedy = "remove the file, and the records are counted anew"
-    found = parse_json(files.read_text(path), path)
+    found = files.read_json(path)
     counts = found.get("counts")
     if found.get("format") != _FORMAT or not isinstance(counts, list):
         raise UserError(

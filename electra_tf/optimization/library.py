@@ -15,7 +15,6 @@ import tf_keras
 from electra_tf.optimization.optimizer import (
     EXCLUDED_FROM_DECAY,
     AdamWeightDecay,
-    Gradient,
 )
 
 _EXCLUDED = [*EXCLUDED_FROM_DECAY]
@@ -53,14 +52,9 @@ class AdamW(AdamWeightDecay):
             self.m.update(zip(names, m, strict=True))
             self.v.update(zip(names, v, strict=True))
 
-    def _groups(self, gradients: Sequence[Gradient]) -> list[list[str]]:
-        """Names of what has one rate."""
-        groups: dict[float, list[str]] = {}
-        for name, (_, index) in self._named.items():
-            if gradients[index] is not None:
-                multiplier = self._multipliers.get(name, 1.0)
-                groups.setdefault(multiplier, []).append(name)
-        return list(groups.values())
+    def _group_key(self, name: str, variable: tf.Variable) -> tuple:
+        """Alike for what has one rate."""
+        return (self._multipliers.get(name, 1.0),)
 
     def _update_group(
         self,

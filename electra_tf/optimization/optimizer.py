@@ -253,19 +253,23 @@ class AdamWeightDecay(tf.Module):
         return {"learning_rate": rate, "grad_norm": norm}
 
     def _groups(self, gradients: Sequence[Gradient]) -> list[list[str]]:
-        """Names of what is updated together: short vectors, else one alone.
+        """Names of what is updated together, of those with a gradient."""
+        groups: dict[tuple, list[str]] = {}
+        for name, (variable, index) in self._named.items():
+            if gradients[index] is not None:
+                key = self._group_key(name, variable)
+                groups.setdefault(key, []).append(name)
+        return list(groups.values())
+
+    def _group_key(self, name: str, variable: tf.Variable) -> tuple:
+        """Alike for what is updated together: short vectors, else one alone.
 
         A model has hundreds of biases and norms, and for each of them the
         twenty operations of an update take longer to start than to run.
         """
-        groups: dict[tuple, list[str]] = {}
-        for name, (variable, index) in self._named.items():
-            if gradients[index] is None:
-                continue
-            short = variable.shape.rank == 1 and variable.shape[0] <= _SHORT
-            key = (self._multipliers.get(name), uses_weight_decay(name))
-            groups.setdefault(key if short else (name,), []).append(name)
-        return list(groups.values())
+        if variable.shape.rank == 1 and variable.shape[0] <= _SHORT:
+            return self._multipliers.get(name), uses_weight_decay(name)
+        return (name,)
 
     def _update_group(
         self,

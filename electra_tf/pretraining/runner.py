@@ -24,9 +24,7 @@ from electra_tf.checkpoints.formats import (
     open_weights,
 )
 from electra_tf.checkpoints.sizes import MODEL_HPARAMS
-from electra_tf.checkpoints.weights import (
-    assign,
-)
+from electra_tf.checkpoints.weights import assign
 from electra_tf.data.build import load_manifest
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.record_checks import (

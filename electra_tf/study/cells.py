@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from configure.config import nearest_names, parse_json
+from configure.config import nearest_names
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
@@ -94,10 +94,10 @@ class Study:
     def __init__(
         self, path: str, output_dir: str = "", data_dir: str = ""
     ) -> None:
-        said = parse_json(files.read_text(path), path)
+        said = files.read_json(path)
         if base := said.pop("base", ""):
             base = os.path.join(os.path.dirname(path), base)
-            said = _merged(parse_json(files.read_text(base), base), said)
+            said = _merged(files.read_json(base), said)
         self.path, self._said, self.digest = path, said, _digest(said)
         self.name = os.path.splitext(os.path.basename(path))[0]
         with _at(path):

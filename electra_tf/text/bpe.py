@@ -9,7 +9,6 @@ Source: Radford et al., "Language Models are Unsupervised Multitask Learners"
 
 from typing import Any
 
-from configure.config import parse_json
 from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.text.tokenization import SPECIAL_TOKENS, Tokenizer, as_text
@@ -22,7 +21,7 @@ _OTHER_NAMES = dict(zip(SPECIAL_TOKENS, _OTHERS, strict=True))
 def read_vocab(path: str) -> dict[str, int]:
     """Tokens and ids of a file, special tokens under WordPiece's names."""
     files.check_digest(path)
-    content = parse_json(files.read_text(path), path)
+    content = files.read_json(path)
     model, before = (
         content.get(name) or {} for name in ("model", "pre_tokenizer")
     )

@@ -6,6 +6,19 @@ import functools
 
 import pytest
 
+TWO_STAGE = {
+    "training_schedule": "two_stage",
+    "generator_hidden_size": 1.0,
+    "embedding_size": 16,
+    "model_hparam_overrides": {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "intermediate_size": 64,
+        "max_position_embeddings": 32,
+    },
+}
+
 
 @pytest.fixture(scope="session")
 def settings_in(tiny_pretraining):

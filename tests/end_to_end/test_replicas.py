@@ -20,6 +20,7 @@ import tensorflow as tf
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TIMING_FIELDS, Console
+from tests.end_to_end.conftest import TWO_STAGE
 
 PROGRAM = pathlib.Path(__file__).resolve().with_name("fixed_draws.py")
 ROOT = PROGRAM.parents[2]
@@ -194,18 +195,7 @@ def run_ways(run_python):
         pytest.param(
             {"training_schedule": "adversarial"}, marks=pytest.mark.heavy
         ),
-        {
-            "training_schedule": "two_stage",
-            "two_stage_steps": 1,
-            "embedding_size": 16,
-            "model_hparam_overrides": {
-                "hidden_size": 16,
-                "num_hidden_layers": 1,
-                "num_attention_heads": 1,
-                "intermediate_size": 64,
-                "max_position_embeddings": 32,
-            },
-        },
+        {**TWO_STAGE, "two_stage_steps": 1},
     ],
     ids=[
         *("dense", "sparse", "adamw", "lamb", "disentangled"),

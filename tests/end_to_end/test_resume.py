@@ -20,19 +20,8 @@ from electra_tf.finetuning.build import load_weights, resolve_start
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TIMING_FIELDS, TRAIN_LOG, read_rows
+from tests.end_to_end.conftest import TWO_STAGE
 
-TWO_STAGE = {
-    "training_schedule": "two_stage",
-    "generator_hidden_size": 1.0,
-    "embedding_size": 16,
-    "model_hparam_overrides": {
-        "hidden_size": 16,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 1,
-        "intermediate_size": 64,
-        "max_position_embeddings": 32,
-    },
-}
 # Dies by SIGKILL in the middle of step 13's row, three steps after a
 # checkpoint, as a machine that loses its power does.
 KILLED_RUN = """

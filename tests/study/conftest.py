@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A study of tiny models, its records and a task with data."""
 
+import copy
 import json
 
 import numpy as np
 import pytest
+
+from tests.conftest import TINY
 
 
 @pytest.fixture
@@ -33,15 +36,7 @@ def said(data_dir, task_dir, tiny_vocab):
         "pretrain": {
             "vocab_file": tiny_vocab,
             "pretrain_tfrecords": f"{records}/pretrain_data.tfrecord*",
-            "vocab_size": 200,
-            "embedding_size": 8,
-            "model_hparam_overrides": {
-                "hidden_size": 16,
-                "num_hidden_layers": 2,
-                "num_attention_heads": 2,
-                "intermediate_size": 32,
-                "max_position_embeddings": 32,
-            },
+            **copy.deepcopy(TINY),
             "max_seq_length": 16,
             "train_batch_size": 4,
             "eval_batch_size": 4,
