@@ -282,7 +282,8 @@ DIGESTS = "digests.json"
 # no checksum. TensorFlow checks those of its checkpoints at every read;
 # settings are for people to change.
 _DIGESTED = re.compile(
-    r"vocab\.txt|tokenizer\.json|.*\.safetensors|saved_model\.pb"
+    r"vocab\.txt|tokenizer\.json|token_counts\.json|.*\.safetensors"
+    r"|saved_model\.pb"
 )
 
 

@@ -38,9 +38,7 @@ from electra_tf.data.example_writer import (
     Job,
     JobReport,
     run_job,
-    token_counts_of_job,
 )
-from electra_tf.data.token_counts import TOKEN_COUNTS, add_up_jobs
 from electra_tf.text.tokenization import (
     Tokenizer,
     check_vocab,
@@ -143,7 +141,7 @@ def plan_jobs(
 MANIFEST_NAME = "manifest.json"
 MANIFEST_FORMAT = 1
 _OWN_NAMES = re.compile(
-    rf"({re.escape(TEMPORARY_PREFIX)})?({MANIFEST_NAME}|(\d+-)?{TOKEN_COUNTS}"
+    rf"({re.escape(TEMPORARY_PREFIX)})?({MANIFEST_NAME}"
     rf"|({TRAINING_PREFIX}|{HELD_OUT_PREFIX})\.tfrecord-\d+-of-\d+)"
 )
 
@@ -273,9 +271,8 @@ def _open_output(options: BuildOptions, wanted: dict) -> dict:
                     f"output_dir {directory!r} is not empty"
                     f" ({listed(names, 3)}) and has no {MANIFEST_NAME}. Give an"
                     " empty directory, or --overwrite, which removes"
-                    " pretrain_data.tfrecord-*, eval_data.tfrecord-*,"
-                    f" {TOKEN_COUNTS} and {MANIFEST_NAME} there and nothing"
-                    " else."
+                    " pretrain_data.tfrecord-*, eval_data.tfrecord-* and"
+                    f" {MANIFEST_NAME} there and nothing else."
                 )
         if found is None:
             save_manifest(directory, wanted)
@@ -309,11 +306,6 @@ def _complete(options: BuildOptions, manifest: dict) -> None:
             "Is this the right corpus_dir, corpus_format or "
             "held_out_fraction? Run again with --overwrite after the change."
         )
-    paths = [
-        token_counts_of_job(options.output_dir, i)
-        for i in range(manifest["num_jobs"])
-    ]
-    add_up_jobs(options.output_dir, paths, options.vocab_file)
     for name in files.list_directory(options.output_dir):
         if name.startswith(TEMPORARY_PREFIX) and _OWN_NAMES.fullmatch(name):
             files.remove(os.path.join(options.output_dir, name))

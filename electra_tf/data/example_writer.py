@@ -14,7 +14,6 @@ import hashlib
 import os
 import random
 import struct
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, NamedTuple
 
@@ -25,7 +24,6 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.corpora import ReadingReport
-from electra_tf.data.token_counts import TOKEN_COUNTS, write_token_counts
 from electra_tf.text.tokenization import CLS, SEP, UNK, Tokenizer
 
 # Sentences (lists of token ids) become two-segment pre-training examples.
@@ -376,8 +374,8 @@ class BuildOptions:
     # Share of documents that goes to eval_data.tfrecord-* instead.
     held_out_fraction: _Fraction = 0.0
     # Remove earlier records (pretrain_data.tfrecord-*, eval_data.tfrecord-*,
-    # manifest.json, token_counts.json) of the output directory; otherwise the
-    # same command continues a build.
+    # manifest.json) of the output directory; otherwise the same command
+    # continues a build.
     overwrite: bool = False
     # Stop at the first byte that is not UTF-8, instead of leaving it out.
     strict: bool = False
@@ -389,12 +387,6 @@ class Job(NamedTuple):
     index: int  # which of `count` jobs
     count: int  # number of jobs of the build
     sources: list[corpora.Source]  # what it reads
-
-
-def token_counts_of_job(directory: str, index: int) -> str:
-    """Where a job leaves its counts until the build is complete."""
-    name = f"{TEMPORARY_PREFIX}{index}-{TOKEN_COUNTS}"
-    return os.path.join(directory, name)
 
 
 # What a finished job did: `counts` that sum up over jobs; `invalid`, by file
@@ -427,7 +419,6 @@ class _Split:
     builder: ExampleBuilder
     shards: ShardSet
     documents: int = 0
-    tokens: Counter = dataclasses.field(default_factory=Counter)  # by id
 
 
 class ExampleWriter:
@@ -440,8 +431,7 @@ class ExampleWriter:
         """Opens the job's shards."""
         self.random = random.Random(options.seed + job.index)
         self.reading = ReadingReport(options.strict)
-        self._options, self._job = options, job.index
-        self._tokenizer = tokenizer
+        self._options, self._tokenizer = options, tokenizer
         vocab = tokenizer.vocab
         self._encoder = _encoder(
             options.max_seq_length,
@@ -524,8 +514,6 @@ class ExampleWriter:
     def _write_examples(self, split: _Split, finished: list) -> None:
         for first, second in finished:
             split.shards.write(self._encoder.encode(first, second))
-            split.tokens.update(first)
-            split.tokens.update(second)
 
     def finish(self) -> JobReport:
         """Closes the shards and gives them their names."""
@@ -534,12 +522,6 @@ class ExampleWriter:
             split.shards.close()
         # Only now: a job that fails leaves no file with a final name.
         shards, held_out_shards = [split.shards.publish() for split in splits]
-        options, rows = self._options, max(self._tokenizer.vocab.values()) + 1
-        write_token_counts(
-            token_counts_of_job(options.output_dir, self._job),
-            [training.tokens[i] for i in range(rows)],
-            options.vocab_file,
-        )
         builders = [split.builder for split in splits]
         invalid = self.reading.invalid
         counts = {

@@ -22,7 +22,6 @@ from electra_tf.data.example_writer import (
     read_records,
 )
 from electra_tf.data.raw_text import RawText
-from electra_tf.data.token_counts import TOKEN_COUNTS, read_token_counts
 from electra_tf.text.tokenization import is_bpe, load_vocab, vocab_hash
 
 # Records without a manifest are read, or counted, one by one up to these.
@@ -91,23 +90,6 @@ def text_hparam(config: Any, training: bool) -> str | None:
     return "pretrain_text"
 
 
-def token_count_files(config: Any) -> list[str]:
-    """Files with the token counts of a run: its own, else the builder's.
-
-    Empty where not all record folders have one: the data are to be counted.
-    """
-    own = os.path.join(config.model_dir, TOKEN_COUNTS)
-    anew = config.do_train and config.overwrite
-    if not anew and files.exists(own):
-        return [own]
-    if text_hparam(config, training=True):
-        return []
-    paths = find_record_files(config, training=True).paths
-    folders = dict.fromkeys(map(os.path.dirname, paths))
-    beside = [os.path.join(folder, TOKEN_COUNTS) for folder in folders]
-    return beside if all(map(files.exists, beside)) else []
-
-
 def check_records(
     config: Any, training: bool, problems: list[str] | None = None
 ) -> list[str]:
@@ -129,9 +111,6 @@ def check_records(
 
     doubts: list[str] = []
     warnings: list[str] = []
-    if training and config.generator == "unigram":
-        for path in attempt(token_count_files, config) or []:
-            attempt(read_token_counts, path, config.vocab_file)
     by_folder: dict[str, list[str]] = {}
     if text := attempt(text_hparam, config, training):
         doubts += attempt(lambda: list(RawText(config, text).doubts())) or []

@@ -32,7 +32,6 @@ from electra_tf.checkpoints.weights import (
     select_part,
     variables_by_name,
 )
-from electra_tf.data.token_counts import TOKEN_COUNTS
 from electra_tf.modeling.transformer import DisentangledEmbeddings
 from electra_tf.pretraining import unigram
 from electra_tf.pretraining.model import PretrainingModel
@@ -213,12 +212,10 @@ class PretrainedModel(LoadedModel):
         self.tokenizer = FullTokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
-        counts = os.path.join(_home_of(weights.path), TOKEN_COUNTS)
+        counts = os.path.join(_home_of(weights.path), unigram.TOKEN_COUNTS)
         if self.model.kind is GeneratorKind.UNIGRAM and files.exists(counts):
             rows = self.model.encoder_config.vocab_size
-            self.model.token_counts = unigram.read_counts(
-                [counts], config.vocab_file, rows
-            )
+            self.model.token_counts = unigram.read_counts(counts, rows)
         self.stated = stated
         self.assumptions: tuple[str, ...] = ()
         if not stated:

@@ -31,7 +31,6 @@ from electra_tf.data.record_checks import (
     check_records,
     count_training_examples,
 )
-from electra_tf.data.token_counts import TOKEN_COUNTS, write_token_counts
 from electra_tf.files import read_json, spelled_alike, write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.library import make_optimizer
@@ -122,7 +121,7 @@ class PretrainingRun(Run):
 
     own_files: ClassVar = {
         "kind": "training",
-        "names": ("results", EXPORT, TOKEN_COUNTS),
+        "names": ("results", EXPORT, unigram.TOKEN_COUNTS),
         "prefixes": ("worker_",),
     }
 
@@ -135,10 +134,10 @@ class PretrainingRun(Run):
 
     def write_settings(self, directory: str) -> None:
         """Writes them, and the counts that replacements are drawn by."""
-        counts, config = self.model.token_counts, self.config
-        if counts is not None:
-            path = os.path.join(directory, TOKEN_COUNTS)
-            write_token_counts(path, counts, config.vocab_file)
+        if (counts := self.model.token_counts) is not None:
+            path = os.path.join(directory, unigram.TOKEN_COUNTS)
+            text = json.dumps({"counts": counts.tolist()})
+            write_atomically(path, f"{text}\n")
         super().write_settings(directory)
 
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:

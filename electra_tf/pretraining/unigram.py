@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unigram generator: replacements by how often tokens are in the records.
 
-The counts are taken once: by the builder, or of all training records (of raw
-text, its first epoch) when a run first needs them. The run keeps them in its
-model directory, and goes on with the same ones.
+All training records (of raw text, its first epoch) are counted when a run first
+needs it: wordpieces, without [CLS], [SEP] and padding. The run keeps the counts
+in its model directory, and goes on with the same ones.
 
 Source: ELECTRA paper section 3.2, Smaller Generators.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,11 +17,11 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf import files
 from electra_tf.data.input_pipeline import each_example_once
-from electra_tf.data.record_checks import token_count_files
-from electra_tf.data.token_counts import TOKEN_COUNTS, read_token_counts
 from electra_tf.text.tokenization import CLS, PAD, SEP, SPECIAL_TOKENS
 
+TOKEN_COUNTS = "token_counts.json"
 _BATCH_SIZE = 1024
 
 
@@ -45,44 +46,38 @@ def count_tokens(
 def run_token_counts(
     config: Any, vocab: Mapping[str, int], vocab_size: int
 ) -> np.ndarray:
-    """The counts of a run, int64 [V]: its own, the builder's, or taken now."""
-    if found := token_count_files(config):
-        counts = read_counts(found, config.vocab_file, vocab_size)
+    """The counts of a run, int64 [V]: its own, or taken now."""
+    kept = os.path.join(config.model_dir, TOKEN_COUNTS)
+    if files.exists(kept) and not (config.do_train and config.overwrite):
+        counts = read_counts(kept, vocab_size)
     else:
-        counts = _count_data(config, vocab, vocab_size)
+        print(
+            "Counting the tokens of all training examples for the unigram"
+            f" generator, once; kept as {TOKEN_COUNTS} in the model directory.",
+            flush=True,
+        )
+        batches = each_example_once(config, _BATCH_SIZE)
+        counts = count_tokens(batches, vocab_size, None)
+        counts[[vocab[token] for token in (PAD, CLS, SEP)]] = 0
     if np.count_nonzero(drawable(counts, vocab)) < 2:
         raise UserError(
             "generator: 'unigram' draws by the counts of tokens, and there are"
-            " fewer than two different ones in"
-            f" {', '.join(found) or 'the training data'}; give more of"
+            " fewer than two different ones in the training data; give more of"
             " pretrain_tfrecords or pretrain_text, or choose another generator."
         )
     return counts
 
 
-def read_counts(
-    paths: Iterable[str], vocab_file: str, vocab_size: int
-) -> np.ndarray:
-    """The sum of files' counts, int64 [V]."""
-    counts = np.zeros(vocab_size, np.int64)
-    for path in paths:
-        found = read_token_counts(path, vocab_file)[:vocab_size]
-        counts[: len(found)] += np.array(found, np.int64)
-    return counts
-
-
-def _count_data(
-    config: Any, vocab: Mapping[str, int], vocab_size: int
-) -> np.ndarray:
-    print(
-        "Counting the tokens of all training examples for the unigram"
-        f" generator, once; kept as {TOKEN_COUNTS} in the model directory.",
-        flush=True,
-    )
-    batches = each_example_once(config, _BATCH_SIZE)
-    counts = count_tokens(batches, vocab_size, None)
-    counts[[vocab[token] for token in (PAD, CLS, SEP)]] = 0
-    return counts
+def read_counts(path: str, vocab_size: int) -> np.ndarray:
+    """The counts that a run keeps, int64 [V]."""
+    files.check_digest(path)
+    counts = files.read_json(path).get("counts")
+    if not isinstance(counts, list) or len(counts) != vocab_size:
+        raise UserError(
+            f"{path}: expected the `counts` of {vocab_size} tokens; restore it,"
+            " or train anew with --overwrite."
+        )
+    return np.array(counts, np.int64)
 
 
 def drawable(counts: np.ndarray, vocab: Mapping[str, int]) -> np.ndarray:

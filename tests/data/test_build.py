@@ -13,7 +13,6 @@ import pytest
 from configure.errors import UserError
 from electra_tf.data import build as building
 from electra_tf.data import example_writer
-from electra_tf.data.token_counts import TOKEN_COUNTS, read_token_counts
 
 FIRST_WORD_ID = 5
 
@@ -77,10 +76,7 @@ def test_document_draws_are_the_same_for_any_workers(build, monkeypatch):
         )
         folder = build.tmp_path / name
         held_out = _multiset(folder, "eval_data")
-        tokens = (folder / TOKEN_COUNTS).read_bytes()
-        results.append(
-            (_multiset(folder), held_out, manifest["counts"], tokens)
-        )
+        results.append((_multiset(folder), held_out, manifest["counts"]))
     assert results[0] == results[1] == results[2]
     assert len(results[0][1]) > 10
 
@@ -102,24 +98,6 @@ def test_counts_add_up(build):
             found = list(example_writer.read_records(str(path)))
             assert len(found) == shard["records"]
     assert manifest == json.loads((folder / "manifest.json").read_text())
-
-
-def test_training_tokens_are_counted_as_they_are_in_the_records(
-    build, vocab_file
-):
-    build("out", held_out_fraction=0.3, num_processes=2)
-    folder = build.tmp_path / "out"
-    expected = collections.Counter()
-    for payload in _payloads(folder):
-        expected.update(example_writer.decode_example(payload)["input_ids"])
-    for special in (0, 2, 3):  # [PAD], [CLS], [SEP]
-        del expected[special]
-    path = folder / TOKEN_COUNTS
-    counts = read_token_counts(str(path), vocab_file)
-    assert {i: n for i, n in enumerate(counts) if n} == expected
-    assert len(counts) == 305
-    build("out", num_shards=2, overwrite=True)
-    assert read_token_counts(str(path), vocab_file) != counts
 
 
 def test_nothing_held_out_leaves_the_training_records_alone(build):
@@ -163,7 +141,7 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     assert [path.stat().st_mtime_ns for path in done] == stamps
     assert not list(folder.glob(".tmp-*"))
     whole = build.tmp_path / "whole"
-    for path in [*whole.glob("*tfrecord*"), whole / TOKEN_COUNTS]:
+    for path in whole.glob("*tfrecord*"):
         assert (folder / path.name).read_bytes() == path.read_bytes()
 
     build("cut", **settings)
@@ -185,7 +163,6 @@ def test_a_foreign_directory_is_left_alone_even_with_overwrite(build):
         "pretrain_data.tfrecord-0-of-2",
         "pretrain_data.tfrecord-1-of-2",
         "thesis.txt",
-        "token_counts.json",
     ]
 
 

@@ -5,14 +5,14 @@
 import dataclasses
 import html
 import io
-import os
+import json
+import pathlib
 
 import pytest
 import rich.console
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.data.token_counts import TOKEN_COUNTS, write_token_counts
 from electra_tf.inspection.fill_mask import Candidate
 from electra_tf.inspection.tables import (
     inspection_view,
@@ -31,6 +31,7 @@ from electra_tf.inspection.token_inspection import (
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.losses import electric_correction
+from electra_tf.pretraining.unigram import TOKEN_COUNTS
 
 SENTENCE = "the cat is on the mat, and that was it."
 
@@ -159,14 +160,14 @@ def test_a_uniform_generator_samples_without_proposing(pretrained):
 
 
 def test_a_unigram_generator_samples_by_the_counts_beside_it(
-    pretrained, folders, tiny_vocab
+    pretrained, folders
 ):
     model = pretrained("unigram")
     assert TokenInspector(model).inspect(SENTENCE).masking == "none"
-    path = os.path.join(folders("unigram"), TOKEN_COUNTS)
-    write_token_counts(path, [0] * 198 + [3, 1], tiny_vocab)
+    path = pathlib.Path(folders("unigram"), TOKEN_COUNTS)
+    path.write_text(json.dumps({"counts": [0] * 198 + [3, 1]}))
     model = load_pretrained(folders("unigram"))
-    os.remove(path)
+    path.unlink()
     seen = TokenInspector(model).inspect(SENTENCE, ("cat",))
     assert seen.kind == "ELECTRA, unigram generator"
     proposals = [view.proposal for view in seen.tokens if view.proposal]

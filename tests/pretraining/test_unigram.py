@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unigram generator draws by the records' counts, which are kept."""
 
+import json
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf import files
 from electra_tf.data.example_writer import ExampleEncoder, frame_record
-from electra_tf.data.token_counts import (
-    TOKEN_COUNTS,
-    read_token_counts,
-    write_token_counts,
-)
 from electra_tf.pretraining.build import build_model
+from electra_tf.pretraining.unigram import TOKEN_COUNTS, read_counts
 
 UNIGRAM = {"generator": "unigram"}
 MASKED = 5000
@@ -85,10 +85,8 @@ def test_temperature_and_disallowed_tokens_change_the_shares(
     assert set(np.flatnonzero(draws(never)[0])) == {130, 140}
 
 
-def test_the_runs_own_counts_come_before_the_builders(
-    records, tiny_config, tiny_vocab
-):
-    folder = records([([120], [130])])
+def test_a_run_keeps_the_counts_that_it_began_with(records, tiny_config):
+    records([([120], [130])])
     config = tiny_config(**UNIGRAM)
 
     def found(config=config):
@@ -96,34 +94,24 @@ def test_the_runs_own_counts_come_before_the_builders(
         return {i: int(n) for i, n in enumerate(counts) if n}
 
     assert found() == {120: 1, 130: 1}
-    counts = np.zeros(200, int)
-    counts[[150, 160]] = 7
-    write_token_counts(str(folder / TOKEN_COUNTS), counts, tiny_vocab)
-    assert found() == {150: 7, 160: 7}
-    counts[160] = 5
-    own = f"{config.model_dir}/{TOKEN_COUNTS}"
-    write_token_counts(own, counts, tiny_vocab)
-    assert found() == {150: 7, 160: 5}
-    assert found(tiny_config(overwrite=True, **UNIGRAM)) == {150: 7, 160: 7}
+    own = pathlib.Path(config.model_dir, TOKEN_COUNTS)
+    own.parent.mkdir(parents=True)
+    own.write_text(json.dumps({"counts": [0] * 198 + [7, 5]}))
+    assert found() == {198: 7, 199: 5}
+    again = tiny_config(overwrite=True, **UNIGRAM)
+    assert found(again) == {120: 1, 130: 1}
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        (("[1, ", "[2, "), "is damaged, sha256 .* remove the file"),
-        (('"format": 1', '"format": 9'), "no token counts of format 1"),
-        (('"vocabulary": "', '"vocabulary": "x'), "another vocabulary than"),
-    ],
-)
-def test_a_file_that_does_not_fit_is_refused(
-    tmp_path, tiny_vocab, change, message
-):
+def test_counts_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / TOKEN_COUNTS
-    write_token_counts(str(path), [1, 2], tiny_vocab)
-    assert read_token_counts(str(path), tiny_vocab) == [1, 2]
-    path.write_text(path.read_text().replace(*change))
-    with pytest.raises(UserError, match=message):
-        read_token_counts(str(path), tiny_vocab)
+    path.write_text('{"counts": [1, 2]}')
+    assert read_counts(str(path), 2).tolist() == [1, 2]
+    with pytest.raises(UserError, match="the `counts` of 3 tokens; restore"):
+        read_counts(str(path), 3)
+    files.write_digests(str(tmp_path))
+    path.write_text('{"counts": [1, 3]}')
+    with pytest.raises(UserError, match="another file, or damaged"):
+        read_counts(str(path), 2)
 
 
 def test_without_counts_nothing_is_trained(records, tiny_config):
