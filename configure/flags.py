@@ -79,14 +79,27 @@ class FlagParser(argparse_flags.ArgumentParser):
     original's own flags, which meant one flag only there.
     """
 
-    def __init__(self, originals: Sequence[str] = (), **kwargs: Any):
-        """`originals`: the original program's flags, as in `--data_dir`."""
+    def __init__(
+        self,
+        command: str = "",
+        description: str | None = None,
+        originals: Sequence[str] = (),
+        **kwargs: Any,
+    ):
+        """Of a command of `python -m electra_tf`, or of `prog`.
+
+        `originals`: the original program's flags, as in `--data_dir`.
+        """
         self._originals = originals
-        kwargs.setdefault("allow_abbrev", False)
-        # absl modules may have defined flags of the same names; ours win.
-        kwargs.setdefault("conflict_handler", "resolve")
-        kwargs.setdefault("formatter_class", _HelpFormatter)
-        super().__init__(**kwargs)
+        kwargs.setdefault("prog", f"python -m electra_tf {command}")
+        super().__init__(
+            description=description,
+            allow_abbrev=False,
+            # absl modules may have flags of the same names; ours win.
+            conflict_handler="resolve",
+            formatter_class=_HelpFormatter,
+            **kwargs,
+        )
 
     def parse_args(self, args=None, namespace=None):  # noqa: ANN001, ANN201
         """Parses all of `args`; see `argparse.ArgumentParser.parse_args`."""
@@ -127,10 +140,21 @@ class FlagParser(argparse_flags.ArgumentParser):
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """80 columns, one spelling per flag."""
+    """80 columns, one spelling per flag; usage names what must be given."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=4, width=80)
+
+    def add_usage(self, usage: Any, actions: Any, *others: Any) -> None:
+        if usage is None:
+            usage = "%(prog)s"
+            for action in actions:
+                if not action.option_strings:
+                    usage += f" {self._format_args(action, action.metavar)}"
+                elif action.required:
+                    usage += f" {self._format_action_invocation(action)}"
+            usage += " [--flag VALUE ...]"
+        super().add_usage(usage, actions, *others)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings:

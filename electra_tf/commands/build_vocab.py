@@ -23,12 +23,7 @@ from electra_tf.text import vocab_builder
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf build_vocab",
-        usage="%(prog)s CORPUS --output FILE\n"
-        "       [--vocab-size N] [--no-lower-case] [--overwrite] ...",
-        description=__doc__,
-    )
+    parser = flags.FlagParser("build_vocab", __doc__)
     parser.add_argument(
         "corpus_dir",
         metavar="CORPUS",

@@ -30,12 +30,7 @@ RESULT_FILE = "comparison.json"
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf compare_checkpoints",
-        usage="%(prog)s A B [--tolerance 1e-5] ...\n"
-        "       %(prog)s A --expect FILE.npz ...",
-        description=__doc__,
-    )
+    parser = flags.FlagParser("compare_checkpoints", __doc__)
     parser.add_argument("a", metavar="A", help="a checkpoint")
     parser.add_argument("b", metavar="B", nargs="?", help="another")
     flags.add_flags(

@@ -3,8 +3,8 @@
 """Writes a checkpoint in another format, or a part of it.
 
 Between the original's TF1 files, this project's and Hugging Face folders, in
-every direction; from BERT's TF1 files, too. Every tensor is either written bit
-for bit or listed with the reason.
+every direction; from BERT's TF1 files, too. What SOURCE holds is told from its
+content. Every tensor is either written bit for bit or listed with the reason.
 """
 
 import argparse
@@ -44,16 +44,7 @@ _HUGGING_FACE_SUFFIXES = (".safetensors", ".bin")
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf convert_checkpoint",
-        usage="%(prog)s SOURCE TARGET\n"
-        "       [--output_format tf1|native|huggingface] [--part PART]\n"
-        "       [--strip_optimizer] [--overwrite] ...",
-        description="Writes a checkpoint in another format, or a part of it."
-        " What SOURCE holds is told from its content: a TF1 checkpoint of the"
-        " original or of BERT, one of this project's runs, or a Hugging Face"
-        " folder.",
-    )
+    parser = flags.FlagParser("convert_checkpoint", __doc__)
     parser.add_argument(
         "source",
         metavar="SOURCE",

@@ -4,8 +4,6 @@
 
 Everything the real work does, small: a corpus, a WordPiece vocabulary learned
 from it, records, training with held-out evaluation, results and curves.
-
-  python -m electra_tf demo [--output_dir=demo] [--steps=1500]
 """
 
 import argparse
@@ -111,11 +109,7 @@ def results_screen(result: dict[str, float], seconds: float) -> str:
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf demo",
-        description="Pre-trains a tiny ELECTRA on the Python language"
-        " reference: corpus, vocabulary, records, training, results.",
-    )
+    parser = flags.FlagParser("demo", __doc__)
     flags.add_flags(
         parser,
         "the run",

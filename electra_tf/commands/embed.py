@@ -1,6 +1,14 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of texts, words or wordpieces, from any encoder."""
+"""Vectors of texts, words or wordpieces, from the encoder of any model.
+
+Fine-tuned or pre-trained, of this project, the original or Hugging Face. Writes
+FILE.npy (one vector a text) or FILE.npz (several; offsets say which belong to
+which text), FILE.json that says how they were made, and FILE.rows.jsonl with
+each text's line and, for words and wordpieces, what each vector is of. Note:
+an encoder that was not fine-tuned knows nothing of sentences that mean the
+same.
+"""
 
 import argparse
 import itertools
@@ -15,25 +23,12 @@ from electra_tf.commands import shared_flags
 from electra_tf.files import write_atomically
 from electra_tf.prediction import writer
 
-_DESCRIPTION = """
-Vectors of texts, words or wordpieces, from the encoder of any model: fine-tuned
-or pre-trained, of this project, the original or Hugging Face. Writes
-FILE.npy (one vector a text) or FILE.npz (several; offsets say which belong to
-which text), FILE.json that says how they were made, and FILE.rows.jsonl with
-each text's line and, for words and wordpieces, what each vector is of. Note:
-an encoder that was not fine-tuned knows nothing of sentences that mean the
-same.
-"""
 _SEVERAL = ("words", "none")
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf embed",
-        usage="%(prog)s --model PATH [FILE ...] --output FILE.npy ...",
-        description=_DESCRIPTION,
-    )
+    parser = flags.FlagParser("embed", __doc__)
     shared_flags.add_model_flags(parser)
     shared_flags.add_input_flags(parser)
     flags.add_flags(

@@ -1,6 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a model as a SavedModel that takes raw text, for serving."""
+"""Writes a model as a SavedModel that takes raw text, for serving.
+
+DIR/<version>/ holds the tokenizer, the label names and the settings, too, for
+TensorFlow Serving and for any program with tensorflow and tensorflow_text;
+beside it MODEL_CARD.md. A fine-tuned model is exported with the head of its
+task; of a pre-trained one say with --head what it is for.
+"""
 
 import argparse
 import os
@@ -14,12 +20,6 @@ from configure.json_text import read_hparams
 if TYPE_CHECKING:
     from electra_tf.export.signatures import ServingModule
 
-_DESCRIPTION = """
-Writes DIR/<version>/: a SavedModel with the tokenizer, the label names and the
-settings inside, for TensorFlow Serving and for any program with tensorflow and
-tensorflow_text; beside it MODEL_CARD.md. A fine-tuned model is exported with
-the head of its task; of a pre-trained one say with --head what it is for.
-"""
 HEADS = ("task", "encoder", "replaced_tokens", "fill_mask", "electric")
 _LEAST = {"max_seq_length": 5, "top_k": 1, "rows_at_once": 0}
 
@@ -27,11 +27,10 @@ _LEAST = {"max_seq_length": 5, "top_k": 1, "rows_at_once": 0}
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
-        prog="python -m electra_tf export_model",
-        usage="%(prog)s\n"
-        "       --model PATH --output_dir DIR [--head HEAD] ...\n"
+        "export_model",
+        __doc__,
+        usage="%(prog)s --model PATH --output_dir DIR [--head HEAD] ...\n"
         "       %(prog)s --check DIR/<version>",
-        description=_DESCRIPTION,
     )
     flags.add_flags(
         parser,

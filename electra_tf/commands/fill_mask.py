@@ -1,8 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Says which tokens fit where a text has [MASK].
+"""Says which tokens fit where a text has [MASK], and with which probability.
 
-Asks the generator of an ELECTRA, a masked LM, or a two-tower cloze model.
+Asks the generator of an ELECTRA, a masked LM, or a two-tower cloze model. Each
+[MASK] is one wordpiece; several in a text are answered each by itself. Without
+--output tables are shown.
 """
 
 import argparse
@@ -17,14 +19,7 @@ from electra_tf.commands import shared_flags
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf fill_mask",
-        usage="%(prog)s --model DIR [FILE ... | --text SENTENCE ...]\n"
-        "       [--top_k INT] [--output FILE] ...",
-        description="Says which tokens fit where a text has [MASK], and with"
-        " which probability. Each [MASK] is one wordpiece; several in a text"
-        " are answered each by itself. Without --output tables are shown.",
-    )
+    parser = flags.FlagParser("fill_mask", __doc__)
     shared_flags.add_model_flags(parser)
     shared_flags.add_input_flags(parser, sentences=True)
     flags.add_flags(

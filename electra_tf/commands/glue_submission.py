@@ -1,6 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Packs test predictions into the zip file that the GLUE server takes."""
+"""Packs test predictions into the zip file that the GLUE server takes.
+
+The predictions are those that --write_test_outputs of run_glue or
+run_finetuning leaves. Checked: a prediction for every row of the test files,
+label words, ranges.
+"""
 
 import argparse
 import os
@@ -12,15 +17,7 @@ from configure.errors import UserError
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf glue_submission",
-        usage="%(prog)s\n"
-        "       --data-dir DIR --model-name NAME [--output FILE] [--trial N]\n"
-        "       [--partial] [--overwrite]",
-        description=__doc__ + " The predictions are those that"
-        " --write_test_outputs of run_glue or run_finetuning leaves. Checked:"
-        " a prediction for every row of the test files, label words, ranges.",
-    )
+    parser = flags.FlagParser("glue_submission", __doc__)
     flags.add_flags(
         parser,
         "the submission",

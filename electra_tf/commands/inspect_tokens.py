@@ -3,7 +3,8 @@
 """Shows what a pre-trained model does with sentences, token by token.
 
 What was masked, what the generator proposed, what was sampled, and what the
-discriminator says: in colour here, and as an HTML page or JSON.
+discriminator predicts: in colour here, and as an HTML page or JSON. For
+ELECTRA, Electric and masked LMs; what does not apply to a model is said.
 """
 
 import argparse
@@ -21,16 +22,7 @@ from electra_tf.prediction.writer import answer_file
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf inspect_tokens",
-        usage="%(prog)s --model DIR [FILE ... | --text SENTENCE ...]\n"
-        "       [--mask_words WORDS | --mask_none] [--html FILE]"
-        " [--json FILE] ...",
-        description="Shows, for each sentence, what was masked, what the"
-        " generator proposed, what was sampled, and what the discriminator"
-        " predicts of every token. For ELECTRA, Electric and masked LMs;"
-        " what does not apply to a model is said.",
-    )
+    parser = flags.FlagParser("inspect_tokens", __doc__)
     shared_flags.add_model_flags(parser)
     shared_flags.add_input_flags(parser, sentences=True)
     flags.add_flags(

@@ -1,6 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers for new data, with any fine-tuned model."""
+"""Answers for new data, with any fine-tuned model.
+
+Labels with probabilities, numbers, tags, answers to questions. Reads files or
+standard input, one question after the other (files may be larger than memory),
+and writes an answer for each, in the same order. Lines that cannot be used are
+named, counted and left out.
+"""
 
 import argparse
 import collections
@@ -16,22 +22,10 @@ if TYPE_CHECKING:
     from electra_tf.prediction.predictor import Predictor
     from electra_tf.prediction.reader import Read
 
-_DESCRIPTION = """
-Answers for new data, with any fine-tuned model: labels with probabilities,
-numbers, tags, answers to questions. Reads files or standard input, one
-question after the other (files may be larger than memory), and writes an
-answer for each, in the same order. Lines that cannot be used are named,
-counted and left out.
-"""
-
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf predict",
-        usage="%(prog)s --model DIR [FILE ...] [--output FILE] ...",
-        description=_DESCRIPTION,
-    )
+    parser = flags.FlagParser("predict", __doc__)
     flags.add_flags(
         parser,
         "the model",
@@ -88,39 +82,7 @@ def main(args: argparse.Namespace) -> int:
     columns, header = _columns(predictor, args.like)
     if args.header is None:
         args.header = header
-    return _predict(args, predictor, shared_flags.Run(args, columns))
-
-
-def _columns(
-    predictor: "Predictor", like: str | None
-) -> tuple[dict[str, list[int | str]], bool | None]:
-    """What the columns may be called, and whether there is a header."""
-    spec = getattr(predictor.task, "spec", None)
-    names = predictor.answerer.columns
-    if like is None:
-        own = {} if spec is None else dict(spec.columns)
-        found = {}
-        for i, (name, others) in enumerate(names.items()):
-            named = [own[name]] if isinstance(own.get(name), str) else []
-            found[name] = [*named, *others, i]
-        return found, None
-    if spec is None:
-        raise UserError(
-            f"--like={like}: task {predictor.task.name} has no description of"
-            " columns; use --columns"
-        )
-    split = spec.split(like, "")
-    places = {
-        name: [split.columns[name]] for name in names if name in split.columns
-    }
-    if "word" in split.columns:
-        places["words"] = [split.columns["word"]]
-    return {**{n: list(o) for n, o in names.items()}, **places}, split.header
-
-
-def _predict(
-    args: argparse.Namespace, predictor: "Predictor", run: shared_flags.Run
-) -> int:
+    run = shared_flags.Run(args, columns)
     waiting: collections.deque[tuple[int, Read]] = collections.deque()
 
     def items() -> Iterator[Any]:
@@ -148,3 +110,31 @@ def _predict(
     if not run.rows:
         raise UserError("no line could be answered")
     return 0
+
+
+def _columns(
+    predictor: "Predictor", like: str | None
+) -> tuple[dict[str, list[int | str]], bool | None]:
+    """What the columns may be called, and whether there is a header."""
+    spec = getattr(predictor.task, "spec", None)
+    names = predictor.answerer.columns
+    if like is None:
+        own = {} if spec is None else spec.columns
+        own = {n: [c] for n, c in own.items() if isinstance(c, str)}
+        found = {
+            name: [*own.get(name, ()), *others, i]
+            for i, (name, others) in enumerate(names.items())
+        }
+        return found, None
+    if spec is None:
+        raise UserError(
+            f"--like={like}: task {predictor.task.name} has no description of"
+            " columns; use --columns"
+        )
+    split = spec.split(like, "")
+    places = {
+        name: [split.columns[name]] for name in names if name in split.columns
+    }
+    if "word" in split.columns:
+        places["words"] = [split.columns["word"]]
+    return {**{n: list(o) for n, o in names.items()}, **places}, split.header

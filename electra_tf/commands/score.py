@@ -1,9 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Scores texts with a pre-trained model.
+"""Scores texts: the higher, the likelier.
 
-Electric takes one pass a text. Other models: the two-tower cloze model (one
-pass) or a masked LM (a pass a token).
+Scores are sums of log-probabilities over a text's wordpieces, in nats.
 """
 
 import argparse
@@ -19,13 +18,7 @@ from electra_tf.commands import shared_flags
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf score",
-        usage="%(prog)s --model DIR [FILE ... | --text SENTENCE ...]\n"
-        "       [--method METHOD] [--output FILE] ...",
-        description="Scores texts: the higher, the likelier. Scores are sums of"
-        " log-probabilities over a text's wordpieces, in nats.",
-    )
+    parser = flags.FlagParser("score", __doc__)
     shared_flags.add_model_flags(parser)
     shared_flags.add_input_flags(parser, sentences=True)
     flags.add_flags(

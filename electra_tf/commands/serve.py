@@ -1,6 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Serves an exported model over HTTP, on this machine."""
+"""Serves an exported model over HTTP, on this machine.
+
+By TensorFlow Serving's REST protocol for predictions, with a page at / where a
+person types text and sees the answer. Takes the newest version in DIR. Listens
+on this machine only, unless --host says otherwise: there is no password and no
+encryption. Requests that come together are computed together. Ctrl-C or SIGTERM
+ends it once the requests that are in have been answered.
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -8,14 +15,6 @@ from collections.abc import Sequence
 from configure import flags
 from configure.errors import UserError
 
-_DESCRIPTION = """
-Serves an exported model by TensorFlow Serving's REST protocol for predictions,
-and a page at / where a person types text and sees the answer. Takes the newest
-version in DIR. Listens on this machine only, unless --host says otherwise:
-there is no password and no encryption. Requests that come together are
-computed together. Ctrl-C or SIGTERM ends it once the requests that are in have
-been answered.
-"""
 _LIMITS = (
     ("max_batch", 32, "N", "rows computed at once"),
     ("max_wait_ms", 2.0, "N", "milliseconds a request waits for others"),
@@ -26,11 +25,7 @@ _LIMITS = (
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf serve",
-        usage="%(prog)s DIR [--port 8501] ...",
-        description=_DESCRIPTION,
-    )
+    parser = flags.FlagParser("serve", __doc__)
     parser.add_argument(
         "folder",
         metavar="DIR",

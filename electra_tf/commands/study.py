@@ -20,11 +20,7 @@ from electra_tf.study.cells import Study
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
-    parser = flags.FlagParser(
-        prog="python -m electra_tf study",
-        usage="%(prog)s FILE.json [--time_budget MINUTES] ...",
-        description=__doc__,
-    )
+    parser = flags.FlagParser("study", __doc__)
     parser.add_argument("file", metavar="FILE", help="the study, in JSON")
     flags.add_flags(
         parser,
