@@ -192,13 +192,7 @@ def as_config(hparams: Mapping[str, Any]) -> PretrainingConfig:
 
 def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
     """Returns the discriminator's sizes."""
-    config = as_config(hparams)
-    return EncoderConfig.for_size(
-        config.model_size,
-        config.vocab_size,
-        config.model_hparam_overrides,
-        config.debug,
-    )
+    return EncoderConfig.of(as_config(hparams))
 
 
 def resolve(hparams: Mapping[str, Any]) -> ModelSizes:

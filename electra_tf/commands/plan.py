@@ -34,6 +34,7 @@ from configure.pretraining import (
 from electra_tf import files
 from electra_tf.checkpoints.formats import check_same_model
 from electra_tf.data.record_checks import check_records, count_training_examples
+from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.flops import (
     PETAFLOP_DAY,
     PUBLISHED_FLOPS,
@@ -50,7 +51,6 @@ from electra_tf.plan.memory import (
 )
 from electra_tf.plan.parameters import (
     check_equal_sizes,
-    encoder_sizes,
     pretraining_parameters,
 )
 from electra_tf.text.tokenization import check_vocab, check_vocab_size
@@ -184,7 +184,7 @@ def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
     """Why training would stop, records apart."""
     try:
         check_equal_sizes(config)
-        rows = encoder_sizes(config).vocab_size
+        rows = EncoderConfig.of(config).vocab_size
         check_vocab_size(config, len(check_vocab(config.vocab_file, rows)))
     except UserError as error:
         yield str(error)
@@ -277,7 +277,7 @@ def measure_steps(
 
     strategies.use_threads(config.threads)
     strategy = strategies.from_config(config)
-    vocab_size = encoder_sizes(config).vocab_size
+    vocab_size = EncoderConfig.of(config).vocab_size
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "vocab.txt")
         words = (f"word{i}" for i in range(vocab_size - len(_SPECIAL)))

@@ -13,8 +13,9 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights, vocab_in
 from electra_tf.checkpoints.sizes import UNSEEN_SIZES, encoder_config, merged
 from electra_tf.checkpoints.weights import Coverage, Weights, assign
-from electra_tf.finetuning.model import FinetuningModel, encoder_sizes
+from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
+from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.library import make_optimizer
 from electra_tf.optimization.optimizer import (
@@ -228,7 +229,7 @@ def _check_vocabulary(
     config: FinetuningConfig, weights: Weights | None
 ) -> None:
     count = max(check_vocab(config.vocab_file).values()) + 1
-    known = encoder_sizes(config).vocab_size
+    known = EncoderConfig.of(config).vocab_size
     if count > known:
         raise UserError(
             f"{config.vocab_file} holds {count} tokens but the model has"

@@ -42,8 +42,8 @@ class Answers(Evaluator):
         """Counts the labels, each once more than it is there."""
         self._config, self.evaluator = task.config, self
         examples = task.get_examples("train")
-        counts = collections.Counter(task.labels)
-        counts.update(example.label for example in examples)
+        found = [example.label for example in examples]
+        counts = collections.Counter([*task.labels, *found])
         shares = np.array([counts[name] for name in task.labels], np.float32)
         self._logits = np.log(shares / shares.sum())
         for line in task.row_report.summary(task.name):

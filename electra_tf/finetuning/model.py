@@ -57,7 +57,7 @@ class FinetuningModel(tf_keras.Model):
         super().__init__(name="finetuning")
         self.config = config
         self.task_names = tuple(task.name for task in tasks)
-        self.encoder_config = encoder_sizes(config)
+        self.encoder_config = EncoderConfig.of(config)
         positions = self.encoder_config.max_position_embeddings
         if config.max_seq_length > positions:
             raise UserError(
@@ -113,16 +113,6 @@ class FinetuningModel(tf_keras.Model):
     ) -> dict[str, Any]:
         """Keras's entry; see `compute`."""
         return self.compute(features, training=training)
-
-
-def encoder_sizes(config: FinetuningConfig) -> EncoderConfig:
-    """Returns the encoder's sizes."""
-    return EncoderConfig.for_size(
-        config.model_size,
-        config.vocab_size,
-        config.model_hparam_overrides,
-        config.debug,
-    )
 
 
 class Head(ScopedLayer, abc.ABC):

@@ -61,6 +61,14 @@ class EncoderConfig:
         return self.hidden_size // self.num_attention_heads
 
     @classmethod
+    def of(cls, config: Any) -> "EncoderConfig":
+        """The sizes that hparams of a config make: of the one big encoder."""
+        overrides = config.model_hparam_overrides
+        return cls.for_size(
+            config.model_size, config.vocab_size, overrides, config.debug
+        )
+
+    @classmethod
     def for_size(
         cls,
         model_size: str,

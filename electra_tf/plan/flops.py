@@ -21,9 +21,9 @@ Differs, so that the result is what is computed here:
 import dataclasses
 from typing import Any
 
+from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.parameters import (
     Network,
-    encoder_sizes,
     generator_networks,
     networks,
     pretraining_parameters,
@@ -184,7 +184,7 @@ def pretraining_step_flops(
             baseline = PartFlops("reward baseline")
             baseline.dense(rows, in_width, 1, _SOFTMAX)
             parts.append(baseline)
-    sizes = encoder_sizes(config)
+    sizes = EncoderConfig.of(config)
     hidden = sizes.hidden_size
     if config.has_discriminator_head:
         head = PartFlops("discriminator head")
@@ -231,7 +231,7 @@ def paper_train_flops(config: Any) -> float:
     """
     length = config.max_seq_length
     rows = config.train_batch_size * length
-    vocab_size = encoder_sizes(config).vocab_size
+    vocab_size = EncoderConfig.of(config).vocab_size
     lookups = {
         network.name: 2 * rows * network.width * (vocab_size + length + 2)
         for network in networks(config)

@@ -16,7 +16,6 @@ from typing import Any
 from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.parameters import (
-    encoder_sizes,
     networks,
     pretraining_parameters,
 )
@@ -78,7 +77,7 @@ def pretraining_memory(
         # All-Tokens MLM cannot do without logits of every token.
         everywhere = config.objective == "all_tokens_mlm"
         scored += config.max_seq_length if everywhere else chosen
-    vocab_size = encoder_sizes(config).vocab_size
+    vocab_size = EncoderConfig.of(config).vocab_size
     numbers += _LOGITS_KEPT * batch * scored * vocab_size
     parameters = pretraining_parameters(config).total
     return _estimate(config, encoders, parameters, numbers)

@@ -39,7 +39,7 @@ class Network(NamedTuple):
 
 def generator_networks(config: Any) -> list[Network]:
     """The generator, its two towers, or a masked LM's encoder."""
-    kind, sizes = generator_kind(config), encoder_sizes(config)
+    kind, sizes = generator_kind(config), EncoderConfig.of(config)
     width, names = config.embedding_size or sizes.hidden_size, ["generator"]
     if kind.is_fixed:
         return []
@@ -58,7 +58,7 @@ def networks(config: Any) -> list[Network]:
     """All encoders that a step runs through."""
     found = generator_networks(config)
     if config.has_two_networks:
-        sizes = encoder_sizes(config)
+        sizes = EncoderConfig.of(config)
         width = config.embedding_size or sizes.hidden_size
         found.append(Network("discriminator", sizes, width))
     return found
@@ -87,7 +87,7 @@ def check_equal_sizes(config: Any) -> None:
 
 def pretraining_parameters(config: Any) -> ParameterCount:
     """Counts the trained numbers of a model."""
-    sizes = encoder_sizes(config)
+    sizes = EncoderConfig.of(config)
     width = config.embedding_size or sizes.hidden_size
     tables = embedding_parameters(sizes, width)
     body = encoder_parameters(sizes, width)
@@ -122,16 +122,6 @@ def pretraining_parameters(config: Any) -> ParameterCount:
         both = generator + words, discriminator + words
         return ParameterCount(*both, tables - words)
     return ParameterCount(generator, discriminator, tables)
-
-
-def encoder_sizes(config: Any) -> EncoderConfig:
-    """Returns the sizes of the discriminator, or of a masked LM's encoder."""
-    return EncoderConfig.for_size(
-        config.model_size,
-        config.vocab_size,
-        config.model_hparam_overrides,
-        config.debug,
-    )
 
 
 def embedding_parameters(sizes: EncoderConfig, width: int) -> int:

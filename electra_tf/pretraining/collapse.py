@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from configure.pretraining import GeneratorKind, generator_kind
 
 # A discriminator that calls fewer than one token in 10,000 the other class.
@@ -69,12 +71,9 @@ class LossWatch:
         """Starts from the log rows of an `earlier` part of the run."""
         self._config = config
         self._step = 0  # of the last row
-        self._begin()
+        self._sums = np.zeros(3)  # of steps, of losses, of guessing's losses
         for row in earlier:
             self.update(row)
-
-    def _begin(self) -> None:
-        self._steps, self._loss, self._guessing = 0, 0.0, 0.0
 
     def update(self, row: Mapping[str, Any]) -> str | None:
         """Takes a row of the training log; what to report, where it is time."""
@@ -87,23 +86,16 @@ class LossWatch:
         watched = config.objective == "electra" and config.collapse_window > 0
         if not watched or steps <= 0 or loss is None or share is None:
             return None
-        self._steps += steps
-        self._loss += steps * loss
-        self._guessing += steps * _entropy(share)
-        if self._steps < config.collapse_window:
+        self._sums += steps * np.array([1.0, loss, _entropy(share)])
+        steps, loss, guessing = self._sums
+        if steps < config.collapse_window:
             return None
-        collapsed = self._loss >= _NO_BETTER * self._guessing
-        text = self._message() if collapsed else None
-        self._begin()
-        return text
-
-    def _message(self) -> str:
-        config, steps, hint = self._config, self._steps, ""
-        width = {
-            GeneratorKind.FULL: 1.0,
-            GeneratorKind.SMALL: config.generator_hidden_size,
-            GeneratorKind.TWO_TOWER: config.generator_hidden_size,
-        }.get(generator_kind(config), 0.0)
+        self._sums = np.zeros(3)
+        if loss < _NO_BETTER * guessing:
+            return None
+        kind, width, hint = generator_kind(config), 1.0, ""
+        if kind is not GeneratorKind.FULL:
+            width = config.generator_hidden_size * (not kind.is_fixed)
         if width >= 0.5 and not config.two_stage_steps:  # they are equal there
             hint = (
                 f" The generator has {width:g} of its width, and may be too"
@@ -111,9 +103,9 @@ class LossWatch:
                 " untied_generator true)."
             )
         return (
-            f"over the last {steps:,} steps the discriminator's loss was"
-            f" {self._loss / steps:.4f}, no better than guessing by the share"
-            f" of replaced tokens alone ({self._guessing / steps:.4f}).{hint}"
+            f"over the last {steps:,.0f} steps the discriminator's loss was"
+            f" {loss / steps:.4f}, no better than guessing by the share"
+            f" of replaced tokens alone ({guessing / steps:.4f}).{hint}"
             " If this comes again, lower learning_rate, raise num_warmup_steps,"
             " or train on shorter texts (collapse_window 0 silences this)."
         )

@@ -75,12 +75,7 @@ class PretrainingModel(tf_keras.Model):
         # Of a unigram generator: int64 [V]. Without them it draws uniformly,
         # and must not be trained with.
         self.token_counts: np.ndarray | None = None
-        self.encoder_config = EncoderConfig.for_size(
-            config.model_size,
-            config.vocab_size,
-            config.model_hparam_overrides,
-            config.debug,
-        )
+        self.encoder_config = EncoderConfig.of(config)
         vocab_size = self.encoder_config.vocab_size
         if config.whole_word_mask:
             require_wordpiece(config.vocab_file, "hparam whole_word_mask")

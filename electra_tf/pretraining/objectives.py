@@ -17,6 +17,7 @@
 Source: ELECTRA paper section 3.5, Efficiency Analysis.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -107,27 +108,29 @@ def learn_from_replacements(
         )
         if config.objective == "electra_15":
             outputs["disc_weights"] = weights["disc"]
-    elif config.objective == "replace_mlm":
-        vectors = tf.gather(vectors, positions, batch_dims=1)
-        shown = tf.gather(corrupted.input_ids, positions, batch_dims=1)
-        outputs |= softmax_outputs(
-            "token",
-            model.token_logits(vectors),
-            generated["masked_lm_ids"],
-            weights["token"],
-            totals,
-        )
-        outputs["token_targets"] = generated["masked_lm_ids"]
-        outputs |= {"token_inputs": shown, "token_weights": weights["token"]}
     else:
-        outputs |= _copy_outputs(
-            -logits,
-            model.token_logits(vectors),
-            corrupted.input_ids,
-            original_ids,
-            tf.cast(weights["token"], tf.float32),
-            totals,
+        shown, targets, copied = corrupted.input_ids, original_ids, None
+        if config.objective == "replace_mlm":
+            vectors = tf.gather(vectors, positions, batch_dims=1)
+            shown = tf.gather(shown, positions, batch_dims=1)
+            targets = generated["masked_lm_ids"]
+        expected = model.token_logits(vectors)
+        if config.objective == "all_tokens_mlm":
+            copied = functools.partial(
+                losses.copy_losses, -logits, expected, shown
+            )
+        learned = tf.cast(weights["token"], tf.float32)
+        outputs |= softmax_outputs(
+            *("token", expected, targets, learned, totals),
+            per_token=copied and copied(targets),
         )
+        if copied:
+            # Of all tokens but the input, the softmax's best is likeliest.
+            best = outputs["token_preds"]
+            kept = copied(shown) <= copied(best)
+            outputs["token_preds"] = tf.where(kept, shown, best)
+        outputs |= {"token_targets": targets, "token_inputs": shown}
+        outputs["token_weights"] = learned
     return outputs | {"discriminator_layers": encoded.all_layers}
 
 
@@ -137,9 +140,14 @@ def softmax_outputs(
     targets: tf.Tensor,
     weights: tf.Tensor,
     totals: Tensors,
+    per_token: tf.Tensor | None = None,
 ) -> dict[str, tf.Tensor]:
-    """Losses and predictions of a vocabulary softmax, under a name prefix."""
-    per_token = losses.softmax_cross_entropy(logits, targets)
+    """Losses and predictions of a vocabulary softmax, under a name prefix.
+
+    `per_token` are other losses than the softmax's, if given.
+    """
+    if per_token is None:
+        per_token = losses.softmax_cross_entropy(logits, targets)
     return {
         f"{prefix}_logits": logits,
         f"{prefix}_per_token_loss": per_token,
@@ -147,31 +155,4 @@ def softmax_outputs(
             per_token, weights, totals.get(prefix)
         ),
         f"{prefix}_preds": tf.argmax(logits, -1, output_type=tf.int32),
-    }
-
-
-def _copy_outputs(
-    copy_logits: tf.Tensor,
-    logits: tf.Tensor,
-    input_ids: tf.Tensor,
-    original_ids: tf.Tensor,
-    weights: tf.Tensor,
-    totals: Tensors,
-) -> dict[str, tf.Tensor]:
-    """Loss and predictions of All-Tokens MLM; the likeliest of p(y)."""
-    per_token = losses.copy_losses(copy_logits, logits, input_ids, original_ids)
-    best = tf.argmax(logits, -1, output_type=tf.int32)
-    # Of the input the one may be likelier, of all others the best one is.
-    of_input = losses.copy_losses(copy_logits, logits, input_ids, input_ids)
-    of_best = losses.copy_losses(copy_logits, logits, input_ids, best)
-    return {
-        "token_logits": logits,
-        "token_per_token_loss": per_token,
-        "token_loss": losses.weighted_mean(
-            per_token, weights, totals.get("token")
-        ),
-        "token_preds": tf.where(of_input <= of_best, input_ids, best),
-        "token_targets": original_ids,
-        "token_inputs": input_ids,
-        "token_weights": weights,
     }
