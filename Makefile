@@ -19,7 +19,8 @@ export MPLBACKEND := Agg
 # Works where the home directory is missing or read-only, too.
 export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
 
-.PHONY: help demo quick test lint notebook format pretrain-reference setup clean
+.PHONY: help demo quick test lint notebook format pretrain-reference pretrain-twin \
+	setup clean
 
 help:
 	@echo "make demo                pre-train a tiny ELECTRA, end to end (5 minutes)"
@@ -28,35 +29,44 @@ help:
 	@echo "make lint                ruff and the import layers"
 	@echo "make notebook            run examples/pretraining.ipynb again (5 minutes)"
 	@echo "make format              rewrite the code in the house style"
-	@echo "make pretrain-reference  the longer run of docs/results.md (25 minutes)"
+	@echo "make pretrain-reference  the reference model of docs/results.md (2.5 hours)"
+	@echo "make pretrain-twin       a masked LM with as many FLOPs, beside it"
 	@echo "make clean               remove .venv and caches"
 
 demo: $(READY)
 	@$(PY) -m electra_tf demo
 
-# The longer run of docs/results.md: a vocabulary, records of two lengths, a
-# phase on short sequences, its position table extended, a phase on longer ones.
-# Run again, each command continues or is done.
-CORPUS = $(or $(ELECTRA_TF_REFERENCE),../shared)/data/pretrain_corpus
+# The reference model, and its twin: a masked LM of the same sizes, trained with
+# as many FLOPs. A vocabulary, records of two lengths, a phase on short
+# sequences, its position table extended, a phase on longer ones. Run again, each
+# command continues or is done.
+CORPUS = $(wildcard $(or $(ELECTRA_TF_REFERENCE),../shared)/data/pretrain_corpus*/*.txt)
 RUNS = runs
-SHORT = $(RUNS)/models/reference_short
+NAME = reference
+SHORT = $(RUNS)/models/$(NAME)_short
 PRETRAIN = $(PY) run_pretraining.py --data-dir $(RUNS)
 RECORDS = --pretrain_tfrecords '$(RUNS)/pretrain_tfrecords_$(1)/pretrain_data.tfrecord*' \
 	  --eval_tfrecords '$(RUNS)/pretrain_tfrecords_$(1)/eval_data.tfrecord*'
 
-pretrain-reference: $(READY)
-	@test -e $(RUNS)/vocab.txt || $(PY) -m electra_tf build_vocab $(CORPUS) \
-	  --output $(RUNS)/vocab.txt --vocab_size 4096 --num_unused 20
-	@for length in 32 128; do $(PY) build_pretraining_dataset.py \
-	  --corpus-dir $(CORPUS) --vocab-file $(RUNS)/vocab.txt --max_seq_length $$length \
-	  --output-dir $(RUNS)/pretrain_tfrecords_$$length --num_processes 2 \
-	  --num_shards 512 --draws document --held_out_fraction 0.02 || exit; done
-	@$(PRETRAIN) --preset reference_short --model-name reference_short $(call RECORDS,32)
+pretrain-twin: NAME = reference_mlm
+pretrain-twin: SHORT_FLAGS = --objective mlm --num_train_steps 48860
+pretrain-twin: LONG_FLAGS = --objective mlm --num_train_steps 4365
+
+pretrain-reference pretrain-twin: $(READY)
+	@mkdir -p $(RUNS)/corpus && ln -sf $(abspath $(CORPUS)) $(RUNS)/corpus
+	@test -e $(RUNS)/vocab.txt || $(PY) -m electra_tf build_vocab $(RUNS)/corpus \
+	  --output $(RUNS)/vocab.txt --vocab_size 6000 --num_unused 20
+	@for length in 64 256; do $(PY) build_pretraining_dataset.py \
+	  --corpus-dir $(RUNS)/corpus --vocab-file $(RUNS)/vocab.txt --max_seq_length $$length \
+	  --output-dir $(RUNS)/pretrain_tfrecords_$$length --num_processes 2 --num_shards 512 \
+	  --draws document --held_out_fraction 0.01 --split_long_lines || exit; done
+	@$(PRETRAIN) --preset reference_short --model-name $(NAME)_short \
+	  $(call RECORDS,64) $(SHORT_FLAGS)
 	@test -e $(SHORT)_longer/model.ckpt.index || $(PY) -m electra_tf convert_checkpoint \
 	  $(SHORT) $(SHORT)_longer/model.ckpt --output_format native \
-	  --strip_optimizer --extend_positions 512
-	@$(PRETRAIN) --preset reference --model-name reference $(call RECORDS,128) \
-	  --init_checkpoint $(SHORT)_longer/model.ckpt
+	  --strip_optimizer --extend_positions 256
+	@$(PRETRAIN) --preset reference --model-name $(NAME) $(call RECORDS,256) \
+	  --init_checkpoint $(SHORT)_longer/model.ckpt $(LONG_FLAGS)
 
 # One process for each core, of at most eight; each takes up to 3 GB. An idle
 # one takes tests over from the end of another's part.

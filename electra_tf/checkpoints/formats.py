@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 import re
+import sysconfig
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -39,6 +40,7 @@ ELECTRA_CONFIG = "electra_config.json"
 VOCAB_FILES = ("vocab.txt", "tokenizer.json")
 BEST = "best"  # a run's folder of its best checkpoint
 FORMAT_VERSION = 1
+RELEASED = "reference"  # the name of the model that comes with the project
 
 # Where another program, or a run, may have left the sizes; first come.
 _CONFIGS = (ELECTRA_CONFIG, "bert_config.json", "config.json")
@@ -53,6 +55,22 @@ _HUGGING_FACE = re.compile(
 )
 
 
+def placed(path: str) -> str:
+    """The folder of the released model where that is named, else the path."""
+    if path != RELEASED or files.exists(path):
+        return path
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    share = os.path.join(sysconfig.get_path("data"), "share", "electra_tf")
+    places = [os.path.join(at, "models", RELEASED) for at in (root, share)]
+    for place in filter(files.is_directory, places):
+        return place
+    raise UserError(
+        f"{RELEASED}: the released model is in none of {', '.join(places)}."
+        f" It is the folder models/{RELEASED} of the project's repository; copy"
+        " it to one of them, or give the path of your copy."
+    )
+
+
 def open_weights(path: str, whole: bool = False) -> Weights:
     """Opens a checkpoint, told by its content, under the original's names.
 
@@ -62,6 +80,7 @@ def open_weights(path: str, whole: bool = False) -> Weights:
     """
     from electra_tf.checkpoints import huggingface_reader, tf1, tf2
 
+    path = placed(path)
     folder, name = os.path.split(path)
     if _HUGGING_FACE.fullmatch(name):
         return huggingface_reader.open_huggingface(folder or ".")

@@ -81,6 +81,7 @@ def write_huggingface(
     hparams: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     electra_config: str | None = None,
+    half_precision: bool = False,
 ) -> WriteReport:
     """Writes a checkpoint as folders for transformers.
 
@@ -89,6 +90,7 @@ def write_huggingface(
 
     Args:
       electra_config: text of that file, which no program needs here.
+      half_precision: store float16, half the bytes; readers widen it again.
     """
     if "://" in folder:
         raise UserError(
@@ -177,7 +179,7 @@ def write_huggingface(
                     texts |= layout.tokenizer_files(
                         vocab, hparams, positions, words_alone
                     )
-                _write(job, weights, made, texts)
+                _write(job, weights, made, texts, half_precision)
                 if vocab:
                     target = os.path.join(made, layout.VOCAB)
                     shutil.copyfile(vocab_file, target)
@@ -417,6 +419,7 @@ def _write(
     weights: Weights,
     folder: str,
     texts: Mapping[str, Mapping[str, Any]],
+    half_precision: bool,
 ) -> None:
     """Writes weights and JSON files."""
     bare = job.network.architecture == layout.BARE
@@ -425,7 +428,7 @@ def _write(
         pair.theirs.removeprefix("electra." if bare else ""): pair
         for pair in job.pairs
     }
-    float32 = np.dtype(np.float32)
+    dtype = np.dtype(np.float16 if half_precision else np.float32)
     os.makedirs(folder, exist_ok=True)
     for name, content in texts.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
@@ -434,11 +437,13 @@ def _write(
     write_safetensors(
         os.path.join(folder, layout.SINGLE),
         {
-            name: TensorSpec(pair.their_shape(job.sizes), float32)
+            name: TensorSpec(pair.their_shape(job.sizes), dtype)
             for name, pair in by_name.items()
         },
-        lambda name: by_name[name].to_theirs(
-            [weights.read(ours) for ours in by_name[name].ours]
+        lambda name: (
+            by_name[name]
+            .to_theirs([weights.read(ours) for ours in by_name[name].ours])
+            .astype(dtype, copy=False)
         ),
     )
 
@@ -467,7 +472,8 @@ def write_safetensors(
     checks the result: header, offsets and size.
 
     Args:
-      specs: shape and type (float32) of every tensor, in the file's order.
+      specs: shape and type (float32, float16) of every tensor, in the file's
+        order.
 
     Source: the safetensors format, https://github.com/huggingface/safetensors.
     """
@@ -476,7 +482,7 @@ def write_safetensors(
     for name, spec in specs.items():
         start, end = end, end + spec.size_in_bytes
         header[name] = {
-            "dtype": "F32",
+            "dtype": f"F{8 * spec.dtype.itemsize}",
             "shape": list(spec.shape),
             "data_offsets": [start, end],
         }
@@ -486,7 +492,7 @@ def write_safetensors(
         file.write(len(text).to_bytes(8, "little") + text)
         for name, spec in specs.items():
             value = np.asarray(read(name), order="C")
-            if value.shape != spec.shape or value.dtype != np.float32:
+            if value.shape != spec.shape or value.dtype != spec.dtype:
                 raise ValueError(
                     f"{name}: {value.dtype} {value.shape}, promised {spec}."
                 )

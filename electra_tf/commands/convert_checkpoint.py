@@ -95,6 +95,10 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             " is listed",
         ),
         (
+            *("half_precision", False, ""),
+            "round to float16, half the bytes; in Hugging Face folders alone",
+        ),
+        (
             *("extend_positions", int, "N"),
             "make the position tables N rows long: new rows repeat the table"
             " from its start, surplus rows are cut",
@@ -122,6 +126,11 @@ def main(args: argparse.Namespace) -> None:
         changes.append(f"{slots} Adam slots left out (--strip_optimizer)")
     path, form = _choose_place(args, source.global_step)
     is_folder = form == "huggingface"
+    if args.half_precision and not is_folder:
+        raise UserError(
+            f"--half_precision: {form} keeps float32, to train on from; add"
+            " --output_format=huggingface."
+        )
     vocab_file = args.vocab_file or source.vocab_file
     notes = _check_vocab(vocab_file, weights, args.source)
     guessed = [name for text in assumed for name in _names(text)]
@@ -320,6 +329,7 @@ def _write(
             hparams=hparams,
             overwrite=args.overwrite,
             electra_config=config_text(hparams, assumed),
+            half_precision=args.half_precision,
         )
         dropped |= report.left_out
         if reason := dropped.pop("Adam slots", None):

@@ -111,7 +111,7 @@ def read_run(
 
 def is_finetuned(path: str) -> bool:
     """Whether a path is of a fine-tuned model, not a pre-trained one."""
-    place = path.rstrip("/") or "/"
+    place = formats.placed(path).rstrip("/") or "/"
     if not tf.io.gfile.isdir(place):
         place = os.path.dirname(place) or "."
     home = formats.home_of(place)
@@ -176,7 +176,7 @@ def encoder_of(
 
 def _find(folder: str) -> tuple[str, str]:
     """The run's own directory, and the prefix of the weights to take."""
-    place, checkpoint = folder.rstrip("/") or "/", None
+    place, checkpoint = formats.placed(folder).rstrip("/") or "/", None
     if not tf.io.gfile.isdir(place):
         if not tf.io.gfile.exists(place + ".index"):
             raise UserError(_nothing_there(place))

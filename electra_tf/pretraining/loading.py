@@ -277,6 +277,7 @@ def read_pretrained(
     hparams: Mapping[str, Any] | None = None,
 ) -> tuple[Weights, PretrainingConfig, frozenset[str]]:
     """Weights, not read yet, their settings, and which of these are stated."""
+    path = formats.placed(path)
     weights = open_weights(path)
     given = PretrainingConfig.clean_hparams(dict(hparams or {}))
     run = _run_hparams(_home_of(path))

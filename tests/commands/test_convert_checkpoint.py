@@ -5,17 +5,20 @@
 import json
 import os
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints import tf1
+from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.contents import PARTS
 from electra_tf.checkpoints.formats import open_weights, read_electra_config
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.commands import convert_checkpoint
 from electra_tf.commands.convert_checkpoint import parse_flags
+from electra_tf.keras import Encoder, Tokenizer
+from electra_tf.pretraining.loading import load_pretrained
 
 HEADS = '{"model_hparam_overrides": {"num_attention_heads": 4}}'
 
@@ -162,6 +165,32 @@ def test_to_hugging_face_and_back(source, tmp_path):
     assert report["to"]["slots"] == 0
 
 
+def test_the_released_model_is_found_by_its_name(source, tmp_path, monkeypatch):
+    """In a checkout and beside an installed package, in half precision."""
+    code = tmp_path / "root" / "electra_tf" / "checkpoints" / "formats.py"
+    monkeypatch.setattr(formats, "__file__", str(code))
+    data = {"data": str(tmp_path / "environment")}
+    monkeypatch.setattr(formats.sysconfig, "get_path", data.get)
+    with pytest.raises(UserError, match=r"root/models/reference, .*repository"):
+        Encoder.from_pretrained("reference")
+    place = tmp_path / "root" / "models" / "reference"
+    flags = ("--strip_optimizer", "--half_precision", "--hparams", HEADS)
+    convert(source, place, "--output_format=huggingface", *flags)
+    weights, whole = open_weights("reference"), dict(open_weights(source))
+    for name in weights.shapes:
+        half = whole[name].astype(np.float16).astype(np.float32)
+        np.testing.assert_array_equal(weights.read(name), half)
+    assert "discriminator/float16 values" in weights.dropped
+    installed = tmp_path / "environment" / "share" / "electra_tf" / "models"
+    installed.parent.mkdir(parents=True)
+    shutil.move(place.parent, installed)
+    encoder = Encoder.from_pretrained("reference")
+    assert encoder.sizes["num_attention_heads"] == 4
+    tokenizer = Tokenizer.from_pretrained("reference", max_seq_length=16)
+    assert encoder(tokenizer(["the of"]))["pooled_output"].shape == (1, 16)
+    load_pretrained("reference").require_generator("this test")
+
+
 @pytest.mark.parametrize("length", [48, 20])
 def test_position_tables_of_another_length(length, source, tmp_path, capsys):
     target = tmp_path / "x" / "m"
@@ -227,6 +256,7 @@ def test_the_source_is_never_the_target(source):
         ("--vocab_file", "LARGER", "201 tokens.*embeddings of 200"),
         ("--part", "discriminator", None),
         ("--extend_positions", "0", "at least 1"),
+        ("--half_precision", "true", "add --output_format=huggingface"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_writing(
