@@ -53,6 +53,7 @@ pretrain-twin: SHORT_FLAGS = --objective mlm --num_train_steps 48860
 pretrain-twin: LONG_FLAGS = --objective mlm --num_train_steps 4365
 
 pretrain-reference pretrain-twin: $(READY)
+	$(if $(CORPUS),,$(error no pretrain_corpus*/*.txt in ../shared/data; say where: make $@ CORPUS="FILE.txt ..."))
 	@mkdir -p $(RUNS)/corpus && ln -sf $(abspath $(CORPUS)) $(RUNS)/corpus
 	@test -e $(RUNS)/vocab.txt || $(PY) -m electra_tf build_vocab $(RUNS)/corpus \
 	  --output $(RUNS)/vocab.txt --vocab_size 6000 --num_unused 20
