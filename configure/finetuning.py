@@ -37,6 +37,7 @@ _TASK_SETTINGS: dict[str, dict[str, Any]] = {
     "rte": {"num_train_epochs": 10.0},
     "sts": {"num_train_epochs": 10.0},
     "chunk": {"max_seq_length": 256},
+    "summarization": {"max_seq_length": 512, "num_train_epochs": 3.0},
 }
 for _name in _LONG_TASKS:
     _TASK_SETTINGS[_name] = {

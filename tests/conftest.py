@@ -40,6 +40,7 @@ TASKS = {
     "kinds": {**WORDS, "tags": "words", "labels": ["noun", "verb", "other"]},
     "manuals": {"type": "question_answering", "version": "squad2"},
     "facts": {"type": "question_answering", "version": "squad1"},
+    "news": {"type": "summarization", "columns": ONE_TEXT},
 }
 
 # Before TensorFlow is imported anywhere: tests need no accelerator, keep its

@@ -80,7 +80,7 @@ is not UTF-8 is left out.
 ## Limits
 
 - Texts are cut to `max_seq_length` wordpieces (`truncated` says which); \
-contexts of questions and sentences to tag are read in windows.
+contexts of questions, sentences to tag and documents are read in windows.
 - It knows the languages of its vocabulary and training data only; it repeats \
 what is wrong or one-sided in them.
 - A development set (`dev`) may have been used to choose among models: its \
@@ -119,6 +119,8 @@ _KINDS = {
     "tagging": "A label for each word of a text: that of its first wordpiece.",
     "question_answering": "The answer to a question, as it stands in a text:"
     " a span of it, right or wrong; scores are not probabilities.",
+    "summarization": "The sentences of a text that summarize it, as they stand"
+    " there. Sentences end at English punctuation and at line ends.",
     "encoder": "Vectors of a text and of its wordpieces (no head). It was not"
     " taught that similar texts have similar vectors; fine-tune it before"
     " comparing vectors.",

@@ -21,6 +21,7 @@ from electra_tf.export.heads import (
 )
 from electra_tf.export.question_answering import QuestionAnsweringModule
 from electra_tf.export.signatures import ServingModule, TaskModule
+from electra_tf.export.summarization import SummarizationModule
 from electra_tf.export.tagging import TaggingModule
 from electra_tf.files import read_bytes, write_atomically, write_digests
 from electra_tf.finetuning.model import (
@@ -28,6 +29,7 @@ from electra_tf.finetuning.model import (
     MultiLabelHead,
     QuestionAnsweringHead,
     RegressionHead,
+    SummarizationHead,
     TaggingHead,
 )
 from electra_tf.modeling.layers import inference
@@ -42,6 +44,7 @@ TASK_MODULES: dict[type, type[TaskModule]] = {
     RegressionHead: RegressionModule,
     QuestionAnsweringHead: QuestionAnsweringModule,
     TaggingHead: TaggingModule,
+    SummarizationHead: SummarizationModule,
 }
 
 

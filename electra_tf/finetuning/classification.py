@@ -10,7 +10,7 @@ import abc
 import dataclasses
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from configure.errors import UserError, listed
@@ -23,14 +23,11 @@ from electra_tf.finetuning.model import (
     RegressionHead,
     SentenceHead,
 )
-from electra_tf.finetuning.task import DescribedTask, Example
+from electra_tf.finetuning.task import Columns, DescribedTask, Example
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 
-# Rows read in debug mode, a header among them, as in the original.
-DEBUG_ROWS = 100
 _SHOWN_LABELS = 12
-_Columns = Mapping[str, int | str]
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -190,13 +187,6 @@ class TextTask(DescribedTask):
             for _, _, cells in self._read(split)
         ]
 
-    def _place(self, split: str) -> str:
-        """The file of a split, or the name that messages have for it."""
-        if self._tfds is None:
-            return self._path(split)
-        name, theirs = self._tfds.place(self.spec.file_split(split))
-        return f"tfds:{name}/{theirs}"
-
     def _read(self, split: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """Picks out texts and labels.
 
@@ -207,11 +197,6 @@ class TextTask(DescribedTask):
         split = self.spec.file_split(split)
         path, labelled = self._place(split), self.spec.labelled(split)
         rows, columns, class_names = self._open(split)
-        if labelled and "label" not in columns:
-            raise UserError(
-                f"{path}: no column holds the label; name it in columns, or"
-                " set labelled to false for this split"
-            )
         wanted = ["text_a", "text_b"] + ["label"] * labelled
         wanted = [column for column in wanted if column in columns]
         for number, row in enumerate(rows):
@@ -234,56 +219,6 @@ class TextTask(DescribedTask):
                 cells["label"] = class_names[cells["label"]]
             yield number, row.line, cells
 
-    def _open(
-        self, split: str
-    ) -> tuple[Iterator[tables.Row], _Columns, list[str] | None]:
-        """A split's rows, their columns, and the names of TFDS's classes."""
-        most = DEBUG_ROWS if self.config.debug else None
-        if self._tfds is not None:
-            data_dir = self.config.tfds_data_dir
-            name, theirs = self._tfds.place(split)
-            columns, class_names = self._tfds.columns, None
-            if self._tfds.label_names:
-                label = columns["label"]
-                class_names = tables.tfds_label_names(name, label, data_dir)
-            rows = tables.read_tfds_rows(name, theirs, data_dir, most)
-            return rows, columns, class_names
-        path = self._existing_path(split)
-        place = self.spec.split(split, self.directory)
-        kind = tables.file_format(path, self.spec.format)
-        if kind == "conll":
-            raise UserError(
-                f"{path}: a task of type {self.spec.type} is read from tsv,"
-                " csv or jsonl; give its format"
-            )
-        rows = tables.read_rows(path, kind, most)
-        columns = dict(place.columns)
-        if not place.labelled:
-            columns.pop("label", None)
-        if kind != "jsonl":
-            header = next(rows, None) if place.header else None
-            names = header.cells if header is not None else []
-            columns = _positions(path, columns, names, kind)
-        return rows, columns, None
-
-
-def _positions(
-    path: str, columns: _Columns, names: list[str], kind: str
-) -> dict[str, int]:
-    """Turns column names into numbers."""
-    positions = {}
-    for column, where in columns.items():
-        if isinstance(where, str):
-            if where not in names:
-                raise UserError(
-                    f"{path}:1: no column {where!r} for {column}; the"
-                    f" header names: {', '.join(names) or 'nothing'}"
-                    + (" (is the format right?)" if kind == "tsv" else "")
-                )
-            where = names.index(where)
-        positions[column] = where
-    return positions
-
 
 def _shown(row: tables.Row) -> str:
     if not row.cells:
@@ -293,7 +228,7 @@ def _shown(row: tables.Row) -> str:
     return f"{len(row.cells)} columns: {row.cells}"
 
 
-def _expected(columns: _Columns, wanted: list[str]) -> str:
+def _expected(columns: Columns, wanted: list[str]) -> str:
     places = [columns[column] for column in wanted]
     if all(isinstance(place, int) for place in places):
         least = max(p + 1 if p >= 0 else -p for p in places)

@@ -155,6 +155,15 @@ class Head(ScopedLayer, abc.ABC):
     def feature(self, features: Tensors, name: str) -> tf.Tensor:
         return features[f"{self.task_name}_{name}"]
 
+    def dropped(
+        self, vectors: tf.Tensor, site: str, seeds: Dropout
+    ) -> tf.Tensor:
+        """Drops from the vectors of texts or sentences in training."""
+        if seeds is None:
+            return vectors
+        seed = seeds.child(self.scope).seed(site)
+        return dropout(vectors, DROPOUT_RATE, seed)
+
 
 class SentenceHead(Head):
     """Dropout and one dense layer on the sentence's vector, or two layers.
@@ -192,15 +201,9 @@ class SentenceHead(Head):
                 encoded.sequence_output, features["input_mask"]
             )
 
-        def dropped(vectors: tf.Tensor, site: str) -> tf.Tensor:
-            if seeds is None:
-                return vectors
-            seed = seeds.child(self.scope).seed(site)
-            return dropout(vectors, DROPOUT_RATE, seed)
-
-        vectors = dropped(vectors, "sentence")
+        vectors = self.dropped(vectors, "sentence", seeds)
         if self.hidden is not None:
-            vectors = dropped(self.hidden(vectors), HIDDEN)
+            vectors = self.dropped(self.hidden(vectors), HIDDEN, seeds)
         return self.dense(vectors)
 
     def logits(
@@ -299,6 +302,54 @@ class TaggingHead(Head):
         )
         mask = self.feature(features, "labels_mask")
         return tf.reduce_sum(losses * mask, -1)
+
+
+class SummarizationHead(Head):
+    """One dense layer from a sentence's vector and place to a yes or no.
+
+    The vector is the mean over the sentence's wordpieces. The place is the
+    logarithm of its number in the document, so that a head can lean on what
+    comes first, whatever window it is in. Sentences are [B, S], dense from
+    index 0.
+    """
+
+    labels = ("labels", "labels_mask", "numbers")
+
+    def __init__(self, task_name: str, hidden_size: int, seed: int = 0) -> None:
+        super().__init__(task_name, seed)
+        self.dense = Dense(f"{self.scope}/dense", hidden_size + 1, 1, seed=seed)
+
+    def logits(
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
+    ) -> dict[str, tf.Tensor]:
+        """Returns `logits` [B, S].
+
+        Besides the encoder's output they need `<task>_sentence_ids` [B, L],
+        the number of each token's sentence in the document from 1, and
+        `<task>_numbers` [B, S], the row's sentences; 0 where there is none.
+        """
+        numbers = self.feature(features, "numbers")
+        owners = self.feature(features, "sentence_ids")
+        is_own = owners[:, tf.newaxis, :] == numbers[:, :, tf.newaxis]
+        is_own = tf.cast(is_own, tf.float32)  # [B, S, L]
+        counts = tf.maximum(tf.reduce_sum(is_own, -1, keepdims=True), 1.0)
+        vectors = tf.matmul(is_own / counts, encoded.sequence_output)
+        vectors = self.dropped(vectors, "sentence", dropout)
+        places = tf.math.log(tf.cast(tf.maximum(numbers, 1), tf.float32))
+        vectors = tf.concat([vectors, places[:, :, tf.newaxis]], -1)
+        return {"logits": tf.squeeze(self.dense(vectors), -1)}
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        """Returns the mean over a row's sentences."""
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(
+            labels=tf.cast(self.feature(features, "labels"), tf.float32),
+            logits=outputs["logits"],
+        )
+        mask = self.feature(features, "labels_mask")
+        count = tf.maximum(tf.reduce_sum(mask, -1), 1.0)
+        return tf.reduce_sum(losses * mask, -1) / count
 
 
 class QuestionAnsweringHead(Head):

@@ -7,8 +7,8 @@ labels. The built-in tasks are written in this schema, and so is a task of
 one's own, as a JSON file given with `--task_config`. The keys:
 
   name         the task's name
-  type         classification, regression, multilabel, tagging or
-               question_answering
+  type         classification, regression, multilabel, tagging,
+               question_answering or summarization
   files        {"train": ..., "dev": ..., "test": ...}; other splits may be
                named freely. Paths are relative to the JSON file, and in its
                folder unless --allow_outside_files is given (built-in tasks:
@@ -19,7 +19,9 @@ one's own, as a JSON file given with `--task_config`. The keys:
   columns      {"text_a": c, "text_b": c, "label": c}: a column's name, or its
                number from 0, or from the end if negative. A tagging task has
                "word" and "tag" (defaults: first and last column). With jsonl,
-               a tagging task's two columns are lists.
+               a tagging task's two columns are lists. Of summarization,
+               "text_a" is a document (with jsonl also a list of sentences)
+               and "label" its summary, a sentence a line.
   splits       {"test": {"header": ..., "columns": ..., "labelled": ...}}:
                where a split differs. Splits with "test" or "diagnostic" in
                their name are taken as not labelled.
@@ -31,6 +33,7 @@ one's own, as a JSON file given with `--task_config`. The keys:
   metric       the figure that counts when runs are compared (classification:
                also which figures are reported); default by type
   version      question_answering: "squad1", "squad2" or "mrqa"
+  sentences    summarization: how many a summary has at most (default: 3)
   hparams      hparams to use unless others are given
 
 Source: google-research/electra, finetune/task_builder.py.
@@ -53,8 +56,10 @@ from electra_tf.finetuning.classification import (
     TextTask,
 )
 from electra_tf.finetuning.question_answering import QATask
+from electra_tf.finetuning.summarization import SummarizationTask
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
+from electra_tf.metrics.summaries import ROUGE
 from electra_tf.text.tokenization import Tokenizer, open_tokenizer
 
 TYPES = {
@@ -63,6 +68,7 @@ TYPES = {
     "multilabel": MultiLabelTask,
     "tagging": TaggingTask,
     "question_answering": QATask,
+    "summarization": SummarizationTask,
 }
 _METRICS = {
     "classification": ("accuracy", "f1", "mcc"),
@@ -70,6 +76,7 @@ _METRICS = {
     "multilabel": ("micro_f1", "macro_f1", "exact_match"),
     "tagging": ("f1", "accuracy"),
     "question_answering": ("f1", "exact_match"),
+    "summarization": ROUGE,
 }
 
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
@@ -89,6 +96,7 @@ _KEYS = {
     "tags": str,
     "metric": str,
     "version": str,
+    "sentences": int,
     "hparams": dict,
     "tfds": dict,
 }
@@ -97,6 +105,7 @@ _WORDS = {
     dict: "an object",
     list: "a list",
     bool: "true or false",
+    int: "a whole number",
 }
 
 
@@ -148,6 +157,7 @@ class TaskSpec:
     tags: str = "spans"
     metric: str | None = None
     version: str = "squad1"
+    sentences: int = 3
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     tfds: TfdsSpec | None = None
 
@@ -230,7 +240,9 @@ def _check(spec: TaskSpec, where: str) -> None:
             )
         check_names(own, _SPLIT_KEYS, f"{where} splits key")
         _check_columns(own.get("columns", {}), f"{where}: splits.{split}")
-    reads_text = issubclass(TYPES[spec.type], TextTask)
+    some = spec.sentences > 0
+    _expect(some, f"{where}: sentences", "1 or more", spec.sentences)
+    reads_text = issubclass(TYPES[spec.type], TextTask | SummarizationTask)
     if reads_text and spec.files and "text_a" not in spec.columns:
         raise UserError(
             f"{where}: columns: text_a is missing; it says which column holds"
@@ -372,6 +384,7 @@ _CONLL = {
 # Questions; without files they are found as `QATask` says.
 _QUESTIONS = {"type": "question_answering"}
 _SQUAD_SPLITS = {"splits": {"dev": "validation"}, "columns": {}}
+_ARTICLES = {"text_a": "article", "label": "highlights"}
 _OTHERS: dict[str, dict[str, Any]] = {
     "chunk": _CONLL,
     "ner": _CONLL,
@@ -383,6 +396,18 @@ _OTHERS: dict[str, dict[str, Any]] = {
         "tfds": {"name": "squad/v2.0", **_SQUAD_SPLITS},
     },
     "squadv1": {**_QUESTIONS, "tfds": {"name": "squad", **_SQUAD_SPLITS}},
+    # CNN/DailyMail's rows.
+    "summarization": {
+        "type": "summarization",
+        "files": {name: f"{name}.jsonl" for name in ("train", "dev", "test")},
+        "columns": _ARTICLES,
+        "splits": {"test": {"labelled": True}},
+        "tfds": {
+            "name": "cnn_dailymail",
+            "splits": {"dev": "validation"},
+            "columns": _ARTICLES,
+        },
+    },
     # The MRQA 2019 shared task's.
     **{
         name: {**_QUESTIONS, "version": "mrqa"}

@@ -16,7 +16,7 @@ import collections
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError, first_lines
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from electra_tf.finetuning.registry import TaskSpec
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
+
+# Rows read in debug mode, a header among them, as in the original.
+DEBUG_ROWS = 100
+Columns = Mapping[str, int | str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -367,6 +371,50 @@ class DescribedTask(Task):
             )
         return path
 
+    def _place(self, split: str) -> str:
+        """The file of a split, or the name that messages have for it."""
+        if self._tfds is None:
+            return self._path(split)
+        name, theirs = self._tfds.place(self.spec.file_split(split))
+        return f"tfds:{name}/{theirs}"
+
+    def _open(
+        self, split: str
+    ) -> tuple[Iterator[tables.Row], Columns, list[str] | None]:
+        """A split's rows, their columns, and the names of TFDS's classes."""
+        most = DEBUG_ROWS if self.config.debug else None
+        if self._tfds is not None:
+            data_dir = self.config.tfds_data_dir
+            name, theirs = self._tfds.place(split)
+            columns, class_names = self._tfds.columns, None
+            if self._tfds.label_names:
+                label = columns["label"]
+                class_names = tables.tfds_label_names(name, label, data_dir)
+            rows = tables.read_tfds_rows(name, theirs, data_dir, most)
+            return rows, columns, class_names
+        path = self._existing_path(split)
+        place = self.spec.split(split, self.directory)
+        kind = tables.file_format(path, self.spec.format)
+        if kind == "conll":
+            raise UserError(
+                f"{path}: a task of type {self.spec.type} is read from tsv,"
+                " csv or jsonl; give its format"
+            )
+        rows = tables.read_rows(path, kind, most)
+        columns = dict(place.columns)
+        if not place.labelled:
+            columns.pop("label", None)
+        if kind != "jsonl":
+            header = next(rows, None) if place.header else None
+            names = header.cells if header is not None else []
+            columns = _positions(path, columns, names, kind)
+        if place.labelled and "label" not in columns:
+            raise UserError(
+                f"{path}: no column holds the label; name it in columns, or"
+                " set labelled to false for this split"
+            )
+        return rows, columns, None
+
     def _inputs(
         self, input_ids: list[int], segment_ids: list[int], eid: int
     ) -> dict[str, Any]:
@@ -379,3 +427,21 @@ class DescribedTask(Task):
             "task_id": self.config.task_names.index(self.name),
             f"{self.name}_eid": eid,
         }
+
+
+def _positions(
+    path: str, columns: Columns, names: list[str], kind: str
+) -> dict[str, int]:
+    """Turns column names into numbers."""
+    positions = {}
+    for column, where in columns.items():
+        if isinstance(where, str):
+            if where not in names:
+                raise UserError(
+                    f"{path}:1: no column {where!r} for {column}; the"
+                    f" header names: {', '.join(names) or 'nothing'}"
+                    + (" (is the format right?)" if kind == "tsv" else "")
+                )
+            where = names.index(where)
+        positions[column] = where
+    return positions

@@ -3,6 +3,6 @@
 """From a model's outputs to named figures, answers, statistics over trials.
 
 `scorers` (texts, words, trials), `question_answering` (from scores of
-positions to answers and their figures), `glue` (averages over tasks). Nothing
-here writes a file.
+positions to answers and their figures), `summaries` (ROUGE, oracles), `glue`
+(averages over tasks). Nothing here writes a file.
 """

@@ -22,6 +22,11 @@ from electra_tf.finetuning.classification import (
 )
 from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.questions import Passage, QAExample
+from electra_tf.finetuning.summarization import (
+    Document,
+    SummarizationTask,
+    read_document,
+)
 from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics.question_answering import (
@@ -29,6 +34,7 @@ from electra_tf.metrics.question_answering import (
     Answer,
     probabilities,
 )
+from electra_tf.metrics.summaries import choose, join
 from electra_tf.text.words import read_spans, split_words
 
 _FIRST = ("text", "text_a", "sentence", "sentence1")
@@ -97,13 +103,14 @@ def make_answerer(task: Task, n_best: int) -> Answerer:
         (ClassificationTask, ClassAnswerer),
         (RegressionTask, NumberAnswerer),
         (TaggingTask, TagAnswerer),
+        (SummarizationTask, SummaryAnswerer),
     ):
         if isinstance(task, task_class):
             return make(task)
     raise UserError(
         f"task {task.name} is a {type(task).__name__}; there are predictions"
-        " for classification, regression, several labels, tagging and question"
-        " answering"
+        " for classification, regression, several labels, tagging, question"
+        " answering and summarization"
     )
 
 
@@ -147,6 +154,11 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
     logits = logits.astype(np.float64)
     odds = np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf))
     return odds / odds.sum(-1, keepdims=True)
+
+
+def _sigmoid(logits: np.ndarray) -> np.ndarray:
+    """Probabilities in float64, one by one."""
+    return 0.5 * (1.0 + np.tanh(0.5 * logits.astype(np.float64)))
 
 
 class TextAnswerer(Answerer):
@@ -203,9 +215,8 @@ class LabelSetAnswerer(TextAnswerer):
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         """Returns the labels whose logit is above 0."""
-        labels = list(self._task.labels)
-        logits = outputs["logits"].astype(np.float64)
-        shares = (0.5 * (1.0 + np.tanh(0.5 * logits))).tolist()
+        labels, logits = list(self._task.labels), outputs["logits"]
+        shares = _sigmoid(logits).tolist()
         return {
             "labels": [labels[i] for i in np.flatnonzero(logits > 0.0)],
             "probabilities": dict(zip(labels, shares, strict=True)),
@@ -295,6 +306,61 @@ class TagAnswerer(Answerer):
         start, end = example.places[first][0], example.places[last][1]
         text = example.text[start:end]
         return {**span, "start": start, "end": end, "text": text}
+
+
+class SummaryAnswerer(Answerer):
+    """Asks for the sentences that summarize a document.
+
+    An item is running text, or a mapping with `text` or `article`, which may
+    be a list of sentences. Answers hold the `summary`, a sentence a line; its
+    `sentences`: number from 0, text, probability, and with running text the
+    place in characters; and the `probabilities` of all sentences.
+    """
+
+    def __init__(self, task: SummarizationTask) -> None:
+        super().__init__(task)
+        self.columns = {"text_a": (*_FIRST, "article", "document")}
+        self.fed = (f"{task.name}_sentence_ids", f"{task.name}_numbers")
+
+    def example(self, item: Any, number: int) -> Document:
+        if isinstance(item, Mapping):
+            given = (item.get(name) for name in self.columns["text_a"])
+            item = next((x for x in given if x is not None), None)
+        text = _as_text(item)
+        if not (read := read_document(item if text is None else text)):
+            raise BadInputError(item, "a text, or a list of sentences")
+        return Document(eid=number, task_name=self._task.name, **read)
+
+    def answers(
+        self, examples: Sequence[Document], rows: Sequence[list[Outputs]]
+    ) -> list[dict[str, Any]]:
+        return [
+            self._of_windows(example, own)
+            for example, own in zip(examples, rows, strict=True)
+        ]
+
+    def _of_windows(
+        self, document: Document, rows: list[Outputs]
+    ) -> dict[str, Any]:
+        logits = np.concatenate([r["logits"][: r["n_words"]] for r in rows])
+        shares = _sigmoid(logits).tolist()
+        chosen = choose(logits, self._task.spec.sentences)
+        sentences = []
+        for i in chosen:
+            place = {}
+            if document.places is not None:
+                place = dict(
+                    zip(("start", "end"), document.places[i], strict=True)
+                )
+            text, share = document.sentences[i], shares[i]
+            sentences.append(
+                {"number": i, **place, "text": text, "probability": share}
+            )
+        return {
+            "summary": join(document.sentences, chosen),
+            "sentences": sentences,
+            "probabilities": shares,
+        }
 
 
 class QuestionAnswerer(Answerer):

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""GLUE and SQuAD from TensorFlow Datasets: small sets of the same shape.
+"""Tasks from TensorFlow Datasets: small sets of the same shape.
 
 They are written with TFDS's own writer under the names, the features and the
 versions of the real ones, so that the real loading code finds them there and
@@ -36,7 +36,8 @@ def write_set(tmp_path):
     def write(name, splits, rows):
         directory = str(tmp_path / "tfds")
         real = tfds.builder(name, data_dir=directory)
-        config = real.builder_config.name
+        config = real.builder_config and real.builder_config.name
+        configs = [tfds.core.BuilderConfig(name=config)] if config else []
 
         def info(self):
             return tfds.core.DatasetInfo(
@@ -45,11 +46,11 @@ def write_set(tmp_path):
 
         with tfds.core.registered.skip_registration():
             builder = type(
-                name.partition("/")[0].title(),
+                name.partition("/")[0].title().replace("_", ""),
                 (tfds.core.GeneratorBasedBuilder,),
                 {
                     "VERSION": tfds.core.Version(str(real.version)),
-                    "BUILDER_CONFIGS": (tfds.core.BuilderConfig(name=config),),
+                    "BUILDER_CONFIGS": configs,
                     "_info": info,
                     "_split_generators": lambda self, dl_manager: {
                         split: rows(split, real.info.features)
@@ -194,4 +195,28 @@ def test_questions_are_read_with_their_answers(name, make_task, write_set):
     answers = ("café", "red café")
     assert dev["q1"].answers == answers
     assert dev["q3"].answers == (() if name == "squad" else answers)
+    assert task.row_report.rows == []
+
+
+# Documents.
+
+
+def test_articles_are_read_with_their_highlights(make_task, write_set):
+    def rows(split, features):
+        assert set(features) == {"article", "highlights", "id", "publisher"}
+        for number in range(3):
+            text = {key: f"{key} {number} é" for key in features}
+            article = f"A café, number {number}.\nIt is red. So it is."
+            yield number, text | {"article": article, "highlights": "it\nred"}
+
+    directory = write_set("cnn_dailymail", ("train", "validation"), rows)
+    settings = {"data_source": "tfds", "tfds_data_dir": directory}
+    task = make_task("summarization", **settings)
+    assert task.has_split("dev")
+    dev = task.get_examples("dev")
+    assert {e.sentences for e in dev} == {
+        (f"A café, number {n}.", "It is red.", "So it is.") for n in range(3)
+    }
+    assert dev[0].summary == "it\nred"
+    assert len(task.get_examples("train")) == 3
     assert task.row_report.rows == []

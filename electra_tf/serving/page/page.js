@@ -16,7 +16,16 @@ const FIELDS = {
     " published notes on it, and with them what is called the first program.",
   ],
 };
-const MASKED = "The cat sat on the [MASK] and looked at the [MASK].";
+// Of kinds that want another text than the first.
+const TEXTS = {
+  fill_mask: "The cat sat on the [MASK] and looked at the [MASK].",
+  summarization:
+    "Mrs. Byron kept her daughter from poetry. So Ada Lovelace learned" +
+    " mathematics. In 1833 she met Charles Babbage, who showed her a machine" +
+    " that computed tables. \"She understood it at once,\" a friend wrote." +
+    " Ten years later she published the first program for its successor. It" +
+    " was never built. Her notes were read again in the 1950s.",
+};
 const COLOURS = [
   "#a8d1ff", "#ffcf9e", "#b5e8b0", "#f5b5c8", "#d3c0f5", "#f0e39a",
   "#a5e3e0", "#e0c3a8",
@@ -149,6 +158,23 @@ const DRAW = {
     ];
   },
 
+  summarization(answer, asked) {
+    const spans = [];
+    for (let i = 0; i < answer.n_sentences; i++) {
+      const [start, end] = [answer.starts[i], answer.ends[i]];
+      spans.push({ start, end, i });
+    }
+    const count = answer.chosen.filter((x) => x).length;
+    return [
+      runningText(asked.text, spans, ({ i }, text) => {
+        const made = element(answer.chosen[i] ? "mark" : "span", "", text);
+        made.title = percent(answer.probabilities[i]);
+        return made;
+      }),
+      note(`${count} of ${answer.n_sentences} sentence(s) chosen.`),
+    ];
+  },
+
   fill_mask(answer, asked) {
     if (!answer.masks) {
       return [element("p", "error", "Write [MASK] where a word is wanted.")];
@@ -277,7 +303,7 @@ async function start() {
   byId("ask").disabled = byId("example").disabled = false;
   byId("example").addEventListener("click", () => {
     for (const name of model.inputs) {
-      const text = model.kind === "fill_mask" ? MASKED : FIELDS[name]?.[2];
+      const text = TEXTS[model.kind] || FIELDS[name]?.[2];
       byId(`field-${name}`).value = text || "";
     }
   });

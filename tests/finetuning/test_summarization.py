@@ -1,0 +1,176 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Documents of sentences: rows, windows, labels; a whole run."""
+
+import json
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.metrics.summaries import BASELINES, ROUGE, find_oracle
+
+pytest.importorskip("rouge_score", reason="no extra rouge")
+SENTENCES = [
+    "The king of the north is in the city.",
+    "That was for her.",
+    "The king was in the north. ",
+    "And it is for the city?",
+]
+SUMMARY = "the king was in the north\nit is for the city"
+ROW = {"id": "a", "article": " ".join(SENTENCES), "highlights": SUMMARY}
+
+
+@pytest.fixture
+def write_rows(write_task):
+    """Writes a split of the built-in task, a JSON line or a text a row."""
+
+    def write(split, *rows):
+        lines = (
+            row if isinstance(row, str) else json.dumps(row) for row in rows
+        )
+        text = "".join(f"{line}\n" for line in lines)
+        return write_task("summarization", f"{split}.jsonl", text)
+
+    return write
+
+
+def test_texts_and_lists_of_sentences_are_one_document(make_task, write_rows):
+    write_rows(
+        "train",
+        ROW,
+        ROW | {"article": SENTENCES, "highlights": SUMMARY.split("\n")},
+    )
+    text, listed = make_task("summarization").get_examples("train")
+    assert text.sentences == listed.sentences
+    assert text.sentences == tuple(s.strip() for s in SENTENCES)
+    assert [ROW["article"][a:b] for a, b in text.places] == [*text.sentences]
+    assert text.summary == listed.summary == SUMMARY
+    assert listed.places is None
+
+
+@pytest.mark.parametrize(
+    ("row", "found", "expected"),
+    [
+        (ROW | {"article": ""}, "article ''", "a text, or a list of sentences"),
+        (ROW | {"article": " \n\t"}, r"article ' \n\t'", "under article"),
+        (ROW | {"article": ["", " "]}, "article ['', ' ']", "under article"),
+        (ROW | {"article": 5}, "article 5", "under article"),
+        (ROW | {"article": ["a", 1]}, "article ['a', 1]", "under article"),
+        ({"highlights": "a"}, "article None", "under article"),
+        ({"article": "A b."}, "highlights None", "a summary of a line or more"),
+        (ROW | {"highlights": ["a", 2]}, "highlights ['a', 2]", "highlights"),
+        (ROW | {"highlights": "\n"}, r"highlights '\n'", "under highlights"),
+        ("[1]", "[1]", "one JSON object a line"),
+        ("{", "Expecting", "one JSON object a line"),
+    ],
+)
+def test_rows_without_document_or_summary_are_named(
+    make_task, write_rows, row, found, expected
+):
+    path = str(write_rows("train", ROW, row, ROW))
+    task = make_task("summarization")
+    assert [e.eid for e in task.get_examples("train")] == [0, 2]
+    (bad,) = task.row_report.rows
+    assert (bad.path, bad.line) == (path, 2)
+    assert found in bad.found
+    assert expected in bad.expected
+    with pytest.raises(UserError, match="train.jsonl:2: found"):
+        make_task("summarization", strict_rows=True).get_examples("train")
+
+
+def test_a_split_without_a_usable_document_is_refused(make_task, write_rows):
+    write_rows("dev", {"article": "", "highlights": "a"})
+    with pytest.raises(UserError, match="no usable document in its dev split"):
+        make_task("summarization").get_examples("dev")
+
+
+def test_a_description_names_columns_and_the_number_of_sentences(describe):
+    own = {"type": "summarization", "sentences": 1}
+    columns = {"text_a": "body", "label": "gist"}
+    text = 'body,gist\n"A b. C d.",a\n,b\n'
+    rows = {"train.csv": text, "dev.csv": text}
+    task = describe({**own, "columns": columns}, rows)
+    (example,) = task.get_examples("train")
+    assert example.sentences == ("A b.", "C d.")
+    assert "train.csv:3: found body ''" in str(task.row_report.rows[0])
+    with pytest.raises(UserError, match="columns: text_a is missing"):
+        describe(own, rows)
+    with pytest.raises(UserError, match="sentences: expected 1 or more, got 0"):
+        describe({**own, "columns": columns, "sentences": 0}, rows)
+    with pytest.raises(UserError, match="no column holds the label"):
+        describe({**own, "columns": {"text_a": 0}}, rows).get_examples("train")
+
+
+@pytest.mark.parametrize("length", [5, 12, 24, 64])
+def test_windows_hold_each_sentence_once_and_in_order(
+    make_task, write_rows, length
+):
+    write_rows("train", ROW)
+    task = make_task("summarization", max_seq_length=length)
+    (example,) = task.get_examples("train")
+    oracle = find_oracle(example.sentences, example.summary, 3)
+    assert oracle == (2, 3)
+    rows = task.featurize(example, True)
+    assert (len(rows) > 1) == (length < 64)
+    seen, labels, n_cut = [], [], 0
+    for row in rows:
+        count = int(sum(row["summarization_labels_mask"]))
+        numbers = row["summarization_numbers"]
+        assert not any(numbers[count:])
+        owners, ids = row["summarization_sentence_ids"], row["input_ids"]
+        assert len(ids) == len(owners) == len(numbers) == length
+        end = sum(row["input_mask"]) - 1
+        special = task.tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
+        assert [ids[0], ids[end]] == special
+        assert [i for i, owner in enumerate(owners) if not owner] == [
+            0,
+            *range(end, length),
+        ]
+        for number in numbers[:count]:
+            own = [i for i, o in zip(ids, owners, strict=True) if o == number]
+            whole = task.tokenizer.encode(example.sentences[number - 1])
+            assert own == [*whole][: length - 2]
+            n_cut += len(own) < len(whole)
+        seen += numbers[:count]
+        labels += row["summarization_labels"][:count]
+        assert row["summarization_eid"] == 0
+    assert seen == [1, 2, 3, 4]
+    assert labels == [0, 0, 1, 1]
+    cut = task.row_report.losses["sentences cut to max_seq_length"]
+    assert cut == n_cut
+    assert (cut > 0) == (length < 24)
+
+
+@pytest.mark.slow
+def test_a_run_scores_its_summaries_beside_lead_and_oracle(
+    finetuning_config, write_rows, run, tmp_path
+):
+    write_rows("train", *[ROW] * 4)
+    write_rows("dev", ROW, ROW)
+    write_rows("test", {"article": ROW["article"], "highlights": SUMMARY})
+    config = finetuning_config(
+        "summarization",
+        num_train_epochs=40.0,
+        learning_rate=1e-2,
+        max_seq_length=16,
+        train_batch_size=2,
+        write_test_outputs=True,
+    )
+    result, _ = run(config)
+    (trial,) = result["trials"]
+    figures = trial["results"]["summarization"]
+    assert list(figures) == [*ROUGE, "loss"]
+    details = trial["details"]["summarization"]
+    assert [*details] == [f"{b}_{r}" for b in BASELINES for r in ROUGE]
+    assert details["oracle_rouge1"] > details["lead_rouge1"]
+    # Three of four; the two of the oracle must be among them.
+    path = config.qa_file("summarization", "summaries")
+    with open(path) as file:
+        rows = json.load(file)
+    assert len(rows) == 2
+    assert {2, 3} < {*rows[0]["model"]["sentences"]}
+    assert figures["rouge2"] == pytest.approx(
+        rows[0]["model"]["rouge"]["rouge2"]
+    )
+    with open(config.test_predictions("summarization", "test", 1)) as file:
+        assert json.load(file) == {"0": rows[0]["model"]["summary"]}

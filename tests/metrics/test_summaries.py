@@ -1,0 +1,125 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""ROUGE is rouge-score's; oracles, baselines, and sentences from windows."""
+
+import json
+import types
+
+import numpy as np
+import pytest
+
+from electra_tf.metrics.summaries import (
+    ROUGE,
+    SummaryScorer,
+    choose,
+    find_oracle,
+    rouge,
+)
+
+rouge_scorer = pytest.importorskip(
+    "rouge_score.rouge_scorer", reason="no extra rouge"
+)
+SENTENCES = (
+    "By the editor.",
+    "The king opened the new bridge in the north on Monday.",
+    "It rained.",
+    "Thousands watched him cross the river on foot.",
+    "He wore a hat.",
+)
+REFERENCE = "King opened new bridge on Monday .\nThousands watched him cross ."
+
+
+@pytest.fixture
+def score():
+    """Scores documents (sentences, reference) with windows of logits."""
+
+    def make(documents, windows, most=2):
+        made = [
+            types.SimpleNamespace(eid=eid, sentences=s, summary=reference)
+            for eid, (s, reference) in enumerate(documents)
+        ]
+        scorer = SummaryScorer(made, most)
+        for eid, numbers, logits in windows:
+            scorer.update(
+                {
+                    "eid": eid,
+                    "loss": 0.5,
+                    "numbers": np.array([*numbers, 0]),
+                    "logits": np.array([*logits, 99.0]),
+                    "labels_mask": np.array([1.0] * len(numbers) + [0.0]),
+                }
+            )
+        return scorer
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("reference", "summary"),
+    [
+        (REFERENCE, "\n".join(SENTENCES)),
+        (REFERENCE, REFERENCE),
+        (REFERENCE, ""),
+        ("The cats were running.", "a cat runs"),
+        ("one two\nthree", "three\none two"),
+    ],
+)
+def test_figures_are_those_of_the_package(reference, summary):
+    theirs = rouge_scorer.RougeScorer([*ROUGE], use_stemmer=True)
+    wanted = theirs.score(reference, summary)
+    found = rouge(reference, summary)
+    assert found == {name: 100 * wanted[name].fmeasure for name in ROUGE}
+
+
+def test_the_oracle_takes_what_raises_rouge_and_stops_where_nothing_does():
+    assert find_oracle(SENTENCES, REFERENCE, 3) == (1, 3)
+    assert find_oracle(SENTENCES, REFERENCE, 1) in ((1,), (3,))
+    assert find_oracle(SENTENCES, "nothing alike", 3) == ()
+    # Of equal sentences the first; a second time it would raise nothing.
+    assert find_oracle(("a b", "a b", "c"), "a b", 3) == (0,)
+
+
+def test_the_best_sentences_keep_their_order_and_ties_go_to_the_first():
+    assert choose([0.1, 3.0, -1.0, 4.0], 2) == [1, 3]
+    assert choose([1.0, 1.0, 1.0, 1.0], 3) == [0, 1, 2]
+    assert choose([2.0], 3) == [0]
+
+
+def test_windows_in_any_order_make_the_documents_figures(score):
+    other = ("the city .", "the north .", "of it .")
+    scorer = score(
+        [(SENTENCES, REFERENCE), (other, "the north")],
+        [
+            (0, [4, 5], [5.0, 0.0]),
+            (1, [1, 2, 3], [0.0, -1.0, -2.0]),
+            (0, [1, 2, 3], [1.0, 6.0, 2.0]),
+        ],
+    )
+    assert scorer.answer() == {0: [1, 3], 1: [0, 1]}
+    theirs = rouge_scorer.RougeScorer([*ROUGE], use_stemmer=True)
+    scores = [
+        theirs.score(REFERENCE, f"{SENTENCES[1]}\n{SENTENCES[3]}"),
+        theirs.score("the north", "the city .\nthe north ."),
+    ]
+    results = dict(scorer.get_results())
+    for name in ROUGE:
+        wanted = 100 * np.mean([s[name].fmeasure for s in scores])
+        assert results[name] == pytest.approx(wanted)
+    assert results["loss"] == 0.5
+    details = dict(scorer.get_details())
+    assert {*results, *details} == {*scorer.figures}
+    assert results["rouge1"] <= details["oracle_rouge1"]
+    assert details["lead_rouge1"] < details["oracle_rouge1"]
+    first, _ = json.loads(json.dumps(scorer.files()["summaries"]))
+    assert first["model"] == {
+        "sentences": [1, 3],
+        "summary": f"{SENTENCES[1]}\n{SENTENCES[3]}",
+        "rouge": rouge(REFERENCE, f"{SENTENCES[1]}\n{SENTENCES[3]}"),
+    }
+    assert first["lead"]["sentences"] == [0, 1]
+    assert len(first["random"]["sentences"]) == 2
+
+
+def test_without_a_reference_there_are_summaries_all_the_same(score):
+    scorer = score([(SENTENCES, None)], [(0, [1, 2, 3, 4, 5], [0, 1, 0, 2, 0])])
+    assert scorer.final_answers() == {"0": f"{SENTENCES[1]}\n{SENTENCES[3]}"}
