@@ -32,7 +32,7 @@ from configure.pretraining import (
     generator_kind,
 )
 from electra_tf import files
-from electra_tf.checkpoints.formats import check_same_model
+from electra_tf.checkpoints.formats import check_same_model, placed
 from electra_tf.data.record_checks import check_records, count_training_examples
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.flops import (
@@ -189,6 +189,8 @@ def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
     except UserError as error:
         yield str(error)
     start, folder = config.init_checkpoint, config.model_dir
+    with contextlib.suppress(UserError):
+        start = start and placed(start)
     if start and not any(map(files.exists, (start, f"{start}.index"))):
         yield f"init_checkpoint {start}: no such folder or checkpoint"
     before = os.path.join(folder, "config.json")
