@@ -53,6 +53,7 @@ def golden_prefixes(golden_dir):
     return [path.removesuffix(".index") for path in sorted(found)]
 
 
+@pytest.mark.slow
 def test_recorded_checkpoints_come_back_bit_for_bit(
     golden_dir, tmp_path, same_tensors
 ):

@@ -116,8 +116,8 @@ def test_the_kept_cases_are_the_reference_ones(case, golden_dir):
 
 
 @pytest.mark.parametrize("case", CASES + QUESTIONS)
-def test_records_equal_the_originals(case, prepare, find):
-    info, _, batches, steps, stream = prepare(case)
+def test_records_and_examples_equal_the_originals(case, prepare, find):
+    info, tasks, batches, steps, stream = prepare(case)
     recorded = np.load(find(case) / f"{case}.npz")
     found = in_file_order(batches)
     assert list(found) == info["feature_order"]
@@ -131,13 +131,15 @@ def test_records_equal_the_originals(case, prepare, find):
     assert batches.n_examples == info["metadata"]["n_examples"]
     # As many random numbers were drawn as by the original.
     assert stream.random() == info["random_random_after"]
+    if wanted := info.get("chunk_label_mapping"):
+        assert [*tasks[0].label_mapping.items()] == [*wanted.items()]
+    if case in QUESTIONS or "test" not in case:
+        _check_examples(case, info, tasks)
+    if case in QUESTIONS and "train" not in case:
+        _check_windows(info, *tasks)
 
 
-@pytest.mark.parametrize(
-    "case", [c for c in CASES if "test" not in c] + QUESTIONS
-)
-def test_examples_equal_the_originals(case, prepare):
-    info, tasks, *_ = prepare(case)
+def _check_examples(case, info, tasks):
     by_name = {task.name: task for task in tasks}
     wanted = info["examples_in_get_examples_order"]
     names = dict.fromkeys(example["task_name"] for example in wanted)
@@ -155,11 +157,27 @@ def test_examples_equal_the_originals(case, prepare):
             assert got == value, (example.eid, key)
 
 
-@pytest.mark.parametrize("length", [32, 64])
-def test_the_label_map_of_chunking_is_the_originals(length, prepare):
-    info, tasks, *_ = prepare(f"chunk_train_len{length}")
-    found, wanted = tasks[0].label_mapping, info["chunk_label_mapping"]
-    assert list(found.items()) == list(wanted.items())
+def _check_windows(info, task):
+    """Windows for scoring."""
+    windows = []
+    for example in task.get_examples(info["split"]):
+        windows += task.windows(example)
+    wanted = info["for_eval_features"]
+    assert len(windows) == len(wanted)
+    for window, features in zip(windows, wanted, strict=True):
+        expected = {
+            key.removeprefix(f"{task.name}_"): value
+            for key, value in features.items()
+        }
+        assert window.eid == expected["eid"]
+        assert window.tokens == expected["tokens"]
+        words = {
+            str(i): word for i, word in enumerate(window.words) if word >= 0
+        }
+        assert words == expected["token_to_orig_map"]
+        context = {i: bool(window.max_context[int(i)]) for i in words}
+        assert context == expected["token_is_max_context"]
+        assert window.max_context.sum() == sum(context.values())
 
 
 def test_the_malformed_row_is_reported_with_file_and_line(prepare, capsys):
@@ -199,30 +217,6 @@ def test_the_original_truncation_is_counted_and_the_correct_one_keeps_more(
         found["chunk_eid"][real], kept[real], lengths, strict=True
     ):
         assert words == len(examples[eid].words) or length > 32 - 8
-
-
-@pytest.mark.parametrize("case", [c for c in QUESTIONS if "train" not in c])
-def test_windows_for_scoring_equal_the_originals(case, prepare):
-    info, (task,), *_ = prepare(case)
-    windows = []
-    for example in task.get_examples(info["split"]):
-        windows += task.windows(example)
-    wanted = info["for_eval_features"]
-    assert len(windows) == len(wanted)
-    for window, features in zip(windows, wanted, strict=True):
-        expected = {
-            key.removeprefix(f"{task.name}_"): value
-            for key, value in features.items()
-        }
-        assert window.eid == expected["eid"]
-        assert window.tokens == expected["tokens"]
-        words = {
-            str(i): word for i, word in enumerate(window.words) if word >= 0
-        }
-        assert words == expected["token_to_orig_map"]
-        context = {i: bool(window.max_context[int(i)]) for i in words}
-        assert context == expected["token_is_max_context"]
-        assert window.max_context.sum() == sum(context.values())
 
 
 @pytest.mark.parametrize("case", ["squad", "squadv1"])
@@ -266,7 +260,6 @@ COUNTS = {
     ("triviaqa", "train"): 2374 - 9,
     ("triviaqa", "dev"): 1947,
 }
-SLOW = ("squadv1", "train")
 
 
 @pytest.fixture
@@ -287,8 +280,8 @@ def real_task(reference_dir, golden_dir, make_task, tmp_path):
 @pytest.mark.parametrize(
     ("name", "split"),
     [
-        pytest.param(*case, marks=[pytest.mark.slow] * (case == SLOW))
-        for case in COUNTS
+        pytest.param(*case, marks=[pytest.mark.slow] * (count > 5000))
+        for case, count in COUNTS.items()
     ],
 )
 def test_every_row_is_usable(name, split, real_task):

@@ -237,6 +237,7 @@ chunk_layerwise squad_layerwise
 STEPS = 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAJECTORIES)
 def test_weights_follow_the_recorded_trajectory(
     name, golden_dir, tmp_path, tiny_vocab, monkeypatch, assert_recorded_weights

@@ -64,6 +64,7 @@ def test_beside_other_tasks_it_is_refused(finetuning_config, run, sst):
         run(config)
 
 
+@pytest.mark.slow
 def test_glue_takes_it_and_says_so(tmp_path, tiny_finetuning, cola, capsys):
     hparams = {
         **tiny_finetuning,

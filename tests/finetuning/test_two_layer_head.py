@@ -74,7 +74,9 @@ def test_each_layer_s_input_is_dropped_out_with_draws_of_its_own(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["adamw", "lamb"])
+@pytest.mark.parametrize(
+    "kind", ["adamw", pytest.param("lamb", marks=pytest.mark.heavy)]
+)
 def test_a_run_trains_and_loads_them(
     config_of, run, weights_of, tmp_path, kind
 ):

@@ -37,7 +37,13 @@ def recorded_training(golden_dir, recorded_config):
     return make
 
 
-@pytest.mark.parametrize("name", TRAJECTORIES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name != "electra"))
+        for name in TRAJECTORIES
+    ],
+)
 def test_weights_follow_the_recorded_trajectory(
     name, recorded_training, assert_recorded_weights
 ):
@@ -54,6 +60,7 @@ def test_weights_follow_the_recorded_trajectory(
         assert_recorded_weights(checkpoint, model, optimizer)
 
 
+@pytest.mark.slow
 def test_an_original_run_resumes_from_its_fifth_step(
     recorded_training, is_noise, assert_recorded_weights
 ):

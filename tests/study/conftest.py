@@ -5,34 +5,18 @@
 import copy
 import json
 
-import numpy as np
 import pytest
 
 from tests.conftest import TINY
 
 
 @pytest.fixture
-def task_dir(tmp_path):
-    """A directory with thirty made-up rows of SST."""
-    directory = tmp_path / "finetuning_data" / "sst"
-    directory.mkdir(parents=True)
-    random = np.random.RandomState(0)
-    for name, count in (("train", 30), ("dev", 11)):
-        lines = ["sentence\tlabel"]
-        for i in range(count):
-            words = random.choice(["the", "of", "and"], random.randint(2, 12))
-            lines.append(f"{' '.join(words)}\t{i % 2}")
-        (directory / f"{name}.tsv").write_text("\n".join(lines) + "\n")
-    return tmp_path
-
-
-@pytest.fixture
-def said(data_dir, task_dir, tiny_vocab):
+def said(data_dir, sst, tmp_path, tiny_vocab):
     """What the file of a tiny study says: two arms, two seeds, one task."""
     records = data_dir / "pretrain_tfrecords"
     return {
-        "data_dir": str(task_dir),
-        "output_dir": str(task_dir / "out"),
+        "data_dir": str(tmp_path),
+        "output_dir": str(tmp_path / "out"),
         "pretrain": {
             "vocab_file": tiny_vocab,
             "pretrain_tfrecords": f"{records}/pretrain_data.tfrecord*",

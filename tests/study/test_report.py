@@ -76,8 +76,8 @@ def test_what_is_missing_is_not_counted(finished):
     assert lines[-1].split()[:4] == ["mlm", "-", "-", "0"]
 
 
-def test_points_of_a_grid_are_compared_at_the_same_place(finished, task_dir):
-    folder = task_dir / "finetuning_data"
+def test_points_of_a_grid_are_compared_at_the_same_place(finished, tmp_path):
+    folder = tmp_path / "finetuning_data"
     (folder / "rte").symlink_to(folder / "sst")
     study, lines = finished(
         grid={"budget.steps": [5, 10]}, tasks={"sst": {}, "rte": {}}

@@ -81,6 +81,7 @@ def golden_pairs(golden_dir, tokenizer_pairs):
     return tokenizer_pairs(golden_dir / "vocab.txt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_recorded_string_gets_its_ids(setting, golden_dir, golden_pairs):
     recorded = json.loads((golden_dir / "tokenization_dev.json").read_text())
@@ -105,6 +106,7 @@ def split(normalizer, texts):
     ).to_list()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_words_around_every_character(setting):
     graph, plain = GraphNormalizer(*setting), BasicTokenizer(*setting)
@@ -126,6 +128,7 @@ def test_words_around_every_character(setting):
     assert got == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_plain_strings_may_hold_what_comes_out_right(setting, tmp_path):
     codes = plain_characters(*setting)
