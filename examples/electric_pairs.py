@@ -10,6 +10,7 @@ one pass, a masked LM's in one pass a token; the higher one wins.
     PYTHONPATH=. python examples/electric_pairs.py --cola CoLA/dev.tsv \
         --model electric=runs/models/electric --model mlm=runs/models/mlm
 
+A model that is named as a method of `score` is asked by that method.
 --output gets texts.txt, NAME.jsonl of every model, and results.json.
 """
 
@@ -32,6 +33,7 @@ from electra_tf.commands import score
 from electra_tf.data.tables import read_rows
 from electra_tf.metrics import scorers
 
+METHODS = ("electric", "cloze", "masked_lm")  # of `score`
 KINDS = ("swapped", "replaced", "dropped")
 LIST = 10  # texts of a list, the sound one among them
 TEXTS = len(KINDS) + LIST  # of a sentence
@@ -103,12 +105,13 @@ def make_texts(
 
 
 def score_texts(
-    model: str, texts: Sequence[str], path: str
+    name: str, model: str, texts: Sequence[str], path: str
 ) -> tuple[list[dict[str, Any]], float]:
     """What `score` says of texts, and its seconds."""
     given = f"{path}.txt"
     files.write_atomically(given, "".join(f"{text}\n" for text in texts))
     argv = ["score", "--model", model, "--output", path, "--overwrite", given]
+    argv += ["--method", name if name in METHODS else "auto"]
     started = time.perf_counter()
     score.main(score.parse_flags(argv))
     seconds = time.perf_counter() - started
@@ -143,8 +146,8 @@ def main(args: argparse.Namespace) -> None:
     results: dict[str, dict[str, Any]] = {}
     for name, model in args.model:
         path = os.path.join(args.output, f"{name}.jsonl")
-        _, start = score_texts(model, texts[:FEW], f"{path}.few")
-        rows, seconds = score_texts(model, texts, path)
+        _, start = score_texts(name, model, texts[:FEW], f"{path}.few")
+        rows, seconds = score_texts(name, model, texts, path)
         each = 1000 * (seconds - start) / max(len(texts) - FEW, 1)
         whole = np.array([row["score"] for row in rows]).reshape(edits.shape)
         tokens = np.array([row["tokens"] for row in rows]).reshape(edits.shape)

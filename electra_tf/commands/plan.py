@@ -35,6 +35,7 @@ from electra_tf import files
 from electra_tf.checkpoints.formats import check_same_model, placed
 from electra_tf.data.record_checks import check_records, count_training_examples
 from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.plan import memory_curve
 from electra_tf.plan.flops import (
     PETAFLOP_DAY,
     PUBLISHED_FLOPS,
@@ -47,6 +48,7 @@ from electra_tf.plan.memory import (
     checkpoint_bytes,
     keeps_too_much,
     machine_memory,
+    peak_memory,
     pretraining_memory,
 )
 from electra_tf.plan.parameters import (
@@ -55,7 +57,7 @@ from electra_tf.plan.parameters import (
 )
 from electra_tf.text.tokenization import check_vocab, check_vocab_size
 
-_WARM_UP, _STEPS = 2, 5  # The first makes the graph, the second fills memory.
+_WARM_UP = 2  # The first makes the graph, the second fills memory.
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 Numbers = dict[str, Any]
@@ -68,37 +70,62 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
     parser.description = " ".join(__doc__.split())
     parser.usage = (
         "python -m electra_tf plan --data-dir DIR --model-name NAME\n"
-        "       [--measure B] [--json] [any flag of run_pretraining.py]"
+        "       [--measure B] [--json] [--memory_curve DIR]\n"
+        "       [any flag of run_pretraining.py]"
     )
     flags.add_flags(
         parser,
         "Plan",
         (
             *("measure", int, "B"),
-            f"time {_STEPS} steps of so many random examples here, after two"
-            " that are not timed; the time is scaled to the run's batch",
+            "time steps of so many random examples here, after two that are"
+            " not timed; the time is scaled to the run's batch",
         ),
+        ("measured_steps", 5, "N", "how many steps --measure times"),
         ("json", False, "", "print JSON, not a screen"),
+        (
+            *("memory_curve", None, "DIR"),
+            "instead: peak memory over lengths and sizes, predicted, and"
+            " measured in a process a point (about a minute each); the same"
+            " command continues. DIR gets memory.txt, .json and .png",
+        ),
+        (
+            *("memory_gib", float, "G"),
+            "for --memory_curve: the longest rows and largest batches that fit"
+            " are named, and nothing is measured beyond it; default: three"
+            " quarters of the machine's memory",
+        ),
     )
     config, args = flags.parse_config(PretrainingConfig, argv, parser)
-    if args.measure is not None and args.measure < 1:
-        parser.error(f"--measure must be above 0, got {args.measure}")
+    for name in ("measure", "measured_steps", "memory_gib"):
+        value = getattr(args, name)
+        if value is not None and not value > 0:
+            parser.error(f"--{name} must be above 0, got {value}")
     return config, args
 
 
 def main(parsed: Parsed) -> None:
     """Prints the plan."""
     config, args = parsed
+    if args.memory_curve:
+        found = memory_curve.run(config, args.memory_curve, args.memory_gib)
+        print(found, end="")
+        return
     numbers = plan(config)
     if args.measure:
         seconds, done, a_step = [], 0, 0.0
         for steps in steps_of_stages(config).values():
-            timed = measure_steps(config, args.measure, done)
+            timed = measure_steps(
+                config, args.measure, args.measured_steps, done
+            )
             an_example = statistics.median(timed) / args.measure
             share = steps / max(config.num_train_steps, 1)
             a_step += share * an_example * config.train_batch_size
             seconds, done = seconds + timed, done + steps
-        numbers["measured"] = {"batch_size": args.measure, "seconds": seconds}
+        numbers["measured"] = {
+            **{"batch_size": args.measure, "seconds": seconds},
+            "peak_bytes": peak_memory(),
+        }
         numbers["seconds_per_step"] = a_step
         numbers["seconds_to_finish"] = a_step * config.num_train_steps
     if args.json:
@@ -265,7 +292,7 @@ def _bytes_of(memory: MemoryEstimate) -> dict[str, int]:
 
 
 def measure_steps(
-    config: PretrainingConfig, batch_size: int, first_step: int = 0
+    config: PretrainingConfig, batch_size: int, steps: int, first_step: int = 0
 ) -> list[float]:
     """Seconds of training steps of a fresh model, which is then forgotten."""
     # TensorFlow only from here on.
@@ -318,7 +345,7 @@ def measure_steps(
         config, model, optimizer, batches(), step, strategy, loss_scale
     )
     times = []
-    for _ in range(_WARM_UP + _STEPS):
+    for _ in range(_WARM_UP + steps):
         start = time.perf_counter()
         loop.train(1)
         loop.take_chunk()  # Waits for the numbers.
@@ -349,8 +376,9 @@ def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
         left = datetime.timedelta(seconds=round(numbers["seconds_to_finish"]))
         each = (f"{f(measured['seconds']):.3g}" for f in (min, max))
         time_left = (
-            f"{left}, as {_STEPS} steps of {measured['batch_size']} examples"
-            f" took {' to '.join(dict.fromkeys(each))} s each here"
+            f"{left}, as {len(measured['seconds'])} steps of"
+            f" {measured['batch_size']} examples took"
+            f" {' to '.join(dict.fromkeys(each))} s each here"
         )
     lines = [
         f"{config.model_name}: {OBJECTIVES[config.objective]}, model_size"

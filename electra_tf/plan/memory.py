@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much memory training takes, estimated from the config.
 
-Weights, slots and gradients are exact. Activations are what the backward pass
-keeps, counted by tensor; what an update needs besides, and the program itself,
-are what was measured on a CPU. Measured peaks lie within a factor of 1.5 of the
-sum, mostly within 1.1.
+Weights, slots and gradients are exact. Activations are what waits for the
+backward pass and what it has at work where it begins, counted by tensor; the
+program itself is what was measured on a CPU. Measured peaks lie within a factor
+of 1.5 of the sum, mostly within 1.12: docs/studies.md.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ from typing import Any
 from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.parameters import (
+    generator_networks,
     networks,
     pretraining_parameters,
 )
@@ -34,12 +35,22 @@ _SHARE_TO_KEEP = 0.75
 # next moments, direction): two variables are updated at a time.
 _UPDATE_COPIES = 0.5
 
-# Tensors of a block that wait for the backward pass, by kind of size.
-# Fitted to measured peaks, which are a little below the tensors named.
-_HIDDEN_KEPT = 7  # q, k, v, mixed, two norms' outputs, dropout's masks
-_INNER_KEPT = 2  # after the activation, its derivative
-_PAIRS_KEPT = 1.75  # probabilities before and after dropout
-_LOGITS_KEPT = 2.5  # logits, their gradient, the running sum for sampling
+# Tensors of a block by kind of size: [B, L, H], [B, L, intermediate],
+# [B, A, L, L].
+_Tensors = tuple[float, float, float]
+# That wait for the backward pass: q, k, v, mixed values, and of each of two
+# sublayers dropout's mask, what is normalized, what comes out; the activation
+# and its slope; probabilities before and after dropout.
+_KEPT: _Tensors = (10, 2, 2)
+# That the backward pass of one block has at a time: for q, k, v and the sum;
+# the gradients on both sides of the activation, one turned for its product; in
+# the softmax the gradient of the probabilities, its product with them, what is
+# taken off it, and the gradient of the scores.
+_AT_WORK: _Tensors = (4, 3, 4)
+_LOGITS_AT_WORK = 3  # logits, their softmax, their gradient
+# Of what the generator keeps, what is left when the discriminator keeps all:
+# its backward pass runs beside the discriminator's forward pass.
+_GENERATOR_LEFT = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,8 +60,7 @@ class MemoryEstimate:
     weights: int
     slots: int  # the optimizer's two moments of each weight
     gradients: int  # with accumulation also their sum
-    activations: int  # kept by the forward pass for the backward pass
-    update: int  # computed by the optimizer on the way
+    activations: int  # kept for the backward pass, and it at work
     program: int  # interpreter, libraries and graph
 
     @property
@@ -62,25 +72,34 @@ class MemoryEstimate:
 def pretraining_memory(
     config: Any, batch_size: int | None = None
 ) -> MemoryEstimate:
-    """Estimates the peak of a training run."""
+    """Estimates the peak of a training run.
+
+    It comes where a network's backward pass begins: the generator's (a masked
+    LM's), or later the discriminator's.
+    """
     batch = _batch_at_once(config, batch_size)
+    vocab = EncoderConfig.of(config).vocab_size
     encoders = [network.sizes for network in networks(config)]
+    first = [network.sizes for network in generator_networks(config)]
+    kind, chosen = generator_kind(config), config.max_predictions_per_seq
+    two_towers = kind is GeneratorKind.TWO_TOWER
+    scored = batch * (config.max_seq_length if two_towers else chosen)
+    kept, work = _numbers_of(config, first, batch)
+    needed = kept + max(work, _LOGITS_AT_WORK * scored * vocab * bool(first))
+    if config.has_two_networks:
+        scored = 0  # Tokens of which it, too, says what they were.
+        if config.predicts_tokens:
+            # All-Tokens MLM cannot do without logits of every token.
+            everywhere = config.objective == "all_tokens_mlm"
+            scored = batch * (config.max_seq_length if everywhere else chosen)
+        left = 0.0 if config.two_stage_steps else _GENERATOR_LEFT * kept
+        own, work = _numbers_of(config, encoders[-1:], batch)
+        work = max(work, _LOGITS_AT_WORK * scored * vocab)
+        needed = max(needed, left + own + work)
     if config.training_schedule == "two_stage":
         encoders = encoders[-1:]  # Equal ones, one of them trained at a time.
-    numbers = _kept_by_encoders(config, encoders, batch)
-    kind, chosen = generator_kind(config), config.max_predictions_per_seq
-    scored = 0  # Positions of an example that have logits.
-    if not kind.is_fixed:
-        two_towers = kind is GeneratorKind.TWO_TOWER
-        scored = config.max_seq_length if two_towers else chosen
-    if config.predicts_tokens:
-        # All-Tokens MLM cannot do without logits of every token.
-        everywhere = config.objective == "all_tokens_mlm"
-        scored += config.max_seq_length if everywhere else chosen
-    vocab_size = EncoderConfig.of(config).vocab_size
-    numbers += _LOGITS_KEPT * batch * scored * vocab_size
     parameters = pretraining_parameters(config).total
-    return _estimate(config, encoders, parameters, numbers)
+    return _estimate(config, encoders, parameters, needed)
 
 
 def finetuning_memory(
@@ -91,8 +110,8 @@ def finetuning_memory(
 ) -> MemoryEstimate:
     """Estimates the peak of fine-tuning; what heads keep is not in it."""
     batch = _batch_at_once(config, batch_size)
-    numbers = _kept_by_encoders(config, [sizes], batch)
-    return _estimate(config, [sizes], parameters, numbers)
+    needed = sum(_numbers_of(config, [sizes], batch))
+    return _estimate(config, [sizes], parameters, needed)
 
 
 def keeps_too_much(estimate: MemoryEstimate, machine: int | None) -> bool:
@@ -114,9 +133,9 @@ def _batch_at_once(config: Any, batch_size: int | None) -> int:
 
 
 def _estimate(
-    config: Any, encoders: list[EncoderConfig], parameters: int, kept: float
+    config: Any, encoders: list[EncoderConfig], parameters: int, needed: float
 ) -> MemoryEstimate:
-    """The estimate of a model that keeps so many numbers of a batch."""
+    """The estimate of a model whose activations are so many numbers."""
     weights = _FLOAT * parameters
     sums = 2 if config.gradient_accumulation_steps > 1 else 1
     blocks = sum(sizes.num_hidden_layers for sizes in encoders)
@@ -124,36 +143,43 @@ def _estimate(
         weights=weights,
         slots=2 * weights,
         gradients=sums * weights,
-        activations=round(_FLOAT * kept),
-        update=round(_UPDATE_COPIES * weights),
+        # The update comes when the last activations have gone.
+        activations=max(
+            round(_FLOAT * needed), round(_UPDATE_COPIES * weights)
+        ),
         program=_PROGRAM + _PROGRAM_PER_BLOCK * blocks,
     )
 
 
-def _kept_by_encoders(
+def _numbers_of(
     config: Any, encoders: list[EncoderConfig], batch: int
-) -> float:
-    """Numbers that the blocks keep of a batch for the backward pass."""
+) -> tuple[float, float]:
+    """What blocks keep of a batch, and what one of them has at work."""
     rows, length = batch * config.max_seq_length, config.max_seq_length
-    numbers = largest = 0.0
+
+    def numbers(sizes: EncoderConfig, tensors: _Tensors) -> float:
+        hidden, inner, pairs = tensors
+        pairs *= sizes.num_attention_heads * length
+        width = hidden * sizes.hidden_size + inner * sizes.intermediate_size
+        factor = _HALF if config.mixed_precision else 1.0
+        return factor * rows * (width + pairs)
+
+    kept = work = 0.0
     for sizes in encoders:
-        block = rows * (
-            _HIDDEN_KEPT * sizes.hidden_size
-            + _INNER_KEPT * sizes.intermediate_size
-            + _PAIRS_KEPT * sizes.num_attention_heads * length
-        )
-        largest = max(largest, block)
+        block, at_work = numbers(sizes, _KEPT), numbers(sizes, _AT_WORK)
         if config.recompute_grad:
-            block = rows * sizes.hidden_size  # Its input.
-        numbers += sizes.num_hidden_layers * block
-    if config.recompute_grad:
-        numbers += largest  # One block at a time is computed again.
-    return numbers * _HALF if config.mixed_precision else numbers
+            # One block at a time is computed again, from its input.
+            at_work += block
+            block = numbers(sizes, (1, 0, 0))
+        kept += sizes.num_hidden_layers * block
+        work = max(work, at_work)
+    return kept, work
 
 
 # How much memory the machine has for a process, and has free.
 
 _CGROUPS = "/sys/fs/cgroup"
+_STATUS = "/proc/self/status"
 _OWN_CGROUPS = "/proc/self/cgroup"
 
 
@@ -171,6 +197,16 @@ def machine_memory() -> int | None:
         except (OSError, ValueError):  # Not there, or "max".
             continue
     return min([whole, *limits])
+
+
+def peak_memory() -> int | None:
+    """Bytes that this process has held at most, where the system tells."""
+    try:
+        with open(_STATUS, encoding="ascii") as file:
+            found = dict(line.split(":", 1) for line in file)
+        return int(found["VmHWM"].split()[0]) << 10
+    except (OSError, KeyError):
+        return None
 
 
 def _limit_files() -> list[str]:

@@ -110,14 +110,16 @@ def make_network(channels: int) -> tf_keras.Model:
 
     pixels = tf_keras.Input([SIDE, SIDE, channels])
     coarse = conv(layers.Conv2D, 16, 5, 2)(pixels)  # [B, 14, 14, 16]
-    coarse = conv(layers.Conv2D, 32, 5, 2)(coarse)  # [B, 7, 7, 32]
+    coarse = conv(layers.Conv2D, 32, 3, 2)(coarse)  # [B, 7, 7, 32]
     features = layers.Dense(CODE, "relu")(layers.Flatten()(coarse))
-    whole = layers.Dense(7 * 7 * 32, "relu")(features)
-    fine = layers.Concatenate()([coarse, layers.Reshape([7, 7, 32])(whole)])
-    fine = conv(layers.Conv2DTranspose, 32, 4, 2)(fine)  # [B, 14, 14, 32]
-    fine = conv(layers.Conv2DTranspose, 16, 4, 2)(fine)  # [B, 28, 28, 16]
+    # All that the other half knows of the whole image are these features.
+    whole = layers.Dense(7 * 7 * 16, "relu")(features)
+    fine = layers.Reshape([7, 7, 16])(whole)
+    fine = conv(layers.Conv2DTranspose, 16, 2, 2)(fine)  # [B, 14, 14, 16]
+    fine = conv(layers.Conv2DTranspose, 8, 2, 2)(fine)  # [B, 28, 28, 8]
     fine = layers.Concatenate()([fine, pixels])
-    logits = layers.Conv2D(1, 3, padding="same")(fine)
+    fine = conv(layers.Conv2D, 8, 3)(fine)
+    logits = layers.Conv2D(1, 1)(fine)
     return tf_keras.Model(pixels, [logits[..., 0], features])
 
 
@@ -130,7 +132,7 @@ class Pair:
         self.discriminator = make_network(1)
         self.generator = make_network(2)
         self._optimizers = [
-            tf_keras.optimizers.Adam(5e-4, beta_1=0.5) for _ in range(2)
+            tf_keras.optimizers.Adam(1e-3, beta_1=0.5) for _ in range(2)
         ]
         self.step = tf.function(self._step)
 

@@ -169,9 +169,11 @@ def test_checkpoints_that_are_kept_are_counted(screen):
 
 
 def test_measured_steps_give_the_time_to_finish(tmp_path, screen):
-    found = json.loads(screen("--json", "--measure=2"))
+    flags = ("--measure=2", "--measured_steps=3")
+    found = json.loads(screen("--json", *flags))
     assert found["measured"]["batch_size"] == 2
-    assert len(found["measured"]["seconds"]) == 5
+    assert len(found["measured"]["seconds"]) == 3
+    assert found["measured"]["peak_bytes"] > 100 << 20
     assert found["seconds_per_step"] >= 2 * min(found["measured"]["seconds"])
     assert found["seconds_to_finish"] == 100 * found["seconds_per_step"]
     assert not os.listdir(tmp_path)
