@@ -22,6 +22,7 @@ COMMANDS = {
     "predict": "a fine-tuned model's answers for new data",
     "embed": "vectors of texts, from any model",
     "export_model": "a SavedModel that takes raw text; LiteRT, ONNX",
+    "ask": "questions to a folder of texts, answered with their sources",
     "serve": "an exported model over HTTP, with a page to try it",
     "inspect_tokens": "what is masked, sampled and found, token by token",
     "fill_mask": "which tokens fit where a text has [MASK]",

@@ -54,14 +54,7 @@ def main(args: argparse.Namespace) -> int:
     """Serves until it is told to stop."""
     import asyncio
 
-    try:
-        import aiohttp  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            f"serve needs aiohttp, which cannot be imported ({error}); install"
-            ' the extra: pip install "electra_tf[serve]", or from a checkout:'
-            " pip install .[serve]"
-        ) from None
+    require_aiohttp("serve")
     from electra_tf.serving.application import ModelServer, serve
     from electra_tf.serving.batching import Limits
     from electra_tf.serving.served_model import open_model
@@ -84,3 +77,15 @@ def main(args: argparse.Namespace) -> int:
     asyncio.run(serve(server, args.host, args.port, ready))
     print("Stopped.", flush=True)
     return 0
+
+
+def require_aiohttp(command: str) -> None:
+    """Raises where what serves pages is not installed."""
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"{command} needs aiohttp, which cannot be imported ({error});"
+            ' install the extra: pip install "electra_tf[serve]", or from a'
+            " checkout: pip install .[serve]"
+        ) from None

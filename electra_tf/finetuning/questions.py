@@ -181,10 +181,8 @@ class RawQuestion(NamedTuple):
     fields: dict[str, Any]  # everything else
 
 
-def read_squad(
-    path: str, report: RowReport, max_paragraphs: int | None = None
-) -> Iterator[RawQuestion]:
-    """Reads a file of SQuAD 1.1 or 2.0."""
+def read_articles(path: str) -> tuple[str, list[Any]]:
+    """A SQuAD file's text, and the articles in it."""
     text = files.read_text(path).removeprefix("\ufeff")
     try:
         document = json.loads(text)
@@ -198,6 +196,14 @@ def read_squad(
     articles = document.get("data") if isinstance(document, dict) else None
     if not isinstance(articles, list):
         raise UserError(f"{path}: no list under data; expected {_SQUAD_FORM}")
+    return text, articles
+
+
+def read_squad(
+    path: str, report: RowReport, max_paragraphs: int | None = None
+) -> Iterator[RawQuestion]:
+    """Reads a file of SQuAD 1.1 or 2.0."""
+    text, articles = read_articles(path)
     count = 0
     for article in articles:
         paragraphs = _get(article, "paragraphs", list)

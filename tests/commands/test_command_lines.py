@@ -48,6 +48,8 @@ def test_a_mistake_is_one_line(run_python, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        ("ask texts --model=m", "expected one of QUESTION"),
+        ("ask texts why --model=m --weight=2", "--weight is 2.0"),
         ("build_vocab --output=v.txt", "a CORPUS is required"),
         ("build_vocab corpus --output=v.txt left", "left"),
         ("compare_checkpoints A", "give two checkpoints"),

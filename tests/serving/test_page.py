@@ -170,6 +170,26 @@ def test_the_answer_is_marked_where_it_stands(visit, exported):
     assert page.find(".running").text == context
 
 
+def test_passages_stand_under_their_sources_with_the_answer_marked(visit):
+    from electra_tf.prediction.retrieval import AskedCorpus
+
+    one = {"answer": "Zoë", "file": "a.txt", "line": 3, "id": "", "score": 1.0}
+    one |= {"passage": "Ünï: Zoë <b> did.", "start": 5, "end": 8}
+    other = {**one, "id": "T/1", "line": None, "start": None, "end": None}
+    asker = types.SimpleNamespace(
+        count=2, ask=lambda *_: [{**one, "others": [other]}]
+    )
+    page = visit(AskedCorpus(asker, 0.5))
+    page.ask(question="who did?")
+    assert page.find(".big").text == "Zoë"
+    notes = page.texts("#answer .note")
+    assert notes == ["a.txt:3 score 1.00", "a.txt T/1 score 1.00"]
+    assert page.texts("mark") == ["Zoë"]
+    assert page.texts(".running") == ["Ünï: Zoë <b> did."] * 2
+    page.ask(question="??")
+    assert "expected a question with words" in page.find(".error").text
+
+
 def test_masks_get_candidates(visit, exported):
     from electra_tf.export.heads import FillMaskModule
 

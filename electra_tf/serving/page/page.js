@@ -175,6 +175,24 @@ const DRAW = {
     ];
   },
 
+  // The passages that were read, each under its source; the best first.
+  retrieval(said) {
+    const { others, ...best } = JSON.parse(said.answer);
+    const made = [element("p", "big", best.answer || "(no answer)")];
+    for (const one of best.passage ? [best, ...others] : []) {
+      const line = one.line === null ? "" : `:${one.line}`;
+      const score = `score ${one.score.toFixed(2)}`;
+      made.push(note(`${one.file}${line} ${one.id} ${score}`));
+      const before = (end) => [...one.passage].slice(0, end).join("");
+      const count = (end) => new TextEncoder().encode(before(end)).length;
+      const span = { start: count(one.start), end: count(one.end) };
+      const spans = one.end === null ? [] : [span];
+      const mark = (_, text) => element("mark", "", text);
+      made.push(runningText(one.passage, spans, mark));
+    }
+    return made;
+  },
+
   fill_mask(answer, asked) {
     if (!answer.masks) {
       return [element("p", "error", "Write [MASK] where a word is wanted.")];

@@ -1,0 +1,410 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Answers from a folder of texts: BM25 finds passages, a model reads them."""
+
+import contextlib
+import glob
+import itertools
+import json
+import logging
+import os
+import re
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from configure.errors import UserError, listed
+from electra_tf import files
+from electra_tf.data import tables
+from electra_tf.finetuning import questions
+from electra_tf.finetuning.question_answering import QATask
+from electra_tf.finetuning.task import RowReport
+from electra_tf.metrics.question_answering import exact_match, f1_score
+from electra_tf.prediction.predictor import Predictor
+
+PASSAGE_WORDS = 200
+RANKS = (1, 5, 20)  # How far down the gold passage is looked for.
+_WEIGHTS = np.linspace(0.0, 1.0, 51)
+_FOLDS = 5
+_WORD = r"(?u)\b\w+\b"
+_WORDS_OF_A_PASSAGE = re.compile(rf"(?:\S+\s*){{1,{PASSAGE_WORDS}}}")
+_TEXT_KEYS = ("text", "context", "passage")  # of a line of JSON
+_DAMAGED = (zipfile.BadZipFile, KeyError, ValueError, EOFError)
+
+
+class SourcePassage(NamedTuple):
+    """A part of a text that may hold an answer."""
+
+    file: str  # its name within the folder
+    line: int | None  # where it starts, from 1; None in SQuAD's format
+    id: str  # as the file has it; in SQuAD's format title/number
+    passage: str
+
+
+def check_question(question: Any, place: str) -> None:
+    """Raises unless a question has words to look for."""
+    if not isinstance(question, str) or not re.search(_WORD, question):
+        raise UserError(
+            f"{place}: found {files.shortened(repr(question))}; expected a"
+            " question with words"
+        )
+
+
+def read_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file of JSON lines by their lines; a bad one ends it."""
+    for row in tables.read_rows(path, "jsonl"):
+        if row.expected:
+            found = files.shortened(row.found)
+            raise UserError(
+                f"{path}:{row.line}: found {found}; expected {row.expected}"
+            )
+        if row.cells:
+            yield row.line, row.cells
+
+
+def read_passages(name: str, path: str) -> Iterator[SourcePassage]:
+    """The passages of a file; one that is not named as JSON is text."""
+    kind = os.path.splitext(re.sub(r"\.(gz|xz)$", "", name))[1].lower()
+    if kind == ".json":
+        yield from _read_squad(name, path)
+    elif kind not in (".jsonl", ".ndjson"):
+        yield from _cut_text(name, path)
+    else:
+        for line, row in read_objects(path):
+            texts = [row[n] for n in _TEXT_KEYS if isinstance(row.get(n), str)]
+            if not texts:
+                raise UserError(
+                    f"{path}:{line}: found the keys {listed(row)}; expected a"
+                    f" text under {' or '.join(_TEXT_KEYS)}"
+                )
+            yield SourcePassage(name, line, str(row.get("id", "")), texts[0])
+
+
+def _read_squad(name: str, path: str) -> Iterator[SourcePassage]:
+    for number, article in enumerate(questions.read_articles(path)[1]):
+        try:
+            title = article.get("title", number)
+            texts = [one["context"] + "" for one in article["paragraphs"]]
+        except (AttributeError, KeyError, TypeError):
+            raise UserError(
+                f"{path}: data[{number}]: found {files.shortened(article)};"
+                " expected an article with paragraphs, each with a context"
+            ) from None
+        for place, text in enumerate(texts):
+            yield SourcePassage(name, None, f"{title}/{place}", text)
+
+
+def _cut_text(name: str, path: str) -> Iterator[SourcePassage]:
+    """Cuts at blank lines, and where a passage would have too many words."""
+    held: list[str] = []
+    start = size = 0
+    lines = itertools.chain(files.LineReader(path).texts(), [""])
+    for number, line in enumerate(lines, 1):
+        if "\0" in line:
+            raise UserError(
+                f"{path}:{number}: found a byte 0, as in binary files; expected"
+                " text"
+            )
+        for piece in _WORDS_OF_A_PASSAGE.findall(line) or [""]:
+            words = len(piece.split())
+            if held and (not words or size + words > PASSAGE_WORDS):
+                yield SourcePassage(name, start, "", "\n".join(held))
+                held, size = [], 0
+            if words:
+                start = start if held else number
+                held.append(piece)
+                size += words
+
+
+class PassageIndex:
+    """The passages of a corpus, and BM25's scores of each for each word."""
+
+    def __init__(
+        self, passages: list[SourcePassage], language: str, searcher: Any = None
+    ) -> None:
+        """`searcher`: as it was kept; None makes it, which takes time."""
+        try:
+            import bm25s
+            import Stemmer
+        except ImportError as error:
+            raise UserError(
+                f"ask needs bm25s and PyStemmer ({error}); install the extra:"
+                ' pip install "electra_tf[ask]"'
+            ) from None
+        logging.getLogger("bm25s").setLevel(logging.WARNING)
+        if language not in (known := ["none", *Stemmer.algorithms()]):
+            raise UserError(
+                f"--language={language}: expected one of {', '.join(known)}"
+            )
+        self.passages, self._tokenize = passages, bm25s.tokenize
+        self._stemmer = (
+            None if language == "none" else Stemmer.Stemmer(language)
+        )
+        self.searcher = searcher or bm25s.BM25()
+        if searcher is None:
+            words = self._words([one.passage for one in passages], True)
+            self.searcher.index(words, show_progress=False)
+
+    def search(self, question: str, count: int) -> list[tuple[int, float]]:
+        """Places and scores of passages that share a word, best first."""
+        words = self._words([question], False)[0]
+        words = [word for word in words if word in self.searcher.vocab_dict]
+        if not words:
+            return []
+        scores = self.searcher.get_scores(words)
+        best = np.argsort(-scores, kind="stable")[:count]
+        return [(int(i), float(scores[i])) for i in best if scores[i] > 0]
+
+    def _words(self, texts: list[str], return_ids: bool) -> Any:
+        return self._tokenize(
+            texts,
+            token_pattern=_WORD,
+            stopwords=None,  # A question may have no other words.
+            stemmer=self._stemmer,
+            return_ids=return_ids,
+            show_progress=False,
+        )
+
+
+def open_index(
+    place: str, path: str, language: str, say: Callable[[str], None]
+) -> PassageIndex:
+    """The index of a folder or file: read from `path`, or made and kept there.
+
+    It is read if the texts' digests in it are what they are now, and all its
+    parts have their checksums.
+    """
+    names = sorted(glob.glob("**", root_dir=place, recursive=True))
+    texts = {name: os.path.join(place, name) for name in names}
+    if os.path.isfile(place):
+        texts = {os.path.basename(place): place}
+    texts = {n: own for n, own in texts.items() if not os.path.isdir(own)}
+    if os.path.abspath(path) in map(os.path.abspath, texts.values()):
+        raise UserError(f"{path}: lies among the texts; choose another --index")
+    digests = {name: files.digest_of(own) for name, own in texts.items()}
+    about = {"version": 1, "language": language, "files": digests}
+    if os.path.exists(path) and (index := _load(path, about)):
+        return index
+    passages = itertools.chain(*itertools.starmap(read_passages, texts.items()))
+    found = [one for one in passages if re.search(_WORD, one.passage)]
+    if not found:
+        raise UserError(
+            f"{place}: no passage in {len(texts)} files; expected a folder of"
+            " text, JSON lines (.jsonl) or SQuAD's format (.json)"
+        )
+    index = PassageIndex(found, language)
+    _save(path, about, index)
+    say(f"{path}: indexed {len(found):,} passages of {len(texts):,} files")
+    return index
+
+
+def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
+    """The index that was kept; None if it is another, or damaged."""
+    with contextlib.suppress(*_DAMAGED), zipfile.ZipFile(path) as packed:
+        if json.loads(packed.read("about.json")) != about:
+            return None
+        rows = packed.read("passages.jsonl").splitlines()
+        passages = [SourcePassage(*json.loads(row)) for row in rows]
+        import bm25s
+
+        with tempfile.TemporaryDirectory() as folder:
+            packed.extractall(folder)  # It checks the checksums.
+            searcher = bm25s.BM25.load(folder)
+        return PassageIndex(passages, about["language"], searcher)
+    return None
+
+
+def _save(path: str, about: dict[str, Any], index: PassageIndex) -> None:
+    rows = "".join(f"{json.dumps(passage)}\n" for passage in index.passages)
+    temporary = f"{path}.{os.getpid()}.tmp"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        files.atomic_file(path, temporary, "Choose another --index.") as file,
+        zipfile.ZipFile(file, "w") as packed,
+    ):
+        index.searcher.save(folder)
+        packed.writestr("about.json", json.dumps(about))
+        packed.writestr("passages.jsonl", rows)
+        for name in os.listdir(folder):
+            packed.write(os.path.join(folder, name), name)
+
+
+class Asker:
+    """Answers questions from a corpus.
+
+    A score is (1 - weight) * reader + weight * retrieval: what the model gives
+    its span, less its odds of no answer where it knows them, and what BM25
+    gives the passage.
+
+    Attributes:
+      count: passages that are read for a question.
+    """
+
+    def __init__(
+        self, index: PassageIndex, predictor: Predictor, count: int
+    ) -> None:
+        if not isinstance(predictor.task, QATask):
+            raise UserError(
+                f"{predictor.loaded.folder}: found the task"
+                f" {predictor.task.name}; expected a model of question"
+                " answering, such as run_finetuning makes of squad"
+            )
+        self.index, self.predictor, self.count = index, predictor, count
+
+    def read(self, asked: Sequence[str]) -> list[list[dict[str, Any]]]:
+        """Each question's answers in its passages, plain values for JSON."""
+        pairs = [
+            (number, self.index.passages[place], score)
+            for number, question in enumerate(asked)
+            for place, score in self.index.search(question, self.count)
+        ]
+        said = self.predictor([(asked[n], one.passage) for n, one, _ in pairs])
+        found: list[list[dict[str, Any]]] = [[] for _ in asked]
+        for (number, passage, score), own in zip(pairs, said, strict=True):
+            if own.pop("n_best"):  # else there is no span at all
+                parts = {
+                    "answerable": bool(own["answer"]),
+                    "reader_score": own["score"] - own.get("null_odds", 0.0),
+                    "retrieval_score": score,
+                }
+                found[number].append({**own, **parts, **passage._asdict()})
+        return found
+
+    def ask(self, asked: Sequence[str], weight: float) -> list[dict[str, Any]]:
+        """The best answer to each question, with its source, and the others."""
+        answers = []
+        for question, found in zip(asked, self.read(asked), strict=True):
+            nothing = {"answer": "", "answerable": False}
+            best, *others = ordered(found, weight) or [nothing]
+            answers.append({"question": question, **best, "others": others})
+        return answers
+
+
+def ordered(
+    found: Sequence[Mapping[str, Any]], weight: float
+) -> list[dict[str, Any]]:
+    """With their mixed scores, the best first, those without an answer last."""
+    scored = []
+    for one in found:
+        reader, retrieval = one["reader_score"], one["retrieval_score"]
+        score = (1.0 - weight) * reader + weight * retrieval
+        scored.append({**one, "score": score})
+    return sorted(scored, key=lambda one: (not one["answer"], -one["score"]))
+
+
+def read_known(path: str) -> list[questions.QAExample]:
+    """Questions with their answers and passages, in SQuAD's format."""
+    found, report = [], RowReport(strict=True)
+    made = {"task_name": "", "is_training": False, "version": "squad2"}
+    for raw in questions.read_squad(path, report):
+        try:
+            fields = (raw.fields, raw.passage)
+            found.append(questions.make_example(*fields, eid=0, **made))
+        except questions.UnusableError as error:
+            report.add(path, raw.line(), *error.args)
+    if not found:
+        raise UserError(f"{path}: found no question; expected some to fit on")
+    return found
+
+
+def fit(
+    asker: Asker, known: Sequence[questions.QAExample], most: int
+) -> dict[str, Any]:
+    """The weight of the best F1, with what retrieval finds and loses.
+
+    Passages are searched for all questions, and read for at most `most`, taken
+    evenly. `retrieved` is cross-validated: each fold takes the best weight of
+    the others, and questions about one passage share a fold.
+    """
+    own = [" ".join(one.passage.split()) for one in asker.index.passages]
+    gold = [" ".join(one.doc_tokens) for one in known]
+    there, ranks = set(own), []
+    for one, text in zip(known, gold, strict=True):
+        if text in there:
+            found = asker.index.search(one.question_text, max(RANKS))
+            texts = [own[place] for place, _ in found]
+            ranks.append(texts.index(text) if text in texts else max(RANKS))
+    first = {n: [rank < n for rank in ranks] for n in RANKS}
+    step = max(1.0, len(known) / most)
+    taken = [int(i * step) for i in range(min(most, len(known)))]
+    asked = [known[i].question_text for i in taken]
+    # [questions, weights, exact match and F1], in percent
+    scores = np.array(
+        [
+            [_score(known[i], ordered(found, weight)) for weight in _WEIGHTS]
+            for i, found in zip(taken, asker.read(asked), strict=True)
+        ]
+    )
+    folds = np.array([zlib.crc32(gold[i].encode()) % _FOLDS for i in taken])
+    mixed = np.empty([len(taken), 2])
+    for fold in range(_FOLDS):
+        rest = scores[folds != fold] if (folds != fold).any() else scores
+        best = rest[:, :, 1].mean(0).argmax()
+        mixed[folds == fold] = scores[folds == fold, best]
+    said = asker.predictor([(known[i].question_text, gold[i]) for i in taken])
+    reading = [_score(known[i], [s]) for i, s in zip(taken, said, strict=True)]
+    figures = {
+        "gold": np.mean(reading, 0),
+        "retrieved": mixed.mean(0),
+        "reader_alone": scores[:, 0].mean(0),
+        "retrieval_alone": scores[:, -1].mean(0),
+        "lost": np.mean(reading - mixed, 0),
+        "lost_standard_error": np.std(reading - mixed, 0) / len(taken) ** 0.5,
+    }
+    return {
+        "weight": float(_WEIGHTS[scores[:, :, 1].mean(0).argmax()]),
+        "questions": len(known),
+        "gold_indexed": len(ranks),
+        **{f"gold_in_first_{n}": np.mean(a) for n, a in first.items() if a},
+        "passages_read": asker.count,
+        "questions_read": len(taken),
+        **{
+            name: dict(zip(("exact_match", "f1"), pair.tolist(), strict=True))
+            for name, pair in figures.items()
+        },
+    }
+
+
+def _score(
+    known: questions.QAExample, answers: Sequence[Mapping[str, Any]]
+) -> tuple[float, float]:
+    answer = answers[0]["answer"] if answers else ""
+    if not known.answers:
+        return (100.0 * (not answer),) * 2
+    exact = max(exact_match(answer, one) for one in known.answers)
+    f1 = max(f1_score(answer, one) for one in known.answers)
+    return 100.0 * exact, 100.0 * f1
+
+
+class AskedCorpus:
+    """An asker as the server sees a model, and that model's one signature."""
+
+    name, version, kind, labels = "ask", 1, "retrieval", ()
+
+    def __init__(self, asker: Asker, weight: float) -> None:
+        self._asker, self._weight = asker, weight
+        self.signatures, self.metadata, self.defaults = {}, {}, {}
+        self.signatures["serve_text"] = self
+        self.config = {"passages": asker.count, "weight": weight}
+        self.inputs = {"question": tf.TensorSpec([None], tf.string)}
+        self.outputs = ["answer"]
+
+    def __call__(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Each answer is the JSON of `Asker.ask`."""
+        asked = [text.decode() for text in arrays["question"]]
+        for text in asked:
+            try:
+                check_question(text, "question")
+            except UserError as error:  # The server answers it with 400.
+                message = str(error)
+                raise tf.errors.InvalidArgumentError(
+                    None, None, message
+                ) from error
+        answers = self._asker.ask(asked, self._weight)
+        found = [json.dumps(one).encode() for one in answers]
+        return {"answer": np.array(found, object)}

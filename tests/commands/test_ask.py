@@ -1,0 +1,266 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to a folder of texts: passages, index, answers, the weight."""
+
+import gzip
+import json
+import types
+
+import pytest
+
+from configure.errors import UserError
+from electra_tf.commands import ask
+from electra_tf.finetuning.question_answering import QATask
+from electra_tf.prediction import retrieval
+
+pytest.importorskip("bm25s", reason="no extra ask")
+pytest.importorskip("Stemmer", reason="no extra ask")
+
+SQUAD = {
+    "data": [
+        {
+            "title": "Kings",
+            "paragraphs": [
+                {
+                    "context": "The king is in the city.",
+                    "qas": [
+                        {
+                            "id": "q1",
+                            "question": "where is the king?",
+                            "answers": [{"text": "city", "answer_start": 19}],
+                        }
+                    ],
+                },
+                {"context": "She was for the north.", "qas": []},
+            ],
+        }
+    ]
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of texts of each kind."""
+    place = tmp_path / "texts"
+    (place / "deep").mkdir(parents=True)
+    lines = ["", "The king built", "three castles.", "", "Her city was quiet."]
+    (place / "a.txt").write_text("\n".join(lines))
+    rows = (
+        '{"id": 7, "text": "Bees make honey."}\n\n{"context": "Ice melts."}\n'
+    )
+    (place / "deep" / "b.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
+    (place / "c.json").write_text(json.dumps(SQUAD))
+    (place / ".hidden").write_bytes(b"\0")
+    return place
+
+
+@pytest.fixture
+def opened(folder):
+    """Opens the folder's index; returns it, and what was said."""
+
+    def call(place=folder, language="english"):
+        said = []
+        path = str(folder.parent / "kept.index")
+        return retrieval.open_index(
+            str(place), path, language, said.append
+        ), said
+
+    return call
+
+
+def test_each_passage_says_where_it_stands(opened):
+    found = [tuple(one) for one in opened()[0].passages]
+    assert found == [
+        ("a.txt", 2, "", "The king built\nthree castles."),
+        ("a.txt", 5, "", "Her city was quiet."),
+        ("c.json", None, "Kings/0", "The king is in the city."),
+        ("c.json", None, "Kings/1", "She was for the north."),
+        ("deep/b.jsonl.gz", 1, "7", "Bees make honey."),
+        ("deep/b.jsonl.gz", 3, "", "Ice melts."),
+    ]
+
+
+def test_long_text_is_cut_and_nothing_of_it_is_lost(opened, tmp_path):
+    place = tmp_path / "long.txt"
+    words = [f"w{n}" for n in range(500)]
+    place.write_text(" ".join(words[:450]) + "\n" + " ".join(words[450:]))
+    passages = opened(place)[0].passages
+    assert [len(one.passage.split()) for one in passages] == [200, 200, 100]
+    assert [one.line for one in passages] == [1, 1, 1]
+    assert " ".join(one.passage for one in passages).split() == words
+
+
+def test_passages_are_found_by_the_stems_of_their_words(opened):
+    index, _ = opened()
+    (place, score), *_ = index.search("Who is building a castle?", 3)
+    assert index.passages[place].line == 2 and score > 0
+    assert index.search("Zebras?", 3) == []
+    plain, _ = opened(language="none")
+    assert plain.search("castle", 3) == []
+    assert len(plain.search("the king", 20)) == 3
+
+
+def test_an_index_is_kept_until_a_text_changes_or_it_is_damaged(opened, folder):
+    first, said = opened()
+    assert "indexed 6 passages of 3 files" in said[0]
+    path = folder.parent / "kept.index"
+    kept = path.read_bytes()
+    again, said = opened()
+    assert not said and path.read_bytes() == kept
+    question = "is the king in the city?"
+    assert again.search(question, 9) == first.search(question, 9)
+    path.write_bytes(kept[:2000] + b"\xff\xff" + kept[2002:])
+    assert opened()[1] and opened()[0].passages == first.passages
+    (folder / "a.txt").write_text("The king built\nthree houses.")
+    changed, said = opened()
+    assert "indexed 5 passages" in said[0]
+    assert changed.search("castles", 1) == []
+    assert not list(folder.parent.glob("*.tmp"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"fine\nb\0d", r"a.txt:2: found a byte 0"),
+        ("a.txt", b"fine\nb\xffd", r"a.txt:2: .* text in UTF-8"),
+        ("a.jsonl", b'{"text": "a"}\n{', r"a.jsonl:2: .* one JSON object"),
+        ("a.jsonl", b'{"texts": "a"}\n', r"a.jsonl:1: .* keys texts; .* text"),
+        ("a.json", b'{"data": [\n1,]}', r"a.json:2: malformed JSON"),
+        (
+            "a.json",
+            b'{"data": [{"paragraphs": [{"context": 1}]}]}',
+            r"a.json: data\[0\]: .*each with a context",
+        ),
+        ("a.txt", b" \n", r"texts: no passage in 1 files"),
+        ("kept.index", b"text", r"lies among the texts"),
+    ],
+)
+def test_texts_that_cannot_be_read_are_refused(
+    tmp_path, name, content, message
+):
+    place = tmp_path / "texts"
+    place.mkdir()
+    (place / name).write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        retrieval.open_index(
+            str(place), str(place / "kept.index"), "english", print
+        )
+
+
+def test_an_unknown_language_is_refused(opened):
+    with pytest.raises(UserError, match=r"--language=klingon: .*french"):
+        opened(language="klingon")
+
+
+@pytest.fixture
+def run(folder, finetuned_folder, tmp_path):
+    """Runs the command; returns its answers."""
+
+    def call(*words, task="facts"):
+        out = tmp_path / "out.jsonl"
+        words = [str(folder), *words, f"--model={finetuned_folder(task)}"]
+        words += [f"--output={out}", "--overwrite"]
+        assert ask.main(ask.parse_flags(["ask", *words])) == 0
+        return [json.loads(line) for line in out.read_text().splitlines()]
+
+    return call
+
+
+@pytest.mark.parametrize("task", ["facts", "manuals"])
+def test_an_answer_comes_with_its_source_and_scores(run, task):
+    (said,) = run("where is the king?", "--weight=0.25", task=task)
+    assert said["question"] == "where is the king?"
+    for one in (said, *said["others"]):
+        mixed = 0.75 * one["reader_score"] + 0.25 * one["retrieval_score"]
+        assert one["score"] == pytest.approx(mixed)
+        assert one["answerable"] == bool(one["answer"])
+        assert ("null_odds" in one) == (task == "manuals")
+        if one["answer"]:
+            part = one["passage"][one["start"] : one["end"]]
+            assert part.split() == one["answer"].split()
+    assert len(said["others"]) == 2  # Passages that share no word are none.
+    sources = {(one["file"], one["id"]) for one in (said, *said["others"])}
+    assert ("c.json", "Kings/0") in sources
+
+
+def test_questions_of_a_file_are_answered_in_order(run, tmp_path, capsys):
+    path = tmp_path / "q.jsonl"
+    asked = ["is it the king?", "zebras?", "was she for the city?"]
+    rows = [{"question": text, "id": n} for n, text in enumerate(asked)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answers = run(f"--questions={path}", "--batch_size=2")
+    assert [one["question"] for one in answers] == asked
+    assert [one["question_id"] for one in answers] == [0, 1, 2]
+    nothing = {"answer": "", "answerable": False, "others": []}
+    assert nothing.items() <= answers[1].items()
+    assert "--fit fits one" in capsys.readouterr().err
+    path.write_text('{"question": "is it?"}\n{"question": "??"}\n')
+    with pytest.raises(UserError, match=r"q.jsonl:2: .*question with words"):
+        run(f"--questions={path}")
+
+
+def test_what_cannot_be_asked_is_refused(run, folder):
+    with pytest.raises(UserError, match=r"QUESTION: found '\?!'"):
+        run("?!")
+    with pytest.raises(UserError, match=r"the task reviews; expected a model"):
+        run("where is it?", task="reviews")
+    with pytest.raises(UserError, match=r"a.txt:2: malformed JSON"):
+        run(f"--fit={folder / 'a.txt'}")
+
+
+def test_a_fitted_weight_is_kept_for_its_model(run, folder, capsys):
+    (report,) = run(f"--fit={folder / 'c.json'}")
+    assert report["questions"] == report["gold_indexed"] == 1
+    assert report["gold_in_first_5"] == 1.0
+    kept = folder.parent / "texts.index.fit.json"
+    fitted = json.loads(kept.read_text())
+    assert fitted["weight"] == report["weight"]
+    kept.write_text(json.dumps({**fitted, "weight": 1.0}))
+    capsys.readouterr()
+    (said,) = run("where is the king?")
+    assert said["score"] == said["retrieval_score"]
+    assert "weight" not in capsys.readouterr().err
+    kept.write_text(json.dumps({**fitted, "weight": 2}))
+    with pytest.raises(UserError, match=r"fit.json: weight: found 2"):
+        run("where is the king?")
+
+
+def test_the_weight_is_fitted_where_it_answers_best():
+    """Two passages a question; the reader is right by 4, BM25 wrong by 1."""
+
+    def read(pairs):
+        right = {"answer": "yes", "score": 2.0, "n_best": [1]}
+        wrong = {"answer": "no way", "score": -2.0, "n_best": [1]}
+        return [dict(right if "gold" in text else wrong) for _, text in pairs]
+
+    class Predictor:
+        task = QATask.__new__(QATask)
+        __call__ = staticmethod(read)
+
+    passages = [
+        retrieval.SourcePassage("f", n, "", f"{kind} {n}")
+        for n in range(10)
+        for kind in ("gold", "other")
+    ]
+    index = types.SimpleNamespace(
+        passages=passages,
+        search=lambda question, count: [
+            (2 * int(question) + 1, 9.0),
+            (2 * int(question), 8.0),
+        ],
+    )
+    known = [
+        types.SimpleNamespace(
+            question_text=str(n), answers=("yes",), doc_tokens=["gold", str(n)]
+        )
+        for n in range(10)
+    ]
+    report = retrieval.fit(retrieval.Asker(index, Predictor(), 2), known, 10)
+    # Right while (1 - w) * 4 > w: the first of those weights.
+    assert report["weight"] == 0.0
+    assert report["gold_in_first_1"] == 0.0
+    assert report["gold_in_first_5"] == 1.0
+    assert report["retrieved"] == report["gold"]
+    assert report["gold"] == {"exact_match": 100.0, "f1": 100.0}
+    assert report["retrieval_alone"] == {"exact_match": 0.0, "f1": 0.0}
+    assert report["lost"] == {"exact_match": 0.0, "f1": 0.0}
