@@ -25,7 +25,7 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
 help:
 	@echo "make demo                pre-train a tiny ELECTRA, end to end (5 minutes)"
 	@echo "make quick               the tests of what is not slow (2 minutes)"
-	@echo "make test                lint and all tests (12 minutes on 2 cores)"
+	@echo "make test                lint and all tests (15 minutes on 2 cores)"
 	@echo "make lint                ruff and the import layers"
 	@echo "make notebook            run examples/pretraining.ipynb again (5 minutes)"
 	@echo "make format              rewrite the code in the house style"
@@ -74,7 +74,7 @@ pretrain-reference pretrain-twin: $(READY)
 PYTEST := $(PY) -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
 test: lint
-	@$(PYTEST)
+	@$(PYTEST) --durations=10
 
 # What one runs while working: without these, no process is started and nothing
 # is exported.
@@ -82,7 +82,7 @@ SLOW := benchmarks commands compare end_to_end export faults keras prediction \
 	serving study
 
 quick: $(READY)
-	@$(PYTEST) -q -m "not slow" $(SLOW:%=--ignore=tests/%)
+	@$(PYTEST) -q -m "not slow" --hypothesis-profile=quick $(SLOW:%=--ignore=tests/%)
 
 lint: $(READY)
 	@.venv/bin/ruff check .

@@ -180,8 +180,12 @@ def test_half_a_model_is_not_passed_off_as_the_recorded_one(compare, edited):
     assert status == 0 and "as far as compared" in text
 
 
-def test_recordings_of_the_original_agree(compare, golden_dir, forward_name):
-    name = golden_dir / forward_name
+@pytest.mark.parametrize(
+    "kind", ["tiny_ckpt", "v200_electric", "v200_mlm", "v200_uniform_generator"]
+)
+def test_recordings_of_the_original_agree(compare, golden_dir, kind):
+    """Of every kind of networks; all: pretraining/test_golden_forward.py."""
+    name = golden_dir / f"forward_{kind}"
     info = json.loads(name.with_suffix(".json").read_text())
     status, text, found = compare(
         str(golden_dir / info["ckpt"]), f"--expect={name}.npz"

@@ -28,17 +28,24 @@ def convert(*words):
     convert_checkpoint.main(args)
 
 
+@pytest.fixture(scope="module")
+def values():
+    """What `source` holds, once it is drawn."""
+    return {}
+
+
 @pytest.fixture
-def source(tmp_path, tiny_config, tiny_vocab):
+def source(tmp_path, tiny_config, tiny_vocab, values):
     """A checkpoint of a run of ours, its slots included, in TF1's format."""
     from electra_tf.pretraining.model import PretrainingModel
 
-    random = np.random.RandomState(0)
-    values = {"global_step": np.asarray(40, np.int64)}
-    for variable in PretrainingModel(tiny_config()).variables:
-        for suffix in ("", "/adam_m", "/adam_v"):
-            name = variable.name.split(":")[0] + suffix
-            values[name] = random.randn(*variable.shape).astype(np.float32)
+    if not values:
+        random = np.random.RandomState(0)
+        values["global_step"] = np.asarray(40, np.int64)
+        for variable in PretrainingModel(tiny_config()).variables:
+            for suffix in ("", "/adam_m", "/adam_v"):
+                name = variable.name.split(":")[0] + suffix
+                values[name] = random.randn(*variable.shape).astype(np.float32)
     folder = tmp_path / "source"
     tf1.write_tf1(MemoryWeights(values), str(folder / "model.ckpt-40"))
     vocab = pathlib.Path(tiny_vocab).read_text()

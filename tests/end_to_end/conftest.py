@@ -4,7 +4,9 @@
 
 import functools
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 TWO_STAGE = {
     "training_schedule": "two_stage",
@@ -18,6 +20,24 @@ TWO_STAGE = {
         "max_position_embeddings": 32,
     },
 }
+
+
+def saved_tensors(path, kinds=""):
+    """A checkpoint's variables by key: all, or those of some kinds."""
+    reader = tf.train.load_checkpoint(str(path))
+    return {
+        name: reader.get_tensor(name)
+        for name in reader.get_variable_to_shape_map()
+        if name.endswith("VARIABLE_VALUE")
+        and name.startswith(kinds)
+        and "save_counter" not in name
+    }
+
+
+def assert_same_tensors(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, name)
 
 
 @pytest.fixture(scope="session")

@@ -17,13 +17,13 @@ def test_a_program_trains_and_answers(
     pretrained_folder, tmp_path, capsys, name
 ):
     program = runpy.run_path(str(EXAMPLES / f"{name}.py"))
-    given = ["--model", pretrained_folder(), "--epochs=1", "--sentences=60"]
+    given = ["--model", pretrained_folder(), "--epochs=1", "--sentences=30"]
     if name == "classification":
         given.append(f"--output={tmp_path / 'model.keras'}")
     accuracy = program["main"](given)
     assert 0 <= accuracy <= 1
     said = capsys.readouterr().out
-    assert "12 unseen sentences" in said or "unseen words" in said
+    assert "6 unseen sentences" in said or "unseen words" in said
     assert "->" in said
 
 
@@ -50,7 +50,7 @@ def _data(output):
     return output.get("data", {})
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_notebook_runs(monkeypatch, tmp_path):
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")

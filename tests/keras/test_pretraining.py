@@ -40,20 +40,27 @@ def batches():
     "hparams",
     [
         {},
-        {"gradient_accumulation_steps": 2, "mixed_precision": "fp16"},
-        {"electra_objective": False, "electric_objective": True},
-        {"optimizer": "lamb", "adam_beta_1": 0.7, "adam_epsilon": 1e-4},
-        {"objective": "all_tokens_mlm"},
         {
+            "objective": "electric",
+            "gradient_accumulation_steps": 2,
+            "mixed_precision": "fp16",
+        },
+        {
+            "objective": "all_tokens_mlm",
+            "optimizer": "lamb",
+            "adam_beta_1": 0.7,
+            "adam_epsilon": 1e-4,
+        },
+        {
+            "training_schedule": "adversarial",
             "embedding_sharing": "gradient_disentangled",
             "gradient_accumulation_steps": 2,
             "mixed_precision": "bf16",
         },
-        {"training_schedule": "adversarial"},
     ],
     ids=[
-        *("electra", "micro_batches_in_half_precision", "electric", "lamb"),
-        *("all_tokens_mlm", "disentangled", "adversarial"),
+        *("electra", "electric_in_micro_batches_of_fp16"),
+        *("all_tokens_mlm_by_lamb", "adversarial_disentangled"),
     ],
 )
 def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):

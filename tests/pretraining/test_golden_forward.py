@@ -18,11 +18,18 @@ LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "total_loss")
 EXACT = """
 mlm_preds sampled_tokids fake_input_ids fake_is_fake_tokens disc_preds
 """.split()
+# Of every kind of model.
+FORWARD_PASSES = """
+tiny_ckpt v200_disallow_correct v200_electra v200_electric
+v200_electric_untied_embeddings v200_gen_layers_half_weights v200_mlm
+v200_mlm_disallow v200_relu_head3 v200_temperature_half v200_tied_generator
+v200_two_tower_electra v200_uniform_generator v200_untied_generator_embeddings
+""".split()
 
 
-@pytest.fixture
-def recorded_pass(forward_name, recording, recorded_model, golden_dir):
-    recorded = recording(golden_dir, forward_name)
+@pytest.fixture(params=FORWARD_PASSES)
+def recorded_pass(request, recording, recorded_model, golden_dir):
+    recorded = recording(golden_dir, f"forward_{request.param}")
     model = recorded_model(recorded.info["hparams"], golden_dir)
     report = tf1.restore(model, recorded.checkpoint)
     assert not report.missing and not report.unexpected

@@ -4,6 +4,7 @@ import io
 import json
 import pathlib
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -48,6 +49,20 @@ def start(data_dir, tiny_config, tmp_path):
     return run
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """The folder of a run, made when it is first asked for."""
+    return tmp_path_factory.mktemp("kept") / "model"
+
+
+@pytest.fixture
+def finished(start, kept, tmp_path):
+    """A finished run of four steps in `tmp_path/model`."""
+    if not kept.exists():
+        start(model_dir=str(kept))
+    shutil.copytree(kept, tmp_path / "model")
+
+
 def test_the_start_page_says_what_will_happen(start):
     result, output = start(num_warmup_steps=9)
     assert "Config:" in output
@@ -74,8 +89,9 @@ def test_a_finished_debug_run_explains_itself(start):
     assert "--overwrite" in output and "debug mode" in output
 
 
-def test_a_finished_run_continues_with_more_steps_and_other_data(start):
-    start()
+def test_a_finished_run_continues_with_more_steps_and_other_data(
+    start, finished
+):
     result, output = start(num_train_steps=6)
     assert result["global_step"] == 6
     assert "model.ckpt-4 (step 4)" in output
@@ -87,8 +103,7 @@ def test_a_finished_run_continues_with_more_steps_and_other_data(start):
     assert "read from their start again" in output
 
 
-def test_changed_model_hparams_are_named(start, tmp_path):
-    start()
+def test_changed_model_hparams_are_named(start, finished, tmp_path):
     with pytest.raises(UserError, match="embedding_size: 8 -> 4"):
         start(embedding_size=4, num_train_steps=6)
     (tmp_path / "model" / "config.json").unlink()
@@ -97,8 +112,7 @@ def test_changed_model_hparams_are_named(start, tmp_path):
         start(embedding_size=4, num_train_steps=6)
 
 
-def test_overwrite_deletes_this_model_only(start, tmp_path):
-    start()
+def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
     (tmp_path / "neighbour").mkdir()
     # What the original leaves goes, too.
     left = ("events.out.tfevents.1.host", "graph.pbtxt", "eval/events")
@@ -122,8 +136,9 @@ def test_overwrite_does_not_delete_what_is_not_of_a_run(tmp_path, name):
     assert (tmp_path / name).exists()
 
 
-def test_nothing_is_deleted_when_records_or_settings_are_wrong(start, tmp_path):
-    start()
+def test_nothing_is_deleted_when_records_or_settings_are_wrong(
+    start, finished, tmp_path
+):
     with pytest.raises(UserError, match="none"):
         start(overwrite=True, pretrain_tfrecords=str(tmp_path / "none*"))
     with pytest.raises(UserError, match="num_attention_heads"):
@@ -133,16 +148,15 @@ def test_nothing_is_deleted_when_records_or_settings_are_wrong(start, tmp_path):
 
 @pytest.mark.parametrize("how", ["init_checkpoint", "model_dir"])
 def test_another_vocabulary_than_the_model_s_is_refused(
-    how, start, tmp_path, tiny_vocab
+    how, start, finished, tmp_path, tiny_vocab
 ):
-    start(num_train_steps=1, model_dir=str(tmp_path / "first"))
     other = tmp_path / "other.txt"
     text = pathlib.Path(tiny_vocab).read_text()
     other.write_text(text.replace("\nthe\n", "\nThe\n"))
-    given = {"vocab_file": str(other), how: str(tmp_path / "first")}
+    given = {"model_dir": str(tmp_path / "new"), how: str(tmp_path / "model")}
     with pytest.raises(UserError, match=r"other.txt:\d+: found 'The'.*'the'"):
-        start(**given)
-    assert not (tmp_path / "model").exists()
+        start(vocab_file=str(other), **given)
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_size_that_is_not_the_vocabulary_s_is_refused(
@@ -155,11 +169,10 @@ def test_a_size_that_is_not_the_vocabulary_s_is_refused(
     assert not (tmp_path / "model").exists()
 
 
-def test_checkpoints_that_are_not_read_are_named(start, tmp_path):
-    start(num_train_steps=1)
+def test_checkpoints_that_are_not_read_are_named(start, finished, tmp_path):
     (tmp_path / "model" / "checkpoint").unlink()
     _, output = start(num_train_steps=1)
-    assert "model.ckpt-1.index" in output and "fresh weights" in output
+    assert "model.ckpt-4.index" in output and "fresh weights" in output
 
 
 def test_one_class_for_several_evaluations_is_reported(
@@ -201,9 +214,8 @@ def test_a_discriminator_of_labels_that_tell_nothing_raises_the_alarm(
 
 
 def test_evaluations_of_the_same_weights_are_equal_in_all_files(
-    start, tmp_path
+    start, finished, tmp_path
 ):
-    start()
     first, _ = start(do_train=False, do_eval=True)
     second, output = start(do_train=False, do_eval=True)
     assert first == second

@@ -102,7 +102,16 @@ def likeliest_samples(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    "objective",
+    [
+        # Their losses are among the others'.
+        pytest.param(name, marks=pytest.mark.heavy)
+        if name in ("masked_lm", "electra_15")
+        else name
+        for name in OBJECTIVES
+    ],
+)
 def test_a_batch_in_parts_gives_the_undivided_step(
     tiny_config, likeliest_samples, objective
 ):
@@ -118,7 +127,7 @@ def test_a_batch_in_parts_gives_the_undivided_step(
         )
 
     whole, weights = run(1)
-    for parts in (2, 8):
+    for parts in (2, 8) if objective == "electra" else (2,):
         divided, found = run(parts)
         assert_close(divided, whole, rtol=1e-5)
         assert_close(found, weights, atol=5e-6)
@@ -152,10 +161,7 @@ def test_recomputed_blocks_give_the_same_gradients(tiny_config, hparams):
     assert_close(again, kept, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_half_precision_trains_as_float32_does(
-    tiny_config, likeliest_samples, precision
-):
+def test_half_precision_trains_as_float32_does(tiny_config, likeliest_samples):
     def run(precision):
         return train(
             tiny_config(
@@ -167,19 +173,22 @@ def test_half_precision_trains_as_float32_does(
             steps=20,
         )
 
-    (plain, weights), (half, found) = run(""), run(precision)
-    for name in ("total_loss", "mlm_loss", "disc_loss"):
-        assert not np.array_equal(half[name], plain[name])
-        np.testing.assert_allclose(half[name], plain[name], rtol=0.03)
+    plain, weights = run("")
     assert plain["mlm_loss"][-1] < plain["mlm_loss"][0] - 0.1  # It learns.
-    assert np.isfinite(half["grad_norm"]).all()
-    np.testing.assert_allclose(half["grad_norm"], plain["grad_norm"], rtol=0.2)
-    assert {value.dtype for value in found.values()} == {np.dtype("float32")}
-    assert_close(found, weights, atol=0.01)
-    if precision == "fp16":
-        assert half["skipped_updates"][-1] == half["skipped"].sum()
-    else:
-        assert "loss_scale" not in half
+    for precision in ("bf16", "fp16"):
+        half, found = run(precision)
+        for name in ("total_loss", "mlm_loss", "disc_loss"):
+            assert not np.array_equal(half[name], plain[name])
+            np.testing.assert_allclose(half[name], plain[name], rtol=0.03)
+        norms = half["grad_norm"]
+        assert np.isfinite(norms).all()
+        np.testing.assert_allclose(norms, plain["grad_norm"], rtol=0.2)
+        assert {v.dtype for v in found.values()} == {np.dtype("float32")}
+        assert_close(found, weights, atol=0.01)
+        if precision == "fp16":
+            assert half["skipped_updates"][-1] == half["skipped"].sum()
+        else:
+            assert "loss_scale" not in half
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
