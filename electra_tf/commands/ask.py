@@ -18,7 +18,7 @@ from configure import flags
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.commands import shared_flags
-from electra_tf.commands.serve import require_aiohttp
+from electra_tf.commands.serve import require_aiohttp, serve_model
 from electra_tf.prediction import writer
 
 DEFAULT_WEIGHT = 0.3
@@ -64,6 +64,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     if args.weight is not None and not 0 <= args.weight <= 1:
         parser.error(f"--weight is {args.weight}; expected 0 to 1")
     args.index = args.index or f"{args.corpus.rstrip('/')}.index"
+    if not args.index.endswith(".index"):  # Whatever is there is replaced.
+        parser.error(f"--index={args.index}: expected a name in .index")
     return args
 
 
@@ -73,6 +75,8 @@ def main(args: argparse.Namespace) -> int:
     from electra_tf.prediction import retrieval
     from electra_tf.prediction.predictor import Predictor
 
+    if args.page:
+        require_aiohttp("ask --page")
     asked: list[dict[str, Any]] = []
     if args.question is not None:
         retrieval.check_question(args.question, "QUESTION")
@@ -92,7 +96,8 @@ def main(args: argparse.Namespace) -> int:
     )
     asker = retrieval.Asker(index, predictor, args.passages)
     if args.page:
-        return _serve(retrieval.AskedCorpus(asker, weight), args.port)
+        corpus = retrieval.AskedCorpus(asker, weight)
+        return serve_model("127.0.0.1", args.port, corpus)
     with shared_flags.answers(args) as write:
         if args.fit:
             report = retrieval.fit(asker, known, args.fit_questions)
@@ -124,16 +129,3 @@ def _weight(args: argparse.Namespace, path: str) -> float:
     if not isinstance(weight, float) or not 0.0 <= weight <= 1.0:
         raise UserError(f"{path}: weight: found {weight!r}; expected 0 to 1")
     return weight
-
-
-def _serve(corpus: Any, port: int) -> int:
-    import asyncio
-
-    require_aiohttp("ask --page")
-    from electra_tf.serving.application import ModelServer, serve
-
-    def ready(address: str) -> None:
-        print(f"Page: {address}/", flush=True)
-
-    asyncio.run(serve(ModelServer(corpus), "127.0.0.1", port, ready))
-    return 0

@@ -11,6 +11,7 @@ ends it once the requests that are in have been answered.
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 
 from configure import flags
 from configure.errors import UserError
@@ -52,10 +53,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> int:
     """Serves until it is told to stop."""
-    import asyncio
-
     require_aiohttp("serve")
-    from electra_tf.serving.application import ModelServer, serve
     from electra_tf.serving.batching import Limits
     from electra_tf.serving.served_model import open_model
 
@@ -65,18 +63,8 @@ def main(args: argparse.Namespace) -> int:
     print(f"Signatures: {', '.join(model.signatures)}", flush=True)
     model.warm_up()
     limits = Limits(args.max_batch, args.max_wait_ms / 1000, args.max_rows)
-    server = ModelServer(model, limits, int(args.max_body_mb * 2**20))
-
-    def ready(address: str) -> None:
-        print(f"Page:    {address}/")
-        print(
-            f"Predict: POST {address}/v1/models/{model.name}:predict",
-            flush=True,
-        )
-
-    asyncio.run(serve(server, args.host, args.port, ready))
-    print("Stopped.", flush=True)
-    return 0
+    largest = int(args.max_body_mb * 2**20)
+    return serve_model(args.host, args.port, model, limits, largest)
 
 
 def require_aiohttp(command: str) -> None:
@@ -89,3 +77,21 @@ def require_aiohttp(command: str) -> None:
             ' install the extra: pip install "electra_tf[serve]", or from a'
             " checkout: pip install .[serve]"
         ) from None
+
+
+def serve_model(host: str, port: int, model: Any, *limits: Any) -> int:
+    """Serves a model that is loaded; see `ModelServer` for the rest."""
+    import asyncio
+
+    from electra_tf.serving.application import ModelServer, serve
+
+    def ready(address: str) -> None:
+        print(f"Page:    {address}/")
+        print(
+            f"Predict: POST {address}/v1/models/{model.name}:predict",
+            flush=True,
+        )
+
+    asyncio.run(serve(ModelServer(model, *limits), host, port, ready))
+    print("Stopped.", flush=True)
+    return 0

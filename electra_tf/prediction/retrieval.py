@@ -181,10 +181,10 @@ def open_index(
     """
     names = sorted(glob.glob("**", root_dir=place, recursive=True))
     texts = {name: os.path.join(place, name) for name in names}
-    if os.path.isfile(place):
-        texts = {os.path.basename(place): place}
+    texts = texts or {os.path.basename(place): place}
     texts = {n: own for n, own in texts.items() if not os.path.isdir(own)}
-    if os.path.abspath(path) in map(os.path.abspath, texts.values()):
+    own, whole = (os.path.join(os.path.abspath(p), "") for p in (path, place))
+    if own.startswith(whole):
         raise UserError(f"{path}: lies among the texts; choose another --index")
     digests = {name: files.digest_of(own) for name, own in texts.items()}
     about = {"version": 1, "language": language, "files": digests}

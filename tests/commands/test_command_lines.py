@@ -50,6 +50,7 @@ def test_a_mistake_is_one_line(run_python, tmp_path):
     [
         ("ask texts --model=m", "expected one of QUESTION"),
         ("ask texts why --model=m --weight=2", "--weight is 2.0"),
+        ("ask texts why --model=m --index=my.txt", "a name in .index"),
         ("build_vocab --output=v.txt", "a CORPUS is required"),
         ("build_vocab corpus --output=v.txt left", "left"),
         ("compare_checkpoints A", "give two checkpoints"),
