@@ -43,8 +43,8 @@ TASK_MODULES: dict[type, type[TaskModule]] = {
     MultiLabelHead: MultiLabelModule,
     RegressionHead: RegressionModule,
     QuestionAnsweringHead: QuestionAnsweringModule,
+    SummarizationHead: SummarizationModule,  # a tagging head, too
     TaggingHead: TaggingModule,
-    SummarizationHead: SummarizationModule,
 }
 
 

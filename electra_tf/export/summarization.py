@@ -8,7 +8,7 @@ for one sentence, its document's first.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
@@ -24,16 +24,12 @@ from electra_tf.text.words import SENTENCE_BREAKS
 _WINDOWS_AT_ONCE = 32
 
 
-class Sentences(NamedTuple):
-    """The sentences of a batch of texts, as they stand there."""
+def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
+    """Splits strings [B] as `text.words.split_sentences` does.
 
-    texts: tf.RaggedTensor  # string [B, (N)]
-    starts: tf.RaggedTensor  # int32 [B, (N)], in bytes
-    ends: tf.RaggedTensor  # int32 [B, (N)], the byte after each
-
-
-def split_sentences(texts: tf.Tensor) -> Sentences:
-    """Splits strings [B] as `text.words.split_sentences` does."""
+    Returns sentences, string [B, (N)], their first bytes and the bytes after
+    their last, int32 [B, (N)].
+    """
     marked = texts
     for pattern, instead in SENTENCE_BREAKS:
         marked = tf.strings.regex_replace(marked, pattern, instead)
@@ -50,12 +46,10 @@ def split_sentences(texts: tf.Tensor) -> Sentences:
         found, "UTF-8", "UTF-8", errors="ignore"
     )
     some = lines.with_values(kept > 0)
-    return Sentences(
-        *(
-            tf.ragged.boolean_mask(lines.with_values(values), some)
-            for values in (found, starts, starts + kept)
-        )
-    )
+    return [
+        tf.ragged.boolean_mask(lines.with_values(values), some)
+        for values in (found, starts, starts + kept)
+    ]
 
 
 class SummarizationModule(TaskModule):
@@ -67,18 +61,14 @@ class SummarizationModule(TaskModule):
         return {"sentences": self.task.spec.sentences}
 
     def compute(self, inputs: Inputs) -> Outputs:
-        """From rows [B, L], each a sentence, to logits and probabilities."""
-        ids, tokenizer = inputs.input_ids, self.tokenizer
-        is_text = (ids != tokenizer.cls_id) & (ids != tokenizer.sep_id)
-        owners = inputs.input_mask * tf.cast(is_text, tf.int32)
-        ones = tf.ones_like(ids[:, :1])
-        logits = self._logits(inputs, owners, ones)[:, 0]
-        return {"logits": logits, "probabilities": tf.sigmoid(logits)}
+        """Takes each row [B, L] for one sentence, behind its [CLS]."""
+        one = tf.ones_like(inputs.input_ids[:, :1])
+        logits = self._logits(inputs, tf.concat([one, one], 1))[:, 0]
+        return {"logits": logits, "probabilities": tf.nn.softmax(logits)[:, 1]}
 
     def compute_text(self, text: tf.Tensor) -> Outputs:
         """From strings [B] to their summaries and all their sentences."""
-        sentences = split_sentences(text)
-        texts = sentences.texts
+        texts, starts, ends = split_sentences(text)
         n_sentences = tf.cast(texts.row_lengths(), tf.int32)
         windows = place_words(
             self.encode_text(texts.values),
@@ -91,57 +81,39 @@ class SummarizationModule(TaskModule):
         # Windows have the sentences of all texts, in order.
         numbers = tf.ragged.range(1, n_sentences + 1).values
         numbers = windows.positions.with_values(numbers).to_tensor()
-        mask = windows.inputs.input_mask
-        inputs = windows.inputs._replace(segment_ids=tf.zeros_like(mask))
-        width = tf.shape(mask)[1]
-        extra = [_owners(windows.positions, numbers, mask), numbers]
+        inputs = windows.inputs
         logits = compute_in_groups(
-            lambda part, extra: {
-                "": self._logits(part, extra[:, :width], extra[:, width:])
-            },
-            inputs,
-            tf.concat(extra, 1),
-            {"": tf.TensorSpec([None, None], tf.float32)},
+            lambda part, extra: {"": self._logits(part, extra)},
+            inputs._replace(segment_ids=tf.zeros_like(inputs.segment_ids)),
+            tf.concat([windows.positions.to_tensor(), numbers], 1),
+            {"": tf.TensorSpec([None, None, 2], tf.float32)},
             _WINDOWS_AT_ONCE,
         )[""]
-        logits = texts.with_values(tf.boolean_mask(logits, numbers > 0))
-        is_sentence = tf.sequence_mask(n_sentences)
-        dense = logits.to_tensor(float("-inf"))
-        most = tf.minimum(self.task.spec.sentences, tf.shape(dense)[1])
-        best = tf.math.top_k(dense, most).indices
-        chosen = tf.reduce_sum(tf.one_hot(best, tf.shape(dense)[1]), 1) > 0
+        shares = tf.nn.softmax(tf.boolean_mask(logits, numbers > 0))[:, 1]
+        shares = texts.with_values(shares).to_tensor(-1.0)
+        width, is_sentence = tf.shape(shares)[1], shares >= 0
+        most = tf.minimum(self.task.spec.sentences, width)
+        best = tf.math.top_k(shares, most).indices
+        chosen = tf.reduce_sum(tf.one_hot(best, width), 1) > 0
         chosen &= is_sentence
         kept = texts.with_values(tf.boolean_mask(chosen, is_sentence))
         summary = tf.ragged.boolean_mask(texts, kept)
         return {
             "summary": tf.strings.reduce_join(summary, -1, separator="\n"),
             "sentences": texts.to_tensor(),
-            "starts": sentences.starts.to_tensor(-1),
-            "ends": sentences.ends.to_tensor(-1),
-            "probabilities": tf.where(is_sentence, tf.sigmoid(dense), 0.0),
+            "starts": starts.to_tensor(-1),
+            "ends": ends.to_tensor(-1),
+            "probabilities": tf.maximum(shares, 0.0),
             "chosen": tf.cast(chosen, tf.int32),
             "n_sentences": n_sentences,
         }
 
-    def _logits(
-        self, inputs: Inputs, owners: tf.Tensor, numbers: tf.Tensor
-    ) -> tf.Tensor:
-        """The head's logits [B, S]; see `SummarizationHead.logits`."""
-        features = {"sentence_ids": owners, "numbers": numbers}
-        named = {f"{self.task.name}_{n}": x for n, x in features.items()}
-        return self.head_outputs(inputs, **named)["logits"]
-
-
-def _owners(
-    positions: tf.RaggedTensor, numbers: tf.Tensor, mask: tf.Tensor
-) -> tf.Tensor:
-    """The sentence of each token [W, L]; 0 for [CLS], [SEP] and padding."""
-    places = tf.broadcast_to(tf.range(tf.shape(mask)[1]), tf.shape(mask))
-    # One more column, for a window of nothing.
-    starts = positions.to_tensor(tf.int32.max)
-    starts = tf.pad(starts, [[0, 0], [0, 1]], constant_values=tf.int32.max)
-    owner = tf.searchsorted(starts, places, side="right")
-    numbers = tf.pad(numbers, [[0, 0], [1, 0]])
-    owners = tf.gather(numbers, owner, batch_dims=1)
-    # The [SEP] behind all sentences.
-    return owners * tf.pad(mask[:, 1:], [[0, 0], [0, 1]])
+    def _logits(self, inputs: Inputs, extra: tf.Tensor) -> tf.Tensor:
+        """From positions and numbers of sentences [B, 2 S] to [B, S, 2]."""
+        values = tf.split(extra, 2, 1)
+        names = ("labeled_positions", "numbers")
+        features = {
+            f"{self.task.name}_{name}": x
+            for name, x in zip(names, values, strict=True)
+        }
+        return self.head_outputs(inputs, **features)["logits"]

@@ -287,11 +287,14 @@ class TaggingHead(Head):
 
         Besides the encoder's output they need `<task>_labeled_positions`.
         """
-        positions = self.feature(features, "labeled_positions")
-        logits = self.dense(
-            tf.gather(encoded.sequence_output, positions, batch_dims=1)
-        )
+        logits = self.dense(self.vectors(encoded, features, dropout))
         return {"logits": logits, "predictions": tf.argmax(logits, -1)}
+
+    def vectors(
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout
+    ) -> tf.Tensor:
+        positions = self.feature(features, "labeled_positions")
+        return tf.gather(encoded.sequence_output, positions, batch_dims=1)
 
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
@@ -304,52 +307,40 @@ class TaggingHead(Head):
         return tf.reduce_sum(losses * mask, -1)
 
 
-class SummarizationHead(Head):
-    """One dense layer from a sentence's vector and place to a yes or no.
+class SummarizationHead(TaggingHead):
+    """A no or a yes for each sentence, in the place of words.
 
-    The vector is the mean over the sentence's wordpieces. The place is the
-    logarithm of its number in the document, so that a head can lean on what
-    comes first, whatever window it is in. Sentences are [B, S], dense from
-    index 0.
+    Its vector is the mean over its wordpieces, with the logarithms of its
+    number in the document and of its length: what comes first, and says enough
+    to be a summary, is likelier whatever it says.
     """
 
-    labels = ("labels", "labels_mask", "numbers")
+    labels = (*TaggingHead.labels, "numbers")
 
     def __init__(self, task_name: str, hidden_size: int, seed: int = 0) -> None:
-        super().__init__(task_name, seed)
-        self.dense = Dense(f"{self.scope}/dense", hidden_size + 1, 1, seed=seed)
+        super().__init__(task_name, hidden_size + 2, 2, seed)
 
-    def logits(
-        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
-    ) -> dict[str, tf.Tensor]:
-        """Returns `logits` [B, S].
-
-        Besides the encoder's output they need `<task>_sentence_ids` [B, L],
-        the number of each token's sentence in the document from 1, and
-        `<task>_numbers` [B, S], the row's sentences; 0 where there is none.
-        """
-        numbers = self.feature(features, "numbers")
-        owners = self.feature(features, "sentence_ids")
-        is_own = owners[:, tf.newaxis, :] == numbers[:, :, tf.newaxis]
-        is_own = tf.cast(is_own, tf.float32)  # [B, S, L]
-        counts = tf.maximum(tf.reduce_sum(is_own, -1, keepdims=True), 1.0)
-        vectors = tf.matmul(is_own / counts, encoded.sequence_output)
-        vectors = self.dropped(vectors, "sentence", dropout)
-        places = tf.math.log(tf.cast(tf.maximum(numbers, 1), tf.float32))
-        vectors = tf.concat([vectors, places[:, :, tf.newaxis]], -1)
-        return {"logits": tf.squeeze(self.dense(vectors), -1)}
-
-    def loss(
-        self, outputs: Tensors, features: Tensors, training: bool = False
+    def vectors(
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout
     ) -> tf.Tensor:
-        """Returns the mean over a row's sentences."""
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(
-            labels=tf.cast(self.feature(features, "labels"), tf.float32),
-            logits=outputs["logits"],
-        )
-        mask = self.feature(features, "labels_mask")
-        count = tf.maximum(tf.reduce_sum(mask, -1), 1.0)
-        return tf.reduce_sum(losses * mask, -1) / count
+        """Needs `<task>_numbers` [B, S], too: from 1, 0 where there is none."""
+        numbers = self.feature(features, "numbers")
+        starts = self.feature(features, "labeled_positions")
+        mask = features["input_mask"]
+        last = tf.reduce_sum(mask, -1, keepdims=True) - 1  # [SEP]
+        after = tf.pad(numbers[:, 1:], [[0, 0], [0, 1]])
+        ends = tf.roll(starts, -1, 1)
+        ends = tf.where(after > 0, ends, last)[:, :, tf.newaxis]
+        places = tf.range(tf.shape(mask)[1])
+        is_own = (places >= starts[:, :, tf.newaxis]) & (places < ends)
+        is_own = tf.cast(is_own, tf.float32)  # [B, S, L]
+        counts = tf.reduce_sum(is_own, -1, keepdims=True)
+        own = is_own / tf.maximum(counts, 1.0)
+        means = tf.matmul(own, encoded.sequence_output)
+        means = self.dropped(means, "sentence", dropout)
+        number = tf.cast(tf.maximum(numbers, 1), tf.float32)[:, :, tf.newaxis]
+        facts = [tf.math.log(number), tf.math.log(1.0 + counts)]
+        return tf.concat([means, *facts], -1)
 
 
 class QuestionAnsweringHead(Head):

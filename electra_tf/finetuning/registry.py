@@ -20,8 +20,7 @@ one's own, as a JSON file given with `--task_config`. The keys:
                number from 0, or from the end if negative. A tagging task has
                "word" and "tag" (defaults: first and last column). With jsonl,
                a tagging task's two columns are lists. Of summarization,
-               "text_a" is a document (with jsonl also a list of sentences)
-               and "label" its summary, a sentence a line.
+               "text_a" is a document, "label" its summary, a sentence a line.
   splits       {"test": {"header": ..., "columns": ..., "labelled": ...}}:
                where a split differs. Splits with "test" or "diagnostic" in
                their name are taken as not labelled.

@@ -140,31 +140,16 @@ class TaggingTask(DescribedTask):
             lost = f"words (of {which}) cut off as too long for max_seq_length"
             self.row_report.losses[lost + remedy] += cut
 
-        def pad(values: list[Any]) -> list[Any]:
-            return values + [0] * (length - len(values))
-
         segment_ids = [1] * len(input_ids)
-        return self._inputs(input_ids, segment_ids, example.eid) | {
-            f"{self.name}_labels": pad(example.labels[:length]),
-            f"{self.name}_labels_mask": pad([1.0] * len(positions)),
-            f"{self.name}_labeled_positions": pad(positions),
-        }
+        inputs = self._inputs(input_ids, segment_ids, example.eid)
+        return inputs | self._padded(
+            labels=example.labels[:length],
+            labels_mask=[1.0] * len(positions),
+            labeled_positions=positions,
+        )
 
     def get_feature_specs(self) -> list[FeatureSpec]:
-        def per_token(name: str, is_int: bool = True) -> FeatureSpec:
-            return FeatureSpec(
-                f"{self.name}_{name}",
-                [self.config.max_seq_length],
-                is_int_feature=is_int,
-                per_token=True,
-            )
-
-        return [
-            FeatureSpec(f"{self.name}_eid", []),
-            per_token("labels"),
-            per_token("labels_mask", is_int=False),
-            per_token("labeled_positions"),
-        ]
+        return self._per_token("labels", "labels_mask", "labeled_positions")
 
     def build_head(
         self, encoder_config: EncoderConfig, seed: int

@@ -23,11 +23,11 @@ from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
+from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.text.tokenization import Tokenizer, require_wordpiece
 
 if TYPE_CHECKING:
     from configure.finetuning import FinetuningConfig
-    from electra_tf.data.feature_spec import FeatureSpec
     from electra_tf.finetuning.model import Head
     from electra_tf.finetuning.registry import TaskSpec
     from electra_tf.metrics.scorers import Scorer
@@ -427,6 +427,27 @@ class DescribedTask(Task):
             "task_id": self.config.task_names.index(self.name),
             f"{self.name}_eid": eid,
         }
+
+    def _padded(self, **values: list[Any]) -> dict[str, Any]:
+        """Features of this task of a value a token or word, padded."""
+        length = self.config.max_seq_length
+        return {
+            f"{self.name}_{name}": own + [0] * (length - len(own))
+            for name, own in values.items()
+        }
+
+    def _per_token(self, *names: str) -> list[FeatureSpec]:
+        """`<name>_eid`, and the features that `_padded` gives."""
+        lists = [
+            FeatureSpec(
+                f"{self.name}_{name}",
+                [self.config.max_seq_length],
+                is_int_feature=not name.endswith("_mask"),
+                per_token=True,
+            )
+            for name in names
+        ]
+        return [FeatureSpec(f"{self.name}_eid", []), *lists]
 
 
 def _positions(

@@ -1,16 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Summaries made of a document's sentences: oracles, ROUGE, baselines.
-
-Source: Liu and Lapata (2019), BERTSUM: labels by greedy ROUGE, three sentences.
-"""
+"""Summaries made of a document's sentences: oracles, ROUGE, baselines."""
 
 import collections
 import functools
 import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +17,6 @@ from electra_tf.metrics.scorers import Figures, Scorer
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 # What stands beside a model: see `SummaryScorer`.
 BASELINES = ("lead", "oracle", "random")
-
-
-class Document(Protocol):
-    """An example of a summarization task, as scoring sees it."""
-
-    eid: int  # its number; fixes the random sentences, too
-    sentences: tuple[str, ...]
-    summary: str | None  # the reference, a sentence a line; None: not known
 
 
 @functools.cache
@@ -48,10 +37,7 @@ def _package() -> tuple[Any, Callable[[str], list[str]]]:
 
 @functools.lru_cache(2**16)
 def rouge(reference: str, summary: str) -> Mapping[str, float]:
-    """F-measures of a summary, in percent, as rouge-score has them.
-
-    ROUGE-Lsum takes each line for a sentence.
-    """
+    """F-measures of a summary, in percent; for ROUGE-Lsum a sentence a line."""
     found = _package()[0].score(reference, summary)
     return {name: 100.0 * score.fmeasure for name, score in found.items()}
 
@@ -64,35 +50,36 @@ def find_oracle(
 
     At most so many, fewer where no other raises it; in their order. Bigrams
     do not reach from one sentence into the next.
+
+    Source: Liu and Lapata (2019), BERTSUM, greedy_selection.
     """
-    tokenize = _package()[1]
 
     def grams(text: str) -> list[collections.Counter]:
-        tokens = tokenize(text)
+        tokens = _package()[1](text)
         pairs = itertools.pairwise(tokens)
         return [collections.Counter(tokens), collections.Counter(pairs)]
 
     wanted, own = grams(reference), [grams(text) for text in sentences]
+
+    def score(counts: list[collections.Counter]) -> float:
+        return sum(
+            2.0 * (have & want).total() / max(1, have.total() + want.total())
+            for have, want in zip(counts, wanted, strict=True)
+        )
+
     chosen: list[int] = []
     have, best = grams(""), 0.0
     while len(chosen) < most:
         tried = {
-            i: [h + o for h, o in zip(have, counts, strict=True)]
+            i: [a + b for a, b in zip(have, counts, strict=True)]
             for i, counts in enumerate(own)
             if i not in chosen
         }
-        scores = {
-            i: sum(
-                2.0 * (h & w).total() / max(1, h.total() + w.total())
-                for h, w in zip(counts, wanted, strict=True)
-            )
-            for i, counts in tried.items()
-        }
-        top = max(scores, key=scores.__getitem__, default=None)
-        if top is None or scores[top] <= best:
+        top = max(tried, key=lambda i: score(tried[i]), default=None)
+        if top is None or score(tried[top]) <= best:
             break
         chosen.append(top)
-        have, best = tried[top], scores[top]
+        have, best = tried[top], score(tried[top])
     return tuple(sorted(chosen))
 
 
@@ -102,17 +89,14 @@ def choose(scores: Sequence[float], most: int) -> list[int]:
     return sorted(order[:most].tolist())
 
 
-def join(sentences: Sequence[str], chosen: Sequence[int]) -> str:
-    """A summary: the chosen sentences, one a line."""
-    return "\n".join(sentences[i] for i in chosen)
-
-
 class SummaryScorer(Scorer):
     """ROUGE of the best sentences of each document, in percent.
 
-    Among the details is what the first sentences give (`lead`), the best ones
-    that greedy search finds with the reference at hand (`oracle`), and random
-    ones, always the same (`random`); all of at most `most` sentences.
+    Among the details is what the first sentences give (`lead`), those of
+    `find_oracle`, and random ones, always the same.
+
+    Args:
+      documents: each with `eid`, `sentences` and, for figures, a `summary`.
     """
 
     figures = (
@@ -121,28 +105,21 @@ class SummaryScorer(Scorer):
         *(f"{name}_{figure}" for name in BASELINES for figure in ROUGE),
     )
 
-    def __init__(self, documents: Sequence[Document], most: int) -> None:
+    def __init__(self, documents: Sequence[Any], most: int) -> None:
         super().__init__()
         self._documents = {document.eid: document for document in documents}
         self._most = most
         self._losses: list[float] = []
+        self._odds: dict[int, dict[int, float]] = {}
         self._rows: list[dict[str, Any]] = []  # once they are computed
-        self._logits: dict[int, dict[int, float]] = collections.defaultdict(
-            dict
-        )
 
     def update(self, results: Mapping[str, Any]) -> None:
-        """Takes in one window: `eid`, `loss`, and of [L] the others.
-
-        `logits`, `labels_mask` and `numbers`, from 1 in the document, are
-        dense from index 0. Windows may come in any order.
-        """
+        """Takes in one window, as `SummarizationHead` gives it."""
         super().update(results)
         count = round(float(np.sum(results["labels_mask"])))
-        logits = np.asarray(results["logits"])[:count].tolist()
-        numbers = np.asarray(results["numbers"])[:count].tolist()
-        own = self._logits[int(results["eid"])]
-        own.update(zip(numbers, logits, strict=True))
+        odds = np.subtract(*np.transpose(results["logits"][:count])[::-1])
+        own = self._odds.setdefault(int(results["eid"]), {})
+        own.update(zip(results["numbers"][:count], odds, strict=True))
         self._losses.append(float(results["loss"]))
         self._rows = []
 
@@ -153,38 +130,31 @@ class SummaryScorer(Scorer):
         """The sentences chosen of each document, counted from 0."""
         return {
             eid: choose([found[n] for n in sorted(found)], self._most)
-            for eid, found in sorted(self._logits.items())
+            for eid, found in sorted(self._odds.items())
         }
 
     def final_answers(self) -> dict[str, str]:
         """The summary of each document, by its number."""
         return {
-            str(eid): join(self._documents[eid].sentences, chosen)
-            for eid, chosen in self.answer().items()
+            str(eid): "\n".join(self._documents[eid].sentences[i] for i in own)
+            for eid, own in self.answer().items()
         }
 
     def _get_results(self) -> Figures:
-        return [*self._means("model"), ("loss", self.get_loss())]
+        return [*self._means("model", ""), ("loss", self.get_loss())]
 
     def get_details(self) -> Figures:
-        return [
-            (f"{name}_{figure}", value)
-            for name in BASELINES
-            for figure, value in self._means(name)
-        ]
+        found = (self._means(name, f"{name}_") for name in BASELINES)
+        return [*itertools.chain.from_iterable(found)]
+
+    def _means(self, name: str, lead: str) -> Figures:
+        rows = [row[name]["rouge"] for row in self.files()["summaries"]]
+        means = {f: float(np.mean([row[f] for row in rows])) for f in ROUGE}
+        return [(lead + figure, mean) for figure, mean in means.items()]
 
     def files(self) -> Mapping[str, Any]:
         """Every document's summaries, their sentences and ROUGE."""
-        return {"summaries": self._scored()}
-
-    def _means(self, name: str) -> Figures:
-        rows = [row[name]["rouge"] for row in self._scored()]
-        return [(f, float(np.mean([row[f] for row in rows]))) for f in ROUGE]
-
-    def _scored(self) -> list[dict[str, Any]]:
-        if self._rows:
-            return self._rows
-        for eid, chosen in self.answer().items():
+        for eid, chosen in () if self._rows else self.answer().items():
             document = self._documents[eid]
             sentences, reference = document.sentences, document.summary
             every, most = range(len(sentences)), self._most
@@ -196,11 +166,8 @@ class SummaryScorer(Scorer):
                 "oracle": find_oracle(sentences, reference, most),
                 "random": sorted(drawn),
             }.items():
-                summary = join(sentences, numbers)
-                row[name] = {
-                    "sentences": [*numbers],
-                    "summary": summary,
-                    "rouge": rouge(reference, summary),
-                }
+                summary = "\n".join(sentences[i] for i in numbers)
+                scores = rouge(reference, summary)
+                row[name] = {"sentences": [*numbers], "rouge": scores}
             self._rows.append(row)
-        return self._rows
+        return {"summaries": self._rows}

@@ -22,11 +22,7 @@ from electra_tf.finetuning.classification import (
 )
 from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.questions import Passage, QAExample
-from electra_tf.finetuning.summarization import (
-    Document,
-    SummarizationTask,
-    read_document,
-)
+from electra_tf.finetuning.summarization import Document, SummarizationTask
 from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics.question_answering import (
@@ -34,7 +30,7 @@ from electra_tf.metrics.question_answering import (
     Answer,
     probabilities,
 )
-from electra_tf.metrics.summaries import choose, join
+from electra_tf.metrics.summaries import choose
 from electra_tf.text.words import read_spans, split_words
 
 _FIRST = ("text", "text_a", "sentence", "sentence1")
@@ -156,11 +152,6 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
     return odds / odds.sum(-1, keepdims=True)
 
 
-def _sigmoid(logits: np.ndarray) -> np.ndarray:
-    """Probabilities in float64, one by one."""
-    return 0.5 * (1.0 + np.tanh(0.5 * logits.astype(np.float64)))
-
-
 class TextAnswerer(Answerer):
     """Asks about texts or pairs of texts.
 
@@ -215,8 +206,9 @@ class LabelSetAnswerer(TextAnswerer):
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         """Returns the labels whose logit is above 0."""
-        labels, logits = list(self._task.labels), outputs["logits"]
-        shares = _sigmoid(logits).tolist()
+        labels = list(self._task.labels)
+        logits = outputs["logits"].astype(np.float64)
+        shares = (0.5 * (1.0 + np.tanh(0.5 * logits))).tolist()
         return {
             "labels": [labels[i] for i in np.flatnonzero(logits > 0.0)],
             "probabilities": dict(zip(labels, shares, strict=True)),
@@ -311,56 +303,44 @@ class TagAnswerer(Answerer):
 class SummaryAnswerer(Answerer):
     """Asks for the sentences that summarize a document.
 
-    An item is running text, or a mapping with `text` or `article`, which may
-    be a list of sentences. Answers hold the `summary`, a sentence a line; its
-    `sentences`: number from 0, text, probability, and with running text the
-    place in characters; and the `probabilities` of all sentences.
+    An item is a text, or a mapping with `text` or `article`. Answers hold the
+    `summary`, a sentence a line; its `sentences`: number from 0, text, place in
+    characters, probability; and the `probabilities` of all sentences.
     """
 
     def __init__(self, task: SummarizationTask) -> None:
         super().__init__(task)
         self.columns = {"text_a": (*_FIRST, "article", "document")}
-        self.fed = (f"{task.name}_sentence_ids", f"{task.name}_numbers")
+        fed = ("labeled_positions", "numbers")
+        self.fed = tuple(f"{task.name}_{name}" for name in fed)
 
     def example(self, item: Any, number: int) -> Document:
-        if isinstance(item, Mapping):
-            given = (item.get(name) for name in self.columns["text_a"])
-            item = next((x for x in given if x is not None), None)
-        text = _as_text(item)
-        if not (read := read_document(item if text is None else text)):
-            raise BadInputError(item, "a text, or a list of sentences")
-        return Document(eid=number, task_name=self._task.name, **read)
+        (text,) = _texts_of(item, [*self.columns.values()], "a text")
+        if not text.strip():
+            raise BadInputError(item, "a text with a sentence")
+        return Document(eid=number, task_name=self._task.name, text=text)
 
     def answers(
         self, examples: Sequence[Document], rows: Sequence[list[Outputs]]
     ) -> list[dict[str, Any]]:
-        return [
-            self._of_windows(example, own)
-            for example, own in zip(examples, rows, strict=True)
-        ]
-
-    def _of_windows(
-        self, document: Document, rows: list[Outputs]
-    ) -> dict[str, Any]:
-        logits = np.concatenate([r["logits"][: r["n_words"]] for r in rows])
-        shares = _sigmoid(logits).tolist()
-        chosen = choose(logits, self._task.spec.sentences)
-        sentences = []
-        for i in chosen:
-            place = {}
-            if document.places is not None:
-                place = dict(
-                    zip(("start", "end"), document.places[i], strict=True)
-                )
-            text, share = document.sentences[i], shares[i]
-            sentences.append(
-                {"number": i, **place, "text": text, "probability": share}
-            )
-        return {
-            "summary": join(document.sentences, chosen),
-            "sentences": sentences,
-            "probabilities": shares,
-        }
+        found = []
+        for document, own in zip(examples, rows, strict=True):
+            windows = [row["logits"][: row["n_words"]] for row in own]
+            shares = _softmax(np.concatenate(windows))[:, 1].tolist()
+            chosen = [
+                {
+                    "number": i,
+                    "text": document.sentences[i],
+                    "start": document.places[i][0],
+                    "end": document.places[i][1],
+                    "probability": shares[i],
+                }
+                for i in choose(shares, self._task.spec.sentences)
+            ]
+            summary = "\n".join(one["text"] for one in chosen)
+            answer = {"summary": summary, "sentences": chosen}
+            found.append({**answer, "probabilities": shares})
+        return found
 
 
 class QuestionAnswerer(Answerer):

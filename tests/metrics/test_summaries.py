@@ -45,7 +45,7 @@ def score():
                     "eid": eid,
                     "loss": 0.5,
                     "numbers": np.array([*numbers, 0]),
-                    "logits": np.array([*logits, 99.0]),
+                    "logits": np.array([[1.0, 1.0 + x] for x in [*logits, 99]]),
                     "labels_mask": np.array([1.0] * len(numbers) + [0.0]),
                 }
             )
@@ -113,7 +113,6 @@ def test_windows_in_any_order_make_the_documents_figures(score):
     first, _ = json.loads(json.dumps(scorer.files()["summaries"]))
     assert first["model"] == {
         "sentences": [1, 3],
-        "summary": f"{SENTENCES[1]}\n{SENTENCES[3]}",
         "rouge": rouge(REFERENCE, f"{SENTENCES[1]}\n{SENTENCES[3]}"),
     }
     assert first["lead"]["sentences"] == [0, 1]

@@ -190,6 +190,21 @@ def test_passages_stand_under_their_sources_with_the_answer_marked(visit):
     assert "expected a question with words" in page.find(".error").text
 
 
+def test_chosen_sentences_are_marked_in_the_text(visit, exported):
+    page = visit(exported("news"))
+    page.find("#example").click()
+    text = page.find("#field-text").get_attribute("value")
+    page.ask()
+    assert page.find(".running").text == text
+    assert len(page.texts("mark")) == 3
+    assert len(page.texts(".running span")) == 2
+    assert all(sentence in text for sentence in page.texts("mark"))
+    text = "Ünïcödé: the king?\nIt was so."
+    page.ask(text=text)
+    assert page.texts("mark") == text.split("\n")
+    assert page.find("mark").get_attribute("title").endswith(" %")
+
+
 def test_masks_get_candidates(visit, exported):
     from electra_tf.export.heads import FillMaskModule
 

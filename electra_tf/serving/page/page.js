@@ -20,11 +20,9 @@ const FIELDS = {
 const TEXTS = {
   fill_mask: "The cat sat on the [MASK] and looked at the [MASK].",
   summarization:
-    "Mrs. Byron kept her daughter from poetry. So Ada Lovelace learned" +
-    " mathematics. In 1833 she met Charles Babbage, who showed her a machine" +
-    " that computed tables. \"She understood it at once,\" a friend wrote." +
-    " Ten years later she published the first program for its successor. It" +
-    " was never built. Her notes were read again in the 1950s.",
+    "Lady Byron kept her daughter from poetry. So Ada Lovelace learned" +
+    " mathematics. In 1833 she met Mr. Babbage, who showed her a machine. Ten" +
+    " years later she published a program for its successor. It was not built.",
 };
 const COLOURS = [
   "#a8d1ff", "#ffcf9e", "#b5e8b0", "#f5b5c8", "#d3c0f5", "#f0e39a",
@@ -159,20 +157,15 @@ const DRAW = {
   },
 
   summarization(answer, asked) {
-    const spans = [];
-    for (let i = 0; i < answer.n_sentences; i++) {
-      const [start, end] = [answer.starts[i], answer.ends[i]];
-      spans.push({ start, end, i });
-    }
-    const count = answer.chosen.filter((x) => x).length;
-    return [
-      runningText(asked.text, spans, ({ i }, text) => {
-        const made = element(answer.chosen[i] ? "mark" : "span", "", text);
-        made.title = percent(answer.probabilities[i]);
-        return made;
-      }),
-      note(`${count} of ${answer.n_sentences} sentence(s) chosen.`),
-    ];
+    const spans = answer.starts.slice(0, answer.n_sentences).map(
+      (start, i) => ({ start, end: answer.ends[i], i }),
+    );
+    const draw = ({ i }, text) => {
+      const made = element(answer.chosen[i] ? "mark" : "span", "", text);
+      made.title = percent(answer.probabilities[i]);
+      return made;
+    };
+    return [runningText(asked.text, spans, draw)];
   },
 
   // The passages that were read, each under its source; the best first.
