@@ -37,10 +37,11 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="session")
 def finetuned_folder(finished_runs, roughen, long_sizes):
-    """A factory of trials' folders: `finetuned_folder("reviews")`."""
+    """A factory of folders of trials of one block: `("reviews")`."""
+    sizes = long_sizes | {"num_hidden_layers": 1}
     # Labels leave as bytes; not all of them are ASCII.
     labels = {"reviews": ["bad", "good", "Übermaß"]}
-    return finished_runs(roughen, labels, model_hparam_overrides=long_sizes)
+    return finished_runs(roughen, labels, model_hparam_overrides=sizes)
 
 
 @pytest.fixture(scope="session")

@@ -20,23 +20,23 @@ SETTINGS = {
     "max_answer_length": 6,
     "qa_na_threshold": 4.8,
 }
-# The kinds of head: version, and what differs from the defaults.
+INDEPENDENT = {"joint_prediction": False}
+UNCLASSIFIED = {"answerable_classifier": False}
+# The kinds of head: version, and what differs from the defaults; three of
+# them with windows or casing of their own, too.
 KINDS = {
     "v1 joint": ("facts", {}),
-    "v1 independent": ("facts", {"joint_prediction": False}),
+    "v1 independent, cased": ("facts", {**INDEPENDENT, "do_lower_case": False}),
     "v2 joint": ("manuals", {}),
-    "v2 unclassified": ("manuals", {"answerable_classifier": False}),
+    "v2 unclassified, gaps": ("manuals", {**UNCLASSIFIED, "doc_stride": 50}),
     "v2 independent": (
         "manuals",
-        {"joint_prediction": False, "answerable_uses_start_logits": False},
+        {**INDEPENDENT, "answerable_uses_start_logits": False},
     ),
-    "v2 independent unclassified": (
+    "v2 independent unclassified, every place": (
         "manuals",
-        {"joint_prediction": False, "answerable_classifier": False},
+        {**INDEPENDENT, **UNCLASSIFIED, "doc_stride": 1, "max_query_length": 1},
     ),
-    "cased": ("facts", {"do_lower_case": False}),
-    "every place": ("facts", {"doc_stride": 1, "max_query_length": 1}),
-    "gaps": ("manuals", {"doc_stride": 50}),
 }
 _WORDS = (
     "the king's city, of (the north) was in a-b-a 1990/91 that; on it is for"
@@ -195,7 +195,7 @@ def test_empty_batches_and_empty_contexts_have_no_answers(model):
 
 
 def test_a_huge_context_is_read_as_far_as_evaluation_reads(model, qa_example):
-    loaded, module = model("v1 independent")
+    loaded, module = model("v1 independent, cased")
     words = random.Random(0).choices(_WORDS[:12], k=9000)
     found = module.compute_text(
         tf.constant(["is it on the king"]), tf.constant([" ".join(words)])

@@ -83,15 +83,18 @@ def visit(browser, start):
 
 
 @pytest.fixture(scope="module")
-def exported(finetuned_folder, pretrained_folder, tmp_path_factory):
-    """Exports a tiny model; returns it, opened."""
+def exported(finetuned_folder, pretrained_folder, tmp_path_factory, long_sizes):
+    """Exports a model of one block; returns it, opened."""
     from electra_tf.export.saved_model import export, make_task_module
     from electra_tf.prediction.loading import load_finetuned, load_pretrained
     from electra_tf.serving.served_model import open_model
 
+    sizes = long_sizes | {"num_hidden_layers": 1}
+
     def make(what, module_class=None, **hparams):
+        hparams["model_hparam_overrides"] = sizes
         if module_class is None:
-            loaded = load_finetuned(finetuned_folder(what))
+            loaded = load_finetuned(finetuned_folder(what, **hparams))
             module = make_task_module(loaded)
         else:
             loaded = load_pretrained(pretrained_folder(**hparams))

@@ -193,7 +193,10 @@ def _predict(port, text):
     return response.status, json.loads(response.read())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.heavy)],
+)
 def test_a_signal_ends_it_after_what_is_in_has_been_answered(process, number):
     assert _predict(process.port, "a") == (200, {"predictions": ["a"]})
     answers = []
