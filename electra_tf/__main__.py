@@ -20,6 +20,7 @@ COMMANDS = {
     "run_glue": "fine-tune on every GLUE task whose data is there",
     "glue_submission": "check and zip test predictions for the benchmark",
     "predict": "a fine-tuned model's answers for new data",
+    "ensemble": "several models' predictions as one, and what that gains",
     "embed": "vectors of texts, from any model",
     "export_model": "a SavedModel that takes raw text; LiteRT, ONNX",
     "ask": "questions to a folder of texts, answered with their sources",

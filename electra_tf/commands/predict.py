@@ -54,6 +54,10 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             *("probabilities", True, ""),
             "false: leave out the probabilities of all labels",
         ),
+        (
+            *("all_tags", False, ""),
+            "tagging: the probabilities of all tags, for `ensemble`",
+        ),
         ("n_best", 3, "N", "answers listed for a question"),
     )
     args = parser.parse_args(list(argv[1:]))
@@ -79,6 +83,7 @@ def main(args: argparse.Namespace) -> int:
         args.n_best,
         **{name: value for name, value in given.items() if value is not None},
     )
+    predictor.answerer.all_tags = args.all_tags
     columns, header = _columns(predictor, args.like)
     if args.header is None:
         args.header = header

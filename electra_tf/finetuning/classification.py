@@ -100,7 +100,7 @@ class TextTask(DescribedTask):
                 self.row_report.add(place, line, found, f"{problem}")
                 continue
             examples.append(
-                TextExample(eid=number, task_name=self.name, **cells)
+                TextExample(eid=number, task_name=self.name, line=line, **cells)
             )
         if not examples:
             raise UserError(

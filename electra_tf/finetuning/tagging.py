@@ -104,6 +104,7 @@ class TaggingTask(DescribedTask):
                     TaggingExample(
                         eid=sentence.number,
                         task_name=self.name,
+                        line=sentence.lines[0],
                         words=sentence.words,
                         labels=labels,
                     )

@@ -124,6 +124,7 @@ class Example:
 
     eid: int  # the example's number within its split; bad rows leave gaps
     task_name: str  # the task it belongs to
+    line: int = 0  # its (first) line in the split's file; 0 where not known
 
 
 class Task(abc.ABC):

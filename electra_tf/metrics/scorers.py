@@ -10,6 +10,7 @@ second that no start of a run has to wait for.
 """
 
 import abc
+import copy
 import dataclasses
 import itertools
 import math
@@ -41,6 +42,8 @@ class Scorer(abc.ABC):
     """
 
     figures: tuple[str, ...] = ()
+    # Attributes with an entry for each row.
+    _of_rows: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self._updated = False
@@ -84,6 +87,18 @@ class Scorer(abc.ABC):
         """
         return None
 
+    def of_rows(self, rows: Sequence[int]) -> "Scorer":
+        """The same of some rows, by place, each any number of times.
+
+        Losses, which are summed as they come, are NaN.
+        """
+        found = copy.copy(self)
+        found._updated, found._total_loss = True, math.nan
+        for name in self._of_rows:
+            values = getattr(self, name)
+            setattr(found, name, [values[row] for row in rows])
+        return found
+
     def results_str(self) -> str:
         """The figures on one line, `name: 12.34 - name: 5.60`."""
         return " - ".join(
@@ -96,6 +111,8 @@ class Scorer(abc.ABC):
 
 class SentenceLevelScorer(Scorer):
     """Collects one label (or number) and one prediction per example."""
+
+    _of_rows = ("_true_labels", "_preds")
 
     def __init__(self) -> None:
         super().__init__()
@@ -279,6 +296,8 @@ class WordLevelScorer(Scorer):
     `loss_per_word`, among the details, adds it once.
     """
 
+    _of_rows = ("_labels", "_preds")
+
     def __init__(self) -> None:
         super().__init__()
         self._total_loss = 0.0
@@ -336,23 +355,26 @@ class EntityLevelF1Scorer(WordLevelScorer):
     figures of conlleval, the script of the CoNLL tasks, where it begins anew.
     """
 
+    _of_rows = ("_labels", "_preds", "_counts")
+
     def __init__(self, label_mapping: Mapping[str, int]) -> None:
         super().__init__()
         self._names = {v: k for k, v in label_mapping.items()}
         names = ("precision", "recall", "f1")
         self.figures = (*names, *(f"conlleval_{name}" for name in names))
         self.figures += ("loss", "word_accuracy", "loss_per_word")
+        # Of each sentence the spans that are right, predicted and expected.
+        self._counts: list[tuple[int, int, int]] = []
+
+    def update(self, results: Mapping[str, Any]) -> None:
+        super().update(results)
+        gold = set(read_spans(self._tags(self._labels[-1])))
+        found = set(read_spans(self._tags(self._preds[-1])))
+        self._counts.append((len(gold & found), len(found), len(gold)))
 
     def _get_results(self) -> Figures:
-        n_correct = n_predicted = n_gold = 0
-        for labels, preds in zip(self._labels, self._preds, strict=True):
-            gold = set(read_spans(self._tags(labels)))
-            predicted = set(read_spans(self._tags(preds)))
-            n_correct += len(gold & predicted)
-            n_predicted += len(predicted)
-            n_gold += len(gold)
-        figures = _f1_figures(n_correct, n_predicted, n_gold)
-        return [*figures, ("loss", self.get_loss())]
+        counts = np.sum([(0, 0, 0), *self._counts], axis=0).tolist()
+        return [*_f1_figures(*counts), ("loss", self.get_loss())]
 
     def get_details(self) -> Figures:
         from seqeval import metrics

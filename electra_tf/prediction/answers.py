@@ -242,7 +242,12 @@ class TagAnswerer(Answerer):
     `words`. Answers hold `words`, a tag and its probability for each (None
     for words cut off as too long), and for models of spans the `spans`: type,
     text, first and last word, and with running text the place in characters.
+
+    Attributes:
+      all_tags: whether `tag_probabilities` has each word's, tag by tag.
     """
+
+    all_tags = False
 
     def __init__(self, task: TaggingTask) -> None:
         super().__init__(task)
@@ -273,14 +278,18 @@ class TagAnswerer(Answerer):
     def answer(self, example: TextOfWords, outputs: Outputs) -> dict[str, Any]:
         count = int(outputs["n_words"])
         logits = outputs["logits"][:count]  # [words, C]
-        shares = _softmax(logits).max(-1).tolist()
+        shares = _softmax(logits)
         tags = [self._labels[i] for i in logits.argmax(-1)] if count else []
         cut = [None] * (len(example.words) - count)
         answer: dict[str, Any] = {
             "words": example.words,
             "tags": [*tags, *cut],
-            "probabilities": [*shares, *cut],
+            "probabilities": [*shares.max(-1).tolist(), *cut],
         }
+        if self.all_tags:
+            rows = shares.astype(float).round(6).tolist()
+            named = [dict(zip(self._labels, r, strict=True)) for r in rows]
+            answer["tag_probabilities"] = [*named, *cut]
         if not self._task.is_token_level:
             answer["spans"] = [
                 self._span(example, *span)

@@ -77,6 +77,18 @@ def test_every_kind_of_task_answers(run, task, name, text, key):
     assert len(answers) == (2 if name == "a.conll" else 1)
 
 
+def test_every_tags_probability_is_there_where_it_is_asked_for(run):
+    (answer,) = run("kinds", "a.txt", "The king is in.\n", "--all_tags")
+    shares = answer["tag_probabilities"]
+    assert len(shares) == len(answer["words"]) == 5
+    for tag, share, own in zip(
+        answer["tags"], answer["probabilities"], shares, strict=True
+    ):
+        assert set(own) == {"noun", "verb", "other"}
+        assert sum(own.values()) == pytest.approx(1, abs=1e-5)
+        assert own[tag] == max(own.values()) == pytest.approx(share, abs=1e-5)
+
+
 def test_what_cannot_be_asked_is_a_bad_line(run, capfd):
     lines = '{"text": "the"}\n{"text": 7}\n["a", "b"]\n'
     assert [a["line"] for a in run("reviews", "a.jsonl", lines)] == [1]

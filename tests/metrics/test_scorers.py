@@ -165,6 +165,40 @@ RESULTS = [
 ]
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        scorers.F1Scorer,
+        scorers.RegressionScorer,
+        lambda: scorers.EntityLevelF1Scorer(MAPPING),
+    ],
+)
+def test_rows_drawn_from_a_scorer_count_as_if_they_had_been_given(make):
+    random = np.random.default_rng(0)
+    given = [
+        {
+            "loss": 0.0,
+            "predictions": random.integers(0, 2, 3 if words else None),
+            "label_ids": random.integers(0, 2),
+            "labels": random.integers(0, 2, 3),
+            "labels_mask": np.ones(3),
+        }
+        for words in [hasattr(make(), "_counts")] * 20
+    ]
+    whole, part = make(), make()
+    rows = random.integers(20, size=20).tolist()
+    for row in given:
+        whole.update(row)
+    for number in rows:
+        part.update(given[number])
+    before = whole.get_results()
+    found = dict(whole.of_rows(rows).get_results())
+    assert np.isnan(found.pop("loss"))
+    wanted = dict(part.get_results())
+    assert found == {name: wanted[name] for name in found}
+    assert whole.get_results() == before
+
+
 def test_mean_median_spread_and_best_of_each_figure():
     mcc = scorers.summarize(RESULTS)["cola"]["mcc"]
     assert (mcc.mean, mcc.median, mcc.best, mcc.best_index) == (30, 20, 60, 2)

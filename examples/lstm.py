@@ -1,0 +1,157 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+r"""A bidirectional LSTM on a task's own data, as a member of an ensemble.
+
+Classes, numbers and tags; words are lower-cased, their vectors learned, or
+begun from a file of lines `word number number ...` (GloVe's format). The
+predictions are those of `python -m electra_tf predict`.
+
+    PYTHONPATH=. python examples/lstm.py --data_dir data --task sst \
+        --output lstm.jsonl
+"""
+
+import argparse
+import collections
+import json
+import sys
+
+import numpy as np
+import tf_keras
+
+from configure.errors import UserError
+from electra_tf.files import LineReader, write_atomically
+from electra_tf.finetuning.classification import RegressionTask
+from electra_tf.finetuning.tagging import TaggingTask
+from electra_tf.finetuning.task import Task
+from electra_tf.prediction.answers import make_answerer
+from electra_tf.prediction.ensemble import answer_of, open_task
+from electra_tf.text.words import split_words
+
+PADDING, UNKNOWN, BETWEEN = range(3)  # nothing, other words, two texts
+
+
+def words_of(example) -> list[str]:
+    """An example's words; a second text's are behind an empty one."""
+    if hasattr(example, "words"):
+        return [word.lower() for word in example.words]
+    first, second = (
+        [text[start:end].lower() for start, end in split_words(text)]
+        for text in (example.text_a, example.text_b or "")
+    )
+    return [*first, "", *second] if second else first
+
+
+def read_vectors(path: str, ids: dict[str, int], table: np.ndarray) -> int:
+    """Puts a file's vectors in the words' rows; returns how many."""
+    count, width = 0, table.shape[1]
+    for number, line in enumerate(LineReader(path).texts(), 1):
+        word, *values = line.rstrip().split(" ")
+        if word not in ids:
+            continue
+        try:
+            vector = np.array(values, np.float32)
+        except ValueError:
+            vector = np.array([np.nan])
+        if len(vector) != width or not np.isfinite(vector).all():
+            raise UserError(
+                f"{path}:{number}: found {len(values)} values for {word!r};"
+                f" expected {width} finite numbers (--width)"
+            )
+        table[ids[word]] = vector
+        count += 1
+    return count
+
+
+def arrays(
+    task: Task, examples: list, ids: dict[str, int], length: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ids [N, L], targets [N] or (tags) [N, L], and weights like them."""
+    inputs = np.full([len(examples), length], PADDING)
+    tags = isinstance(task, TaggingTask)
+    targets = np.zeros(inputs.shape if tags else len(examples), np.float32)
+    for row, example in enumerate(examples):
+        words = words_of(example)[:length]
+        inputs[row, : len(words)] = [ids.get(word, UNKNOWN) for word in words]
+        if tags:
+            targets[row, : len(words)] = example.labels[:length]
+        else:
+            targets[row] = task.label_value(example.label)
+    weights = (inputs != PADDING) if tags else np.ones(len(examples))
+    return inputs, targets, weights.astype(np.float32)
+
+
+def build_model(task: Task, table: np.ndarray, units: int, rate: float):
+    """Ids to probabilities (of the text, or of each word) or a number."""
+    layers, tags = tf_keras.layers, isinstance(task, TaggingTask)
+    number = isinstance(task, RegressionTask)
+    labels = () if number else task.label_mapping if tags else task.labels
+    start = tf_keras.initializers.Constant(table)
+    found = [
+        layers.Embedding(*table.shape, start, mask_zero=True),
+        layers.Dropout(0.3),
+        layers.Bidirectional(layers.LSTM(units, return_sequences=tags)),
+        layers.Dropout(0.3),
+        layers.Dense(len(labels) or 1, None if number else "softmax"),
+    ]
+    model = tf_keras.Sequential(found)
+    loss = "mse" if number else "sparse_categorical_crossentropy"
+    model.compile(tf_keras.optimizers.Adam(rate), loss)
+    return model
+
+
+def main(argv: list[str]) -> None:
+    """Trains on the task's train split; predicts another."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data_dir", required=True)
+    parser.add_argument("--task", default="")
+    parser.add_argument("--task_config", default="")
+    parser.add_argument("--vocab_file", default="")
+    parser.add_argument("--split", default="dev")
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--vectors", help="a file in GloVe's format")
+    for name, value in (
+        *(("width", 100), ("units", 64), ("length", 64), ("epochs", 3)),
+        *(("batch_size", 32), ("most_words", 20000), ("seed", 1)),
+        ("rows", None),  # of the train split, to try it
+    ):
+        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--rate", type=float, default=1e-3)
+    args = parser.parse_args(argv)
+    tf_keras.utils.set_random_seed(args.seed)
+    task = open_task(
+        args.data_dir, args.task, args.vocab_file, args.task_config
+    )
+    train = task.get_examples("train")[: args.rows]
+    counts = collections.Counter(w for e in train for w in words_of(e) if w)
+    words = ["", *(word for word, _ in counts.most_common(args.most_words))]
+    ids = {word: i for i, word in enumerate(words, BETWEEN)}
+    table = np.random.default_rng(args.seed).normal(
+        0, 0.1, [len(ids) + BETWEEN, args.width]
+    )
+    if args.vectors:
+        known = read_vectors(args.vectors, ids, table)
+        print(f"{known:,} of {len(words):,} words have vectors")
+    model = build_model(task, table, args.units, args.rate)
+    inputs, targets, weights = arrays(task, train, ids, args.length)
+    model.fit(
+        *(inputs, targets, args.batch_size, args.epochs),
+        sample_weight=weights,
+        verbose=2,
+    )
+    examples = task.get_examples(args.split)
+    inputs, _, _ = arrays(task, examples, ids, args.length)
+    answerer, lines = make_answerer(task, n_best=1), []
+    answerer.all_tags = True
+    predicted = model.predict(inputs, batch_size=256, verbose=0)
+    for example, found in zip(examples, predicted, strict=True):
+        if isinstance(task, TaggingTask):
+            found = found[: len(example.words)]
+        found = found.reshape(-1, predicted.shape[-1])
+        lines.append(answer_of(answerer, example, found))
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    write_atomically(args.output, text)
+    print(f"{len(examples):,} predictions in {args.output}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
