@@ -77,7 +77,7 @@ test: lint
 	@$(PYTEST) --durations=10
 
 # What one runs while working: without these, no process is started and nothing
-# is exported.
+# is exported. Of each property fewer examples are drawn.
 SLOW := benchmarks commands compare end_to_end export faults keras prediction \
 	serving study
 

@@ -113,7 +113,10 @@ def test_what_the_arms_use_of_the_product_is_there():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["Pretraining", "Finetuning"])
+@pytest.mark.parametrize(
+    "task",
+    [pytest.param("Pretraining", marks=pytest.mark.heavy), "Finetuning"],
+)
 def test_our_arm_trains(task, tmp_path):
     args = arguments("--threads=1")
     args.model_size, args.batch, args.length = "small", 2, 16

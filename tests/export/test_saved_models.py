@@ -207,11 +207,18 @@ def _compare(got, wanted):
 
 @pytest.mark.parametrize("name", ["names", "manuals", *MODULES])
 def test_other_heads_give_elsewhere_what_they_give_here(
-    name, finetuned_module, pretrained_folder, ask_elsewhere, tmp_path
+    name,
+    finetuned_module,
+    pretrained_folder,
+    long_sizes,
+    ask_elsewhere,
+    tmp_path,
 ):
     if name in MODULES:
         make, hparams = MODULES[name]
-        module = make(load_pretrained(pretrained_folder(**hparams)))
+        sizes = long_sizes | {"num_hidden_layers": 1}
+        folder = pretrained_folder(model_hparam_overrides=sizes, **hparams)
+        module = make(load_pretrained(folder))
     else:
         sizes = {"max_query_length": 8, "doc_stride": 12, "beam_size": 5}
         module = finetuned_module(name, **sizes)[1]

@@ -14,10 +14,12 @@ EXAMPLES = ROOT / "examples"
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["classification", "tagging"])
 def test_a_program_trains_and_answers(
-    pretrained_folder, tmp_path, capsys, name
+    pretrained_folder, long_sizes, tmp_path, capsys, name
 ):
     program = runpy.run_path(str(EXAMPLES / f"{name}.py"))
-    given = ["--model", pretrained_folder(), "--epochs=1", "--sentences=30"]
+    sizes = long_sizes | {"num_hidden_layers": 1}
+    folder = pretrained_folder(model_hparam_overrides=sizes)
+    given = ["--model", folder, "--epochs=1", "--sentences=30"]
     if name == "classification":
         given.append(f"--output={tmp_path / 'model.keras'}")
     accuracy = program["main"](given)

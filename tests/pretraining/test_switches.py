@@ -146,7 +146,7 @@ def test_parts_draw_dropout_of_their_own(tiny_config):
 
 @pytest.mark.parametrize(
     "hparams",
-    [{}, OBJECTIVES["electric"], {"mixed_precision": "bf16"}],
+    [{}, OBJECTIVES["electric"] | {"mixed_precision": "bf16"}],
 )
 def test_recomputed_blocks_give_the_same_gradients(tiny_config, hparams):
     """With dropout: the second computation draws the same again."""
