@@ -99,7 +99,7 @@ def make_texts(
             if other != words:  # Two edits may undo each other.
                 group.append(other)
                 made.append(number)
-        texts += [" ".join(text) for text in group]
+        texts += [f"{' '.join(text)}." for text in group]
         edits.append(made)
     return texts, np.array(edits)
 
@@ -110,8 +110,8 @@ def score_texts(
     """What `score` says of texts, and its seconds."""
     given = f"{path}.txt"
     files.write_atomically(given, "".join(f"{text}\n" for text in texts))
-    argv = ["score", "--model", model, "--output", path, "--overwrite", given]
-    argv += ["--method", name if name in METHODS else "auto"]
+    argv = ["score", "--model", model, given, "--output", path]
+    argv += ["--method", name if name in METHODS else "auto", "--overwrite"]
     started = time.perf_counter()
     score.main(score.parse_flags(argv))
     seconds = time.perf_counter() - started
@@ -146,7 +146,8 @@ def main(args: argparse.Namespace) -> None:
     results: dict[str, dict[str, Any]] = {}
     for name, model in args.model:
         path = os.path.join(args.output, f"{name}.jsonl")
-        _, start = score_texts(name, model, texts[:FEW], f"{path}.few")
+        for _ in range(2):  # The first warms the libraries up.
+            _, start = score_texts(name, model, texts[:FEW], f"{path}.few")
         rows, seconds = score_texts(name, model, texts, path)
         each = 1000 * (seconds - start) / max(len(texts) - FEW, 1)
         whole = np.array([row["score"] for row in rows]).reshape(edits.shape)

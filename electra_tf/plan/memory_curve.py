@@ -213,7 +213,12 @@ def run(config: Any, folder: str, gibibytes: float | None) -> str:
     limit = limit or round(_SHARE * (machine_memory() or 2**33))
     found = {"limit_bytes": limit, "largest": largest(config, limit)}
     rows = measure(config, folder, limit)
-    both = [row for row in rows if row["measured"]]
+    # A point of the grid may be one of the lengths, too.
+    both = {
+        tuple(row[name] for name in _KEYS[1:]): row
+        for row in rows
+        if row["measured"]
+    }.values()
     errors = [row["predicted"] / row["measured"] - 1 for row in both]
     found["points"] = rows
     found["measured_points"] = len(both)
