@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers for new data, with any fine-tuned model.
 
-Labels with probabilities, numbers, tags, answers to questions. Reads files or
-standard input, one question after the other (files may be larger than memory),
-and writes an answer for each, in the same order. Lines that cannot be used are
-named, counted and left out.
+Labels with probabilities, numbers, tags, answers to questions, summaries. Reads
+files or standard input, one question after the other (files may be larger than
+memory), and writes an answer for each, in the same order. Lines that cannot be
+used are named, counted and left out.
 """
 
 import argparse
