@@ -21,7 +21,7 @@ from electra_tf.commands import shared_flags
 from electra_tf.commands.serve import require_aiohttp, serve_model
 from electra_tf.prediction import writer
 
-DEFAULT_WEIGHT = 0.3
+DEFAULT_WEIGHT = 0.5
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
