@@ -28,7 +28,7 @@ from electra_tf.finetuning.registry import get_tasks, read_task_config
 from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics import question_answering as qa
-from electra_tf.metrics.scorers import lower_is_better
+from electra_tf.metrics.scorers import lower_is_better, main_figure
 from electra_tf.prediction.answers import Answerer, make_answerer
 
 _ROUNDING = 1e-3  # of probabilities in files: how far a sum may be from 1
@@ -70,7 +70,7 @@ class Members:
 
     Attributes:
       name: the task's and the split's.
-      figure: what systems are compared by.
+      figure: what systems are compared by; known once one is scored.
       labelled: whether there is a truth.
       squared: whether weights are fitted to squared errors, else likelihood.
       stacks: each example's.
@@ -83,7 +83,7 @@ class Members:
         self._task, self._split = task, split
         self.name = f"{task.name}, {split}"
         self._examples: list[Any] = task.get_examples(split)
-        self.figure = task.main_metric or task.get_scorer(split).figures[0]
+        self.figure = task.main_metric or ""
         self.labelled = task.spec.labelled(split)
         self._answerer = make_answerer(task, n_best=task.config.n_best_size)
         self._prepare()
@@ -132,8 +132,10 @@ class Members:
         scorer = self._task.get_scorer(self._split)
         for number, one in enumerate(mixed):
             scorer.update(self._outputs(number, one))
+        results = scorer.get_results()
+        self.figure = self.figure or main_figure([name for name, _ in results])
         return System(
-            dict(scorer.get_results() + scorer.get_details()),
+            dict(results + scorer.get_details()),
             lambda rows: dict(scorer.of_rows(rows).get_results())[self.figure],
         )
 

@@ -15,6 +15,7 @@ from electra_tf.commands import ensemble as command
 from electra_tf.prediction import ensemble
 
 COUNT = 40
+SPANS = ("O", "S-X")
 GOLD = [i % 3 % 2 for i in range(COUNT)]
 QUESTIONS = [(f"q{i}", "king" if i % 2 else "north") for i in range(COUNT)]
 
@@ -45,12 +46,15 @@ KINDS = {
         "text\tlabel\n" + "".join(f"the\t{i % 10}\n" for i in range(COUNT)),
     ),
     "tagging": (
-        {"tags": "words", "labels": ["0", "1"], "format": "conll"},
+        {"labels": ["X"], "format": "conll"},
         "dev.txt",
-        "".join(f"the {g}\nking {1 - g}\n\n" for g in GOLD),
+        "".join(f"the {SPANS[g]}\nking {SPANS[1 - g]}\n\n" for g in GOLD),
     ),
     "question_answering": ({}, "dev.json", _squad()),
 }
+
+
+FIGURES = dict(zip(KINDS, ("accuracy", "pearson", "f1", "f1"), strict=True))
 
 
 def _row(kind, number, right, line):
@@ -62,8 +66,12 @@ def _row(kind, number, right, line):
     if kind == "regression":
         return {"line": line + 1, "value": number % 10 + 5 * (1 - right)}
     if kind == "tagging":
-        other = {str(1 - gold): right, str(gold): 1 - right}
-        return {"line": 3 * line - 2, "tag_probabilities": [shares, other]}
+        words = [
+            {"B-X": 0, "I-X": 0, "E-X": 0}
+            | {SPANS[tag]: right, SPANS[1 - tag]: 1 - right}
+            for tag in (gold, 1 - gold)
+        ]
+        return {"line": 3 * line - 2, "tag_probabilities": words}
     key, text = QUESTIONS[number]
     best = [(text, right), ("of the", 1 - right)]
     best = [{"answer": t, "probability": p} for t, p in best]
@@ -149,6 +157,7 @@ def test_a_written_mixture_is_a_member_with_the_same_figures(
     wanted = first["systems"]["mean"]["figures"]
     figures = second["systems"]["mean.jsonl"]["figures"]
     assert figures == pytest.approx(wanted, abs=1e-3)
+    assert first["figure"] == FIGURES[kind]
 
 
 def test_an_evaluations_best_answers_are_a_member(setting, tmp_path):
