@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -53,28 +54,37 @@ def lines_of(path):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def kill(start, path, kills, longest):
-    """Kills it, with the run it began, at moments of a seeded generator."""
+def kill(start, path, log, kills):
+    """Kills it, with the run it began, at moments of a seeded generator.
+
+    Every second time while a run makes steps, else at any time from the start.
+    """
     moments = random.Random(0)
-    for _ in range(kills):
+    for place in range(kills):
+        log.touch()
+        begun = log.stat().st_size
         process = start(path)
+        while place % 2 and b"SPS" not in log.read_bytes()[begun:]:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(moments.uniform(1.0, longest))
+            process.wait(moments.uniform(0.0, 1.0 if place % 2 else 12.0))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(
-    ("arms", "seeds", "kills", "longest"),
-    [(["electra"], [1], 2, 20.0), (["electra", "mlm"], [1, 2], 20, 14.0)],
+    ("arms", "seeds", "kills"),
+    [(["electra"], [1], 2), (["electra", "mlm"], [1, 2], 20)],
     ids=["2_kills", "20_kills"],
 )
 def test_a_study_that_is_killed_ends_in_the_same_table(
-    said, write_study, start, finish, tmp_path, arms, seeds, kills, longest
+    said, write_study, start, finish, tmp_path, arms, seeds, kills
 ):
     said["arms"] = {name: {"pretrain": {"objective": name}} for name in arms}
-    said |= {"seeds": seeds, "against": "electra"}
+    said |= {"seeds": seeds, "against": "electra", "budget": {"steps": 500}}
+    said["pretrain"]["save_checkpoints_steps"] = 20
     tables = []
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
@@ -84,15 +94,15 @@ def test_a_study_that_is_killed_ends_in_the_same_table(
         said["data"] = {str(made): words}
         path = write_study(said, f"{name}/study")
         if name == "killed":
-            kill(start, path, kills, longest)
+            (tmp_path / name / "out").mkdir()
+            kill(start, path, tmp_path / name / "out" / run.LOG, kills)
         finish(path)
         table = (tmp_path / name / "out" / "study.txt").read_text()
         tables.append(table.splitlines()[1:])  # without the file's name
     assert tables[0] == tables[1] and len(tables[0]) > 5
     assert (tmp_path / "whole" / "made").read_text() == "1"
-    cells = len(arms) * len(seeds) * 2
     found = lines_of(path)
-    assert len(found) == cells
+    assert len(found) == len(arms) * len(seeds) * 2
     # Small enough to be committed.
     assert max(len(json.dumps(line)) for line in found) < 2500
 
