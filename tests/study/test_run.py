@@ -164,7 +164,6 @@ def test_pieces_go_on_where_the_one_before_stopped(
     assert "Stopped at step" in log.read_text()
 
 
-@pytest.mark.heavy
 def test_the_small_study_over_all_objectives_runs_still_smaller(
     said, write_study, finish
 ):
