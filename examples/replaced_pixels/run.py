@@ -330,7 +330,7 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     parser = flags.FlagParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data_dir", required=True, help="holds MNIST")
     parser.add_argument("--output", default="runs/replaced_pixels")
-    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args(argv[1:])
     for name in ("steps", "seeds"):
