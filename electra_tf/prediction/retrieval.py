@@ -34,7 +34,8 @@ _FOLDS = 5
 _WORD = r"(?u)\b\w+\b"
 _WORDS_OF_A_PASSAGE = re.compile(rf"(?:\S+\s*){{1,{PASSAGE_WORDS}}}")
 _TEXT_KEYS = ("text", "context", "passage")  # of a line of JSON
-_DAMAGED = (zipfile.BadZipFile, KeyError, ValueError, EOFError)
+# What an index raises that cannot be used; without bm25s making one says so.
+_UNUSABLE = (zipfile.BadZipFile, KeyError, ValueError, EOFError, ImportError)
 
 
 class SourcePassage(NamedTuple):
@@ -205,7 +206,7 @@ def open_index(
 
 def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
     """The index that was kept; None if it is another, or damaged."""
-    with contextlib.suppress(*_DAMAGED), zipfile.ZipFile(path) as packed:
+    with contextlib.suppress(*_UNUSABLE), zipfile.ZipFile(path) as packed:
         if json.loads(packed.read("about.json")) != about:
             return None
         rows = packed.read("passages.jsonl").splitlines()

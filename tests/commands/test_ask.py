@@ -4,6 +4,7 @@
 
 import gzip
 import json
+import sys
 import types
 
 import pytest
@@ -145,6 +146,14 @@ def test_texts_that_cannot_be_read_are_refused(
     with pytest.raises(UserError, match=message):
         retrieval.open_index(str(place), str(path), "english", print)
     assert not (tmp_path / "kept.index").exists()
+
+
+@pytest.mark.parametrize("name", ["bm25s", "Stemmer"])
+def test_without_its_extra_a_kept_index_names_it(opened, monkeypatch, name):
+    opened()
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UserError, match=r"pip install .*\[ask\]"):
+        opened()
 
 
 def test_an_unknown_language_is_refused(opened):
