@@ -3,6 +3,7 @@
 """Saving a run and continuing it to the bit."""
 
 import contextlib
+import dataclasses
 import json
 import math
 import os
@@ -25,46 +26,30 @@ CONFIG_FILE = "config.json"
 _UNFINISHED = "_temp"
 
 
+@dataclasses.dataclass
 class Checkpoints:
     """The checkpoints of one run: model, optimizer, step and data position."""
 
-    def __init__(
-        self,
-        directory: str,
-        *,
-        model: tf.Module,
-        optimizer: Any,
-        step: tf.Variable,
-        position: dict[str, Any],
-        keep: int | None,
-        keep_every: int = 0,
-        write_directory: str | None = None,
-        extras: dict[str, Any] | None = None,
-    ) -> None:
-        """Ties the objects of a run to a directory; reads and writes nothing.
+    directory: str  # where they are read
+    _: dataclasses.KW_ONLY
+    model: tf.Module
+    optimizer: Any
+    step: tf.Variable  # int64 scalar, updates done so far
+    position: dict[str, Any]  # what else is continued: the data iterator
+    keep: int | None  # newest checkpoints kept; 0 or None keeps all
+    keep_every: int = 0  # steps whose multiples are kept beyond these
+    write_directory: str = ""  # where they are written; "": the same
+    # What a checkpoint may lack.
+    extras: dict[str, Any] = dataclasses.field(default_factory=dict)
 
-        Args:
-          step: int64 scalar, updates done so far.
-          position: what else must be continued, such as the data iterator.
-          extras: what a checkpoint may lack.
-          keep: newest checkpoints kept; 0 or None keeps all.
-          keep_every: steps whose multiples are kept beyond `keep`.
-        """
-        self.directory = directory
-        self._variables = model.variables
-        self._optimizer = optimizer
-        self._step = step
-        self._keep = keep
-        self._keep_every = keep_every
-        self._write_directory = write_directory or directory
-        self._state = tf2.checkpoint_state(model.variables, optimizer, step)
-        self._position, self._extras = position, extras or {}
-        self._without_position = tf.train.Checkpoint(
-            **self._state, **self._extras
+    def __post_init__(self) -> None:
+        self.write_directory = self.write_directory or self.directory
+        self._state = tf2.checkpoint_state(
+            self.model.variables, self.optimizer, self.step
         )
-        self._whole = tf.train.Checkpoint(
-            **self._state, **self._extras, **position
-        )
+        state = {**self._state, **self.extras}
+        self._without_position = tf.train.Checkpoint(**state)
+        self._whole = tf.train.Checkpoint(**state, **self.position)
 
     @property
     def latest(self) -> str | None:
@@ -90,21 +75,20 @@ class Checkpoints:
         the file `checkpoint` names a new one only when its files are whole,
         and old ones go only after that.
         """
-        prefix = self._prefix(self._write_directory)
+        prefix = self._prefix(self.write_directory)
         _write(self._whole, prefix)
-        known = [p for p in _listed(self._write_directory) if p != prefix]
+        known = [p for p in _listed(self.write_directory) if p != prefix]
         known.append(prefix)
-        tf1.record_newest(self._write_directory, known)
+        tf1.record_newest(self.write_directory, known)
         surplus = self._surplus(known)
         for old in surplus:
             tf1.remove_checkpoint(old)
         if surplus:
             kept = [path for path in known if path not in surplus]
-            tf1.record_newest(self._write_directory, kept)
+            tf1.record_newest(self.write_directory, kept)
         return prefix
 
     def save_best(self, directory: str) -> str:
-        """Writes weights, slots and step to another directory."""
         prefix = self._prefix(directory)
         tf.io.gfile.makedirs(directory)
         former = _listed(directory)
@@ -124,8 +108,8 @@ class Checkpoints:
           but: what of the position stays as it is.
         """
         weights = open_weights(path, whole=True)
-        check_same_variables(weights, self._variables)
-        held, wanted = tf2.optimizer_of(weights), self._optimizer.kind
+        check_same_variables(weights, self.model.variables)
+        held, wanted = tf2.optimizer_of(weights), self.optimizer.kind
         if held not in (None, wanted):
             raise UserError(
                 f"{path} has the slots of optimizer {held!r}, which optimizer"
@@ -134,8 +118,10 @@ class Checkpoints:
                 " model_dir of its own."
             )
         if weights.kind != "native":
-            report = assign(weights, self._variables, optimizer=self._optimizer)
-            self._step.assign(report.global_step or 0)
+            report = assign(
+                weights, self.model.variables, optimizer=self.optimizer
+            )
+            self.step.assign(report.global_step or 0)
             return False
         if held is None:
             raise UserError(
@@ -144,10 +130,10 @@ class Checkpoints:
                 " model_dir of its own."
             )
         stored = {key.split("/")[0] for key in weights.dropped}
-        with_position = with_position and stored.issuperset(self._position)
-        wanted = {k: v for k, v in self._extras.items() if k in stored}
+        with_position = with_position and stored.issuperset(self.position)
+        wanted = {k: v for k, v in self.extras.items() if k in stored}
         if with_position:
-            position = self._position.items()
+            position = self.position.items()
             wanted |= {k: v for k, v in position if k not in but}
         try:
             status = tf.train.Checkpoint(**self._state, **wanted).read(path)
@@ -182,24 +168,21 @@ class Checkpoints:
         )
 
     def _prefix(self, directory: str) -> str:
-        name = f"{CHECKPOINT_NAME}-{int(self._step.numpy())}"
+        name = f"{CHECKPOINT_NAME}-{int(self.step.numpy())}"
         return os.path.join(directory, name)
 
     def _surplus(self, known: list[str]) -> list[str]:
         """Those that the limits let go; other programs' files are not ours."""
-        if not self._keep:
+        if not self.keep:
             return []
-        return [
-            path
-            for path in known[: -self._keep]
-            if not self._is_milestone(path) and tf2.is_native(path)
-        ]
-
-    def _is_milestone(self, path: str) -> bool:
-        number = path.rpartition("-")[2]
-        if not self._keep_every or not number.isdigit():
-            return False
-        return int(number) > 0 and int(number) % self._keep_every == 0
+        surplus = []
+        for path in known[: -self.keep]:
+            number = path.rpartition("-")[2]
+            step = int(number) if self.keep_every and number.isdigit() else 0
+            is_milestone = step > 0 and step % self.keep_every == 0
+            if not is_milestone and tf2.is_native(path):
+                surplus.append(path)
+        return surplus
 
 
 def _listed(directory: str) -> list[str]:
@@ -247,23 +230,18 @@ def check_same_variables(
     weights: Weights, variables: list[tf.Variable]
 ) -> None:
     """Compares the model's variables with a checkpoint before it is loaded."""
-    saved = weights.shapes
-    wanted = {
-        name: tuple(variable.shape)
-        for name, variable in tf2.variables_by_name(variables).items()
-    }
-    names = [
-        name
-        for name in sorted(saved.keys() | wanted.keys())
-        if saved.get(name) != wanted.get(name)
-    ]
-    if not names:
+    named = tf2.variables_by_name(variables)
+    wanted = {name: tuple(v.shape) for name, v in named.items()}
+    lines, none = [], "does not have it"
+    for name in sorted(weights.shapes.keys() | wanted.keys()):
+        saved, own = weights.shapes.get(name), wanted.get(name)
+        if saved != own:
+            lines.append(
+                f"{name}: checkpoint {none if saved is None else [*saved]},"
+                f" this model {none if own is None else [*own]}"
+            )
+    if not lines:
         return
-    lines = [
-        f"{name}: checkpoint {_shape_text(saved.get(name))}, this model"
-        f" {_shape_text(wanted.get(name))}"
-        for name in names
-    ]
     lines = first_lines(lines) + weights.contents.differences(Contents(wanted))
     raise UserError(
         f"checkpoint {weights.path} is of another model:\n"
@@ -290,10 +268,6 @@ def read_config(directory: str) -> dict[str, Any] | None:
 def write_config(directory: str, text: str) -> None:
     """Writes the resolved hparams (JSON text) beside the checkpoints."""
     write_atomically(os.path.join(directory, CONFIG_FILE), text)
-
-
-def _shape_text(shape: tuple[int, ...] | None) -> str:
-    return "does not have it" if shape is None else str(list(shape))
 
 
 DIRECTORY = formats.BEST
@@ -324,7 +298,6 @@ class BestCheckpoint:
         self._best = self._read()
 
     def update(self, step: int, result: Mapping[str, float]) -> str | None:
-        """Takes an evaluation; saves and says so if it is the best."""
         value = float(result[self._metric])
         if not math.isfinite(value):
             return None

@@ -127,27 +127,23 @@ class StepMetrics(tf.train.experimental.PythonState):
     """
 
     def __init__(self) -> None:
-        """Starts empty."""
         self.steps = 0
         self.sums: dict[str, float] = {}
         self.last: dict[str, float] = {}
 
     def add(self, names: list[str], values: np.ndarray) -> None:
-        """Adds one step's values (float32 [len(names)])."""
         self.steps += 1
         self.last = dict(zip(names, values.tolist(), strict=True))
         for name, value in self.last.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
 
     def take(self) -> "StepMetrics":
-        """Returns the sums so far and starts anew."""
         taken = StepMetrics()
         taken.steps, taken.sums, taken.last = self.steps, self.sums, self.last
         self.__init__()
         return taken
 
     def mean(self, name: str) -> float:
-        """Mean of a value over the steps."""
         return self.sums[name] / self.steps
 
     def serialize(self) -> str:
@@ -157,7 +153,6 @@ class StepMetrics(tf.train.experimental.PythonState):
         )
 
     def deserialize(self, string_value: str | bytes) -> None:
-        """The inverse of `serialize`."""
         state = json.loads(string_value)
         self.steps, self.sums = state["steps"], state["sums"]
         self.last = state["last"]
@@ -429,7 +424,18 @@ class EvalLoop:
           TrainingInterruptedError: when `should_stop` says so.
         """
         if self._run_step is None:
-            self._run_step = self._make_step(dataset)
+            signature = None
+            if self.batch_size:
+                rows = {
+                    name: tf.TensorSpec(
+                        [self.batch_size, *x.shape[1:]], x.dtype
+                    )
+                    for name, x in dataset.element_spec.items()
+                }
+                signature = [rows, tf.TensorSpec([], tf.int32)]
+            self._run_step = step_function(
+                self._distributed_step, self.jit_compile, signature
+            )
         batches = examples = 0
         iterator = iter(dataset)
         while batches != limit:
@@ -452,20 +458,6 @@ class EvalLoop:
             )
         return {"examples": examples, "batches": batches}
 
-    def _make_step(self, dataset: Any) -> Callable[..., Any]:
-        signature = None
-        if self.batch_size:
-            rows = {
-                name: tf.TensorSpec(
-                    [self.batch_size, *element.shape[1:]], element.dtype
-                )
-                for name, element in dataset.element_spec.items()
-            }
-            signature = [rows, tf.TensorSpec([], tf.int32)]
-        return step_function(
-            self._distributed_step, self.jit_compile, signature
-        )
-
     def _distributed_step(self, features: Features, index: tf.Tensor):
         outputs, loss = self.strategy.run(
             self._replica_step, args=(features, index)
@@ -485,9 +477,7 @@ class EvalLoop:
             features = strategies.replica_rows(features)
         with inference():
             outputs = self.compute(
-                features,
-                seed=draws_seed(self.seed, -1 - index),
-                training=False,
+                features, seed=draws_seed(self.seed, -1 - index), training=False
             )
         return self.outputs(features, outputs), outputs["total_loss"]
 

@@ -28,7 +28,6 @@ class PreemptionHandler:
         self._pipe: tuple[int, int] | None = None
 
     def requested(self) -> bool:
-        """Whether a stop was asked for."""
         return self.signal_number is not None
 
     def __enter__(self) -> "PreemptionHandler":

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training run: build, restore, train, evaluate, save, finish."""
 
-import abc
 import collections
 import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar
 
 import orbit
@@ -52,17 +51,14 @@ class Schedule:
     stage_ends: int = 0  # there other steps begin, which no row has in common
 
     def logs_at(self, step: int) -> bool:
-        """Whether a row is written after update `step`."""
         if step in (1, self.stage_ends, self.total_steps):
             return True
         return _due(step, self.log_every)
 
     def saves_at(self, step: int) -> bool:
-        """Whether a checkpoint is written after update `step`."""
         return step == self.total_steps or _due(step, self.save_every)
 
     def evaluates_at(self, step: int) -> bool:
-        """Whether an evaluation follows update `step`."""
         if not self.eval_every:
             return False
         return step == self.total_steps or _due(step, self.eval_every)
@@ -84,16 +80,36 @@ def _due(step: int, every: int) -> bool:
     return bool(every) and step > 0 and step % every == 0
 
 
-class Run(abc.ABC):
+class Run:
     """One run of a model directory, continuing where an earlier one stopped.
 
     `train` is the whole course of it; what differs between pre-training and
-    fine-tuning are the methods that subclasses write, in the order of their
-    calls. Several workers share the directory: all compute, the chief writes.
+    fine-tuning are the methods that subclasses write: those below, in the order
+    of their calls. Several workers share the directory: all compute, the chief
+    writes.
     """
 
     title: str  # of the curves
     own_files: ClassVar[dict[str, Any]]  # arguments of `remove_run`
+    build_model: Callable[[], tf.Module]  # a fresh one
+    # The batches to train on, and the number of steps.
+    prepare_training: Callable[[], tuple[tf.data.Dataset, int]]
+    build_optimizer: Callable[[], Any]  # of the model's variables
+    # Gives a model without checkpoint the weights it starts from.
+    start_fresh: Callable[[], None]
+    # Says where the run is, told whether an evaluation is due; whether nothing
+    # is left to do.
+    is_finished: Callable[[bool], bool]
+    announce: Callable[[], None]  # says what will be trained
+    build_loop: Callable[[], TrainLoop]  # over `iterator`
+    # What a log row begins with, from the steps since the last.
+    losses: Callable[[StepMetrics], dict[str, float]]
+    # What the progress line shows of a row.
+    shown_losses: Callable[[dict[str, Any]], dict[str, str]]
+    evaluate: Callable[[], dict[str, float]]  # the model as it is
+    # Logs and shows an evaluation after a step.
+    evaluated: Callable[[int, dict[str, float]], None]
+    panels: Callable[[], Sequence[Panel]]  # what the curves show
 
     def __init__(
         self,
@@ -110,30 +126,15 @@ class Run(abc.ABC):
         # Workers other than the chief keep their copies out of its way.
         self.output = self.directory
         if not self.is_chief:
-            self.output = strategies.worker_directory(self.directory)
+            resolver = strategy.cluster_resolver
+            name = f"worker_{resolver.task_id}"
+            self.output = os.path.join(self.directory, name)
         self.stopped_early = False  # An evaluation may set it.
         with strategies.creation_scope(strategy):
             self.model = self.build_model()
             self.step = orbit.utils.create_global_step()
 
-    @abc.abstractmethod
-    def build_model(self) -> tf.Module:
-        """Returns a fresh model."""
-
-    @abc.abstractmethod
-    def prepare_training(self) -> tuple[tf.data.Dataset, int]:
-        """Returns the batches to train on and the number of steps."""
-
-    @abc.abstractmethod
-    def build_optimizer(self) -> Any:
-        """Returns the optimizer of the model's variables."""
-
-    @abc.abstractmethod
-    def start_fresh(self) -> None:
-        """Gives a model without checkpoint the weights it starts from."""
-
     def continue_from(self, path: str, with_position: bool = True) -> bool:
-        """Restores a checkpoint; whether the data position was in it."""
         positioned = self.checkpoints.restore(path, with_position)
         self.console.line(f"Continuing from {path} (step {self.global_step:,})")
         return positioned
@@ -144,42 +145,10 @@ class Run(abc.ABC):
         checkpointing.write_config(directory, config.to_json())
         formats.complete_folder(directory, config.as_dict(), config.vocab_file)
 
-    @abc.abstractmethod
-    def is_finished(self, evaluation_due: bool) -> bool:
-        """Says where the run is; whether nothing is left to do."""
-
-    @abc.abstractmethod
-    def announce(self) -> None:
-        """Says what will be trained."""
-
-    @abc.abstractmethod
-    def build_loop(self) -> TrainLoop:
-        """Returns the loop over `iterator`."""
-
-    @abc.abstractmethod
-    def losses(self, taken: StepMetrics) -> dict[str, float]:
-        """Returns what a log row begins with, from the steps since the last."""
-
-    @abc.abstractmethod
-    def shown_losses(self, row: dict[str, Any]) -> dict[str, str]:
-        """Returns what the progress line shows of it."""
-
-    def logged(self, row: dict[str, Any]) -> None:  # noqa: B027
+    def logged(self, row: dict[str, Any]) -> None:
         """Looks at a row before it joins the log."""
 
-    @abc.abstractmethod
-    def evaluate(self) -> dict[str, float]:
-        """Evaluates the model as it is."""
-
-    @abc.abstractmethod
-    def evaluated(self, step: int, result: dict[str, float]) -> None:
-        """Logs and shows an evaluation."""
-
-    @abc.abstractmethod
-    def panels(self) -> Sequence[Panel]:
-        """Returns what the curves show."""
-
-    def finish(self, again: bool = False) -> None:  # noqa: B027
+    def finish(self, again: bool = False) -> None:
         """Does what is left to do at the end.
 
         Args:
@@ -193,7 +162,6 @@ class Run(abc.ABC):
         return int(self.step.numpy())
 
     def train(self) -> dict[str, Any]:
-        """Trains to the end, or until a stop is asked for."""
         dataset, total_steps = self.prepare_training()
         self._build_training(dataset, total_steps)
         # Not before: what makes no model costs none.
@@ -207,9 +175,15 @@ class Run(abc.ABC):
             self.start_fresh()
         self.write_settings(self.output)
         self._open_logs()
-        self._agree_on_start()
-        # The run may have stopped before an evaluation was through.
+        # Waits until all workers have read the directory; none may differ.
         step = self.global_step
+        if step != (first := strategies.from_chief(self.strategy, step)):
+            raise UserError(
+                f"this worker would start at step {step:,}, the first one at"
+                f" step {first:,}: model_dir {self.directory} must be one"
+                " directory that all workers share."
+            )
+        # The run may have stopped before an evaluation was through.
         rows = [row for row in self.eval_log.rows if row["step"] == step]
         due = self.schedule.evaluates_at(step) and not rows
         due = bool(strategies.from_chief(self.strategy, due))
@@ -242,7 +216,6 @@ class Run(abc.ABC):
         self.draw()
 
     def draw(self) -> None:
-        """Draws the curves from the logs."""
         summaries.draw_curves(
             self.output,
             self.panels(),
@@ -298,15 +271,12 @@ class Run(abc.ABC):
             self.iterator = iter(dataset)
         self.step_metrics = StepMetrics()
         self.checkpoints = Checkpoints(
-            self.directory,
+            directory=self.directory,
             model=self.model,
             optimizer=self.optimizer,
             step=self.step,
             # Their names are keys of checkpoints.
-            position={
-                "iterator": self.iterator,
-                "interval": self.step_metrics,
-            },
+            position={"iterator": self.iterator, "interval": self.step_metrics},
             extras={"loss_scale": self.loss_scale} if self.loss_scale else {},
             keep=config.keep_checkpoint_max,
             keep_every=getattr(config, "keep_every_n_steps", 0),
@@ -323,16 +293,6 @@ class Run(abc.ABC):
         if metric := self.config.keep_best:
             self.best = BestCheckpoint(
                 path, metric, self.checkpoints, self.write_settings
-            )
-
-    def _agree_on_start(self) -> None:
-        """Waits until all workers have read the directory; none may differ."""
-        step = self.global_step
-        if step != (first := strategies.from_chief(self.strategy, step)):
-            raise UserError(
-                f"this worker would start at step {step:,}, the first one at"
-                f" step {first:,}: model_dir {self.directory} must be one"
-                " directory that all workers share."
             )
 
     def _last_results(self) -> dict[str, Any]:
@@ -431,12 +391,13 @@ class Run(abc.ABC):
 
     def _log(self, step: int) -> None:
         taken = self.step_metrics.take()
-        row = {
-            **self.losses(taken),
-            **gradient_values(taken),
-            "learning_rate": taken.last["learning_rate"],
-            **self._progress.timing(step, taken.mean(TOKENS)),
-        }
+        row = self.losses(taken) | {"grad_norm": taken.mean("grad_norm")}
+        if SCALE in taken.last:  # Steps that were skipped count no gradient.
+            made = taken.steps - taken.sums[SKIPPED]
+            row["grad_norm"] = taken.sums["grad_norm"] / max(made, 1.0)
+            row |= {name: taken.last[name] for name in (SCALE, SKIPPED_IN_ALL)}
+        row["learning_rate"] = taken.last["learning_rate"]
+        row |= self._progress.timing(step, taken.mean(TOKENS))
         shown = {**self.shown_losses(row)}
         shown["grad norm"] = f"{row['grad_norm']:.2f}"
         shown["lr"] = f"{row['learning_rate']:.2e}"
@@ -461,18 +422,6 @@ class Run(abc.ABC):
             result = self.evaluate()
             self.evaluated(step, result)
         return result
-
-
-def gradient_values(taken: StepMetrics) -> dict[str, float]:
-    """What a log row says of the gradients."""
-    if SCALE not in taken.last:
-        return {"grad_norm": taken.mean("grad_norm")}
-    made = taken.steps - taken.sums[SKIPPED]
-    return {
-        "grad_norm": taken.sums["grad_norm"] / max(made, 1.0),
-        SCALE: taken.last[SCALE],
-        SKIPPED_IN_ALL: taken.last[SKIPPED_IN_ALL],
-    }
 
 
 def _under_train(row: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,11 +11,7 @@ import tensorflow as tf
 from absl import logging
 
 from configure.errors import UserError
-from electra_tf.plan.memory import (
-    MemoryEstimate,
-    keeps_too_much,
-    machine_memory,
-)
+from electra_tf.plan import memory
 
 
 def from_config(config: Any) -> tf.distribute.Strategy:
@@ -31,14 +26,32 @@ def from_config(config: Any) -> tf.distribute.Strategy:
         not there, or batches or settings that its replicas cannot share.
     """
     strategy = _create(config)
-    check_jit_compile(strategy, config.jit_compile)
-    if config.do_train:
-        check_batch_size(
-            strategy,
-            config.train_batch_size,
-            config.gradient_accumulation_steps,
-        )
+    check_replicas(strategy, config)
     return strategy
+
+
+def check_replicas(strategy: tf.distribute.Strategy, config: Any) -> None:
+    """Refuses batches and settings that replicas cannot share."""
+    replicas, field = strategy.num_replicas_in_sync, "train_batch_size"
+    # A TPU compiles everything by itself.
+    on_tpu = isinstance(strategy, tf.distribute.TPUStrategy)
+    if config.jit_compile and replicas > 1 and not on_tpu:
+        raise UserError(
+            f"jit_compile: {replicas} replicas cannot add up their gradients"
+            " within one XLA program; leave jit_compile out, or use"
+            " --distribution_strategy=one_device."
+        )
+    batch_size = config.train_batch_size
+    if config.gradient_accumulation_steps > 1:
+        field += " / gradient_accumulation_steps"
+        batch_size //= config.gradient_accumulation_steps
+    if config.do_train and batch_size % replicas:
+        below = batch_size - batch_size % replicas
+        raise UserError(
+            f"{field} is {batch_size}, which {replicas} replicas cannot share"
+            f" evenly; use a multiple of {replicas}, for example"
+            f" {below or replicas} or {below + replicas}."
+        )
 
 
 def _create(config: Any) -> tf.distribute.Strategy:
@@ -51,7 +64,14 @@ def _create(config: Any) -> tf.distribute.Strategy:
         )
     name = config.distribution_strategy
     if name == "multi_worker":
-        return _multi_worker()
+        try:
+            return tf.distribute.MultiWorkerMirroredStrategy()
+        except (ValueError, RuntimeError, tf.errors.OpError) as error:
+            raise UserError(
+                "distribution_strategy is 'multi_worker' but the workers cannot"
+                f" be reached ({error}). Set TF_CONFIG on every worker before"
+                " start."
+            ) from error
     if name == "tpu" or (name == "auto" and config.use_tpu):
         return _tpu(config)
     gpus = tf.config.list_logical_devices("GPU")
@@ -86,40 +106,6 @@ def use_threads(threads: int) -> None:
         ) from error
 
 
-def check_batch_size(
-    strategy: tf.distribute.Strategy, batch_size: int, micro_batches: int
-) -> None:
-    """Raises UserError unless replicas can share a training batch evenly."""
-    replicas = strategy.num_replicas_in_sync
-    field = "train_batch_size"
-    if micro_batches > 1:
-        field += " / gradient_accumulation_steps"
-        batch_size //= micro_batches
-    if batch_size % replicas:
-        below = batch_size - batch_size % replicas
-        raise UserError(
-            f"{field} is {batch_size}, which {replicas} replicas cannot share"
-            f" evenly; use a multiple of {replicas}, for example"
-            f" {below or replicas} or {below + replicas}."
-        )
-
-
-def check_jit_compile(
-    strategy: tf.distribute.Strategy, jit_compile: bool
-) -> None:
-    """Raises UserError for an XLA program that would span several replicas."""
-    replicas = strategy.num_replicas_in_sync
-    # A TPU compiles everything by itself.
-    if isinstance(strategy, tf.distribute.TPUStrategy):
-        return
-    if jit_compile and replicas > 1:
-        raise UserError(
-            f"jit_compile: {replicas} replicas cannot add up their gradients"
-            " within one XLA program; leave jit_compile out, or use"
-            " --distribution_strategy=one_device."
-        )
-
-
 def describe(strategy: tf.distribute.Strategy) -> str:
     """One line: the strategy, its replicas and the devices TensorFlow sees."""
     devices = [
@@ -144,12 +130,6 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
         return True
     jobs = resolver.cluster_spec().jobs
     return resolver.task_id == 0 and "chief" not in jobs
-
-
-def worker_directory(model_dir: str) -> str:
-    """Where a worker that is not the chief puts its unused copies."""
-    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    return os.path.join(model_dir, f"worker_{resolver.task_id}")
 
 
 def from_chief(strategy: tf.distribute.Strategy, value: int) -> int:
@@ -221,16 +201,6 @@ def creation_scope(strategy: tf.distribute.Strategy) -> Iterator[None]:
             yield
 
 
-def _multi_worker() -> tf.distribute.Strategy:
-    try:
-        return tf.distribute.MultiWorkerMirroredStrategy()
-    except (ValueError, RuntimeError, tf.errors.OpError) as error:
-        raise UserError(
-            "distribution_strategy is 'multi_worker' but the workers cannot be"
-            f" reached ({error}). Set TF_CONFIG on every worker before start."
-        ) from error
-
-
 def _tpu(config: Any) -> tf.distribute.Strategy:
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
@@ -253,18 +223,23 @@ def _tpu(config: Any) -> tf.distribute.Strategy:
 # Whether its memory holds the activations of blocks.
 
 
-def uses_remat(config: Any, kept: MemoryEstimate) -> bool:
+def uses_remat(config: Any, kept: memory.MemoryEstimate) -> bool:
     """Decides the hparam `recompute_grad` where it is null, and says so once.
 
     Depends on the machine's memory, not on what of it is free: a run that
     continues on the same machine computes as before.
     """
-    if config.recompute_grad is not None:
-        return config.recompute_grad
-    if not config.do_train or _has_accelerator():
+    if config.recompute_grad is not None or not config.do_train:
+        return bool(config.recompute_grad)
+    strategy = tf.distribute.get_strategy()
+    devices = tf.config.list_physical_devices()
+    # TensorFlow does not say how much memory accelerators have.
+    if isinstance(strategy, tf.distribute.TPUStrategy) or any(
+        device.device_type != "CPU" for device in devices
+    ):
         return False
-    machine = machine_memory()
-    if not keeps_too_much(kept, machine):
+    machine = memory.machine_memory()
+    if not memory.keeps_too_much(kept, machine):
         return False
     logging.log_first_n(
         logging.WARNING,
@@ -277,15 +252,6 @@ def uses_remat(config: Any, kept: MemoryEstimate) -> bool:
         machine / 2**30,
     )
     return True
-
-
-def _has_accelerator() -> bool:
-    """TensorFlow does not say how much memory accelerators have."""
-    if isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy):
-        return True
-    return any(
-        d.device_type != "CPU" for d in tf.config.list_physical_devices()
-    )
 
 
 def rows_of_a_machine(batch_size: int) -> int:

@@ -140,19 +140,16 @@ class Console:
         self._stream = stream or sys.stdout
 
     def line(self, text: str = "") -> None:
-        """Writes one line."""
         self._stream.write(text + "\n")
         self._stream.flush()
 
     def heading(self, text: str) -> None:
-        """Writes a line between two rules."""
         rule = "=" * 80
         self.line(rule)
         self.line(text)
         self.line(rule)
 
     def table(self, values: dict[str, object]) -> None:
-        """Writes `key: value` lines, aligned."""
         width = max(map(len, values), default=0)
         for key, value in values.items():
             self.line(f"{key + ':':<{width + 1}} {value}")
@@ -217,7 +214,6 @@ class Progress:
         self._last = (step, time_of_last + self._clock() - begin)
 
     def line(self, step: int, shown: dict[str, str]) -> str:
-        """The progress line; `shown` are further items, as text."""
         now = self._clock()
         since, begin = self._rate_from
         if step <= since:

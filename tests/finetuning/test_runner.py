@@ -198,7 +198,7 @@ def test_switches_that_save_memory_give_the_same_weights(
         np.testing.assert_allclose(recomputed[name], value, atol=1e-5)
 
     # A small machine switches by itself.
-    monkeypatch.setattr(strategy, "machine_memory", lambda: 1 << 20)
+    monkeypatch.setattr(strategy.memory, "machine_memory", lambda: 1 << 20)
     said = []
     monkeypatch.setattr(
         strategy.logging,

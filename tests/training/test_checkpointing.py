@@ -128,7 +128,7 @@ def test_only_the_best_stays_and_says_that_it_has_no_position(tmp_path):
         tmp_path, Tables(2), 0, position={"iterator": tf.Variable(1.0)}
     )
     assert reader.restore(reader.latest) is False
-    assert int(reader._step.numpy()) == 2
+    assert int(reader.step.numpy()) == 2
 
 
 @pytest.mark.parametrize(

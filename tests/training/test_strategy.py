@@ -57,21 +57,28 @@ def test_the_chief_is_the_first_worker_unless_one_is_called_so():
 
 
 @pytest.mark.parametrize(
-    ("replicas", "check", "good", "bad", "message"),
+    ("replicas", "good", "bad", "message"),
     [
-        (3, "batch_size", (12, 1), (10, 1), "for example 9 or 12"),
-        (2, "batch_size", (12, 3), (12, 4), "accumulation_steps is 3"),
-        (2, "jit_compile", (False,), (True,), "jit_compile: 2 replicas"),
+        (3, (12, 1), (10, 1), "for example 9 or 12"),
+        (2, (12, 3), (12, 4), "accumulation_steps is 3"),
+        (2, (12, 1, False), (12, 1, True), "jit_compile: 2 replicas"),
     ],
 )
-def test_what_replicas_cannot_share_is_refused(
-    replicas, check, good, bad, message
-):
+def test_what_replicas_cannot_share_is_refused(replicas, good, bad, message):
     several = types.SimpleNamespace(num_replicas_in_sync=replicas)
-    check = getattr(strategy, f"check_{check}")
-    check(several, *good)
+
+    def check(batch_size, parts, jit_compile=False):
+        config = types.SimpleNamespace(
+            do_train=True,
+            train_batch_size=batch_size,
+            gradient_accumulation_steps=parts,
+            jit_compile=jit_compile,
+        )
+        strategy.check_replicas(several, config)
+
+    check(*good)
     with pytest.raises(UserError, match=message):
-        check(several, *bad)
+        check(*bad)
 
 
 THREADS = """
@@ -111,7 +118,7 @@ def machine(monkeypatch):
 
     def give(memory, devices=("CPU",)):
         warnings = []
-        monkeypatch.setattr(strategy, "machine_memory", lambda: memory)
+        monkeypatch.setattr(strategy.memory, "machine_memory", lambda: memory)
         monkeypatch.setattr(
             strategy.logging,
             "log_first_n",
