@@ -15,13 +15,7 @@ import os
 import re
 import types
 import typing
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from configure.errors import UserError
@@ -95,7 +89,6 @@ def coerce(name: str, value: Any, declared: Any) -> Any:
 
 
 def _convert(value: Any, wanted: type) -> Any:
-    """Converts a value to one of the plain types, or raises."""
     text = value.strip() if isinstance(value, str) else None
     if wanted is bool:
         word = str(value).strip().lower()
@@ -329,7 +322,6 @@ class TrainingConfig:
     recompute_grad: bool | None = None
 
     def __post_init__(self):
-        """Raises for settings that cannot work."""
         for name, declared in self.field_types().items():
             check_bounds(f"hparam {name}", getattr(self, name), declared)
         for problem in self._problems():
@@ -339,7 +331,6 @@ class TrainingConfig:
     def create(
         cls: type[Config], model_name: str, data_dir: str, **hparams: Any
     ) -> Config:
-        """Builds a config as the original does."""
         return cls.from_layers(model_name, data_dir, [("argument", hparams)])
 
     @classmethod
@@ -377,7 +368,6 @@ class TrainingConfig:
         return cls(**values, origins=origins)
 
     def is_stated(self, name: str) -> bool:
-        """Whether somebody asked for a value, rather than a default."""
         return self.origins.get(name, "argument") not in _SETTLED_ORIGINS
 
     def with_values(
@@ -496,7 +486,6 @@ class TrainingConfig:
 
     @classmethod
     def default_hparams(cls) -> dict[str, Any]:
-        """Every hparam that has a default, before any derivation."""
         values = {f.name: default_of(f) for f in dataclasses.fields(cls)}
         del values["origins"]
         missing = dataclasses.MISSING
@@ -557,6 +546,5 @@ class TrainingConfig:
         return json.dumps(values, indent=2) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
-        """Every hparam by name, in the order declared."""
         names = self.field_types()
         return {name: copy.deepcopy(getattr(self, name)) for name in names}

@@ -298,7 +298,6 @@ class FinetuningConfig(TrainingConfig):
         yield from super()._problems()
 
     def check_mode(self) -> None:
-        """Raises unless there is something to do."""
         if not (self.do_train or self.do_eval or self.write_test_outputs):
             raise UserError(
                 "Nothing to do: do_train, do_eval and write_test_outputs are"
@@ -338,18 +337,15 @@ class FinetuningConfig(TrainingConfig):
         return os.path.join(self.data_dir, "models", self.model_name)
 
     def raw_data_dir(self, task: str) -> str:
-        """The directory of a task's own files."""
         return os.path.join(self.data_dir, "finetuning_data", task)
 
     def qa_file(self, task: str, kind: str) -> str:
-        """Where a question answering task's answers, odds ... go."""
         topdir = f"{_run_stem(self.task_names, self.run_name)}_qa"
         return os.path.join(
             self.pretrained_model_dir, "results", topdir, f"{task}_{kind}.json"
         )
 
     def test_predictions(self, task: str, split: str, trial: int | str) -> str:
-        """Where a trial's predictions for a test split go."""
         stem = _run_stem([task], self.run_name)
         name = f"{stem}_{split}_{trial}_predictions.pkl"
         return os.path.join(self.pretrained_model_dir, "test_predictions", name)

@@ -122,7 +122,6 @@ class FlagParser(argparse_flags.ArgumentParser):
         return flag + equals + value
 
     def error(self, message: str) -> NoReturn:
-        """Prints `error: message` to standard error and exits with 2."""
         self.exit(2, f"error: {message}\nTry: {self.prog} --help\n")
 
     def _explain_extra(self, extra: Sequence[str]) -> str:

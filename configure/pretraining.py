@@ -37,20 +37,12 @@ _DEBUG_SETTINGS = {
 }
 
 # Metrics of an evaluation that can choose the best checkpoint.
-_BEST_METRICS = (
-    "loss",
-    "masked_lm_loss",
-    "masked_lm_accuracy",
-    "masked_lm_accuracy_at_mask",
-    "sampled_masked_lm_accuracy",
-    "disc_loss",
-    "disc_auc",
-    "disc_auc_real_tokens",
-    "disc_accuracy",
-    "disc_precision",
-    "disc_recall",
-    "token_loss",
-    "token_accuracy",
+_BEST_METRICS = tuple(
+    """
+    loss masked_lm_loss masked_lm_accuracy masked_lm_accuracy_at_mask
+    sampled_masked_lm_accuracy disc_loss disc_auc disc_auc_real_tokens
+    disc_accuracy disc_precision disc_recall token_loss token_accuracy
+    """.split()
 )
 
 _MaskShare = Annotated[
@@ -198,7 +190,6 @@ class PretrainingConfig(TrainingConfig):
 
     @property
     def has_discriminator(self) -> bool:
-        """Whether replaced tokens are detected."""
         return self.electra_objective or self.electric_objective
 
     @property
@@ -478,7 +469,6 @@ class GeneratorKind(enum.Enum):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it has nothing to learn."""
         return self in (GeneratorKind.UNIFORM, GeneratorKind.UNIGRAM)
 
 

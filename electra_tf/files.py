@@ -169,10 +169,7 @@ def _failures() -> tuple[type[Exception], ...]:
 
 @contextlib.contextmanager
 def atomic_file(
-    path: str,
-    temporary: str | None = None,
-    hint: str = "",
-    keep: bool = False,
+    path: str, temporary: str | None = None, hint: str = "", keep: bool = False
 ) -> Iterator[IO[bytes]]:
     """Opens a file for bytes that gets its name once it is complete.
 

@@ -314,9 +314,8 @@ class Tokenizer(tf_keras.layers.Layer):
             encoded[0],
             encoded[1] if len(encoded) == 2 else None,
             self.max_seq_length,
-            tokenizer.cls_id,
-            tokenizer.sep_id,
-            width=self.max_seq_length,
+            tokenizer,
+            self.max_seq_length,
         )
         shape = [None, self.max_seq_length]
         return {

@@ -394,7 +394,7 @@ def _save_run(folder, config, model):
     from electra_tf.checkpoints.weights import ModelWeights
     from electra_tf.training import checkpointing
 
-    weights = ModelWeights(tf2.variables_by_name(model.variables), 7, folder)
+    weights = ModelWeights(model.variables, 7, folder)
     tf2.write_native(weights, os.path.join(folder, "model.ckpt-7"))
     checkpointing.write_config(folder, config.to_json())
     formats.complete_folder(folder, config.as_dict(), config.vocab_file)

@@ -91,7 +91,6 @@ class Contents:
             self.shapes.setdefault(TABLE, self.shapes[SHARED_TABLE])
 
     def has(self, *starts: str) -> bool:
-        """Whether a variable's name starts so."""
         return any(name.startswith(starts) for name in self.shapes)
 
     @property
@@ -101,7 +100,6 @@ class Contents:
 
     @property
     def predicts_tokens(self) -> bool:
-        """Whether the second network has a masked-LM head of its own."""
         return self.has(_TOKEN_HEAD)
 
     @property
@@ -132,7 +130,6 @@ class Contents:
 
     @property
     def description(self) -> str:
-        """Says in words what it is."""
         if self.tasks:
             return f"a fine-tuned model ({', '.join(self.tasks)})"
         kind = "two-tower generator" if self.has(*TOWERS) else "generator"
@@ -154,7 +151,6 @@ class Contents:
         return f"no ELECTRA that is known here (scopes {scopes})"
 
     def holds(self, part: str) -> bool:
-        """Whether one of `PARTS` is there."""
         encodes = self.has(f"{FULL}/encoder/")
         if part == "discriminator":
             # Fine-tuned, it has no pre-training head any more.
@@ -266,7 +262,6 @@ class Contents:
         )
 
     def tables(self, scope: str) -> dict[str, Any]:
-        """Sizes of the embedding tables of a scope."""
         table = f"{scope}/embeddings/"
         return {
             "vocab_size": self._axis(f"{table}word_embeddings", 0),
@@ -278,7 +273,6 @@ class Contents:
         }
 
     def stack(self, scope: str) -> Stack:
-        """Sizes of the transformer of a scope."""
         layers = self.layers.get(scope, {0})
         if absent := sorted(set(range(max(layers))) - layers):
             raise UserError(
@@ -383,7 +377,6 @@ class Contents:
     def check_hparams(
         self, given: Mapping[str, Any], where: str = "the given hparams"
     ) -> None:
-        """Raises a UserError where given hparams make another model."""
         hparams = merged(self.hparams(), given)
         encoder = stack_of(encoder_config(hparams))
         if self.sizes.encoder not in (None, encoder):

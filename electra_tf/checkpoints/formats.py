@@ -177,19 +177,12 @@ def complete_folder(
 
     That is settings (casing is one), vocabulary and digests.
     """
-    write_electra_config(directory, hparams, assumed)
+    path = os.path.join(directory, ELECTRA_CONFIG)
+    files.write_atomically(path, config_text(hparams, assumed))
     own = os.path.join(directory, vocab_name(vocab_file or ""))
     if vocab_file and os.path.abspath(vocab_file) != os.path.abspath(own):
         files.write_atomically(own, files.read_bytes(vocab_file))
     files.write_digests(directory)
-
-
-def write_electra_config(
-    directory: str, hparams: Mapping[str, Any], assumed: Iterable[str] = ()
-) -> None:
-    """Writes the file, replacing an older one."""
-    path = os.path.join(directory, ELECTRA_CONFIG)
-    files.write_atomically(path, config_text(hparams, assumed))
 
 
 def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:

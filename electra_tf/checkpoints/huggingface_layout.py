@@ -18,6 +18,7 @@ from electra_tf import files
 from electra_tf.checkpoints.contents import Contents, TaskHead
 from electra_tf.checkpoints.sizes import default_heads
 from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.text.bpe import stored_vocab
 from electra_tf.text.tokenization import (
     CLS,
     MASK,
@@ -97,23 +98,19 @@ class Pair:
         return self.ours[0].endswith("/kernel")
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Shape of one of ours."""
         return tuple(1 if a == ONE else sizes[a] for a in self.axes)
 
     def their_shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Shape of the tensor there."""
         shape = self.shape(sizes)
         shape = shape[::-1] if self._transposed else shape
         return (shape[0] * len(self.ours), *shape[1:])
 
     def to_ours(self, value: np.ndarray, i: int) -> np.ndarray:
-        """Takes one of ours from the tensor there."""
         if len(self.ours) > 1:
             value = value[i : i + 1]
         return np.ascontiguousarray(value.T if self._transposed else value)
 
     def to_theirs(self, values: Sequence[np.ndarray]) -> np.ndarray:
-        """Makes the tensor there from ours."""
         if self._transposed:
             values = [value.T for value in values]
         return values[0] if len(values) == 1 else np.concatenate(values)
@@ -138,7 +135,6 @@ class Network:
 
     @property
     def head_scope(self) -> str:
-        """TF1 scope of the head."""
         if self.folder:
             return f"{self.folder}_predictions"
         return f"task_specific/{self.task}"
@@ -242,15 +238,11 @@ def moved_bias(
 
 # What we add to it: facts that its own keys cannot say.
 MARK = "electra_tf"
-SIZES = (
-    "vocab_size",
-    "embedding_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "type_vocab_size",
+SIZES = tuple(
+    """
+    vocab_size embedding_size hidden_size num_hidden_layers num_attention_heads
+    intermediate_size max_position_embeddings type_vocab_size
+    """.split()
 )
 SETTINGS = (
     "hidden_act",
@@ -505,13 +497,7 @@ def tokenizer_vocab(path: str) -> str:
                 f"{path}: {name} is {found!r}; expected {expected!r}, which"
                 f" ELECTRA's tokenizer has. Put the model's {VOCAB} beside it."
             )
-    vocab = dict(model.get("vocab") or {})
-    added = content.get("added_tokens") or []
-    vocab |= {token["content"]: token["id"] for token in added}
-    tokens = sorted(vocab, key=vocab.__getitem__)
-    if [vocab[token] for token in tokens] != list(range(len(tokens))):
-        raise UserError(f"{path}: the vocabulary's ids have gaps.")
-    return "".join(f"{token}\n" for token in tokens)
+    return "".join(f"{token}\n" for token in stored_vocab(content, path, {}))
 
 
 def tokenizer_files(

@@ -175,7 +175,6 @@ def _safe_open(path: str) -> Any:
 
 
 def _shards(path: str) -> dict[str, list[str]]:
-    """Names by shard, from an index file."""
     weight_map = files.read_json(path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(f"{path}: no `weight_map` from tensors to files.")
@@ -366,7 +365,6 @@ class _Folder:
         }
 
     def heads(self) -> dict[str, TaskHead]:
-        """What the config says of a fine-tuned task's head."""
         kinds = {there: here for here, there in layout.PROBLEMS.items()}
         kind = kinds.get(self.config.get("problem_type"), "classification")
         if self.network.architecture == layout.TAGGING:
@@ -379,7 +377,6 @@ class _Folder:
         return {self.network.task: TaskHead(kind, known)}
 
     def dropped(self) -> dict[str, str]:
-        """What is not used or not as stored, and why."""
         used = {tensor.name for tensor in self.tensors.values()} | {_LM_HEAD}
         notes = {
             name: reason
@@ -418,7 +415,6 @@ class _HuggingFaceWeights(Weights):
         self.heads = folders[0].heads()
 
     def read(self, name: str) -> np.ndarray:
-        """See the base class."""
         tensor, pair, i, _ = self._variables[name]
         return pair.to_ours(tensor.read(), i)
 

@@ -34,11 +34,7 @@ from electra_tf.checkpoints.weights import (
     check_shapes,
     select_part,
 )
-from electra_tf.text.tokenization import (
-    PAD,
-    load_vocab,
-    refuse_missing_specials,
-)
+from electra_tf.text.tokenization import PAD, check_vocab, require_wordpiece
 
 _MOST_LINES = 12
 _SEGMENTS = "electra/embeddings/token_type_embeddings"
@@ -128,7 +124,8 @@ def write_huggingface(
         below = network.folder if part == "all" else ""
         jobs.append(_Job(below, network, sizes, network.pairs(sizes)))
     if vocab_file:
-        vocab = _read_vocabulary(vocab_file, sizes["vocab_size"])
+        require_wordpiece(vocab_file, "a Hugging Face folder")
+        vocab = check_vocab(vocab_file, sizes["vocab_size"])
     act = layout.stated_settings(hparams).get("hidden_act", "gelu")
     if networks[-1].architecture == layout.MASKED_LM and act != "gelu":
         raise UserError(
@@ -156,7 +153,16 @@ def write_huggingface(
     # A model in the folder itself would hide those in its folders.
     places = dict.fromkeys(["", *(job.below for job in jobs)])
     for job in jobs:
-        _check_variables(job, weights)
+        specs = {
+            name: TensorSpec(pair.shape(job.sizes), np.dtype(np.float32))
+            for pair in job.pairs
+            for name in pair.ours
+        }
+        if missing := [name for name in specs if name not in weights.specs]:
+            what = f"{weights.path}: not a whole {job.network.architecture}"
+            lines = [f"{what}, lacks", *first_lines(missing, _MOST_LINES)]
+            raise UserError("\n".join(lines))
+        check_shapes(weights, specs)
     for below in places:
         for name in _FILES:
             path = os.path.join(folder, below, name)
@@ -206,13 +212,20 @@ def write_huggingface(
 
 
 def _networks_in(weights: Weights) -> list[Network]:
-    """The networks that a folder there can hold."""
     found, contents = [], weights.contents
     generates = contents.has("generator_predictions/")
     if contents.discriminates:
         found.append(Network(layout.PRETRAINING))
     elif contents.has("electra/encoder/") and not generates:
-        found.append(_fine_tuned(weights))
+        # With the first head that transformers has, else bare.
+        for task in contents.tasks:
+            if kind := _head_of(weights, task)[0]:
+                two = contents.has(f"task_specific/{task}/{HIDDEN}/")
+                first = HIDDEN if two else layout.IDENTITY
+                found.append(Network(kind, task=task, first=first))
+                break
+        else:
+            found.append(Network(layout.BARE))
     if generates:
         scopes = (
             "generator" if contents.has(f"generator/{inner}/") else "electra"
@@ -220,17 +233,6 @@ def _networks_in(weights: Weights) -> list[Network]:
         )
         found.append(Network(layout.MASKED_LM, *scopes))
     return found
-
-
-def _fine_tuned(weights: Weights) -> Network:
-    """Encoder with the first head that transformers has, else bare."""
-    for task in weights.contents.tasks:
-        kind, _ = _head_of(weights, task)
-        if kind:
-            two = weights.contents.has(f"task_specific/{task}/{HIDDEN}/")
-            first = HIDDEN if two else layout.IDENTITY
-            return Network(kind, task=task, first=first)
-    return Network(layout.BARE)
 
 
 def _head_of(weights: Weights, task: str) -> tuple[str, str]:
@@ -301,7 +303,6 @@ def _passes_gelu(network: Network) -> bool:
 
 
 def _why_unrepresentable(name: str, weights: Weights) -> str:
-    """Says why a variable has no place there."""
     if name.startswith(TOWERS):
         return "two-tower generator: transformers has no such model"
     if name.startswith("token_predictions/"):
@@ -335,20 +336,7 @@ def _sizes_of(
     return sizes
 
 
-def _read_vocabulary(vocab_file: str, rows: int) -> dict[str, int]:
-    vocab = load_vocab(vocab_file)
-    refuse_missing_specials(vocab_file, vocab)
-    needed = max(vocab.values()) + 1
-    if needed > rows:
-        raise UserError(
-            f"{vocab_file} has {needed} lines but the model's token table"
-            f" {rows} rows; give the vocabulary it was trained with."
-        )
-    return vocab
-
-
 def _left_out(weights: Weights, jobs: list[_Job]) -> dict[str, str]:
-    """Lists what the folders to be written cannot hold, and why."""
     covered = {n for job in jobs for pair in job.pairs for n in pair.ours}
     reasons = {
         name: _why_unrepresentable(name, weights)
@@ -363,23 +351,9 @@ def _left_out(weights: Weights, jobs: list[_Job]) -> dict[str, str]:
     return reasons
 
 
-def _check_variables(job: _Job, weights: Weights) -> None:
-    """Refuses missing variables, other shapes and other types."""
-    specs = {
-        name: TensorSpec(pair.shape(job.sizes), np.dtype(np.float32))
-        for pair in job.pairs
-        for name in pair.ours
-    }
-    if missing := [name for name in specs if name not in weights.specs]:
-        title = f"{weights.path}: not a whole {job.network.architecture}, lacks"
-        raise UserError("\n".join([title, *first_lines(missing, _MOST_LINES)]))
-    check_shapes(weights, specs)
-
-
 def _remarks(
     weights: Weights, jobs: list[_Job], hparams: Mapping[str, Any]
 ) -> dict[str, str]:
-    """What a user may want to know beside."""
     notes = {}
     if STEP_NAME in weights.specs:
         step = weights.global_step
@@ -421,13 +395,10 @@ def _write(
     texts: Mapping[str, Mapping[str, Any]],
     half_precision: bool,
 ) -> None:
-    """Writes weights and JSON files."""
     bare = job.network.architecture == layout.BARE
-    by_name = {
-        # transformers saves a bare encoder without the prefix.
-        pair.theirs.removeprefix("electra." if bare else ""): pair
-        for pair in job.pairs
-    }
+    # transformers saves a bare encoder without the prefix.
+    lead = "electra." if bare else ""
+    by_name = {pair.theirs.removeprefix(lead): pair for pair in job.pairs}
     dtype = np.dtype(np.float16 if half_precision else np.float32)
     os.makedirs(folder, exist_ok=True)
     for name, content in texts.items():

@@ -102,23 +102,13 @@ def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
 # Do hparams make the model that a checkpoint holds? If not, which one?
 
 # These decide which variables there are, of what shape, and what they learn.
-MODEL_HPARAMS = (
-    "debug",
-    "electra_objective",
-    "electric_objective",
-    "embedding_sharing",
-    "embedding_size",
-    "generator",
-    "generator_hidden_size",
-    "generator_layers",
-    "model_hparam_overrides",
-    "model_size",
-    "objective",
-    "two_tower_generator",
-    "uniform_generator",
-    "untied_generator",
-    "untied_generator_embeddings",
-    "vocab_size",
+MODEL_HPARAMS = tuple(
+    """
+    debug electra_objective electric_objective embedding_sharing embedding_size
+    generator generator_hidden_size generator_layers model_hparam_overrides
+    model_size objective two_tower_generator uniform_generator untied_generator
+    untied_generator_embeddings vocab_size
+    """.split()
 )
 # Sizes and settings of a transformer that no shape shows.
 UNSEEN_SIZES = ("num_attention_heads", "hidden_act", "layer_norm_eps")

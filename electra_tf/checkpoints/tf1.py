@@ -188,7 +188,6 @@ class TensorFlowWeights(Weights):
         super().__init__(prefix, kind, specs, dropped)
 
     def read(self, name: str) -> np.ndarray:
-        """See the base class."""
         try:
             return np.asarray(self._reader.get_tensor(self._keys[name]))
         except (tf.errors.OpError, IndexError, ValueError) as error:
@@ -235,7 +234,12 @@ def open_tf1(path: str) -> Weights:
         for start, why in _BERT_ALONE.items()
         if name.startswith(start)
     }
-    keys = {_electra_name(name): name for name in names if name not in dropped}
+    keys = {}
+    for name in names:
+        if name not in dropped:
+            ours = re.sub("^bert/", "electra/", name)
+            head = "^cls/predictions/(transform/)?"
+            keys[re.sub(head, "generator_predictions/", ours)] = name
     return TensorFlowWeights(prefix, "bert", keys, dropped)
 
 
@@ -243,13 +247,6 @@ _BERT_ALONE = {
     "bert/pooler/": "BERT's pooler: ELECTRA uses the first token's vector",
     "cls/seq_relationship/": "BERT's next-sentence head: ELECTRA has none",
 }
-
-
-def _electra_name(name: str) -> str:
-    """ELECTRA's name for a variable of BERT."""
-    name = re.sub("^bert/", "electra/", name)
-    head = "^cls/predictions/(transform/)?"
-    return re.sub(head, "generator_predictions/", name)
 
 
 def restore(model: Any, path: str, allow_missing: bool = False) -> Coverage:

@@ -19,14 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints.tf1 import (
-    OBJECT_GRAPH,
-    TensorFlowWeights,
-    find_checkpoint,
-    load_reader,
-    record_newest,
-    replace_files,
-)
+from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.weights import (
     STEP_NAME,
     Weights,
@@ -73,27 +66,27 @@ def optimizer_of(weights: Weights) -> str | None:
 
 def is_native(prefix: str) -> bool:
     """Whether a checkpoint's prefix belongs to this format."""
-    reader = load_reader(prefix)
-    return reader.has_tensor(OBJECT_GRAPH) and reader.has_tensor(
+    reader = tf1.load_reader(prefix)
+    return reader.has_tensor(tf1.OBJECT_GRAPH) and reader.has_tensor(
         "step" + _VALUE
     )
 
 
 def open_native(path: str) -> Weights:
     """Opens a checkpoint that a run or `write_native` wrote."""
-    prefix = find_checkpoint(path)
+    prefix = tf1.find_checkpoint(path)
     keys, dropped = {}, {}
-    stepless = load_reader(prefix).has_tensor(_NO_STEP + _VALUE)
-    for key in sorted(load_reader(prefix).get_variable_to_shape_map()):
+    stepless = tf1.load_reader(prefix).has_tensor(_NO_STEP + _VALUE)
+    for key in sorted(tf1.load_reader(prefix).get_variable_to_shape_map()):
         if key == _NO_STEP + _VALUE or (stepless and key == "step" + _VALUE):
             continue
         if name := _name_of(key):
             keys[name] = key
-        elif key != OBJECT_GRAPH and not key.startswith("save_counter"):
+        elif key != tf1.OBJECT_GRAPH and not key.startswith("save_counter"):
             dropped[key] = "state of the training run"
             if slots := _OTHER_SLOTS.match(key):
                 dropped[key] = f"slots of optimizer {slots[1]}, for it alone"
-    return TensorFlowWeights(prefix, "native", keys, dropped)
+    return tf1.TensorFlowWeights(prefix, "native", keys, dropped)
 
 
 def write_native(
@@ -135,8 +128,8 @@ def write_native(
         if directory:
             tf.io.gfile.makedirs(directory)
         written = tf.train.Checkpoint(**state).write(prefix + ".part")
-        replace_files(written, prefix, complete)
-        record_newest(directory or ".", [prefix])
+        tf1.replace_files(written, prefix, complete)
+        tf1.record_newest(directory or ".", [prefix])
     except (OSError, tf.errors.OpError) as error:
         raise UserError(f"{prefix} cannot be written: {error}") from error
 

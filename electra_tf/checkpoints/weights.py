@@ -45,7 +45,6 @@ class TensorSpec:
 
     @property
     def size_in_bytes(self) -> int:
-        """Bytes that the values take."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
 
@@ -87,12 +86,10 @@ class Weights(abc.ABC):
 
     @functools.cached_property
     def contents(self) -> Contents:
-        """What these are the weights of."""
         return Contents(self.shapes)
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """Names of the Adam slots."""
         return tuple(n for n in self.specs if n.endswith(SLOT_SUFFIXES))
 
     @property
@@ -115,7 +112,6 @@ class Weights(abc.ABC):
         }
 
     def __iter__(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Names and values, one at a time, in the order of `specs`."""
         for name in self.specs:
             yield name, self.read(name)
 
@@ -137,18 +133,16 @@ class MemoryWeights(Weights):
         super().__init__(path, "memory", specs)
 
     def read(self, name: str) -> np.ndarray:
-        """See the base class."""
         return np.asarray(self._values[name])
 
 
 class ModelWeights(MemoryWeights):
     """The variables of a live model, read when asked for."""
 
-    def __init__(
-        self, variables: Mapping[str, Any], step: int, path: str
-    ) -> None:
-        step = np.asarray(step, np.int64)
-        super().__init__({**variables, STEP_NAME: step}, path)
+    def __init__(self, variables: Iterable[Any], step: int, path: str) -> None:
+        named = variables_by_name(variables)
+        named[STEP_NAME] = np.asarray(step, np.int64)
+        super().__init__(named, path)
 
 
 def variables_by_name(variables: Iterable[Any]) -> dict[str, Any]:
@@ -185,7 +179,6 @@ class View(Weights):
         self._source, self._change, self._more = source, change, more
 
     def read(self, name: str) -> np.ndarray:
-        """See the base class."""
         if self._more and name in self._more.specs:
             return self._more.read(name)
         value = self._source.read(name)
@@ -195,11 +188,6 @@ class View(Weights):
 def selected(weights: Weights, keep: Callable[[str], bool]) -> Weights:
     """Takes the tensors whose names are wanted."""
     return View(weights, {n: s for n, s in weights.specs.items() if keep(n)})
-
-
-def without_optimizer(weights: Weights) -> Weights:
-    """Leaves out the Adam slots; the step stays."""
-    return selected(weights, lambda name: not name.endswith(SLOT_SUFFIXES))
 
 
 def select_part(weights: Weights, part: str) -> Weights:
@@ -238,7 +226,6 @@ class _Remade(View):
         self._made = made
 
     def read(self, name: str) -> np.ndarray:
-        """See the base class."""
         if name not in self._made:
             return super().read(name)
         first, *others = map(self._source.read, self._made[name])
@@ -411,17 +398,20 @@ def assign(
     Differs: what does not match is reported and by default refused.
     """
     wanted = variables_by_name(variables)
-    _refuse_other_sharing(weights, Contents(dict.fromkeys(wanted, ())))
+    given = Contents(dict.fromkeys(wanted, ())).embedding_sharing
+    held = weights.contents.embedding_sharing
+    if weights.contents.shares_some_tables and given not in (None, held):
+        # Two networks' tables where the model has one for both.
+        raise UserError(
+            f"{weights.path}: embedding_sharing is {held} there, {given} in the"
+            f" model. Set embedding_sharing to {held}, or take one network"
+            " (convert_checkpoint --part=discriminator) and start from it with"
+            " --allow_missing=^generator."
+        )
     weights = fitted(weights, wanted)
     shapes = weights.shapes
-    try:
-        # Nothing matches "(?!)".
-        may_lack = re.compile(allow_missing or "(?!)").search
-    except re.error as error:
-        raise UserError(
-            f"allow_missing: {allow_missing!r} is not a regular expression"
-            f" ({error})."
-        ) from error
+    # Nothing matches "(?!)".
+    may_lack = re.compile(allow_missing or "(?!)").search
     missing = tuple(name for name in wanted if name not in shapes)
     other_shape = tuple(
         name
@@ -473,19 +463,6 @@ def assign(
     for name in list(values):
         targets[name].assign(values.pop(name))
     return report
-
-
-def _refuse_other_sharing(weights: Weights, model: Contents) -> None:
-    """Refuses two networks' tables where the model has one for both."""
-    contents, given = weights.contents, model.embedding_sharing
-    held = contents.embedding_sharing
-    if contents.shares_some_tables and given not in (None, held):
-        raise UserError(
-            f"{weights.path}: embedding_sharing is {held} there, {given} in the"
-            f" model. Set embedding_sharing to {held}, or take one network"
-            " (convert_checkpoint --part=discriminator) and start from it with"
-            " --allow_missing=^generator."
-        )
 
 
 def check_shapes(

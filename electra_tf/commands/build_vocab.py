@@ -10,14 +10,7 @@ from collections.abc import Iterator, Sequence
 from configure import flags
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.data import build
-from electra_tf.data.corpora import (
-    Corpus,
-    ReadingReport,
-    list_sources,
-    read_documents,
-    told_invalid,
-)
+from electra_tf.data import build, corpora
 from electra_tf.text import vocab_builder
 
 
@@ -74,7 +67,7 @@ def main(args: argparse.Namespace) -> None:
             f"Output {args.output!r} exists. Records made with it would no"
             " longer fit; choose another name, or add --overwrite."
         )
-    report = ReadingReport(args.strict)
+    report = corpora.ReadingReport(args.strict)
     lines = _corpus_lines(build.corpus_from(args), report)
     counts = vocab_builder.count_words(
         lines, args.do_lower_case, args.do_strip_accents
@@ -106,17 +99,19 @@ def main(args: argparse.Namespace) -> None:
         f"  pieces a word  {pieces / words:.3f}\n"
         f"  took           {time.monotonic() - started:,.1f} s"
     )
-    for line in told_invalid(report.invalid, report.bytes_read):
+    for line in corpora.told_invalid(report.invalid, report.bytes_read):
         print(f"warning: {line}")
 
 
-def _corpus_lines(corpus: Corpus, report: ReadingReport) -> Iterator[str]:
-    listing = list_sources(corpus)
+def _corpus_lines(
+    corpus: corpora.Corpus, report: corpora.ReadingReport
+) -> Iterator[str]:
+    listing = corpora.list_sources(corpus)
     if listing.nested_directories:
         print(
             "warning: directories in the corpus are not entered:"
             f" {', '.join(listing.nested_directories)}"
         )
     for source in listing.sources:
-        for piece in read_documents(source, corpus, report):
+        for piece in corpora.read_documents(source, corpus, report):
             yield from piece.lines

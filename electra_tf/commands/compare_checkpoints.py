@@ -199,8 +199,6 @@ def _description(weights: Any) -> str:
 def _problems(
     rows: Iterable[TensorDifference], args: argparse.Namespace
 ) -> list[str]:
-    """Describes what decides against equality."""
-
     def may_lack(row: TensorDifference) -> bool:
         one_sided = row.shape_a is None or row.shape_b is None
         pattern = args.allow_missing

@@ -19,21 +19,15 @@ from configure.errors import UserError, listed
 from configure.json_text import read_hparams
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
+from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import PARTS, TaskHead
-from electra_tf.checkpoints.formats import (
-    ELECTRA_CONFIG,
-    complete_folder,
-    config_text,
-    hugging_face_file,
-    vocab_name,
-)
 from electra_tf.checkpoints.sizes import merged
 from electra_tf.checkpoints.weights import (
     Weights,
     describe_extension,
     extend_positions,
     select_part,
-    without_optimizer,
+    selected,
 )
 from electra_tf.text.tokenization import check_vocab
 
@@ -121,9 +115,9 @@ def main(args: argparse.Namespace) -> None:
         changes.append(describe_extension(source, rows))
     weights = select_part(weights, args.part)
     if args.strip_optimizer:
-        slots = len(weights.slots)
-        weights = without_optimizer(weights)
-        changes.append(f"{slots} Adam slots left out (--strip_optimizer)")
+        slots = weights.slots
+        weights = selected(weights, lambda name: name not in slots)
+        changes.append(f"{len(slots)} Adam slots left out (--strip_optimizer)")
     path, form = _choose_place(args, source.global_step)
     is_folder = form == "huggingface"
     if args.half_precision and not is_folder:
@@ -132,11 +126,20 @@ def main(args: argparse.Namespace) -> None:
             " --output_format=huggingface."
         )
     vocab_file = args.vocab_file or source.vocab_file
-    notes = _check_vocab(vocab_file, weights, args.source)
-    guessed = [name for text in assumed for name in _names(text)]
-    beside = {ELECTRA_CONFIG: config_text(hparams, guessed).encode()}
+    notes = []
     if vocab_file is not None:
-        beside[vocab_name(vocab_file)] = files.read_bytes(vocab_file)
+        rows = weights.contents.sizes.vocab_size
+        if (tokens := len(check_vocab(vocab_file, rows))) < rows:
+            notes.append(
+                f"{vocab_file} has {tokens} tokens, the embeddings {rows} rows:"
+                " is it the vocabulary of this model?"
+            )
+    guessed = [name for text in assumed for name in _names(text)]
+    beside = {
+        formats.ELECTRA_CONFIG: formats.config_text(hparams, guessed).encode()
+    }
+    if vocab_file is not None:
+        beside[formats.vocab_name(vocab_file)] = files.read_bytes(vocab_file)
     folder = path if is_folder else os.path.dirname(path) or "."
     if is_folder:  # Its own writer puts the vocabulary there.
         beside.pop("vocab.txt", None)
@@ -224,35 +227,12 @@ def _names(assumption: str) -> list[str]:
     return assumption.split(":")[0].split(", ")
 
 
-def _check_vocab(
-    vocab_file: str | None, weights: Weights, source: str
-) -> list[str]:
-    """Raises a UserError where tokens have no row; remarks on spare rows."""
-    if vocab_file is None:
-        return []
-    rows = weights.contents.sizes.vocab_size
-    tokens = max(check_vocab(vocab_file).values()) + 1
-    if tokens > rows:
-        raise UserError(
-            f"{vocab_file}: {tokens} tokens, but {source} has embeddings of"
-            f" {rows}. Give the vocabulary it was trained with as"
-            " --vocab_file."
-        )
-    if tokens == rows:
-        return []
-    return [
-        f"{vocab_file} has {tokens} tokens, the embeddings {rows} rows: is it"
-        " the vocabulary of this model?"
-    ]
-
-
 # Where the result goes, and what must not be replaced there.
 
 
 def _choose_place(
     args: argparse.Namespace, step: int | None
 ) -> tuple[str, str]:
-    """Settles the prefix or Hugging Face folder, and the format."""
     target, chosen = args.target, args.output_format
     if target.endswith(_HUGGING_FACE_SUFFIXES):
         if chosen not in (None, "huggingface"):
@@ -262,7 +242,7 @@ def _choose_place(
             )
         return os.path.dirname(target) or ".", "huggingface"
     if chosen is None:
-        chosen = "huggingface" if hugging_face_file(target) else "tf1"
+        chosen = "huggingface" if formats.hugging_face_file(target) else "tf1"
     if chosen == "huggingface":
         return target.rstrip("/") or "/", chosen
     if target.endswith("/") or files.is_directory(target):
@@ -315,7 +295,7 @@ def _write(
     dropped, notes = {}, []
     folder = os.path.dirname(path) or "."
     complete = functools.partial(
-        complete_folder, folder, hparams, vocab_file, assumed
+        formats.complete_folder, folder, hparams, vocab_file, assumed
     )
     if form == "huggingface":
         from electra_tf.checkpoints.huggingface_writer import write_huggingface
@@ -328,7 +308,7 @@ def _write(
             vocab_file=vocab_file,
             hparams=hparams,
             overwrite=args.overwrite,
-            electra_config=config_text(hparams, assumed),
+            electra_config=formats.config_text(hparams, assumed),
             half_precision=args.half_precision,
         )
         dropped |= report.left_out
@@ -357,7 +337,6 @@ def _write(
 
 
 def _screen(report: Mapping[str, Any]) -> str:
-    """Lays a report out for reading."""
     source, result = report["from"], report["to"]
     lines = [f"Read     {source['path']}", _counts(source)]
     lines.append(f"Written  {result['path']} (part: {report['part']})")

@@ -139,7 +139,6 @@ def main(args: argparse.Namespace) -> None:
 
 
 def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
-    """The model, and the module that is asked for."""
     from electra_tf.export import heads
     from electra_tf.export.encoder import EncoderModule
     from electra_tf.export.saved_model import make_task_module

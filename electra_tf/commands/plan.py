@@ -51,10 +51,7 @@ from electra_tf.plan.memory import (
     peak_memory,
     pretraining_memory,
 )
-from electra_tf.plan.parameters import (
-    check_equal_sizes,
-    pretraining_parameters,
-)
+from electra_tf.plan.parameters import check_equal_sizes, pretraining_parameters
 from electra_tf.text.tokenization import check_vocab, check_vocab_size
 
 _WARM_UP = 2  # The first makes the graph, the second fills memory.

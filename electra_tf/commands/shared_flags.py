@@ -112,7 +112,6 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
 
 
 def _column(text: str) -> int | str:
-    """A column's number, or its name."""
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
@@ -198,14 +197,12 @@ class Run:
         self._bar.close()
 
     def count(self) -> None:
-        """One answer more is written."""
         self.rows += 1
         done = sum(source.lines.done for source in self.sources)
         self._bar.set_postfix_str(f"{self.rows:,} rows", refresh=False)
         self._bar.update(done - self._bar.n)
 
     def lines(self) -> Iterator[Read]:
-        """Yields the lines that could be read."""
         for number, text in enumerate(self._given, 1):
             yield Read("--text", number, {"text": text})
         for source in self.sources:
@@ -238,7 +235,6 @@ class Run:
             self._bar.write(text, sys.stderr)
 
     def place_of(self, read: Read) -> dict[str, Any]:
-        """Says where an answer's question stands: file, line, id."""
         place = {"file": read.path} if len(self.sources) > 1 else {}
         place |= {"line": read.line}
         return place if read.key is None else {**place, "id": read.key}

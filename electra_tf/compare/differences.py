@@ -57,7 +57,6 @@ class Difference:
 
     @property
     def mean_abs(self) -> float:
-        """Mean |a - b|."""
         return self.sum_abs / max(1, self.count - self.not_finite)
 
     @property
@@ -74,12 +73,10 @@ class Difference:
 
     @property
     def norm_relative(self) -> float | None:
-        """|a - b| / |b| in Euclidean norms; None as for `relative`."""
         return _ratio(math.sqrt(self.squares), math.sqrt(self.squares_b))
 
     @property
     def is_exact(self) -> bool:
-        """Whether all elements are equal."""
         return self.max_abs == 0 and not self.not_finite
 
     @property
@@ -94,7 +91,6 @@ class Difference:
         return self.scaled <= tolerance
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the numbers for a JSON file."""
         return {
             "count": self.count,
             "max_abs": self.max_abs,
@@ -142,7 +138,6 @@ class TensorDifference:
         return self.difference is not None and self.difference.agrees(tolerance)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns everything for a JSON file."""
         found = self.difference.as_dict() if self.difference else None
         return {
             "name": self.name,
@@ -205,19 +200,15 @@ class ForwardDifference:
             layer.add(of_a, of_b)
 
     def add_output(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
-        """Adds floats, of any shape but the same."""
         self.outputs.setdefault(name, Difference()).add(a, b)
 
     def add_agreement(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
-        """Adds decisions."""
         self.agreement[name] = _count(self.agreement.get(name), a, b)
 
     def add_integers(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
-        """Adds what must be the same."""
         self.integers[name] = _count(self.integers.get(name), a, b)
 
     def problems(self, tolerance: float) -> list[str]:
-        """Names what is further apart than the tolerance."""
         sizes = {
             f"{network} layer {number}": size
             for network, layers in self.layers.items()
@@ -240,8 +231,6 @@ class ForwardDifference:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns everything for a JSON file, which has no NaN."""
-
         def counts(of: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
             return {n: {"equal": e, "count": c} for n, (e, c) in of.items()}
 

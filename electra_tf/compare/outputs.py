@@ -185,7 +185,6 @@ def find_vocab_file(request: Request, *checkpoints: Weights) -> str:
 
 
 def _other_vocabulary(a: Weights, b: Weights) -> str | None:
-    """Says where the vocabularies beside two checkpoints differ."""
     paths = (a.vocab_file, b.vocab_file)
     if not all(paths) or vocab_hash(paths[0]) == vocab_hash(paths[1]):
         return None

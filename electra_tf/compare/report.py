@@ -46,7 +46,16 @@ def variables_table(
             f"  {'worst':{_NAME_WIDTH}}{'max abs':>10}{'rel':>10}"
             f"{'norm rel':>10}"
         )
-    lines += [_variable_row(row) for row in worst]
+    for row in worst:
+        size, name = row.difference, row.name
+        if len(name) >= _NAME_WIDTH:
+            name = "..." + name[4 - _NAME_WIDTH :]
+        ratios = "".join(
+            f"{'-':>10}" if value is None else f"{value:10.2e}"
+            for value in (size.relative, size.norm_relative)
+        )
+        numbers = f"{size.max_abs:10.2e}{ratios}{_note(size)}"
+        lines.append(f"  {name:{_NAME_WIDTH}}{numbers}")
     return lines
 
 
@@ -71,17 +80,6 @@ def _problem_counts(found: Sequence[TensorDifference]) -> list[str]:
     kinds = [row.problem.split(" |")[0] for row in found if row.problem]
     kinds = ["of another shape" if k[:5] == "shape" else k for k in kinds]
     return [f", {kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
-
-
-def _variable_row(row: TensorDifference) -> str:
-    found, name = row.difference, row.name
-    if len(name) >= _NAME_WIDTH:
-        name = "..." + name[4 - _NAME_WIDTH :]
-    ratios = "".join(
-        f"{'-':>10}" if value is None else f"{value:10.2e}"
-        for value in (found.relative, found.norm_relative)
-    )
-    return f"  {name:{_NAME_WIDTH}}{found.max_abs:10.2e}{ratios}{_note(found)}"
 
 
 def _note(found: Difference) -> str:

@@ -39,13 +39,7 @@ from electra_tf.data.example_writer import (
     JobReport,
     run_job,
 )
-from electra_tf.text.tokenization import (
-    Tokenizer,
-    check_vocab,
-    is_bpe,
-    open_tokenizer,
-    vocab_hash,
-)
+from electra_tf.text import tokenization
 
 # With draws=document the jobs may be smaller than a worker's share: the workers
 # then end together, and a build that is interrupted loses less.
@@ -89,11 +83,10 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
 
 
 def _check_options(options: BuildOptions) -> None:
-    """Refuses values that cannot work."""
     hints = typing.get_type_hints(BuildOptions, include_extras=True)
     for name, declared in hints.items():
         check_bounds(name, getattr(options, name), declared)
-    if is_bpe(options.vocab_file):
+    if tokenization.is_bpe(options.vocab_file):
         _prepare(options)  # A worker could not say what is wrong.
     if options.draws == "stream" and options.num_processes > options.num_shards:
         raise UserError(
@@ -169,8 +162,8 @@ def _manifest(
         "complete": False,
         "settings": settings,
         "vocabulary": {
-            "hash": vocab_hash(options.vocab_file),
-            "size": len(check_vocab(options.vocab_file)),
+            "hash": tokenization.vocab_hash(options.vocab_file),
+            "size": len(tokenization.check_vocab(options.vocab_file)),
         },
         "corpus": {
             "fingerprint": hashlib.blake2b(names, digest_size=16).hexdigest(),
@@ -340,12 +333,12 @@ class _Progress:
         )
 
 
-_tokenizer: Tokenizer  # of this process
+_tokenizer: tokenization.Tokenizer  # of this process
 
 
 def _prepare(options: BuildOptions) -> None:
     global _tokenizer
-    _tokenizer = open_tokenizer(
+    _tokenizer = tokenization.open_tokenizer(
         options.vocab_file, options.do_lower_case, options.do_strip_accents
     )
 
@@ -419,7 +412,6 @@ _EXAMPLES_PER_SHARD = 100
 
 
 def _warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
-    """Warnings that need no reading."""
     lines = []
     if listing.nested_directories:
         names = listed(listing.nested_directories)

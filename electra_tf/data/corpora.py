@@ -210,7 +210,6 @@ def _read_archive(
 def _read_examples(
     source: "Source", corpus: "Corpus", report: ReadingReport
 ) -> Iterator[Piece]:
-    """Reads a range of a split."""
     builder = tfds_builder(source.path, corpus.tfds_data_dir)
     examples = tfds_examples(
         builder, corpus.tfds_split, source.start, source.end

@@ -57,7 +57,6 @@ class ExampleBuilder:
         random_stream: random.Random,
         split_long_lines: bool = False,
     ):
-        """Takes the tokens per example, [CLS] and [SEP] included."""
         self.random = random_stream
         self.tokens_in = 0
         self.tokens_dropped = 0
@@ -75,7 +74,6 @@ class ExampleBuilder:
         self._target_length = self._max_length
 
     def add(self, sentence: list[int]) -> list[Segments]:
-        """Adds a sentence."""
         if not sentence:  # Changes neither a segment nor a draw.
             return []
         self.tokens_in += len(sentence)
@@ -202,7 +200,6 @@ class ExampleEncoder:
         )
 
     def encode(self, first: list[int], second: list[int]) -> bytes:
-        """Serializes one example."""
         varint = self._varints.__getitem__
         first_length = len(first) + 2
         length = first_length
@@ -298,7 +295,6 @@ class ShardSet:
     def __init__(
         self, directory: str, prefix: str, indices: list[int], count: int
     ):
-        """Creates the files."""
         self.num_records = 0
         self._directory = directory
         self._names = [f"{prefix}.tfrecord-{i}-of-{count}" for i in indices]
@@ -310,7 +306,6 @@ class ShardSet:
         ]
 
     def write(self, payload: bytes) -> None:
-        """Adds a record."""
         record = frame_record(payload)
         number = self.num_records % len(self._files)
         self._files[number].write(record)
@@ -318,7 +313,6 @@ class ShardSet:
         self.num_records += 1
 
     def close(self) -> None:
-        """Closes the files."""
         for file in self._files:
             file.close()
 
@@ -428,7 +422,6 @@ class ExampleWriter:
     """
 
     def __init__(self, options: BuildOptions, job: Job, tokenizer: Tokenizer):
-        """Opens the job's shards."""
         self.random = random.Random(options.seed + job.index)
         self.reading = ReadingReport(options.strict)
         self._options, self._tokenizer = options, tokenizer
@@ -464,7 +457,6 @@ class ExampleWriter:
         return _Split(builder, shards)
 
     def write(self, source: corpora.Source, on_piece: Callable = int) -> None:
-        """Builds and writes the examples of one source."""
         seed = self._options.seed
         by_document = self._options.draws == "document"
         shuffle = None if by_document else self.random
@@ -516,7 +508,6 @@ class ExampleWriter:
             split.shards.write(self._encoder.encode(first, second))
 
     def finish(self) -> JobReport:
-        """Closes the shards and gives them their names."""
         training, held_out = splits = self.training, self._held_out
         for split in splits:
             split.shards.close()

@@ -89,7 +89,6 @@ def each_example_once(config: Any, batch_size: int) -> tf.data.Dataset:
 
 
 def _seed(config: Any, purpose: str) -> int:
-    """A seed of its own for each shuffle."""
     return random.Random(f"{config.seed} {purpose}").getrandbits(31)
 
 

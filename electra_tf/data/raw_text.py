@@ -24,13 +24,7 @@ from electra_tf.data.example_writer import (
     Segments,
     document_draws,
 )
-from electra_tf.text.tokenization import (
-    CLS,
-    SEP,
-    UNK,
-    check_vocab,
-    open_tokenizer,
-)
+from electra_tf.text import tokenization
 
 # Longer documents count as several: one is in memory as a whole.
 _LINES_PER_DOCUMENT = 4096
@@ -76,16 +70,18 @@ class RawText:
         self.repeats = hparam == "pretrain_text"
         self._hparam, self._seed = hparam, config.seed
         self._length = config.max_seq_length
-        vocab = check_vocab(config.vocab_file)
-        self._tokenizer = open_tokenizer(
+        vocab = tokenization.check_vocab(config.vocab_file)
+        self._tokenizer = tokenization.open_tokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
         self._encoder = ExampleEncoder(
-            self._length, vocab[CLS], vocab[SEP], max(vocab.values()) + 1
+            self._length,
+            vocab[tokenization.CLS],
+            vocab[tokenization.SEP],
+            max(vocab.values()) + 1,
         )
 
     def __len__(self) -> int:
-        """Number of documents."""
         return len(self._spans)
 
     def segments(self, document: int, epoch: int) -> list[Segments]:
@@ -130,7 +126,7 @@ class RawText:
         Returns: their examples in the first epoch, tokens, [UNK]s and bytes.
         """
         found = np.zeros(4, np.int64)
-        unknown = self._tokenizer.vocab[UNK]
+        unknown = self._tokenizer.vocab[tokenization.UNK]
         for document in _order(self._seed, 0, len(self)):
             pairs = self.segments(document, 0)
             ids = [number for a, b in pairs for number in a + b]

@@ -13,14 +13,8 @@ from absl import logging
 
 from configure.errors import UserError, listed
 from electra_tf import files
+from electra_tf.data import example_writer
 from electra_tf.data.build import MANIFEST_NAME, load_manifest
-from electra_tf.data.example_writer import (
-    FEATURE_NAMES,
-    HELD_OUT_PREFIX,
-    BrokenRecordError,
-    decode_example,
-    read_records,
-)
 from electra_tf.data.raw_text import RawText
 from electra_tf.text.tokenization import is_bpe, load_vocab, vocab_hash
 
@@ -67,7 +61,9 @@ def _held_out_files(config: Any) -> tuple[list[str], list[str]]:
     pattern = getattr(config, "eval_tfrecords", None)
     if not pattern:
         folder = os.path.dirname(config.pretrain_tfrecords.split(",")[0])
-        pattern = os.path.join(folder, f"{HELD_OUT_PREFIX}.tfrecord*")
+        pattern = os.path.join(
+            folder, f"{example_writer.HELD_OUT_PREFIX}.tfrecord*"
+        )
     held_out, empty = files.matching(pattern)
     origin = getattr(config, "origins", {}).get("eval_tfrecords", "derived")
     if not held_out and origin != "derived":
@@ -132,25 +128,38 @@ def check_records(
             len(unknown) < len(paths) or not manifest["complete"]
         ):
             length = manifest["settings"]["max_seq_length"]
-            attempt(_check_complete, folder, manifest)
+            if not manifest["complete"]:
+                done, count = len(manifest["jobs"]), manifest["num_jobs"]
+                attempt(
+                    _refuse,
+                    f"The records in {folder} are not complete ({done} of"
+                    f" {count} jobs done): run the command that builds them"
+                    " again.",
+                )
             attempt(_check_length, config, folder, length)
             attempt(_check_vocabulary, config, folder, manifest["vocabulary"])
             doubts += _manifest_warnings(config, folder, manifest)
             for name, shard in listed.items():
-                if (path := os.path.join(folder, name)) in paths:
-                    attempt(_check_size, path, shard["bytes"])
+                path, size = os.path.join(folder, name), shard["bytes"]
+                if path in paths and files.file_size(path) != size:
+                    attempt(
+                        _refuse,
+                        f"{path} has not the {size} bytes that {MANIFEST_NAME}"
+                        " says: the file is cut short or was changed. Copy it"
+                        " again, or build the records again.",
+                    )
         attempt(_check_empty, unknown)
         ids = attempt(_check_unlisted, config, unknown)
         doubts += _check_casing(config, folder, ids)
     if doubts and getattr(config, "strict", False):
-        attempt(_stop, doubts)
+        attempt(_refuse, "\n".join([*doubts, "(Stopped by --strict.)"]))
     for line in [*warnings, *doubts]:
         logging.warning("%s", line)
     return [*warnings, *doubts]
 
 
-def _stop(doubts: list[str]) -> None:
-    raise UserError("\n".join([*doubts, "(Stopped by --strict.)"]))
+def _refuse(text: str) -> None:
+    raise UserError(text)
 
 
 def _check_empty(paths: list[str]) -> None:
@@ -182,7 +191,6 @@ def _check_empty(paths: list[str]) -> None:
 def _check_casing(
     config: Any, folder: str, ids: Counter[int] | None
 ) -> list[str]:
-    """Compares the case of tokens in records with the model's."""
     path = getattr(config, "vocab_file", None)
     if not (ids and path and files.exists(path)) or is_bpe(path):
         return []
@@ -210,24 +218,6 @@ def _listed_shards(manifest: dict | None) -> dict[str, dict]:
         for job in manifest["jobs"].values()
         for shard in job["shards"] + job["held_out_shards"]
     }
-
-
-def _check_size(path: str, size: int) -> None:
-    if files.file_size(path) != size:
-        raise UserError(
-            f"{path} has not the {size} bytes that {MANIFEST_NAME} says: the"
-            " file is cut short or was changed. Copy it again, or build the"
-            " records again."
-        )
-
-
-def _check_complete(folder: str, manifest: dict) -> None:
-    if not manifest["complete"]:
-        done, count = len(manifest["jobs"]), manifest["num_jobs"]
-        raise UserError(
-            f"The records in {folder} are not complete ({done} of {count} "
-            "jobs done): run the command that builds them again."
-        )
 
 
 def _check_vocabulary(config: Any, folder: str, vocabulary: dict) -> None:
@@ -291,7 +281,7 @@ def _check_unlisted(config: Any, paths: list[str]) -> Counter[int]:
         walked += size
         is_small = walked <= _BYTES_WALKED and not files.is_remote(path)
         try:
-            records = read_records(path)
+            records = example_writer.read_records(path)
             first = itertools.islice(records, _RECORDS_DECODED)
             for number, payload in enumerate(first):
                 where = f"{path}, record {number}"
@@ -299,7 +289,7 @@ def _check_unlisted(config: Any, paths: list[str]) -> Counter[int]:
             if is_small:
                 for _ in records:
                     pass
-        except BrokenRecordError as error:
+        except example_writer.BrokenRecordError as error:
             raise UserError(
                 f"{error}: the file is cut short or damaged. Copy it again, "
                 "or build the records again."
@@ -310,10 +300,10 @@ def _check_unlisted(config: Any, paths: list[str]) -> Counter[int]:
 def _check_example(config: Any, where: str, payload: bytes) -> list[int]:
     """Refuses what is no example for the run; returns its ids."""
     try:
-        features = decode_example(payload)
-    except BrokenRecordError as error:
+        features = example_writer.decode_example(payload)
+    except example_writer.BrokenRecordError as error:
         raise UserError(f"{where} is not a tf.train.Example.") from error
-    for name in FEATURE_NAMES:
+    for name in example_writer.FEATURE_NAMES:
         if name not in features:
             raise UserError(
                 f"{where} has no int64 feature {name!r} (it has: "

@@ -43,13 +43,8 @@ PROBES = ("The film was good.", "Ein Beispiel: 42 cafés in [MASK]?")
 _VALUES_SHOWN = 4
 # Hparams that are shown even at their defaults.
 _SHOWN = (
-    "learning_rate",
-    "num_train_epochs",
-    "num_train_steps",
-    "train_batch_size",
-    "max_seq_length",
-    "mask_prob",
-    "seed",
+    *("learning_rate", "num_train_epochs", "num_train_steps"),
+    *("train_batch_size", "max_seq_length", "mask_prob", "seed"),
 )
 _CARD = """\
 # {name}: {title}
@@ -139,10 +134,7 @@ def write_card(
     folder: str, loaded: Loaded, module: ServingModule
 ) -> dict[str, Any]:
     """Writes MODEL_CARD.md and, in `assets.extra/`, the facts behind it."""
-    facts = {
-        "measured": measured(folder),
-        "recorded": recorded(loaded, module),
-    }
+    facts = {"measured": measured(folder), "recorded": recorded(loaded, module)}
     # As they will be read back: no tuples, no NumPy.
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     write_atomically(os.path.join(folder, FACTS_FILE), f"{text}\n")
@@ -321,12 +313,8 @@ def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
     hparams, task = module.config()["hparams"], module.config().get("task")
     training = {"updates": loaded.global_step}
     if isinstance(loaded, FinetunedModel):
-        path, name, usual, run = (
-            loaded.checkpoint,
-            config.model_name,
-            {},
-            hparams,
-        )
+        path, name = loaded.checkpoint, config.model_name
+        usual, run = {}, hparams
         data = _task_data(loaded, task) if task else {}
         metrics = _finetuning_metrics(loaded, task)
     else:
@@ -407,7 +395,6 @@ def _read_json(path: str) -> dict[str, Any]:
 
 
 def _code_commit() -> str:
-    """The git commit of this code."""
     folder = os.path.dirname(os.path.abspath(electra_tf.__file__))
     describe = "describe --always --exclude=* --abbrev=40 --dirty=+changes"
     # The code may be installed inside of another repository.

@@ -14,13 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.export.signatures import (
-    Inputs,
-    Loaded,
-    Outputs,
-    ServingModule,
-    pack,
-)
+from electra_tf.export import signatures
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.prediction.loading import FinetunedModel, encoder_of
 
@@ -29,7 +23,7 @@ PREPROCESSOR = "preprocessor"
 _NAMES = ("input_word_ids", "input_mask", "input_type_ids")
 
 
-class EncoderModule(ServingModule):
+class EncoderModule(signatures.ServingModule):
     """An encoder without a head.
 
     Args:
@@ -40,7 +34,7 @@ class EncoderModule(ServingModule):
     KIND = "encoder"
 
     def __init__(
-        self, loaded: Loaded, max_seq_length: int | None = None
+        self, loaded: signatures.Loaded, max_seq_length: int | None = None
     ) -> None:
         encoder = encoder_of(loaded, "export of the encoder")
         self._encoder_of = lambda: encoder  # A layer would be tracked.
@@ -55,7 +49,7 @@ class EncoderModule(ServingModule):
             min(max_seq_length, positions),
         )
 
-    def compute(self, inputs: Inputs) -> Outputs:
+    def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         encoded = self._encoder_of()(*inputs, None)
         return {
             "pooled_output": encoded.pooled_output,
@@ -109,7 +103,7 @@ def _callable(function: Any, **parts: Any) -> tf.train.Checkpoint:
     return found
 
 
-def make_preprocessor(module: ServingModule) -> tf.train.Checkpoint:
+def make_preprocessor(module: signatures.ServingModule) -> tf.train.Checkpoint:
     """Returns a preprocessor of the convention: strings to `_NAMES`."""
     tokenizer, length = module.tokenizer, module.max_seq_length
     strings = tf.TensorSpec([None], tf.string)
@@ -118,8 +112,9 @@ def make_preprocessor(module: ServingModule) -> tf.train.Checkpoint:
         segments: list[tf.RaggedTensor], seq_length: tf.Tensor
     ) -> dict[str, tf.Tensor]:
         first, second = (*segments, None)[:2]
-        special = (tokenizer.cls_id, tokenizer.sep_id)
-        inputs, _ = pack(first, second, seq_length, *special, width=seq_length)
+        inputs, _ = signatures.pack(
+            first, second, seq_length, tokenizer, seq_length
+        )
         return dict(zip(_NAMES, inputs, strict=True))
 
     @tf.function(input_signature=[strings], autograph=False)

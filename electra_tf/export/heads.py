@@ -15,22 +15,13 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.export.signatures import (
-    Inputs,
-    Outputs,
-    ServingModule,
-    Signatures,
-    TaskModule,
-    compute_in_groups,
-    cut,
-    text_function,
-)
+from electra_tf.export import signatures
 from electra_tf.finetuning.task import Task
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
 from electra_tf.pretraining.scoring import electric_scores
 
 
-class TextModule(TaskModule):
+class TextModule(signatures.TaskModule):
     """One answer per text or pair; a subclass gives `answer`.
 
     Args:
@@ -52,20 +43,20 @@ class TextModule(TaskModule):
         }
 
     @abc.abstractmethod
-    def answer(self, outputs: tf.Tensor) -> Outputs:
+    def answer(self, outputs: tf.Tensor) -> signatures.Outputs:
         """From the head's dense layer, float32 [B, units], to the answers."""
 
-    def compute(self, inputs: Inputs) -> Outputs:
+    def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         return self.answer(self._head_output(inputs))
 
     def compute_text(
         self, text: tf.Tensor, text_pair: tf.Tensor | None = None
-    ) -> Outputs:
+    ) -> signatures.Outputs:
         """From strings [B] to the named answers and `truncated`."""
         second = None if text_pair is None else self.encode_text(text_pair)
         inputs, truncated = self.pack(self.encode_text(text), second)
         if self.rows_at_once:
-            outputs = compute_in_groups(
+            outputs = signatures.compute_in_groups(
                 lambda part, _: {"": self._head_output(part)},
                 inputs,
                 inputs.input_ids,
@@ -77,14 +68,17 @@ class TextModule(TaskModule):
             outputs = self._head_output(inputs)
         return {**self.answer(outputs), "truncated": truncated}
 
-    def text_signatures(self) -> Signatures:
+    def text_signatures(self) -> signatures.Signatures:
         if self.has_pairs:
-            return {"serve_text": text_function(self.compute_text, 2)}
-        single = text_function(lambda text: self.compute_text(text), 1)
+            return {
+                "serve_text": signatures.text_function(self.compute_text, 2)
+            }
+        single = signatures.text_function(
+            lambda text: self.compute_text(text), 1
+        )
         return {"serve_text": single}
 
-    def _head_output(self, inputs: Inputs) -> tf.Tensor:
-        """From inputs [B, L] to float32 [B, units]."""
+    def _head_output(self, inputs: signatures.Inputs) -> tf.Tensor:
         encoded = self.loaded.model.encoder(*inputs, None)
         return self.head.sentence_output(encoded, inputs._asdict())
 
@@ -94,7 +88,7 @@ class ClassificationModule(TextModule):
 
     KIND = "classification"
 
-    def answer(self, outputs: tf.Tensor) -> Outputs:
+    def answer(self, outputs: tf.Tensor) -> signatures.Outputs:
         label_id = tf.argmax(outputs, -1, output_type=tf.int32)
         return {
             "label": tf.gather(self.labels, label_id),
@@ -113,7 +107,7 @@ class MultiLabelModule(TextModule):
         separator = self.task.spec.label_separator
         return {**super().extra_config(), "label_separator": separator}
 
-    def answer(self, outputs: tf.Tensor) -> Outputs:
+    def answer(self, outputs: tf.Tensor) -> signatures.Outputs:
         """The labels that are likelier than not."""
         chosen = outputs > 0.0
         rows = tf.shape(outputs)[0]
@@ -136,13 +130,13 @@ class RegressionModule(TextModule):
     def extra_config(self) -> dict[str, Any]:
         return {**super().extra_config(), "range": [*self.task.value_range]}
 
-    def answer(self, outputs: tf.Tensor) -> Outputs:
+    def answer(self, outputs: tf.Tensor) -> signatures.Outputs:
         """The number in the task's own range, and as the head gives it."""
         scaled = tf.squeeze(outputs, -1)
         return {"value": self.task.unscale(scaled), "scaled": scaled}
 
 
-class PretrainedModule(ServingModule):
+class PretrainedModule(signatures.ServingModule):
     """Base: a pre-trained model and one thing it is asked.
 
     Args:
@@ -175,7 +169,7 @@ class PretrainedModule(ServingModule):
             extra=extra,
         )
 
-    def tokens_of(self, inputs: Inputs) -> tf.Tensor:
+    def tokens_of(self, inputs: signatures.Inputs) -> tf.Tensor:
         """Returns the tokens [B, L] of a batch, "" where there are none."""
         tokens = self.tokenizer.id_to_token(inputs.input_ids)
         return tf.where(inputs.input_mask > 0, tokens, "")
@@ -186,7 +180,7 @@ class ReplacedTokensModule(PretrainedModule):
 
     KIND = "replaced_tokens"
 
-    def compute(self, inputs: Inputs) -> Outputs:
+    def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         """Tokens [B, L], and how probable it is that each was replaced."""
         model = self.loaded.model
         encoded = model.discriminator(*inputs, None)
@@ -214,7 +208,7 @@ class ElectricModule(PretrainedModule):
                 " so: --hparams='{\"electric_objective\": true}'."
             )
 
-    def compute(self, inputs: Inputs) -> Outputs:
+    def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         """Pseudo-log-likelihoods [B] in nats, and the tokens' shares."""
         scores = electric_scores(self.loaded.model, inputs._asdict())
         count = tf.reduce_sum(tf.cast(scores["scored"], tf.int32), -1)
@@ -253,9 +247,9 @@ class FillMaskModule(PretrainedModule):
         # One mask behind every part is one too many.
         pieces = tf.concat([ids, mask], 1)
         rows = parts.with_values(pieces).merge_dims(1, 2)
-        return cut(rows, tf.cast(rows.row_lengths(), tf.int32) - 1)
+        return signatures.cut(rows, tf.cast(rows.row_lengths(), tf.int32) - 1)
 
-    def compute(self, inputs: Inputs) -> Outputs:
+    def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         """The K best [B, M, K] for each of a row's masks, M at most."""
         is_mask = inputs.input_ids == self.tokenizer.mask_id
         is_mask &= inputs.input_mask > 0

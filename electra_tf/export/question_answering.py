@@ -14,16 +14,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.export.signatures import (
-    Inputs,
-    Outputs,
-    Signatures,
-    TaskModule,
-    compute_in_groups,
-    cut,
-    pack,
-    text_function,
-)
+from configure.finetuning import FinetuningConfig
+from electra_tf.export import signatures
 from electra_tf.finetuning.question_answering import MAX_WINDOWS, QATask
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_normalization import GraphNormalizer, utf8_lengths
@@ -40,22 +32,18 @@ _OUTPUTS = {
     | dict.fromkeys(["end_top_index", "end_top_log_probs"], 3),
 }
 # Decide which answer is given.
-_HPARAMS = (
-    "max_query_length",
-    "doc_stride",
-    "n_best_size",
-    "max_answer_length",
-    "joint_prediction",
-    "beam_size",
-    "answerable_classifier",
-    "qa_na_threshold",
+_HPARAMS = tuple(
+    """
+    max_query_length doc_stride n_best_size max_answer_length joint_prediction
+    beam_size answerable_classifier qa_na_threshold
+    """.split()
 )
 # As `finetuning/questions.py` separates words.
 _SEPARATORS = (" ", "\t", "\r", "\n", "\u202f")
 _SEPARATOR = r"[ \t\r\n\x{202f}]"
 
 
-class QuestionAnsweringModule(TaskModule):
+class QuestionAnsweringModule(signatures.TaskModule):
     """Answers cut from a text."""
 
     KIND = "question_answering"
@@ -73,18 +61,20 @@ class QuestionAnsweringModule(TaskModule):
         hparams = {name: getattr(config, name) for name in _HPARAMS}
         return {"version": self.task.version, **hparams}
 
-    def compute(self, inputs: Inputs) -> Outputs:
+    def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         """From inputs [B, L] to the head's outputs."""
         length = tf.shape(inputs.input_ids)[1]
         # A beam needs as many positions as it keeps.
         missing = tf.maximum(self.task.min_length - length, 0)
         padded = [tf.pad(part, [[0, 0], [0, missing]]) for part in inputs]
-        found = self.head_outputs(Inputs(*padded))
+        found = self.head_outputs(signatures.Inputs(*padded))
         for name in {"start_logits", "end_logits"} & found.keys():
             found[name] = found[name][:, :length]
         return {name: found[name] for name in _OUTPUTS[self._is_joint]}
 
-    def compute_text(self, question: tf.Tensor, context: tf.Tensor) -> Outputs:
+    def compute_text(
+        self, question: tf.Tensor, context: tf.Tensor
+    ) -> signatures.Outputs:
         config, tokenizer = self.loaded.config, self.tokenizer
         # Both need to be of the same size: say so before anything else fails.
         tf.debugging.assert_equal(
@@ -95,16 +85,9 @@ class QuestionAnsweringModule(TaskModule):
         query = tokenizer.encode(question)
         passages = read_passages(context, tokenizer, self._normalizer)
         windows = cut_windows(
-            query,
-            passages.pieces,
-            config.max_seq_length,
-            config.max_query_length,
-            config.doc_stride,
-            tokenizer.cls_id,
-            tokenizer.sep_id,
-            self.task.min_length,
+            query, passages.pieces, config, tokenizer, self.task.min_length
         )
-        outputs = compute_in_groups(
+        outputs = signatures.compute_in_groups(
             lambda inputs, _: self.compute(inputs),
             windows.inputs,
             windows.question,
@@ -126,12 +109,12 @@ class QuestionAnsweringModule(TaskModule):
             "question_cut": query.row_lengths() > config.max_query_length,
         }
 
-    def text_signatures(self) -> Signatures:
-        return {"serve_text": text_function(self.compute_text, 2)}
+    def text_signatures(self) -> signatures.Signatures:
+        return {"serve_text": signatures.text_function(self.compute_text, 2)}
 
     def _find_answers(
-        self, passages: Passages, windows: Windows, outputs: Outputs
-    ) -> Outputs:
+        self, passages: Passages, windows: Windows, outputs: signatures.Outputs
+    ) -> signatures.Outputs:
         """The best answers with different texts, [B, N].
 
         The same candidates in the same order as
@@ -205,7 +188,7 @@ class QuestionAnsweringModule(TaskModule):
         }
 
     def _spans(
-        self, outputs: Outputs
+        self, outputs: signatures.Outputs
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Candidates [W, K, K]: start and end in the row, and score."""
         if self._is_joint:
@@ -226,8 +209,11 @@ class QuestionAnsweringModule(TaskModule):
         return start, tf.broadcast_to(end, shape), score
 
     def _decide(
-        self, found: Outputs, windows: Windows, outputs: Outputs
-    ) -> Outputs:
+        self,
+        found: signatures.Outputs,
+        windows: Windows,
+        outputs: signatures.Outputs,
+    ) -> signatures.Outputs:
         """The one answer, or none; as `SpanScorer` decides it."""
         config = self.loaded.config
         if config.answerable_classifier:
@@ -396,7 +382,7 @@ def cut_answers(
 class Windows(NamedTuple):
     """The windows of a batch of questions, one after the other."""
 
-    inputs: Inputs  # int32 [W, L] each
+    inputs: signatures.Inputs  # int32 [W, L] each
     question: tf.Tensor  # int32 [W], the question each is of
     # Int32 [W], the wordpiece each begins with, counted through all passages.
     first: tf.Tensor
@@ -410,12 +396,9 @@ class Windows(NamedTuple):
 def cut_windows(
     query: tf.RaggedTensor,
     passage: tf.RaggedTensor,
-    max_seq_length: int,
-    max_query_length: int,
-    doc_stride: int,
-    cls_id: int,
-    sep_id: int,
-    shortest: int = 1,
+    config: FinetuningConfig,
+    tokenizer: GraphTokenizer,
+    shortest: int,
 ) -> Windows:
     """Lays windows over passages: `[CLS] query [SEP] part [SEP]`.
 
@@ -431,10 +414,10 @@ def cut_windows(
     Source: google-research/electra, finetune/qa/qa_tasks.py, featurize.
     """
     n_query = tf.cast(query.row_lengths(), tf.int32)
-    n_query = tf.minimum(n_query, max_query_length)
+    n_query = tf.minimum(n_query, config.max_query_length)
     n_pieces = tf.cast(passage.row_lengths(), tf.int32)
-    most = max_seq_length - n_query - 3
-    stride = tf.minimum(most, doc_stride)
+    most = config.max_seq_length - n_query - 3
+    stride = tf.minimum(most, config.doc_stride)
     beyond = tf.maximum(n_pieces - most, 0)
     n_windows = tf.minimum((beyond + stride - 1) // stride + 1, MAX_WINDOWS)
     n_windows = tf.where(n_pieces > 0, n_windows, 0)
@@ -449,12 +432,11 @@ def cut_windows(
     width = tf.reduce_max(tf.concat([offset + length + 1, [shortest]], 0))
     first += tf.gather(tf.cast(passage.row_starts(), tf.int32), question)
     parts = tf.ragged.range(first, first + length)
-    inputs, _ = pack(
-        tf.gather(cut(query, n_query), question),
+    inputs, _ = signatures.pack(
+        tf.gather(signatures.cut(query, n_query), question),
         parts.with_values(tf.gather(passage.values, parts.values)),
-        max_seq_length,
-        cls_id,
-        sep_id,
+        config.max_seq_length,
+        tokenizer,
         width,
     )
     return Windows(inputs, question, first, length, offset, n_windows, n_cut)

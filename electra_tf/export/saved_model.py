@@ -13,25 +13,13 @@ from collections.abc import Callable, Iterator
 import tensorflow as tf
 
 from configure.errors import UserError, listed
-from electra_tf.export.heads import (
-    ClassificationModule,
-    MultiLabelModule,
-    RegressionModule,
-    TextModule,
-)
+from electra_tf.export import heads
 from electra_tf.export.question_answering import QuestionAnsweringModule
 from electra_tf.export.signatures import ServingModule, TaskModule
 from electra_tf.export.summarization import SummarizationModule
 from electra_tf.export.tagging import TaggingModule
 from electra_tf.files import read_bytes, write_atomically, write_digests
-from electra_tf.finetuning.model import (
-    ClassificationHead,
-    MultiLabelHead,
-    QuestionAnsweringHead,
-    RegressionHead,
-    SummarizationHead,
-    TaggingHead,
-)
+from electra_tf.finetuning import model
 from electra_tf.modeling.layers import inference
 from electra_tf.prediction.loading import FinetunedModel
 
@@ -39,19 +27,17 @@ EXTRA = "assets.extra"
 _SAVED_MODEL = "saved_model.pb"
 # Class of a task's head -> class of the module that serves it.
 TASK_MODULES: dict[type, type[TaskModule]] = {
-    ClassificationHead: ClassificationModule,
-    MultiLabelHead: MultiLabelModule,
-    RegressionHead: RegressionModule,
-    QuestionAnsweringHead: QuestionAnsweringModule,
-    SummarizationHead: SummarizationModule,  # a tagging head, too
-    TaggingHead: TaggingModule,
+    model.ClassificationHead: heads.ClassificationModule,
+    model.MultiLabelHead: heads.MultiLabelModule,
+    model.RegressionHead: heads.RegressionModule,
+    model.QuestionAnsweringHead: QuestionAnsweringModule,
+    model.SummarizationHead: SummarizationModule,  # a tagging head, too
+    model.TaggingHead: TaggingModule,
 }
 
 
 def make_task_module(
-    loaded: FinetunedModel,
-    task_name: str | None = None,
-    rows_at_once: int = 0,
+    loaded: FinetunedModel, task_name: str | None = None, rows_at_once: int = 0
 ) -> TaskModule:
     """Makes the module of one task of a fine-tuned model."""
     index = loaded.task_index(task_name)
@@ -64,7 +50,7 @@ def make_task_module(
             " exported; register a module for it in TASK_MODULES of"
             " electra_tf/export/saved_model.py."
         )
-    if issubclass(module_class, TextModule):
+    if issubclass(module_class, heads.TextModule):
         return module_class(loaded, task, rows_at_once)
     if rows_at_once:
         raise UserError(

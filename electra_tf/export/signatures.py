@@ -46,8 +46,7 @@ def pack(
     first: tf.RaggedTensor,
     second: tf.RaggedTensor | None,
     max_length: int | tf.Tensor,
-    cls_id: int,
-    sep_id: int,
+    tokenizer: GraphTokenizer,
     width: int | tf.Tensor | None = None,
 ) -> tuple[Inputs, tf.Tensor]:
     """Joins ids [B, (T)] to `[CLS] first [SEP]` or `... [SEP] second [SEP]`.
@@ -70,8 +69,8 @@ def pack(
     if second is not None:
         b = tf.cast(second.row_lengths(), tf.int32)
     kept_a, kept_b = kept_lengths(a, b, max_length)
-    cls_column = tf.fill([tf.size(a), 1], cls_id)
-    sep_column = tf.fill([tf.size(a), 1], sep_id)
+    cls_column = tf.fill([tf.size(a), 1], tokenizer.cls_id)
+    sep_column = tf.fill([tf.size(a), 1], tokenizer.sep_id)
     parts = [cls_column, cut(tf.cast(first, tf.int32), kept_a), sep_column]
     if second is not None:
         # A second text of which nothing is left has no [SEP] either.
@@ -223,15 +222,13 @@ class ServingModule(tf.Module, abc.ABC):
         """From inputs [B, L] to named outputs, as the ids' signatures give."""
 
     def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
-        """From strings [B] to ids [B, (T)]."""
         return self.tokenizer.encode(text)
 
     def pack(
         self, first: tf.RaggedTensor, second: tf.RaggedTensor | None = None
     ) -> tuple[Inputs, tf.Tensor]:
         """Joins ids to inputs; bool [B] says which were cut. See `pack`."""
-        ids = self.tokenizer.cls_id, self.tokenizer.sep_id
-        return pack(first, second, self.max_seq_length, *ids)
+        return pack(first, second, self.max_seq_length, self.tokenizer)
 
     def compute_text(self, text: tf.Tensor) -> Outputs:
         """From strings [B] to named outputs, as `serve_text` gives them."""
@@ -302,7 +299,6 @@ class ServingModule(tf.Module, abc.ABC):
         return Inputs(input_ids, mask, _or_else(segment_ids, second))
 
     def root(self) -> Any:
-        """The object that is saved."""
         return self
 
     def parts(self) -> dict[str, Any]:
@@ -333,7 +329,6 @@ class TaskModule(ServingModule):
         return list(getattr(self.task, "labels", ()))
 
     def extra_config(self) -> dict[str, Any]:
-        """What a subclass adds to the config inside."""
         return {}
 
     def head_outputs(self, inputs: Inputs, **features: tf.Tensor) -> Outputs:

@@ -75,8 +75,7 @@ class SummarizationModule(TaskModule):
             n_sentences,
             self.max_seq_length,
             False,
-            self.tokenizer.cls_id,
-            self.tokenizer.sep_id,
+            self.tokenizer,
         )
         # Windows have the sentences of all texts, in order.
         numbers = tf.ragged.range(1, n_sentences + 1).values

@@ -14,23 +14,14 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.export.signatures import (
-    Inputs,
-    Outputs,
-    Signatures,
-    TaskModule,
-    compute_in_groups,
-    cut,
-    pack,
-    text_function,
-)
+from electra_tf.export import signatures
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_normalization import (
     GraphNormalizer,
     GraphWordSplitter,
 )
-from electra_tf.text.graph_tokenization import GraphWordpiece
+from electra_tf.text.graph_tokenization import GraphTokenizer, GraphWordpiece
 from electra_tf.text.tokenization import load_vocab
 
 _WINDOWS_AT_ONCE = 32
@@ -43,7 +34,7 @@ class Windows(NamedTuple):
     words of all sentences, in order.
     """
 
-    inputs: Inputs  # int32 [W, L] each; segments are 1 at all tokens
+    inputs: signatures.Inputs  # int32 [W, L] each; segments are 1 at all tokens
     positions: tf.RaggedTensor  # int32 [W, (P)], of words' first wordpieces
     # Int32 [B], words that training and evaluation would read.
     n_read: tf.Tensor
@@ -54,8 +45,7 @@ def place_words(
     n_words: tf.Tensor,
     max_length: int,
     count_words: bool,
-    cls_id: int,
-    sep_id: int,
+    tokenizer: GraphTokenizer,
 ) -> Windows:
     """Lays windows over sentences: `[CLS] pieces [SEP]`.
 
@@ -81,8 +71,8 @@ def place_words(
         return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
 
     # The wordpieces of a window follow each other.
-    ids = rows(cut(pieces, sizes).values, tf.gather(before, splits))
-    inputs, _ = pack(ids, None, max_length, cls_id, sep_id)
+    ids = rows(signatures.cut(pieces, sizes).values, tf.gather(before, splits))
+    inputs, _ = signatures.pack(ids, None, max_length, tokenizer)
     starts = rows(before[:-1], splits)
     begin = tf.gather(tf.gather(before, first), starts.value_rowids())
     return Windows(
@@ -172,7 +162,7 @@ class LowercaseWordEncoder(tf.Module):
         )
 
 
-class TaggingModule(TaskModule):
+class TaggingModule(signatures.TaskModule):
     """A tag per word."""
 
     KIND = "tagging"
@@ -195,25 +185,24 @@ class TaggingModule(TaskModule):
         hparams = {name: getattr(self.loaded.config, name) for name in names}
         return {"tags": self.task.spec.tags, **hparams}
 
-    def compute(self, inputs: Inputs) -> Outputs:
+    def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         shape = tf.shape(inputs.input_ids)
         positions = tf.broadcast_to(tf.range(shape[1])[tf.newaxis], shape)
         return self._answer(self._logits(inputs, positions)["logits"])
 
-    def compute_words(self, words: tf.RaggedTensor) -> Outputs:
+    def compute_words(self, words: tf.RaggedTensor) -> signatures.Outputs:
         """From words, string [B, (N)], to their tags."""
-        config, tokenizer = self.loaded.config, self.tokenizer
+        config = self.loaded.config
         n_words = tf.cast(words.row_lengths(), tf.int32)
         windows = place_words(
             self._encoder.encode(words.values),
             n_words,
             config.max_seq_length,
             not config.fix_tagging_truncation,
-            tokenizer.cls_id,
-            tokenizer.sep_id,
+            self.tokenizer,
         )
         n_labels = self.labels.shape[0]
-        logits = compute_in_groups(
+        logits = signatures.compute_in_groups(
             self._logits,
             windows.inputs,
             windows.positions.to_tensor(),
@@ -230,7 +219,7 @@ class TaggingModule(TaskModule):
         }
         return {**found, "n_words": n_words, "n_read": windows.n_read}
 
-    def compute_text(self, text: tf.Tensor) -> Outputs:
+    def compute_text(self, text: tf.Tensor) -> signatures.Outputs:
         spans = self._splitter.split(text)
         return {
             "words": spans.words.to_tensor(),
@@ -239,18 +228,20 @@ class TaggingModule(TaskModule):
             **self.compute_words(spans.words),
         }
 
-    def text_signatures(self) -> Signatures:
-        serve_words = text_function(
+    def text_signatures(self) -> signatures.Signatures:
+        serve_words = signatures.text_function(
             lambda words: self.compute_words(split_given_words(words)), 1
         )
         return {**super().text_signatures(), "serve_words": serve_words}
 
-    def _logits(self, inputs: Inputs, positions: tf.Tensor) -> Outputs:
+    def _logits(
+        self, inputs: signatures.Inputs, positions: tf.Tensor
+    ) -> signatures.Outputs:
         """The head's outputs at positions [B, P]: `logits` [B, P, C]."""
         features = {f"{self.task.name}_labeled_positions": positions}
         return self.head_outputs(inputs, **features)
 
-    def _answer(self, logits: tf.Tensor) -> Outputs:
+    def _answer(self, logits: tf.Tensor) -> signatures.Outputs:
         """Tags and probabilities of logits [..., C]."""
         tag_ids = tf.argmax(logits, -1, output_type=tf.int32)
         return {

@@ -17,21 +17,10 @@ from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
+from electra_tf.optimization import optimizer
 from electra_tf.optimization.library import make_optimizer
-from electra_tf.optimization.optimizer import (
-    AdamWeightDecay,
-    LayerRate,
-    WarmupPolynomialDecay,
-    layer_multipliers,
-    rate_table,
-    variable_name,
-)
 from electra_tf.plan.memory import finetuning_memory
-from electra_tf.text.tokenization import (
-    check_vocab,
-    check_vocab_size,
-    refuse_other_vocab,
-)
+from electra_tf.text import tokenization
 from electra_tf.training.strategy import rows_of_a_machine, uses_remat
 
 _SIZE_HPARAMS = (
@@ -99,27 +88,30 @@ def trained_variables(
 
 def build_optimizer(
     config: FinetuningConfig, model: FinetuningModel, num_train_steps: int
-) -> AdamWeightDecay:
+) -> optimizer.AdamWeightDecay:
     """Returns the optimizer of a model's trained variables."""
-    schedule = WarmupPolynomialDecay(
+    schedule = optimizer.WarmupPolynomialDecay(
         config.learning_rate,
         num_train_steps,
         num_train_steps * config.warmup_proportion,
         read_order=config.lr_read_order,
     )
     variables = trained_variables(config, model)
-    multipliers = layer_multipliers(
-        map(variable_name, variables), *_layerwise_arguments(config, model)
+    multipliers = optimizer.layer_multipliers(
+        map(optimizer.variable_name, variables),
+        *_layerwise_arguments(config, model),
     )
     return make_optimizer(config, variables, schedule, multipliers)
 
 
 def layer_rates(
     config: FinetuningConfig, model: FinetuningModel
-) -> list[LayerRate]:
+) -> list[optimizer.LayerRate]:
     """Returns the table of the trained layers' rates, the lowest first."""
-    names = [variable_name(v) for v in trained_variables(config, model)]
-    return rate_table(names, *_layerwise_arguments(config, model))
+    names = [
+        optimizer.variable_name(v) for v in trained_variables(config, model)
+    ]
+    return optimizer.rate_table(names, *_layerwise_arguments(config, model))
 
 
 def _layerwise_arguments(
@@ -171,7 +163,13 @@ def resolve_start(config: FinetuningConfig) -> Start:
                     f"{name} = {ours}, as given, though the model was"
                     f" pre-trained with {theirs}"
                 )
-        notes += _guesses(config, weights)
+        notes += [
+            f"{note}; it has no file that says so"
+            for note in weights.contents.assumptions()
+            if note.split(":")[0] not in config.model_hparam_overrides
+            and note.startswith(UNSEEN_SIZES)
+            and not weights.hparams
+        ]
     if not config.is_stated("vocab_file"):
         own = vocab_in(config.pretrained_model_dir)
         if weights is not None and weights.vocab_file:
@@ -213,30 +211,13 @@ def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
     return {name: whole[name] for name in _SIZE_HPARAMS if name in whole}
 
 
-def _guesses(config: FinetuningConfig, weights: Weights) -> list[str]:
-    """Names what neither the checkpoint nor anybody says."""
-    if weights.hparams:
-        return []
-    return [
-        f"{note}; it has no file that says so"
-        for note in weights.contents.assumptions()
-        if note.split(":")[0] not in config.model_hparam_overrides
-        and note.startswith(UNSEEN_SIZES)
-    ]
-
-
 def _check_vocabulary(
     config: FinetuningConfig, weights: Weights | None
 ) -> None:
-    count = max(check_vocab(config.vocab_file).values()) + 1
-    known = EncoderConfig.of(config).vocab_size
-    if count > known:
-        raise UserError(
-            f"{config.vocab_file} holds {count} tokens but the model has"
-            f" {known}; use the vocabulary that it was pre-trained with."
-        )
+    rows = EncoderConfig.of(config).vocab_size
+    count = len(tokenization.check_vocab(config.vocab_file, rows))
     if weights is not None and weights.vocab_file:
         own = weights.vocab_file
-        refuse_other_vocab(config.vocab_file, own, weights.path)
+        tokenization.refuse_other_vocab(config.vocab_file, own, weights.path)
     else:
-        check_vocab_size(config, count)
+        tokenization.check_vocab_size(config, count)

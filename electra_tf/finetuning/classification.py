@@ -17,12 +17,7 @@ from configure.errors import UserError, listed
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.finetuning.model import (
-    ClassificationHead,
-    MultiLabelHead,
-    RegressionHead,
-    SentenceHead,
-)
+from electra_tf.finetuning import model
 from electra_tf.finetuning.task import Columns, DescribedTask, Example
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -54,7 +49,7 @@ class TextTask(DescribedTask):
       row and not the run.
     """
 
-    _HEAD: type[SentenceHead]
+    _HEAD: type[model.SentenceHead]
     n_outputs = 1
 
     @abc.abstractmethod
@@ -151,7 +146,7 @@ class TextTask(DescribedTask):
 
     def build_head(
         self, encoder_config: EncoderConfig, seed: int
-    ) -> SentenceHead:
+    ) -> model.SentenceHead:
         return self._HEAD(
             self.name,
             encoder_config.hidden_size,
@@ -239,7 +234,7 @@ def _expected(columns: Columns, wanted: list[str]) -> str:
 class ClassificationTask(TextTask):
     """One class per text or pair."""
 
-    _HEAD = ClassificationHead
+    _HEAD = model.ClassificationHead
     _FEWEST = 2
 
     @property
@@ -296,7 +291,7 @@ class ClassificationTask(TextTask):
 class MultiLabelTask(ClassificationTask):
     """Any number of labels per text or pair."""
 
-    _HEAD = MultiLabelHead
+    _HEAD = model.MultiLabelHead
     _FEWEST = 1
 
     def labels_of(self, example: TextExample) -> Iterable[str]:
@@ -336,7 +331,7 @@ class RegressionTask(TextTask):
       predictions back.
     """
 
-    _HEAD = RegressionHead
+    _HEAD = model.RegressionHead
 
     @property
     def given_labels(self) -> tuple[Any, ...] | None:

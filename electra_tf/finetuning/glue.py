@@ -342,10 +342,7 @@ class _MissingError(Exception):
 
 
 def collect(
-    model_name: str,
-    data_dir: str,
-    trial: int | None = None,
-    run_name: str = "",
+    model_name: str, data_dir: str, trial: int | None = None, run_name: str = ""
 ) -> Submission:
     """Collects a model's test predictions for all tasks.
 

@@ -488,9 +488,7 @@ class QuestionAnsweringHead(Head):
         return end_logits
 
     def _search_ends(
-        self,
-        starts: tf.Tensor,
-        end_logits_of: Callable[[tf.Tensor], tf.Tensor],
+        self, starts: tf.Tensor, end_logits_of: Callable[[tf.Tensor], tf.Tensor]
     ) -> dict[str, tf.Tensor]:
         """The best ends of each start in the beam [B, K]."""
         # One start's activations at a time: each waits for the one before. No

@@ -17,13 +17,8 @@ import tensorflow as tf
 from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
+from electra_tf.data import feature_spec
 from electra_tf.data.example_writer import frame_record
-from electra_tf.data.feature_spec import (
-    FeatureSpec,
-    decode_example,
-    encode_example,
-    shared_feature_specs,
-)
 from electra_tf.finetuning.task import Example, RowReport, Task
 
 # Batches are padded to a multiple of this.
@@ -35,19 +30,12 @@ _PROGRESS_EVERY = 20000
 # Raised whenever the same data and settings make other records.
 _FORMAT = 1
 # Hparams that decide what the records hold.
-_DECIDING = (
-    "task_names",
-    "max_seq_length",
-    "do_lower_case",
-    "strip_accents",
-    "double_unordered",
-    "debug",
-    "data_source",
-    "fix_tagging_truncation",
-    "fix_tagging_casing",
-    "fix_last_sentence",
-    "max_query_length",
-    "doc_stride",
+_DECIDING = tuple(
+    """
+    task_names max_seq_length do_lower_case strip_accents double_unordered debug
+    data_source fix_tagging_truncation fix_tagging_casing fix_last_sentence
+    max_query_length doc_stride
+    """.split()
 )
 
 
@@ -59,7 +47,7 @@ class Batches:
     """
 
     path: str  # the record file
-    specs: Sequence[FeatureSpec]  # every feature of a record
+    specs: Sequence[feature_spec.FeatureSpec]  # every feature of a record
     n_examples: int  # records in the file, padding rows included
     batch_size: int
     max_seq_length: int  # L of the records
@@ -103,7 +91,7 @@ class Batches:
         return batches.with_options(options)
 
     def _parse(self, records: tf.Tensor) -> dict[str, tf.Tensor]:
-        features = decode_example(self.specs, records)
+        features = feature_spec.decode_example(self.specs, records)
         return self._trim(features) if self.trim else features
 
     def _trim(self, features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -170,7 +158,7 @@ class Batches:
         mask = [s for s in self.specs if s.name == "input_mask"]
         records, lengths = [], []
         for part in tf.data.TFRecordDataset(self.path).batch(_PARSE_AT_ONCE):
-            parsed = decode_example(mask, part)["input_mask"]
+            parsed = feature_spec.decode_example(mask, part)["input_mask"]
             records.append(part)
             # Within a bucket the order stays as it is.
             lengths.append(_round_up(tf.reduce_sum(parsed, 1)))
@@ -203,9 +191,9 @@ class Preprocessor:
         self._labels: dict[tuple[str, str], dict[str, int]] = {}
 
     @functools.cached_property
-    def feature_specs(self) -> list[FeatureSpec]:
+    def feature_specs(self) -> list[feature_spec.FeatureSpec]:
         """Every feature of a record: the shared ones, then task by task."""
-        specs = shared_feature_specs(self._config.max_seq_length)
+        specs = feature_spec.shared_feature_specs(self._config.max_seq_length)
         for task in self._tasks:
             specs += task.get_feature_specs()
         names = [spec.name for spec in specs]
@@ -305,13 +293,15 @@ class Preprocessor:
         count = 0
         with files.atomic_file(path, f"{path}.{os.getpid()}.tmp") as file:
             for features in self._featurized(examples, order is not None):
-                example = encode_example(self.feature_specs, features)
+                example = feature_spec.encode_example(
+                    self.feature_specs, features
+                )
                 file.write(frame_record(example.SerializeToString()))
                 count += 1
             padding = -count % batch_size
             # A task_id that no task has marks a row as padding.
             nobody = {"task_id": len(self._config.task_names)}
-            example = encode_example(self.feature_specs, nobody)
+            example = feature_spec.encode_example(self.feature_specs, nobody)
             file.write(frame_record(example.SerializeToString()) * padding)
         print(
             f"{os.path.basename(path)}: {count} records of {len(examples)}"

@@ -462,8 +462,16 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
         own = read_task_config(config.task_config)
         if own.name == name:
             directory = os.path.dirname(os.path.abspath(config.task_config))
-            if not config.allow_outside_files:
-                _check_inside(own, directory, config.task_config)
+            # A stranger's description may name files elsewhere.
+            checked = {} if config.allow_outside_files else own.files
+            for split, path in checked.items():
+                full = os.path.normpath(os.path.join(directory, path))
+                if os.path.commonpath([directory, full]) != directory:
+                    raise UserError(
+                        f"{config.task_config}: files.{split}: {path!r} is"
+                        " outside the file's own folder; move it there, or give"
+                        " --allow_outside_files if it is meant"
+                    )
             return _make_task(config, tokenizer, own, directory)
     if name in TASKS:
         return TASKS[name](config, tokenizer)
@@ -473,18 +481,6 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
         f"hparam task_names: unknown task {name}. Nearest: {', '.join(near)}."
         " A task of your own is described in a JSON file: --task_config"
     )
-
-
-def _check_inside(spec: TaskSpec, directory: str, where: str) -> None:
-    """Refuses a description, perhaps a stranger's, of files elsewhere."""
-    for split, path in spec.files.items():
-        full = os.path.normpath(os.path.join(directory, path))
-        if os.path.commonpath([directory, full]) != directory:
-            raise UserError(
-                f"{where}: files.{split}: {path!r} is outside the file's own"
-                " folder; move it there, or give --allow_outside_files if it"
-                " is meant"
-            )
 
 
 def read_task_config(path: str) -> TaskSpec:

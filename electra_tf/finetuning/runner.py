@@ -71,11 +71,6 @@ def run(
     return _Run(config, console or Console(), tasks).run()
 
 
-def trial_seed(seed: int, trial: int) -> int:
-    """Seed of a trial's own draws: data order, dropout, fresh heads."""
-    return zlib.crc32(f"{seed}:trial {trial}".encode()) & 0x7FFFFFFF
-
-
 class _Run:
     """The parts of one run, put together."""
 
@@ -169,7 +164,9 @@ class _Run:
         """Trains, evaluates, predicts; None without evaluation."""
         config = dataclasses.replace(
             self._config,
-            seed=trial_seed(self._config.seed, trial),
+            # Of its own draws: data order, dropout, fresh heads.
+            seed=zlib.crc32(f"{self._config.seed}:trial {trial}".encode())
+            & 0x7FFFFFFF,
             model_dir=f"{self._config.model_dir}_{trial}",
         )
         of = f"/{config.num_trials}" if config.num_trials > 0 else ""

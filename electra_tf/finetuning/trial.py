@@ -31,12 +31,7 @@ from electra_tf.finetuning.task import Task
 from electra_tf.metrics.scorers import Scorer, lower_is_better, main_figure
 from electra_tf.text.tokenization import refuse_other_vocab
 from electra_tf.training import checkpointing
-from electra_tf.training.loop import (
-    TOKENS,
-    EvalLoop,
-    StepMetrics,
-    TrainLoop,
-)
+from electra_tf.training.loop import TOKENS, EvalLoop, StepMetrics, TrainLoop
 from electra_tf.training.run import Run
 from electra_tf.training.summaries import Console, Panel
 

@@ -29,10 +29,7 @@ from electra_tf.inspection.fill_mask import (
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
-from electra_tf.pretraining.masking import (
-    MaskingRule,
-    mask_inputs,
-)
+from electra_tf.pretraining.masking import MaskingRule, mask_inputs
 from electra_tf.text.tokenization import JOINER
 
 DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"

@@ -57,7 +57,6 @@ class EncoderConfig:
 
     @property
     def size_per_head(self) -> int:
-        """Width of one attention head."""
         return self.hidden_size // self.num_attention_heads
 
     @classmethod

@@ -253,10 +253,7 @@ def _normalized(
 
 
 def _layer_norm(
-    inputs: tf.Tensor,
-    gamma: tf.Tensor,
-    beta: tf.Tensor,
-    epsilon: float = 1e-12,
+    inputs: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float = 1e-12
 ) -> tf.Tensor:
     """Layer norm whose gradient is written out.
 

@@ -80,11 +80,9 @@ class PartFlops:
 
     @property
     def total(self) -> int:
-        """All operations."""
         return self.matmul + self.other
 
     def product(self, m: int, k: int, n: int, times: int = 1) -> None:
-        """Adds products of [m, k] and [k, n]."""
         self.matmul_forward += 2 * m * k * n * times
         self.matmul += 3 * 2 * m * k * n * times
 
@@ -126,21 +124,17 @@ class StepFlops:
 
     @property
     def matmul(self) -> int:
-        """Operations in matrix products, forward and backward."""
         return sum(part.matmul for part in self.parts)
 
     @property
     def total(self) -> int:
-        """All operations."""
         return sum(part.total for part in self.parts)
 
     @property
     def forward(self) -> int:
-        """All operations of the forward pass."""
         return sum(p.matmul_forward + p.other_forward for p in self.parts)
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts by name, ready for JSON."""
         return {
             "matmul": self.matmul,
             "matmul_forward": sum(p.matmul_forward for p in self.parts),

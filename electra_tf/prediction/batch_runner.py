@@ -48,7 +48,6 @@ class PackedFunction:
     def __call__(
         self, rows: Sequence[Row], length: int
     ) -> dict[str, np.ndarray]:
-        """Runs a batch."""
         packed = np.zeros([len(self.names), len(rows), length], np.int32)
         for i, name in enumerate(self.names):
             for j, row in enumerate(rows):

@@ -21,18 +21,9 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.finetuning.model import mean_over_tokens
 from electra_tf.modeling.transformer import Encoder
-from electra_tf.prediction.batch_runner import (
-    INPUTS,
-    PackedFunction,
-    run_in_batches,
-)
+from electra_tf.prediction import batch_runner
 from electra_tf.prediction.loading import encoder_of, load
-from electra_tf.text.tokenization import (
-    CLS,
-    SEP,
-    FullTokenizer,
-    require_wordpiece,
-)
+from electra_tf.text import tokenization
 from electra_tf.text.words import split_words
 
 SEVERAL = ("words", "none")  # poolings that make several vectors a text
@@ -72,16 +63,18 @@ class Embedder:
     def __init__(
         self,
         encoder: Encoder,
-        tokenizer: FullTokenizer,
+        tokenizer: tokenization.FullTokenizer,
         max_length: int,
         batch_size: int = 32,
     ) -> None:
         self.encoder, self._tokenizer = encoder, tokenizer
         self.size = encoder.config.hidden_size
         self.max_length, self.batch_size = max_length, batch_size
-        special = tokenizer.convert_tokens_to_ids([CLS, SEP])
+        special = tokenizer.convert_tokens_to_ids(
+            [tokenization.CLS, tokenization.SEP]
+        )
         self._cls_id, self._sep_id = special
-        self._functions: dict[Any, PackedFunction] = {}
+        self._functions: dict[Any, batch_runner.PackedFunction] = {}
 
     @classmethod
     def from_pretrained(
@@ -99,7 +92,7 @@ class Embedder:
                 f"part {part!r}: expected one of {', '.join(PARTS)}"
             )
         loaded = load(path, vocab_file, overrides)
-        require_wordpiece(loaded.config.vocab_file, "embed")
+        tokenization.require_wordpiece(loaded.config.vocab_file, "embed")
         encoder = encoder_of(loaded, f"--part={part}", part)
         positions = encoder.config.max_position_embeddings
         if max_length is not None and not 3 <= max_length <= positions:
@@ -160,7 +153,7 @@ class Embedder:
             for text in made
         ]
         lengths = [len(text.ids) for text in made]
-        outputs = run_in_batches(
+        outputs = batch_runner.run_in_batches(
             function, rows, lengths, self.batch_size, self.max_length
         )
         return [
@@ -171,7 +164,6 @@ class Embedder:
     def width(
         self, layers: int | Sequence[int] = -1, combine: str = "mean"
     ) -> int:
-        """Returns the size of a vector; see `embed`."""
         chosen = self._layers(layers)
         return self.size * (len(chosen) if combine == "concat" else 1)
 
@@ -227,7 +219,7 @@ class Embedder:
 
     def _function(
         self, layers: int | Sequence[int], pooling: str, combine: str
-    ) -> PackedFunction:
+    ) -> batch_runner.PackedFunction:
         for name, value, known in (
             ("pooling", pooling, POOLINGS),
             ("combine", combine, COMBINATIONS),
@@ -243,8 +235,9 @@ class Embedder:
             combine,
         )
         if key not in self._functions:
-            self._functions[key] = PackedFunction(
-                INPUTS[:2], lambda features: self._compute(features, *key)
+            self._functions[key] = batch_runner.PackedFunction(
+                batch_runner.INPUTS[:2],
+                lambda features: self._compute(features, *key),
             )
         return self._functions[key]
 

@@ -47,11 +47,9 @@ class FinetunedModel:
     global_step: int | None  # updates done, or None where the file does not say
 
     def task(self, name: str | None = None) -> Task:
-        """Returns one of the tasks."""
         return self.tasks[self.task_index(name)]
 
     def task_index(self, name: str | None = None) -> int:
-        """Returns the place of a task and its head; see `task`."""
         names = [task.name for task in self.tasks]
         if name is None and len(names) == 1:
             return 0
@@ -179,7 +177,10 @@ def _find(folder: str) -> tuple[str, str]:
     place, checkpoint = formats.placed(folder).rstrip("/") or "/", None
     if not tf.io.gfile.isdir(place):
         if not tf.io.gfile.exists(place + ".index"):
-            raise UserError(_nothing_there(place))
+            found = sorted(tf.io.gfile.glob(f"{place}_*"))
+            trials = ", ".join([*filter(_has_config, found)][:3])
+            hint = f"; do you mean {trials}?" if trials else ""
+            raise UserError(f"{place}: no such folder or checkpoint{hint}")
         place, checkpoint = os.path.dirname(place) or ".", place
     home = formats.home_of(place)
     if not _has_config(home):
@@ -202,16 +203,6 @@ def _find(folder: str) -> tuple[str, str]:
 
 def _has_config(folder: str) -> bool:
     return tf.io.gfile.exists(os.path.join(folder, checkpointing.CONFIG_FILE))
-
-
-def _nothing_there(path: str) -> str:
-    trials = [
-        found
-        for found in sorted(tf.io.gfile.glob(path + "_*"))
-        if _has_config(found)
-    ]
-    hint = f"; do you mean {', '.join(trials[:3])}?" if trials else ""
-    return f"{path}: no such folder or checkpoint{hint}"
 
 
 def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:

@@ -67,12 +67,10 @@ class Predictor:
         n_best: int = 3,
         **overrides: Any,
     ) -> "Predictor":
-        """Loads a model and makes a predictor of it."""
         loaded = load_finetuned(folder, **overrides)
         return cls(loaded, task, batch_size, n_best)
 
     def __call__(self, texts: Any) -> dict[str, Any] | list[dict[str, Any]]:
-        """Answers one question, or a list of them."""
         if self.answerer.is_single(texts):
             return self._ask([self.answerer.example(texts, 0)])[0]
         if not isinstance(texts, Iterable):
@@ -122,7 +120,6 @@ class Predictor:
         waiting: list[tuple[int, dict[str, Any]]],
         outputs: list[list[dict[str, Any]]],
     ) -> None:
-        """Gives the rows' outputs to those who asked."""
         found = run_in_batches(
             self._function,
             [row for _, row in waiting],

@@ -48,45 +48,33 @@ class Read:
     expected: str = ""  # with a problem, what should stand there; else ""
 
 
+@dataclasses.dataclass
 class Source:
-    """A file to read, and how far it has been read.
+    """A file to read ("-": standard input), and how far it has been read."""
 
-    Attributes:
-      lines: its lines, "-" being standard input.
-      blank: counts lines without anything.
+    path: str
+    # One of `FORMATS`; None: by the end of the name, text for standard input.
+    format: str | None = None
+    # Of each value of a question. The first that a header has is taken;
+    # without a header, the first number.
+    columns: Columns = dataclasses.field(
+        default_factory=lambda: {"text": ("text", 0)}
+    )
+    id_column: int | str | None = None  # to hand on; None for none
+    # Whether the first row of TSV or CSV names columns; None: it does if it
+    # holds a name of each column, and what looks like a header of other names
+    # is refused.
+    header: bool | None = None
 
-    Args:
-      format: one of `FORMATS`; None: by the end of the name, text for
-        standard input.
-      columns: of each value of a question. The first that a header has is
-        taken; without a header, the first number.
-      id_column: name or number of a column to hand on; None for none.
-      header: whether the first row of TSV or CSV names columns; None: it does
-        if it holds a name of each column, and what looks like a header of
-        other names is refused.
-    """
-
-    def __init__(
-        self,
-        path: str,
-        format: str | None = None,
-        columns: Columns | None = None,
-        id_column: int | str | None = None,
-        header: bool | None = None,
-    ) -> None:
-        self.path, self.format = path, format
-        self.columns = {"text": ("text", 0)} if columns is None else columns
-        self.id_column, self.header = id_column, header
-        self.lines = files.LineReader(path)
-        self.blank = 0
+    def __post_init__(self) -> None:
+        self.lines = files.LineReader(self.path)
+        self.blank = 0  # lines without anything
 
     def check(self) -> None:
-        """Raises where it cannot be read, before anything is loaded."""
         self._format()
         files.check_readable(self.path)
 
     def __iter__(self) -> Iterator[Read]:
-        """Yields the questions and the problems, in order."""
         kind = self._format()
         if kind == "text":
             return self._read_text()
@@ -202,10 +190,7 @@ class Source:
     def _has_header(self, cells: Sequence[str]) -> bool:
         if self.header is not None:
             return self.header
-        return all(
-            any(option in cells for option in options)
-            for options in self.columns.values()
-        )
+        return all({*cells} & {*options} for options in self.columns.values())
 
     def _refuse_unknown_header(
         self, first: tables.Row, second: tables.Row

@@ -122,11 +122,9 @@ class VectorFile:
 
     @property
     def rows(self) -> int:
-        """Vectors so far."""
         return self._offsets[-1]
 
     def append(self, vectors: np.ndarray) -> None:
-        """Adds the vectors of one text, float32 [n, width]."""
         self._rows.write(np.ascontiguousarray(vectors, "<f4").tobytes())
         self._offsets.append(self.rows + len(vectors))
 

@@ -41,7 +41,6 @@ class CollapseWatch:
 
     @property
     def message(self) -> str | None:
-        """What to report, or None while there is nothing to report."""
         if not self._patience or self._row < self._patience:
             return None
         return (

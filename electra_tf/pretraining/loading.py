@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint as a pre-trained model with weights, tokenizer and settings."""
 
+import contextlib
 import functools
 import os
 from collections.abc import Mapping
@@ -39,17 +40,12 @@ from electra_tf.text.tokenization import FullTokenizer, refuse_other_vocab
 from electra_tf.training.checkpointing import read_config
 
 # What a forward pass on text depends on besides the sizes.
-SETTINGS = (
-    "disallow_correct",
-    "disc_weight",
-    "do_lower_case",
-    "gen_weight",
-    "mask_prob",
-    "mask_replace_prob",
-    "mask_without_replacement",
-    "strip_accents",
-    "temperature",
-    "whole_word_mask",
+SETTINGS = tuple(
+    """
+    disallow_correct disc_weight do_lower_case gen_weight mask_prob
+    mask_replace_prob mask_without_replacement strip_accents temperature
+    whole_word_mask
+    """.split()
 )
 
 
@@ -96,7 +92,17 @@ class LoadedModel:
         weights = fitted(weights, wanted)
         held = weights.shapes
         self.missing = tuple(name for name in wanted if name not in held)
-        _refuse_other_depth(weights, wanted)
+        # Nor is a network run with other layers than it has.
+        stored = weights.contents.layers
+        given = Contents(dict.fromkeys(wanted, ())).layers
+        for scope in given.keys() & stored.keys():
+            if (held_to := max(stored[scope])) != max(given[scope]):
+                raise UserError(
+                    f"{weights.path}: {scope} has {held_to + 1} layers, the"
+                    f" hparams describe {max(given[scope]) + 1}; change"
+                    " num_hidden_layers in model_hparam_overrides, or"
+                    " generator_layers."
+                )
         # Another precision is read as the one that models have.
         float32 = np.dtype(np.float32)
         specs = {n: TensorSpec(shape, float32) for n, shape in held.items()}
@@ -174,19 +180,6 @@ class LoadedModel:
         )
 
 
-def _refuse_other_depth(weights: Weights, wanted: Mapping[str, Any]) -> None:
-    """Refuses to run a network with other layers than it has."""
-    stored = weights.contents.layers
-    for scope, layers in Contents(dict.fromkeys(wanted, ())).layers.items():
-        if scope in stored and max(stored[scope]) != max(layers):
-            raise UserError(
-                f"{weights.path}: {scope} has {max(stored[scope]) + 1} layers,"
-                f" the hparams describe {max(layers) + 1}; change"
-                " num_hidden_layers in model_hparam_overrides, or"
-                " generator_layers."
-            )
-
-
 class PretrainedModel(LoadedModel):
     """A model with a checkpoint's weights, and what turns text into its ids.
 
@@ -228,7 +221,6 @@ class PretrainedModel(LoadedModel):
 
     @property
     def is_electric(self) -> bool:
-        """Whether the discriminator's logits are energies."""
         return self.model.discriminates and self.config.electric_objective
 
     @property
@@ -241,7 +233,6 @@ class PretrainedModel(LoadedModel):
         return names <= set(self.missing)
 
     def require_generator(self, purpose: str) -> None:
-        """Raises UserError unless the generator (or masked LM) is complete."""
         if why := self.lacks_generator():
             raise UserError(
                 f"{why}; {purpose} needs one. Give the run's model directory,"
@@ -249,7 +240,6 @@ class PretrainedModel(LoadedModel):
             )
 
     def require_discriminator(self, purpose: str) -> None:
-        """Raises a UserError unless the discriminator is complete."""
         if why := self.lacks_discriminator():
             raise UserError(
                 f"{why}; {purpose} needs one. Give the run's model directory,"
@@ -280,7 +270,9 @@ def read_pretrained(
     path = formats.placed(path)
     weights = open_weights(path)
     given = PretrainingConfig.clean_hparams(dict(hparams or {}))
-    run = _run_hparams(_home_of(path))
+    run = read_config(_home_of(path)) or {}
+    if "model_size" not in run:  # Of another program.
+        run = {}
     hparams = merged(model_hparams(weights), _stated_hparams(run))
     hparams = merged(hparams, given)
     vocab = _vocab_file(weights, run, vocab_file or given.get("vocab_file"))
@@ -294,13 +286,6 @@ def read_pretrained(
 def _home_of(path: str) -> str:
     folder = path if tf.io.gfile.isdir(path) else os.path.dirname(path) or "."
     return formats.home_of(folder)
-
-
-def _run_hparams(home: str) -> dict[str, Any]:
-    """What the run that left the checkpoint was started with, if any did."""
-    config = read_config(home) or {}
-    # Other programs call their file config.json, too.
-    return config if "model_size" in config else {}
 
 
 def _vocab_file(
@@ -332,14 +317,6 @@ def write_pretrained(
     return prefix
 
 
-def _has_written(folder: str, step: int) -> bool:
-    """Whether a step's weights are there."""
-    try:
-        return open_weights(folder).global_step == step
-    except UserError:
-        return False
-
-
 EXPORT = "export"  # directory of the two networks apart
 
 
@@ -356,14 +333,16 @@ def export_parts(
     `vocab.txt`: all that fine-tuning, or another program, needs. An earlier
     export of the same run is replaced.
     """
-    weights = ModelWeights(variables_by_name(model.variables), step, directory)
+    weights = ModelWeights(model.variables, step, directory)
     written = []
     for name in ("discriminator", "generator"):
         if not weights.contents.holds(name):
             continue
         folder = os.path.join(directory, EXPORT, name)
-        if only_missing and _has_written(folder, step):
-            continue
+        if only_missing:
+            with contextlib.suppress(UserError):
+                if open_weights(folder).global_step == step:
+                    continue
         part = select_part(weights, name)
         written.append(write_pretrained(part, folder, config))
     return written

@@ -23,7 +23,6 @@ class SpecialTokens:
 
     @classmethod
     def of(cls, vocab: Mapping[str, int], vocab_size: int) -> "SpecialTokens":
-        """Reads the special ids from a vocabulary."""
         continues = np.zeros([vocab_size], bool)
         for token, index in vocab.items():
             if token.startswith("##") and index < vocab_size:

@@ -10,26 +10,14 @@ from electra_tf.training.summaries import Panel
 Arrays = dict[str, np.ndarray]
 
 # What an evaluation step must hand over; absent ones are left out.
-OUTPUTS = (
-    "mlm_preds",
-    "mlm_per_token_loss",
-    "masked_input_ids",
-    "masked_lm_positions",
-    "masked_lm_ids",
-    "masked_lm_weights",
-    "sampled_tokids",
-    "fake_input_ids",
-    "fake_is_fake_tokens",
-    "disc_logits",
-    "disc_probs",
-    "disc_preds",
-    "disc_per_example_loss",
-    "disc_weights",
-    "token_preds",
-    "token_per_token_loss",
-    "token_inputs",
-    "token_targets",
-    "token_weights",
+OUTPUTS = tuple(
+    """
+    mlm_preds mlm_per_token_loss masked_input_ids masked_lm_positions
+    masked_lm_ids masked_lm_weights sampled_tokids fake_input_ids
+    fake_is_fake_tokens disc_logits disc_probs disc_preds disc_per_example_loss
+    disc_weights token_preds token_per_token_loss token_inputs token_targets
+    token_weights
+    """.split()
 )
 
 
@@ -40,19 +28,11 @@ BASELINES = (
         "masked_lm_most_frequent_accuracy",
         "always the most frequent token",
     ),
-    (
-        "disc_auc_real_tokens",
-        "disc_auc_frequency_rank",
-        "ranked by rarity",
-    ),
+    ("disc_auc_real_tokens", "disc_auc_frequency_rank", "ranked by rarity"),
     ("token_accuracy", "token_copy_accuracy", "always the token shown"),
 )
 PANELS = (
-    Panel(
-        "Generator loss (nats per masked token)",
-        train="gen_loss",
-        evaluation="masked_lm_loss",
-    ),
+    Panel("Generator loss (nats a masked token)", "gen_loss", "masked_lm_loss"),
     Panel(
         "Generator accuracy at [MASK]",
         evaluation="masked_lm_accuracy_at_mask",
@@ -60,35 +40,23 @@ PANELS = (
             ("masked_lm_most_frequent_accuracy", "most frequent token"),
         ),
     ),
-    Panel(
-        "Discriminator loss (nats per token)",
-        train="disc_loss",
-        evaluation="disc_loss",
-    ),
+    Panel("Discriminator loss (nats a token)", "disc_loss", "disc_loss"),
     Panel(
         "Discriminator AUC, real tokens",
         evaluation="disc_auc_real_tokens",
         baselines=(("disc_auc_frequency_rank", "rarity of the token"),),
         chance=0.5,
     ),
-    Panel(
-        "Second network's loss (nats per token)",
-        train="token_loss",
-        evaluation="token_loss",
-    ),
+    Panel("Second network's loss (nats a token)", "token_loss", "token_loss"),
     Panel(
         "Second network's accuracy",
         evaluation="token_accuracy",
         baselines=(("token_copy_accuracy", "the token shown"),),
     ),
-    Panel(
-        "Replaced tokens (share)",
-        train="replaced_share",
-        evaluation="replaced_share",
-    ),
-    Panel("Gradient norm before clipping", train="grad_norm", log_scale=True),
-    Panel("Learning rate", train="learning_rate"),
-    Panel("Real tokens per second", train="tokens_per_second"),
+    Panel("Replaced tokens (share)", "replaced_share", "replaced_share"),
+    Panel("Gradient norm before clipping", "grad_norm", log_scale=True),
+    Panel("Learning rate", "learning_rate"),
+    Panel("Real tokens per second", "tokens_per_second"),
 )
 
 
@@ -150,7 +118,6 @@ class PretrainingMetrics:
         self._shown: list[np.ndarray] = []
 
     def update(self, arrays: Arrays, total_loss: float) -> None:
-        """Adds one batch."""
         self._add("loss", np.float64(total_loss))
         weights = arrays["masked_lm_weights"]
         targets = arrays["masked_lm_ids"]
@@ -168,20 +135,17 @@ class PretrainingMetrics:
         sampled_right = arrays["sampled_tokids"] == targets
         self._add("sampled_masked_lm_accuracy", sampled_right, weights)
         if "token_preds" in arrays:
-            self._update_tokens(arrays)
+            used, wanted = arrays["token_weights"], arrays["token_targets"]
+            self._add("token_loss", arrays["token_per_token_loss"], used)
+            for name, ids in (("", "preds"), ("copy_", "inputs")):
+                same = arrays[f"token_{ids}"] == wanted
+                self._add(f"token_{name}accuracy", same, used)
         if not self._with_disc:
             return
         replaced = arrays["fake_is_fake_tokens"]
         self._add("replaced_share", replaced, arrays["input_mask"])
         if "disc_logits" in arrays:
             self._update_discriminator(arrays)
-
-    def _update_tokens(self, arrays: Arrays) -> None:
-        weights, targets = arrays["token_weights"], arrays["token_targets"]
-        self._add("token_loss", arrays["token_per_token_loss"], weights)
-        for name, ids in (("", "preds"), ("copy_", "inputs")):
-            right = arrays[f"token_{ids}"] == targets
-            self._add(f"token_{name}accuracy", right, weights)
 
     def _update_discriminator(self, arrays: Arrays) -> None:
         mask = arrays.get("disc_weights", arrays["input_mask"])
@@ -201,7 +165,6 @@ class PretrainingMetrics:
         self._shown.append(arrays["fake_input_ids"][real])
 
     def result(self) -> dict[str, float]:
-        """The metrics of all batches so far."""
         result = {
             name: total / weight if weight else 0.0
             for name, (total, weight) in self._sums.items()
@@ -246,7 +209,6 @@ class PaddedAuc:
     _EPSILON = 1e-6
 
     def __init__(self) -> None:
-        """Starts empty."""
         count = self._THRESHOLDS
         inner = [(i + 1) / (count - 1) for i in range(count - 2)]
         self._thresholds = np.array([-1e-7, *inner, 1 + 1e-7], np.float32)
@@ -254,7 +216,6 @@ class PaddedAuc:
         self._total = np.zeros(2, np.int64)
 
     def update(self, labels: np.ndarray, probs: np.ndarray) -> None:
-        """Adds predictions."""
         labels = labels.reshape(-1).astype(np.int64)
         # How many thresholds lie strictly below each prediction.
         below = np.searchsorted(
@@ -268,7 +229,6 @@ class PaddedAuc:
 
     @property
     def value(self) -> float:
-        """Area under the curve."""
         false_positives, true_positives = self._above.astype(np.float64)
         negatives, positives = self._total.astype(np.float64)
         epsilon = self._EPSILON

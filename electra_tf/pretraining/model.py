@@ -11,7 +11,7 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind, generator_kind
-from electra_tf.checkpoints.weights import ModelWeights, variables_by_name
+from electra_tf.checkpoints.weights import ModelWeights
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import Dense, SeedStream, inference
 from electra_tf.modeling.transformer import (
@@ -284,7 +284,6 @@ class PretrainingModel(tf_keras.Model):
         return {name: losses.global_sum(w) for name, w in weights.items()}
 
     def call(self, features: Features, training: bool = False) -> Outputs:
-        """Keras's entry; see `compute`."""
         return self.compute(features, training=training)
 
     def generator_logits(
@@ -404,7 +403,6 @@ class PretrainingModel(tf_keras.Model):
 
     @property
     def global_step(self) -> int:
-        """Updates that `fit` has made since `compile`."""
         return int(self._step)
 
     def train_step(self, data: Any) -> Outputs:
@@ -462,8 +460,7 @@ class PretrainingModel(tf_keras.Model):
         from electra_tf.pretraining import loading  # it builds this model
 
         step = self.global_step if self._loop else 0
-        variables = variables_by_name(self.variables)
-        weights = ModelWeights(variables, step, folder)
+        weights = ModelWeights(self.variables, step, folder)
         return loading.write_pretrained(weights, folder, self.config)
 
     def save(self, *_: Any, **__: Any) -> None:

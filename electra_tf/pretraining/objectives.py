@@ -90,9 +90,7 @@ def learn_from_replacements(
         logits = model.discriminator_head(vectors)
         if config.electric_objective:
             logits += losses.electric_correction(
-                generated["cloze_logits"],
-                corrupted.input_ids,
-                config.mask_prob,
+                generated["cloze_logits"], corrupted.input_ids, config.mask_prob
             )
         outputs["disc_logits"] = logits
         outputs["disc_probs"] = tf.sigmoid(logits)

@@ -27,10 +27,7 @@ from electra_tf.checkpoints.sizes import MODEL_HPARAMS
 from electra_tf.checkpoints.weights import assign
 from electra_tf.data.build import load_manifest
 from electra_tf.data.input_pipeline import build_dataset
-from electra_tf.data.record_checks import (
-    check_records,
-    count_training_examples,
-)
+from electra_tf.data.record_checks import check_records, count_training_examples
 from electra_tf.files import read_json, spelled_alike, write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.library import make_optimizer
@@ -361,7 +358,6 @@ class PretrainingRun(Run):
         return {**found.result(), **counts}
 
     def evaluated(self, step: int, result: dict[str, float]) -> None:
-        """Logs one evaluation; writes the results files after the last."""
         stage = schedules.stage_at(self.config, step)
         row = {"stage": stage, **result} if stage else dict(result)
         in_a_row = self._collapse.update(result)
@@ -405,7 +401,6 @@ class PretrainingRun(Run):
                 self.console.line(f"Wrote {prefix} (weights only)")
 
     def evaluate_checkpoint(self, path: str) -> dict[str, Any]:
-        """Evaluates one checkpoint and writes the results files."""
         config, console = self.config, self.console
         self._print_model()
         checkpointing.restore_model(path, self.model, self.step)
@@ -451,7 +446,6 @@ class PretrainingRun(Run):
 
 
 def _newest_checkpoint(config: PretrainingConfig) -> str:
-    """The checkpoint to evaluate."""
     try:
         path = tf1.find_checkpoint(config.model_dir)
     except UserError as error:

@@ -112,7 +112,6 @@ class TwoStageLoop:
         self._loop.train(num_steps)
 
     def take_chunk(self) -> Chunk:
-        """See `TrainLoop.take_chunk`."""
         return self._loop.take_chunk()
 
 

@@ -80,7 +80,6 @@ class Batcher:
 
     @property
     def is_working(self) -> bool:
-        """Whether requests are being taken."""
         return self._task is not None and not self._task.done()
 
     async def ask(self, request: PredictRequest) -> Outputs:

@@ -72,7 +72,6 @@ class Arm:
 
     @property
     def name(self) -> str:
-        """A name that can be a folder's."""
         return ",".join(filter(None, (self.line, self.point))) or "all"
 
 
@@ -126,7 +125,9 @@ class Study:
                 places = list(zip(grid, values, strict=True))
                 own = reduce(_merged, (_nested(*p) for p in places), base)
                 point = ",".join(
-                    f"{key.split('.')[-1]}={_short(value)}"
+                    f"{key.split('.')[-1]}={value:.10g}"
+                    if type(value) in (int, float)
+                    else f"{key.split('.')[-1]}={json.dumps(value)}"
                     for key, value in places
                 )
                 point = re.sub(r"[^\w.=,+-]+", "-", point.replace('"', ""))
@@ -320,7 +321,6 @@ def _cost(config: PretrainingConfig, budget: Mapping[str, float]) -> Hparams:
 
 @contextlib.contextmanager
 def _at(where: str) -> Iterator[None]:
-    """Names the place in errors."""
     try:
         yield
     except UserError as error:
@@ -329,38 +329,36 @@ def _at(where: str) -> Iterator[None]:
 
 def _check_said(said: Hparams) -> None:
     _check_keys(said, _KEYS, "")
-    _check_arm({key: said[key] for key in _ARM_KEYS if key in said}, "")
-    for key in ("arms", "grid", "seeds", "tasks"):
-        if key in said and not said[key]:
-            raise UserError(f"{key}: empty; there is nothing to run")
-    for task, own in said.get("tasks", {}).items():
-        _check_arm({"finetune": own}, f"tasks.{task}: ")
-    for line, own in said.get("arms", {}).items():
-        _check_arm(own, f"arms.{line}.")
     _check_keys(
         choice := said.get("choose_learning_rate", {}),
         *(_CHOICE_KEYS, "choose_learning_rate."),
     )
-    rates = {"finetune.learning_rate": choice.get("values")} if choice else {}
-    for section, lists in (
-        *((name, said.get(name, {})) for name in ("data", "figures", "grid")),
-        ("choose_learning_rate", rates),
-    ):
-        for key, values in lists.items():
+    for key in ("arms", "grid", "seeds", "tasks"):
+        if key in said and not said[key]:
+            raise UserError(f"{key}: empty; there is nothing to run")
+    _check_arm({key: said[key] for key in _ARM_KEYS if key in said}, "")
+    for task, own in said.get("tasks", {}).items():
+        _check_arm({"finetune": own}, f"tasks.{task}: ")
+    for line, own in said.get("arms", {}).items():
+        _check_arm(own, f"arms.{line}.")
+    lists = {name: said.get(name, {}) for name in ("data", "figures", "grid")}
+    if choice:
+        rates = {"finetune.learning_rate": choice.get("values")}
+        lists["choose_learning_rate"] = rates
+    for section, found in lists.items():
+        for key, values in found.items():
             if not isinstance(values, list) or not values:
                 raise UserError(
                     f"{section}.{key}: expected a list, got {values!r}"
                 )
-            if section not in ("data", "figures"):
-                for value in values:
-                    _check_arm(_nested(key, value), f"{section}.")
+            for value in values if section not in ("data", "figures") else ():
+                _check_arm(_nested(key, value), f"{section}.")
     for number, seed in enumerate(said.get("seeds", ())):
         if type(seed) is not int or not 0 <= seed < _CHOOSING:
             raise UserError(f"seeds[{number}]: {seed!r} is no seed")
 
 
 def _check_keys(given: Any, keys: Mapping[str, Any], where: str) -> None:
-    """Refuses what is no object of these keys and types."""
     if not isinstance(given, dict):
         raise UserError(f"{where} expected an object, got {given!r}")
     for key, value in given.items():
@@ -387,7 +385,6 @@ def _check_arm(own: Any, where: str) -> None:
 
 
 def _check_task(config: FinetuningConfig, name: str) -> None:
-    """Refuses a task that lacks data."""
     from electra_tf.finetuning.registry import get_task  # brings TensorFlow
 
     # Its vocabulary may still have to be built.
@@ -414,11 +411,6 @@ def _nested(key: str, value: Any) -> Hparams:
     for name in reversed(key.split(".")):
         value = {name: value}
     return value
-
-
-def _short(value: Any) -> str:
-    is_number = type(value) in (int, float)
-    return f"{value:.10g}" if is_number else json.dumps(value)
 
 
 def _digest(what: Any) -> str:

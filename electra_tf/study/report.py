@@ -161,7 +161,6 @@ def _scores(study: Study, tables: Sequence[Table]) -> Iterator[Panel]:
 
 
 def _curves(study: Study) -> Iterator[Panel]:
-    """Pre-training, step by step."""
     figures = study.figures.get("pretrain", _FIGURES)
     for log, figure in (
         ("train", "loss"),

@@ -135,10 +135,14 @@ class StudyRun:
             self._write_line(cell, seconds=seconds, pieces=pieces)
 
     def _write_line(self, cell: Cell, **more: Any) -> None:
+        name = platform.processor()
+        with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+            name = re.search(r"model name\s*: (.*)|$", file.read())[1] or name
+        processor = f"{name}, {os.cpu_count()} cores"
         self.lines[cell.digest] = {
             **{"cell": cell.name, "digest": cell.digest, **cell.facts},
             **{"results": _results(cell), **more},
-            **{"processor": _processor(), "study": self._study.digest},
+            **{"processor": processor, "study": self._study.digest},
             "ended": datetime.datetime.now().isoformat(timespec="seconds"),
         }
         lines = map(json.dumps, self.lines.values())
@@ -151,7 +155,6 @@ class StudyRun:
         print(f"{now} {text}"[:120], flush=True)
 
     def _process(self, cell: Cell, limit: float) -> int:
-        """One piece; its exit status."""
         program, *arguments = cell.command
         folders = (_ROOT, os.path.dirname(sys.executable))
         places = (os.path.join(folder, program) for folder in folders)
@@ -171,7 +174,6 @@ class StudyRun:
             self._child = None
 
     def _error(self, start: int) -> str:
-        """What a piece said of its end."""
         with open(self._log.name, "rb") as file:
             file.seek(start)
             lines = file.read().decode(errors="replace").splitlines()
@@ -197,10 +199,3 @@ def _results(cell: Cell) -> dict[str, list[Any]]:
         name: [v and float(f"{v:.6g}") for v in (t[name] for t in trials)]
         for name in trials[0]
     }
-
-
-def _processor() -> str:
-    name = platform.processor()
-    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
-        name = re.search(r"model name\s*: (.*)|$", file.read())[1] or name
-    return f"{name}, {os.cpu_count()} cores"

@@ -7,6 +7,7 @@ Source: Radford et al., "Language Models are Unsupervised Multitask Learners"
   NLP with ELECTRA" (2021), section 3.2.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from configure.errors import UserError, listed
@@ -33,14 +34,24 @@ def read_vocab(path: str) -> dict[str, int]:
             f" {listed(found[1:])}; expected 'BPE' and ByteLevel. Of a"
             " WordPiece vocabulary give the vocab.txt"
         )
-    vocab = dict(model.get("vocab") or {})
+    return stored_vocab(content, path, _OTHER_NAMES)
+
+
+def stored_vocab(
+    content: Mapping[str, Any], path: str, others: Mapping[str, str]
+) -> dict[str, int]:
+    """Tokens and ids, in their order, of what a tokenizer.json holds.
+
+    `others`: tokens that must be there, and what they may be called instead.
+    """
+    vocab = dict((content.get("model") or {}).get("vocab") or {})
     added = content.get("added_tokens") or ()
     vocab |= {token["content"]: token["id"] for token in added}
-    for name, other in _OTHER_NAMES.items():
+    for name, other in others.items():
         if name not in vocab and other in vocab:
             vocab[name] = vocab.pop(other)
-    if missing := [n for n in _OTHER_NAMES if n not in vocab]:
-        told = [f"{name} (or {_OTHER_NAMES[name]})" for name in missing]
+    if missing := [n for n in others if n not in vocab]:
+        told = [f"{name} (or {others[name]})" for name in missing]
         raise UserError(
             f"{path} ({len(vocab)} tokens) lacks {', '.join(told)}; train it"
             " with these special tokens"
@@ -48,7 +59,7 @@ def read_vocab(path: str) -> dict[str, int]:
     tokens = sorted(vocab, key=vocab.__getitem__)
     if [vocab[token] for token in tokens] != list(range(len(tokens))):
         raise UserError(f"{path}: the vocabulary's ids have gaps.")
-    return {token: vocab[token] for token in tokens}
+    return {token: number for number, token in enumerate(tokens)}
 
 
 class BpeTokenizer(Tokenizer):

@@ -294,9 +294,7 @@ class GraphNormalizer(tf.Module):
         )
         expanded = tf.gather(self._several, tf.gather(firsts, places) + steps)
         rows = tf.where(
-            tf.gather(several, places),
-            expanded,
-            tf.gather(chars.rows, places),
+            tf.gather(several, places), expanded, tf.gather(chars.rows, places)
         )
         return Characters(rows, tf.gather(chars.sources, places))
 
@@ -407,9 +405,7 @@ def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
     cased = tf.concat([[False], _has(counted, CASED), [False]], axis=0)
     final = _has(counted, SIGMA) & cased[:-2] & ~cased[2:]
     return tf.tensor_scatter_nd_add(
-        rows,
-        counting[:, tf.newaxis],
-        tf.cast(final, tf.int32) * TO_FINAL_SIGMA,
+        rows, counting[:, tf.newaxis], tf.cast(final, tf.int32) * TO_FINAL_SIGMA
     )
 
 

@@ -119,12 +119,10 @@ def _clean(char: str) -> str | None:
 
 
 def _set_apart(char: str) -> str:
-    """Sets punctuation apart by spaces."""
     return f" {char} " if is_punctuation(char) else char
 
 
 def _set_apart_and_strip(char: str) -> str | None:
-    """Sets punctuation apart by spaces, and drops accents."""
     return None if is_accent(char) else _set_apart(char)
 
 
@@ -163,8 +161,9 @@ def check_vocab(path: str, vocab_size: int | None = None) -> dict[str, int]:
         vocab = check_tokens(path, _read_tokens(path))
     if vocab_size is not None and len(vocab) > vocab_size:
         raise UserError(
-            f"{path} holds {len(vocab)} tokens but vocab_size is {vocab_size};"
-            " set vocab_size to the number of tokens in the file."
+            f"{path} holds {len(vocab)} tokens but the model has {vocab_size};"
+            " use the vocabulary that it was trained with (for a new model set"
+            f" vocab_size to {len(vocab)})."
         )
     return vocab
 
@@ -351,7 +350,6 @@ class BasicTokenizer:
         self._splitting = splitting_table(self._decompose)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        """Splits text into words and marks; none is empty or holds spaces."""
         tokens = []
         for word in split_raw_words(as_text(text)):
             tokens += self.split_word(word)
@@ -409,14 +407,12 @@ class WordpieceTokenizer:
         self._longest_next = max(continuing, default=0) - len(JOINER)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        """Splits a word, or several between white space, into pieces."""
         pieces = []
         for word in as_text(text).split():
             pieces += self.split_word(word)
         return pieces
 
     def split_word(self, word: str) -> list[str]:
-        """Splits one word into pieces."""
         vocab = self.vocab
         length = len(word)
         if length > self.max_input_chars_per_word:
@@ -527,12 +523,10 @@ class FullTokenizer(Tokenizer):
         self._pieces_of_word = Memo(self._split_word)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        """Splits text into wordpieces."""
         words = self._raw_words(text)
         return _chain(map(self._pieces_of_word.__getitem__, words))
 
     def encode(self, text: str | bytes) -> list[int]:
-        """Splits text into wordpieces and returns their ids."""
         words = self._raw_words(text)
         return _chain(map(self._ids_of_word.__getitem__, words))
 

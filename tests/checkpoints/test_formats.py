@@ -16,10 +16,10 @@ from electra_tf.checkpoints import tf1, tf2
 from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.formats import (
     ELECTRA_CONFIG,
+    complete_folder,
     config_text,
     open_weights,
     read_electra_config,
-    write_electra_config,
 )
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.checkpoints.sizes import resolve
@@ -240,7 +240,7 @@ def test_berts_encoder_can_start_a_discriminator(bert):
 
 def test_inferred_hparams_come_back(config_name, all_configs, tmp_path):
     hparams = Contents(all_configs[config_name]["shapes"]).hparams()
-    write_electra_config(str(tmp_path / "new"), hparams)
+    complete_folder(str(tmp_path / "new"), hparams, None)
     read = read_electra_config(str(tmp_path / "new"))
     assert {name: read[name] for name in hparams} == hparams
     assert resolve(read) == resolve(hparams)
@@ -250,7 +250,7 @@ def test_other_programs_find_their_keys_and_only_the_models(tmp_path):
     config = PretrainingConfig.create(
         "m", "secret_folder", model_size="large", do_lower_case=False
     )
-    write_electra_config(str(tmp_path), config.as_dict())
+    complete_folder(str(tmp_path), config.as_dict(), None)
     text = (tmp_path / ELECTRA_CONFIG).read_text()
     assert "secret_folder" not in text and "learning_rate" not in text
     expected = {
@@ -320,7 +320,7 @@ def test_guesses_are_written_but_not_read_as_facts(tmp_path):
         "do_lower_case": True,
     }
     guesses = ["num_attention_heads", "do_lower_case"]
-    write_electra_config(str(tmp_path), hparams, guesses)
+    complete_folder(str(tmp_path), hparams, None, guesses)
     contents = json.loads((tmp_path / ELECTRA_CONFIG).read_text())
     assert contents["num_attention_heads"] == 1
     assert contents["assumed"] == sorted(guesses)

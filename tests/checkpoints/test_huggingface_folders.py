@@ -426,7 +426,7 @@ def test_a_vocabulary_of_another_model(out, whole, tmp_path, tiny_vocab):
     lines = pathlib.Path(tiny_vocab).read_text().splitlines()
     long.write_text("\n".join(lines + [f"w{i}" for i in range(11)]) + "\n")
     message = out.write_refused(whole, vocab_file=str(long))
-    assert "211 lines but the model's token table 210 rows" in message
+    assert "211 tokens but the model has 210" in message
     long.write_text("\n".join(lines[:50]))
     assert "lacks" in out.write_refused(whole, vocab_file=str(long))
 

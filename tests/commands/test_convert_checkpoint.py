@@ -260,7 +260,7 @@ def test_the_source_is_never_the_target(source):
         ("--hparams", '{"model_size": "base"}', "hidden_size.*model_size"),
         ("--hparams", '{"vocab_size": 7}', "change vocab_size"),
         ("--hparams", '{"modle_size": "base"}', "model_size"),
-        ("--vocab_file", "LARGER", "201 tokens.*embeddings of 200"),
+        ("--vocab_file", "LARGER", "201 tokens but the model has 200"),
         ("--part", "discriminator", None),
         ("--extend_positions", "0", "at least 1"),
         ("--half_precision", "true", "add --output_format=huggingface"),

@@ -115,7 +115,7 @@ def test_every_obstacle_is_named_at_once(tmp_path, arguments, screen):
         "were built with another vocabulary (300 tokens)",
         "has not the 4 bytes that",
         "No record file matches eval_tfrecords = 'absent'",
-        "holds 200 tokens but vocab_size is 100",
+        "holds 200 tokens but the model has 100",
         "init_checkpoint nowhere: no such folder or checkpoint",
         "embedding_size: 9 -> 8",
     ]

@@ -3,6 +3,7 @@
 """Served tags are those of evaluation; words beyond its cut are tagged too."""
 
 import random
+import types
 
 import numpy as np
 import pytest
@@ -122,8 +123,7 @@ def test_first_windows_are_those_of_place_words(count_words, length):
         tf.constant([len(sentence) for sentence in sentences]),
         length,
         count_words,
-        cls_id=1,
-        sep_id=2,
+        types.SimpleNamespace(cls_id=1, sep_id=2),
     )
     rows = [part.numpy().tolist() for part in windows.inputs]
     row = 0

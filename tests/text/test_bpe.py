@@ -131,7 +131,7 @@ def test_another_file_is_another_vocabulary(path, bpe_file, tiny_vocab):
     for other in (bpe_file(text="other words "), tiny_vocab):
         with pytest.raises(UserError, match="another vocabulary than .*model"):
             refuse_other_vocab(path, other, "the model")
-    with pytest.raises(UserError, match="holds 290 tokens but vocab_size is 9"):
+    with pytest.raises(UserError, match="290 tokens but the model has 9"):
         check_vocab(path, 9)
     with pytest.raises(UserError, match="needs a WordPiece vocabulary"):
         FullTokenizer(path)
