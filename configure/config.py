@@ -500,10 +500,7 @@ class TrainingConfig:
         """
         known = cls.field_types()
         check_names(given, [n for n in known if n not in NAMES])
-        clean = {
-            name: coerce(name, value, known[name])
-            for name, value in given.items()
-        }
+        clean = {n: coerce(n, value, known[n]) for n, value in given.items()}
         if overrides := clean.get("model_hparam_overrides"):
             kind = "model_hparam_overrides"
             check_names(overrides, _OVERRIDES, f"{kind} key")

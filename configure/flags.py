@@ -75,23 +75,15 @@ Parsed = TypeVar("Parsed")
 class FlagParser(argparse_flags.ArgumentParser):
     """An absl-aware argument parser with readable help and errors.
 
-    Leftover words are errors, and so are abbreviations, but for those of the
-    original's own flags, which meant one flag only there.
+    Leftover words are errors, and so are abbreviations.
     """
 
     def __init__(
-        self,
-        command: str = "",
-        description: str | None = None,
-        originals: Sequence[str] = (),
-        **kwargs: Any,
+        self, command: str = "", description: str | None = None, **kwargs: Any
     ):
-        """Of a command of `python -m electra_tf`, or of `prog`.
-
-        `originals`: the original program's flags, as in `--data_dir`.
-        """
-        self._originals = originals
-        kwargs.setdefault("prog", f"python -m electra_tf {command}")
+        """Of a command of `python -m electra_tf`, or of another program."""
+        if command:
+            kwargs["prog"] = f"python -m electra_tf {command}"
         super().__init__(
             description=description,
             allow_abbrev=False,
@@ -104,22 +96,17 @@ class FlagParser(argparse_flags.ArgumentParser):
     def parse_args(self, args=None, namespace=None):  # noqa: ANN001, ANN201
         """Parses all of `args`; see `argparse.ArgumentParser.parse_args`."""
         args = sys.argv[1:] if args is None else args
-        args = [self._in_full(word) for word in args]
+        # A flag's name has underscores, its value whatever it has.
+        args = [
+            re.sub(
+                "^--[^=]+", lambda m: "--" + m[0][2:].replace("-", "_"), word
+            )
+            for word in args
+        ]
         namespace, extra = self.parse_known_args(args, namespace)
         if extra:
             self.error(self._explain_extra(extra))
         return namespace
-
-    def _in_full(self, word: str) -> str:
-        """A flag with underscores, and its whole name."""
-        if not re.match("--.", word):
-            return word
-        flag, equals, value = word.partition("=")
-        flag = "--" + flag[2:].replace("-", "_")
-        if flag not in self._option_string_actions:
-            meant = [name for name in self._originals if name.startswith(flag)]
-            flag = meant[0] if len(meant) == 1 else flag
-        return flag + equals + value
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"error: {message}\nTry: {self.prog} --help\n")
@@ -250,7 +237,6 @@ def _read_boolean(declared: Any, text: str) -> bool | None:
 def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
     """The parser of a program that trains, with every hparam as a flag."""
     parser = FlagParser(
-        originals=("--data_dir", "--model_name", "--hparams"),
         prog=prog,
         usage=f"{prog} --data-dir DIR --model-name NAME [--hparams JSON]\n"
         "       [--print_config] [--any_hparam VALUE ...]",
@@ -443,7 +429,17 @@ def add_field_flags(
         group = parser.add_argument_group(title)
         for name in [name for name in notes if name in left]:
             field, declared = left.pop(name), hints[name]
-            text = _field_help(notes[name], declared, field)
+            facts = [type_name(declared)]
+            facts += [bound.words for bound in bounds(declared)]
+            shown = default_of(field)
+            # A derived default is told by the note itself.
+            if (
+                shown is not dataclasses.MISSING
+                and "efault: " not in notes[name]
+            ):
+                shown = shown if isinstance(shown, str) else json.dumps(shown)
+                facts.append(f"default {shown or 'empty'}")
+            text = f"{notes[name]} ({'; '.join(facts)})".replace("%", "%%")
             default = argparse.SUPPRESS if given_only else field.default
             if declared in (bool, bool | None):
                 boolean_argument(group, name, default, text, declared)
@@ -455,15 +451,3 @@ def add_field_flags(
                 default=default,
                 help=text,
             )
-
-
-def _field_help(note: str, declared: Any, field: dataclasses.Field) -> str:
-    """One field's line of help: reason, type, bounds and default."""
-    facts = [type_name(declared)]
-    facts += [bound.words for bound in bounds(declared)]
-    default = default_of(field)
-    # A derived default is told by the note itself.
-    if default is not dataclasses.MISSING and "efault: " not in note:
-        shown = default if isinstance(default, str) else json.dumps(default)
-        facts.append(f"default {shown or 'empty'}")
-    return f"{note} ({'; '.join(facts)})".replace("%", "%%")

@@ -52,18 +52,14 @@ def parse_json(text: str, where: str) -> dict[str, Any]:
             raise UserError(f"{where}: {', '.join(twice)} given more than once")
         return found
 
+    def depth(value: Any) -> int:
+        inner = value.values() if isinstance(value, dict) else value
+        is_nested = isinstance(value, dict | list)
+        return 1 + max(map(depth, inner if is_nested else ()), default=0)
+
     try:
         value = json.loads(text, object_pairs_hook=reject_duplicates)
-        depth, level = 0, [value]
-        while level:
-            depth += 1
-            inner = [v for v in level if isinstance(v, dict | list)]
-            level = [
-                part
-                for v in inner
-                for part in (v.values() if isinstance(v, dict) else v)
-            ]
-        if depth > _MAX_DEPTH:
+        if depth(value) > _MAX_DEPTH:
             raise RecursionError
     except json.JSONDecodeError as e:
         near = text[max(0, e.pos - 30) : e.pos + 30]
