@@ -202,7 +202,7 @@ def test_recordings_of_the_original_agree(compare, golden_dir, kind):
         ([CHECKPOINT, CHECKPOINT, VOCAB, "--text={tmp}/none"], "no such file"),
         (
             [CHECKPOINT, CHECKPOINT, "--vocab_file={tmp}/big.txt"],
-            "vocab_size is 200",
+            "the model has 200",
         ),
         ([CHECKPOINT, CHECKPOINT, VOCAB, "--hparams={"], "--hparams"),
     ],
