@@ -80,7 +80,7 @@ def test_dropout_applies_in_training_only(tiny_config, features):
 
 
 def test_a_vocabulary_larger_than_the_table_is_refused(tiny_config):
-    with pytest.raises(UserError, match=r"200 tokens .* vocab_size is 150"):
+    with pytest.raises(UserError, match=r"200 tokens .* model has 150"):
         PretrainingModel(tiny_config(vocab_size=150))
 
 
