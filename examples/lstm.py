@@ -103,9 +103,9 @@ def main(argv: list[str]) -> None:
     """Trains on the task's train split; predicts another."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data_dir", required=True)
-    parser.add_argument("--task", default="")
-    parser.add_argument("--task_config", default="")
-    parser.add_argument("--vocab_file", default="")
+    parser.add_argument("--task")
+    parser.add_argument("--task_config")
+    parser.add_argument("--vocab_file")
     parser.add_argument("--split", default="dev")
     parser.add_argument("--output", required=True)
     parser.add_argument("--vectors", help="a file in GloVe's format")

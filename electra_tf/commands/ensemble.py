@@ -36,9 +36,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "what was predicted",
         ("data_dir", flags.REQUIRED, "DIR", "the data directory"),
-        ("task", "", "NAME", "the task; not needed with --task_config"),
-        ("task_config", "", "FILE", "its description, if it is your own"),
-        ("vocab_file", "", "FILE", "default: vocab.txt in the data directory"),
+        ("task", None, "NAME", "the task; not needed with --task_config"),
+        ("task_config", None, "FILE", "its description, if it is your own"),
+        (
+            "vocab_file",
+            None,
+            "FILE",
+            "default: vocab.txt in the data directory",
+        ),
         ("split", "dev", "NAME", "the split that the files are about"),
     )
     flags.add_flags(
@@ -47,13 +52,13 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         ("folds", 5, "N", "of the examples, for fitted weights"),
         ("resamples", 1000, "N", "of the examples, for standard errors"),
         ("seed", 0, "N", "of folds and resamples"),
-        ("json", "", "FILE", "where all figures and weights go"),
+        ("json", None, "FILE", "where all figures and weights go"),
         (
             *("weights", "mean", "MIXTURE"),
             "what --output holds: mean, vote, fitted, or a weight a file, as"
             " 0.5,0.3,0.2 (such as those fitted on dev, for test)",
         ),
-        ("output", "", "FILE", "where the mixed predictions go"),
+        ("output", None, "FILE", "where the mixed predictions go"),
         shared_flags.OUTPUT[-1],
     )
     parser.add_argument("files", nargs="+", metavar="FILE")

@@ -38,7 +38,10 @@ Row = Mapping[str, Any]
 
 
 def open_task(
-    data_dir: str, name: str, vocab_file: str = "", task_config: str = ""
+    data_dir: str,
+    name: str | None,
+    vocab_file: str | None = None,
+    task_config: str | None = None,
 ) -> Task:
     """The task whose data lies in a data directory; nothing is written."""
     given = {"vocab_file": vocab_file, "task_config": task_config}
