@@ -18,6 +18,7 @@ from electra_tf.data.corpora import Corpus
 def parse_flags(argv: list[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
+        originals=("--data_dir", *build.ORIGINAL_FLAGS),
         description="Builds pre-training records from OpenWebText: the archives"
         " in DIR/openwebtext with the vocabulary DIR/vocab.txt, into"
         " DIR/pretrain_tfrecords. Archives are read in memory; nothing is"

@@ -15,6 +15,13 @@ from electra_tf.data import build
 def parse_flags(argv: list[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
+        originals=(
+            "--corpus_dir",
+            "--vocab_file",
+            "--output_dir",
+            "--blanks_separate_docs",
+            *build.ORIGINAL_FLAGS,
+        ),
         description="Builds pre-training records from raw text. The corpus: one"
         " sentence per line, a blank line between documents, UTF-8. Lines"
         " longer than an example lose their tail (see --split_long_lines); the"

@@ -75,13 +75,19 @@ Parsed = TypeVar("Parsed")
 class FlagParser(argparse_flags.ArgumentParser):
     """An absl-aware argument parser with readable help and errors.
 
-    Leftover words are errors, and so are abbreviations.
+    Leftover words are errors, and so are abbreviations, but for those of the
+    original's own flags (`originals`), which meant one flag only there.
     """
 
     def __init__(
-        self, command: str = "", description: str | None = None, **kwargs: Any
+        self,
+        command: str = "",
+        description: str | None = None,
+        originals: Sequence[str] = (),
+        **kwargs: Any,
     ):
         """Of a command of `python -m electra_tf`, or of another program."""
+        self._originals = originals
         if command:
             kwargs["prog"] = f"python -m electra_tf {command}"
         super().__init__(
@@ -96,17 +102,18 @@ class FlagParser(argparse_flags.ArgumentParser):
     def parse_args(self, args=None, namespace=None):  # noqa: ANN001, ANN201
         """Parses all of `args`; see `argparse.ArgumentParser.parse_args`."""
         args = sys.argv[1:] if args is None else args
-        # A flag's name has underscores, its value whatever it has.
-        args = [
-            re.sub(
-                "^--[^=]+", lambda m: "--" + m[0][2:].replace("-", "_"), word
-            )
-            for word in args
-        ]
+        args = [re.sub("^--[^=]+", self._in_full, word) for word in args]
         namespace, extra = self.parse_known_args(args, namespace)
         if extra:
             self.error(self._explain_extra(extra))
         return namespace
+
+    def _in_full(self, found: re.Match) -> str:
+        """A flag's name with underscores, and whole."""
+        flag = "--" + found[0][2:].replace("-", "_")
+        meant = [name for name in self._originals if name.startswith(flag)]
+        known = flag in self._option_string_actions
+        return meant[0] if len(meant) == 1 and not known else flag
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"error: {message}\nTry: {self.prog} --help\n")
@@ -237,6 +244,7 @@ def _read_boolean(declared: Any, text: str) -> bool | None:
 def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
     """The parser of a program that trains, with every hparam as a flag."""
     parser = FlagParser(
+        originals=("--data_dir", "--model_name", "--hparams"),
         prog=prog,
         usage=f"{prog} --data-dir DIR --model-name NAME [--hparams JSON]\n"
         "       [--print_config] [--any_hparam VALUE ...]",

@@ -498,7 +498,14 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
 
 # The flags of the two programs that build.
 
-
+ORIGINAL_FLAGS = (
+    "--max_seq_length",
+    "--num_processes",
+    "--do_lower_case",
+    "--no_lower_case",
+    "--do_strip_accents",
+    "--no_strip_accents",
+)
 _PLACES = ("corpus", "vocab_file", "output_dir")
 
 

@@ -242,6 +242,20 @@ def test_mistakes_are_messages_and_bugs_keep_their_traceback(
         assert re.match(expected, capsys.readouterr().err)
 
 
+def test_abbreviations_are_those_of_the_originals_flags():
+    parser = flags.FlagParser(prog="program", originals=("--num_jobs",))
+    flags.add_flags(
+        parser,
+        "a group",
+        ("num_jobs", 1, "N", "the original's"),
+        ("num_jobs_at_once", 1, "N", "of ours"),
+        ("strict", False, "", "of ours"),
+    )
+    assert parser.parse_args(["--num-j", "2"]).num_jobs == 2
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--stri"])
+
+
 def test_rows_become_flags_of_their_defaults_types():
     parser = flags.FlagParser(prog="program")
     flags.add_flags(
