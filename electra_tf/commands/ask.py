@@ -101,7 +101,7 @@ def main(args: argparse.Namespace) -> int:
     with shared_flags.answers(args) as write:
         if args.fit:
             report = retrieval.fit(asker, known, args.fit_questions)
-            text = {"model": os.path.abspath(args.model), **report}
+            text = {"model": _identity(args.model), **report}
             files.write_atomically(kept, json.dumps(text, indent=2) + "\n")
             write(report)
         for start in range(0, len(asked), args.batch_size):
@@ -113,12 +113,18 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
+def _identity(folder: str) -> dict[str, str]:
+    """A model's files of weights; an index has the tensors' checksums."""
+    found, _ = files.matching(os.path.join(folder, "*.index"))
+    return {os.path.abspath(path): files.sha256_of(path) for path in found}
+
+
 def _weight(args: argparse.Namespace, path: str) -> float:
     """As given, else as fitted for this model, else the default."""
     if args.weight is not None:
         return args.weight
     kept = files.read_json(path) if files.exists(path) else {}
-    if kept.get("model") != os.path.abspath(args.model):
+    if kept.get("model") != _identity(args.model):
         if not args.fit:
             shared_flags.say(
                 f"weight {DEFAULT_WEIGHT}: {path} has none for {args.model};"

@@ -229,6 +229,11 @@ def test_a_fitted_weight_is_kept_for_its_model(run, folder, capsys):
     (said,) = run("where is the king?")
     assert said["score"] == said["retrieval_score"]
     assert "weight" not in capsys.readouterr().err
+    (index,) = fitted["model"]
+    other = {**fitted, "weight": 1.0, "model": {index: "other weights"}}
+    kept.write_text(json.dumps(other))
+    run("where is the king?")
+    assert "--fit fits one" in capsys.readouterr().err
     kept.write_text(json.dumps({**fitted, "weight": 2}))
     with pytest.raises(UserError, match=r"fit.json: weight: found 2"):
         run("where is the king?")
