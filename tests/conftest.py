@@ -4,6 +4,7 @@
 
 import collections
 import copy
+import gc
 import json
 import os
 import pathlib
@@ -61,7 +62,7 @@ electra_tf.leave_kernels_to_tensorflow = lambda: None
 hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=15)
 hypothesis.settings.register_profile(
-    "ci", deadline=None, max_examples=100, derandomize=True
+    "ci", deadline=None, max_examples=50, derandomize=True
 )
 hypothesis.settings.load_profile("ci" if "CI" in os.environ else "default")
 
@@ -88,6 +89,16 @@ def pytest_terminal_summary(terminalreporter):
     for reason, places in reasons.items():
         where = ", ".join(f"{n} in {path}" for path, n in places.items())
         terminalreporter.write_line(f"{where}: {reason}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_what_earlier_tests_left():
+    """Models refer to themselves: their graphs stay until they are collected.
+
+    TensorFlow is slower by several times beside thousands of them.
+    """
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session", autouse=True)

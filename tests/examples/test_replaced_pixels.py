@@ -117,7 +117,7 @@ def test_differences_are_in_welchs_standard_errors(program):
     assert program["compare"]([0.9], [0.5])["standard_errors"] is None
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_one_command_leaves_numbers_and_pictures(program, mnist, capsys):
     output = mnist / "output"
     argv = ["run.py", f"--data_dir={mnist}", f"--output={output}"]
