@@ -206,8 +206,10 @@ def all_ids(batches):
 
 
 def test_trimmed_batches_are_the_same_without_the_padding(batches, lengths):
-    whole = take(dataclasses.replace(batches, trim=False)(), 12)
-    trimmed = take(batches(), 12)
+    # Of two rows: in any order some batches are narrower than others.
+    batches = dataclasses.replace(batches, batch_size=2)
+    whole = take(dataclasses.replace(batches, trim=False)(), 24)
+    trimmed = take(batches(), 24)
     widths = set()
     for full, part in zip(whole, trimmed, strict=True):
         assert ids(full) == ids(part)
@@ -218,7 +220,7 @@ def test_trimmed_batches_are_the_same_without_the_padding(batches, lengths):
         for name in ("input_ids", "input_mask", "x_labels_mask"):
             np.testing.assert_array_equal(full[name][:, :width], part[name])
             assert not full[name][:, width:].any()
-        assert part["x_many"].shape == (8, LENGTH)
+        assert part["x_many"].shape == (2, LENGTH)
     assert len(widths) > 1
 
 
