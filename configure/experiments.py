@@ -72,7 +72,8 @@ def problems(config: Any) -> Iterator[str]:
     for name, choices in EXPERIMENTS.items():
         value = getattr(config, name)
         switches = dict(choices.get(value, {}))
-        if value == "none" and not config.is_stated(next(iter(switches))):
+        untied = "untied_generator_embeddings"
+        if value == "none" and not config.is_stated(untied):
             # The switch itself has no effect on one network.
             switches["untied_generator"] = True
         for switch, wanted in switches.items():
