@@ -112,12 +112,6 @@ def test_a_second_masked_lm_tells_its_objective(tiny_vocab, objective, hparams):
     part.check_hparams(hparams)
 
 
-def test_a_fine_tuned_model_says_nothing_about_a_generator(all_configs):
-    hparams = Contents(all_configs["finetune/base_squad"]["shapes"]).hparams()
-    sizes = {"embedding_size": 768, "vocab_size": 30522}
-    assert hparams == {"model_size": "base", **sizes}
-
-
 def test_a_generator_alone_is_described_by_its_own_sizes(
     all_configs, tiny_vocab
 ):
@@ -178,15 +172,6 @@ def test_the_released_small_models_generator_is_named(all_configs):
     shapes = all_configs["pretrain/base_paper_settings"]["shapes"]
     with pytest.raises(UserError, match="generator_hidden_size to 0.333"):
         Contents(shapes).check_hparams({"generator_hidden_size": 0.25}, "test")
-
-
-def test_a_discriminator_alone_fits_the_hparams_of_its_run(all_configs):
-    shapes = all_configs["pretrain/small"]["shapes"]
-    kept = ("electra/", "discriminator")
-    part = {n: s for n, s in shapes.items() if n.startswith(kept)}
-    Contents(part).check_hparams(
-        all_configs["pretrain/small"]["hparams"], "test"
-    )
 
 
 def test_overrides_are_joined_unless_the_size_is_stated():

@@ -23,7 +23,6 @@ from electra_tf.checkpoints.formats import (
 )
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.checkpoints.sizes import resolve
-from electra_tf.checkpoints.weights import MemoryWeights, select_part
 
 SHAPES = {"electra/a": [3, 2], "electra/b": [4]}
 
@@ -116,18 +115,6 @@ def test_two_kinds_in_one_folder_have_to_be_told_apart(written):
     assert open_weights(written).kind == "tf1"
 
 
-def test_what_an_estimator_leaves_besides_is_kept(tmp_path):
-    values = {
-        "global_step": np.asarray(7, np.int64),
-        "signal_early_stopping/STOP": np.asarray(False),
-        "electra/a": np.ones([2], np.float32),
-    }
-    tf1.write_tf1(MemoryWeights(values), str(tmp_path / "x"))
-    weights = open_weights(str(tmp_path / "x"))
-    assert weights.specs.keys() == values.keys()
-    assert weights.global_step == 7
-
-
 def test_several_without_a_newest_are_listed(tmp_path, random_weights):
     for name in ("a", "b"):
         tf1.write_tf1(random_weights(SHAPES), str(tmp_path / name))
@@ -177,19 +164,6 @@ def bert(tmp_path, random_weights, bert_shapes):
     return path
 
 
-def test_bert_is_recognized_and_makes_a_masked_lm(bert, tiny_config):
-    from electra_tf.pretraining.model import PretrainingModel
-
-    weights = open_weights(bert)
-    assert weights.kind == "bert"
-    hparams = weights.contents.hparams()
-    assert hparams["electra_objective"] is False
-    hparams.setdefault("max_seq_length", 16)
-    model = PretrainingModel(tiny_config(**hparams))
-    built = {v.name.split(":")[0]: tuple(v.shape) for v in model.variables}
-    assert weights.shapes == built
-
-
 def test_berts_values_slots_and_step_come_along_and_the_rest_is_told(
     tmp_path, random_weights, bert_shapes
 ):
@@ -225,14 +199,6 @@ def test_berts_sizes_are_read_from_bert_config_json(bert, tmp_path):
     hparams = open_weights(bert).hparams
     assert hparams["embedding_size"] == 64
     assert hparams["model_hparam_overrides"]["num_attention_heads"] == 8
-
-
-def test_berts_encoder_can_start_a_discriminator(bert):
-    weights = open_weights(bert)
-    with pytest.raises(UserError, match="masked LM.*--part=encoder"):
-        select_part(weights, "discriminator")
-    part = select_part(weights, "encoder")
-    assert all(name.startswith("electra/") for name in part.shapes)
 
 
 # electra_config.json.
@@ -285,16 +251,6 @@ def test_keys_of_other_programs_are_understood(name, tmp_path):
     sizes = resolve(read_electra_config(str(tmp_path)))
     assert (sizes.vocab_size, sizes.embedding_size) == (35000, 128)
     assert sizes.encoder.hidden_size == 256
-
-
-def test_a_runs_own_config_is_understood(tmp_path, tiny_config):
-    assert read_electra_config(str(tmp_path)) == {}
-    config = tiny_config(generator_hidden_size=0.5)
-    (tmp_path / "config.json").write_text(config.to_json())
-    read = read_electra_config(str(tmp_path))
-    assert read["generator_hidden_size"] == 0.5
-    assert read["model_hparam_overrides"]["num_attention_heads"] == 2
-    assert "model_name" not in read
 
 
 @pytest.mark.parametrize(

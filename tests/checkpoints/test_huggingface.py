@@ -147,25 +147,6 @@ def test_what_the_config_states_builds_the_same_model(
     assert vocab == pathlib.Path(tiny_vocab).read_bytes()
 
 
-def test_settings_that_shapes_do_not_show_come_back(scaled, out):
-    weights = scaled("pretrain/small_uniform_generator")
-    overrides = {
-        "num_attention_heads": 2,
-        "hidden_act": "relu",
-        "hidden_dropout_prob": 0.2,
-        "attention_probs_dropout_prob": 0.0,
-        "initializer_range": 0.01,
-    }
-    hparams = {"model_hparam_overrides": overrides}
-    out.write(weights, part="discriminator", hparams=hparams)
-    stated = out.weights().hparams["model_hparam_overrides"]
-    assert overrides.items() <= stated.items() and overrides == {
-        name: out.config()[name] for name in overrides
-    }
-    assert out.config()["layer_norm_eps"] == 1e-12
-    assert out.config()["architectures"] == ["ElectraForPreTraining"]
-
-
 def test_a_generators_heads_follow_the_originals_rule(arrays, out):
     network = Network("ElectraForMaskedLM", "generator", "electra")
     values = arrays(network, hidden_size=128, intermediate_size=512)

@@ -7,7 +7,6 @@ import pathlib
 
 import pytest
 
-from configure.errors import UserError
 from electra_tf import commands
 from electra_tf.__main__ import COMMANDS
 
@@ -75,15 +74,3 @@ def test_a_command_line_that_cannot_be_has_status_two(words, message, capsys):
         command(name).parse_flags([name, *words])
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ["embed", "fill_mask", "score"])
-def test_hparams_that_are_no_json_are_refused(name, tmp_path):
-    command = importlib.import_module(f"electra_tf.commands.{name}")
-    words = ["--model", str(tmp_path), "--hparams", '{"model_size": ']
-    if name == "embed":
-        words += ["--output", str(tmp_path / "vectors.npy")]
-    text = tmp_path / "text.txt"
-    text.write_text("a [MASK]\n")
-    with pytest.raises(UserError, match="--hparams"):
-        command.main(command.parse_flags([name, *words, str(text)]))
