@@ -21,7 +21,6 @@ from electra_tf.checkpoints.formats import (
     open_weights,
     read_electra_config,
 )
-from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.checkpoints.sizes import resolve
 
 SHAPES = {"electra/a": [3, 2], "electra/b": [4]}
@@ -45,18 +44,6 @@ def test_each_format_is_told_by_prefix_file_and_folder(
             weights = open_weights(path)
             assert weights.kind == kind
             same_tensors(weights, random_weights(SHAPES))
-
-
-def test_hugging_face_folders_and_files(golden_dir, tmp_path):
-    source = open_weights(str(golden_dir / "ckpt_v200_electra"))
-    folder = tmp_path / "hf"
-    write_huggingface(source, str(folder), drop_unrepresentable=True)
-    part = folder / "generator"
-    for path in (folder, part, part / "model.safetensors"):
-        assert open_weights(str(path)).kind == "huggingface"
-    (folder / "generator" / "model.safetensors").unlink()
-    with pytest.raises(UserError, match="no weights"):
-        open_weights(str(part))
 
 
 def test_a_wrong_prefix_offers_the_nearest(tmp_path):

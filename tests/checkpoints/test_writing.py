@@ -39,9 +39,7 @@ def there_and_back(source, folder):
     return tf1.open_tf1(str(third))
 
 
-def test_no_step_comes_back_where_there_was_none(
-    random_weights, tmp_path, same_tensors
-):
+def test_no_step_comes_back_of_none(random_weights, tmp_path, same_tensors):
     weights = random_weights({"electra/a/bias": [3]}, step=None)
     same_tensors(there_and_back(weights, tmp_path), weights)
 
@@ -54,9 +52,7 @@ def golden_prefixes(golden_dir):
 
 
 @pytest.mark.slow
-def test_recorded_checkpoints_come_back_bit_for_bit(
-    golden_dir, tmp_path, same_tensors
-):
+def test_recorded_ones_come_back_whole(golden_dir, tmp_path, same_tensors):
     prefixes = golden_prefixes(golden_dir)
     assert len(prefixes) > 25
     for number, prefix in enumerate(prefixes):
@@ -65,9 +61,7 @@ def test_recorded_checkpoints_come_back_bit_for_bit(
         same_tensors(found, source)
 
 
-def test_every_configuration_comes_back_bit_for_bit(
-    config_name, of_config, tmp_path, same_tensors
-):
+def test_every_model_comes_back(config_name, of_config, tmp_path, same_tensors):
     size = config_name.split("/")[1].split("_")[0]
     factor = {"small": 8, "debug": 8, "base": 32, "large": 64}[size]
     # Slots map as their variables do; thousands of tensors take seconds.
@@ -156,9 +150,7 @@ def write(request):
     return request.param
 
 
-def test_files_are_replaced_only_when_asked(
-    tmp_path, random_weights, same_tensors, write
-):
+def test_files_stay_unless_asked(tmp_path, random_weights, same_tensors, write):
     prefix = str(tmp_path / "m")
     old, new = random_weights(SHAPES, step=1), random_weights(SHAPES, step=2)
     tf1.write_tf1(old, prefix, bytes_per_file=16)

@@ -133,9 +133,7 @@ def test_settings_that_cannot_be_meant_are_warned_of(screen):
     assert "--gradient_accumulation_steps=" in text
 
 
-def test_blocks_are_computed_again_where_keeping_them_takes_too_much(
-    screen, monkeypatch
-):
+def test_blocks_too_large_to_keep_are_computed_again(screen, monkeypatch):
     again = "computed again, in about 1.4 times the time"
     flags = ("--train_batch_size=65536", "--max_seq_length=32")
     monkeypatch.setattr(plan, "machine_memory", lambda: 1 << 50)

@@ -17,17 +17,6 @@ def create(**hparams):
     return FinetuningConfig.create("NAME", "DATA", **hparams)
 
 
-def test_defaults_of_task_and_size_give_way_to_given_values():
-    config = create(task_names="rte", num_train_epochs=2, model_size="large")
-    assert config.num_train_epochs == 2.0
-    assert config.learning_rate == 5e-5
-    assert config.origins["num_train_epochs"] == "argument"
-    assert config.origins["learning_rate"] == "derived"
-    # Unlike the original's, a name that contains "qa" has none of its own.
-    assert create(task_names=["my_qa_labels"]).max_seq_length == 128
-    assert create(task_names=["newsqa"]).max_seq_length == 512
-
-
 @pytest.mark.parametrize(
     ("hparams", "words"),
     [

@@ -38,9 +38,7 @@ from configure.pretraining import PretrainingConfig
         (list[str], '["rte", "sts"]', ["rte", "sts"]),
     ],
 )
-def test_values_that_plainly_mean_the_type_are_converted(
-    declared, given, expected
-):
+def test_what_plainly_means_the_type_is_converted(declared, given, expected):
     value = config.coerce("x", given, declared)
     assert value == expected
     assert type(value) is type(expected)
@@ -96,9 +94,7 @@ def test_text_and_file_are_read_alike(tmp_path):
         ("binary.json", r"not UTF-8 text \(byte 0\)"),
     ],
 )
-def test_bad_input_says_where_and_what_to_do(
-    tmp_path, monkeypatch, text, expected
-):
+def test_bad_text_says_what_to_do(tmp_path, monkeypatch, text, expected):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "directory.json").mkdir()
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe")

@@ -139,9 +139,7 @@ def test_shards_that_were_built_empty_are_read(config, build, corpus_dir):
         ([4, 0], False),
     ],
 )
-def test_empty_files_without_a_manifest_are_those_of_the_original(
-    config, records, are_read
-):
+def test_empty_files_of_the_original_are_read(config, records, are_read):
     payload = next(read_records(str(_shard(config, 0))))
     for path in config.folder.iterdir():
         path.unlink()

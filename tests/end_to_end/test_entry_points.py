@@ -79,9 +79,7 @@ def test_a_start_imports_nothing_it_needs_only_at_the_end(run_python):
     assert done.stdout.strip().endswith("[]"), done.stdout + done.stderr
 
 
-def test_stopped_pretraining_goes_on_where_it_was(
-    data_dir, settings, tmp_path, call
-):
+def test_stopped_pretraining_goes_on(data_dir, settings, tmp_path, call):
     hparams = settings(
         num_train_steps=1_000_000, save_checkpoints_steps=1_000_000
     )

@@ -67,9 +67,7 @@ def untimed(path):
     ],
     ids=lambda hparams: "_".join(hparams.values()),
 )
-def test_an_experiment_goes_on_from_its_checkpoint(
-    data_dir, settings, tmp_path, experiment
-):
+def test_an_experiment_goes_on(data_dir, settings, tmp_path, experiment):
     """Stopped after step 2 of 4, its newest checkpoint lost, and gone on."""
     hparams = settings(
         "whole",

@@ -94,9 +94,7 @@ def test_the_higher_score_wins_and_equal_ones_half(program):
 
 
 @pytest.mark.slow
-def test_the_command_compares_models_by_score(
-    program, cola, pretrained_folder, tmp_path, capsys
-):
+def test_models_are_scored(program, cola, pretrained_folder, tmp_path, capsys):
     electric = pretrained_folder(
         electra_objective=False, electric_objective=True
     )

@@ -123,9 +123,7 @@ def test_the_encoder_can_be_trained_with_dropout(exported, layers):
         np.testing.assert_allclose(one, other, atol=1e-4, rtol=1e-3)
 
 
-def test_masked_lms_and_finetuned_models_have_one_too(
-    pretrained_folder, finetuned_folder
-):
+def test_masked_lms_and_tasks_have_one(pretrained_folder, finetuned_folder):
     masked_lm = load_pretrained(pretrained_folder(electra_objective=False))
     inputs = [tf.constant([[101, 110, 102]]), tf.ones([1, 3], tf.int32)]
     module = EncoderModule(masked_lm)

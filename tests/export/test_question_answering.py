@@ -118,9 +118,7 @@ def _compare(scorer, found, pairs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_served_answers_are_those_of_evaluation(
-    kind, model, evaluated_questions
-):
+def test_served_answers_are_the_evaluation_s(kind, model, evaluated_questions):
     loaded, module = model(kind)
     pairs = _texts(1, 24)
     found = _ask(module, pairs)

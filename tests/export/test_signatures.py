@@ -15,19 +15,8 @@ from electra_tf.export import conversions
 from electra_tf.export.conversions import compare, runner, sample_inputs
 from electra_tf.export.heads import ReplacedTokensModule
 from electra_tf.export.saved_model import make_task_module
-from electra_tf.export.signatures import Inputs, compute_in_groups, kept_lengths
+from electra_tf.export.signatures import Inputs, compute_in_groups
 from electra_tf.prediction.loading import load_pretrained
-
-
-def test_lengths_kept_are_those_of_dropping_one_by_one():
-    a, b = np.indices([14, 14], np.int32).reshape(2, -1)
-    for length in range(3, 12):
-        got = kept_lengths(tf.constant(a), tf.constant(b), length)
-        for x, y, left_x, left_y in zip(a, b, *map(np.array, got), strict=True):
-            most = length - (3 if y else 2)
-            while x + y > most:
-                x, y = (x - 1, y) if x > y else (x, y - 1)
-            assert (left_x, left_y) == (x, y)
 
 
 class Counted:
@@ -154,13 +143,6 @@ def test_float_files_are_equal_and_dynamic_near(name, kinds, modules, tmp_path):
         assert mean <= largest < {"float": 1e-5, "dynamic": 0.5}[kind]
         assert kind == "dynamic" or same == 1.0
     assert sizes.get("dynamic", 0) < sizes["float"]
-
-
-def test_comparing_tells_changes_of_floats_and_of_choices():
-    one = {"a": np.array([1.0, 2.0]), "i": np.array([1, 2, 3, 4])}
-    other = {"a": np.array([1.0, 2.5]), "i": np.array([1, 2, 3, 5])}
-    assert [*compare([one], [other]).values()] == [0.5, 0.25, 0.75]
-    assert [*compare([one], [{"a": one["a"]}]).values()] == [0.0, 0.0, 1.0]
 
 
 def test_packages_that_are_absent_are_told(monkeypatch):

@@ -3,19 +3,15 @@
 """Served tags are those of evaluation; words beyond its cut are tagged too."""
 
 import random
-import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from electra_tf.export.tagging import (
-    LowercaseWordEncoder,
-    place_words,
     split_given_words,
 )
 from electra_tf.finetuning.tagging import TaggingExample
-from electra_tf.text import words as in_python
 from electra_tf.text.words import split_words
 
 KINDS = {
@@ -100,67 +96,6 @@ def test_served_tags_are_those_of_evaluation(kind, model, evaluate):
     evaluated = evaluate(loaded, sentences)
     assert _check(loaded, found, sentences, evaluated) > 100
     assert len(set(found["tags"].ravel())) > 3
-
-
-@pytest.mark.parametrize("count_words", [True, False])
-@pytest.mark.parametrize("length", [3, 4, 10, 30])
-def test_first_windows_are_those_of_place_words(count_words, length):
-    random_ = random.Random(length)
-    sentences = [
-        [
-            [random_.randrange(10, 99) for _ in range(random_.choice(sizes))]
-            for _ in range(random_.randrange(12))
-        ]
-        for sizes in ([1], [0, 1, 1, 2], [0, 0, 1], [1, 5, 40], [0], [3])
-        for _ in range(12)
-    ]
-    words = [word for sentence in sentences for word in sentence]
-    windows = place_words(
-        tf.RaggedTensor.from_row_lengths(
-            tf.constant(sum(words, []), tf.int32),  # noqa: RUF017
-            [len(word) for word in words],
-        ),
-        tf.constant([len(sentence) for sentence in sentences]),
-        length,
-        count_words,
-        types.SimpleNamespace(cls_id=1, sep_id=2),
-    )
-    rows = [part.numpy().tolist() for part in windows.inputs]
-    row = 0
-    for number, sentence in enumerate(sentences):
-        ids, places = in_python.place_words(sentence, 1, 2, length, count_words)
-        n_read = windows.n_read[number].numpy()
-        assert n_read == len(places)
-        left = sentence
-        while left:
-            if left is sentence and places:
-                wanted = ids, places
-            else:
-                # As many as fit; one that never fits is cut.
-                wanted = in_python.place_words(
-                    [word[: length - 2] for word in left],
-                    1,
-                    2,
-                    length,
-                    count_words=False,
-                )
-            positions = windows.positions[row].numpy().tolist()
-            assert positions == wanted[1]
-            n_ids = sum(rows[1][row])
-            assert rows[0][row][:n_ids] == wanted[0]
-            assert rows[2][row] == rows[1][row]
-            assert sum(rows[0][row][n_ids:]) == 0
-            left = left[len(positions) :]
-            row += 1
-    assert row == windows.positions.nrows()
-
-
-def test_words_become_the_pieces_that_the_aligner_gives(tiny_vocab, model):
-    loaded, _ = model("as the original")
-    words = [*_WORDS, "", " ", "two words", "A\u2028b", "x\u4e2d"]
-    ids = LowercaseWordEncoder(tiny_vocab).encode(tf.constant(words))
-    aligner = in_python.WordAligner(loaded.tokenizer)
-    assert ids.to_list() == [aligner.encode_word(word) for word in words]
 
 
 def test_words_come_one_a_line_or_between_spaces():

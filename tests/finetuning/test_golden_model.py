@@ -124,21 +124,6 @@ def _check_outputs(outputs, arrays, mode):
             assert error <= bound, key
 
 
-@pytest.mark.parametrize("name", HEADS)
-def test_logits_need_no_labels(name, recorded):
-    _, model, features = recorded(name)
-    (task,) = model.task_names
-    wanted = model.compute(features, training=False)[task]
-    own = f"{task}_labeled_positions"
-    known = ("input_ids", "input_mask", "segment_ids", own)
-    features = {k: features[k] for k in known if k in features}
-    encoded = model.encoder(*(features[k] for k in known[:3]), None)
-    outputs = model.heads[0].logits(encoded, features)
-    assert outputs
-    for key, value in outputs.items():
-        np.testing.assert_array_equal(value, wanted[key], key)
-
-
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_trimmed_batches_change_neither_loss_nor_answers(name, recorded):
     arrays, model, features = recorded(name)

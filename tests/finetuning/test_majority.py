@@ -28,9 +28,7 @@ def wnli(write_task):
         write_task("wnli", f"{split}.tsv", "\n".join([*lines, ""]))
 
 
-def test_dev_is_scored_and_test_predicted_without_a_model(
-    finetuning_config, run, tmp_path
-):
+def test_no_model_scores_and_predicts(finetuning_config, run, tmp_path):
     config = finetuning_config(
         "wnli", wnli_majority=True, write_test_outputs=True
     )

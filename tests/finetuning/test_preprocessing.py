@@ -224,13 +224,6 @@ def test_trimmed_batches_are_the_same_without_the_padding(batches, lengths):
     assert len(widths) > 1
 
 
-def test_batches_are_never_shorter_than_asked(batches):
-    assert batches().element_spec["input_ids"].shape.as_list() == [8, None]
-    few = dataclasses.replace(batches, shortest=50, batch_size=1)
-    widths = {b["input_ids"].shape[1] for b in take(few(), 48)}
-    assert widths == {LENGTH}
-
-
 def test_labels_that_reach_further_than_tokens_are_kept(tmp_path):
     path = str(tmp_path / "y.tfrecord")
     specs = [*shared_feature_specs(LENGTH), LABELS]

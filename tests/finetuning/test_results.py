@@ -11,12 +11,10 @@ import types
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.finetuning.runner import ResultsFiles, TrialRecord
 from electra_tf.finetuning.trial import (
-    PredictLoop,
     patience_is_over,
     write_test_outputs,
 )
@@ -58,15 +56,6 @@ def test_undefined_figures_survive_reading_back(files):
     assert written["statistics"]["sts"]["extra"]["mean"] == 1.0
     pickled = pickle.loads(open(config.results_pkl, "rb").read())
     assert list(pickled[1]["sts"]) == ["pearson", "loss"]
-
-
-@pytest.mark.parametrize("hparams", [{"overwrite": True}, {"do_train": False}])
-def test_results_of_another_kind_of_run_are_put_aside(files, hparams):
-    results, config = files()
-    results.write([_record()])
-    assert files(**hparams)[0].earlier_trials() == []
-    for path in (config.results_txt, config.results_pkl, config.results_json):
-        assert open(path + ".before", "rb").read()
 
 
 def test_a_file_that_is_no_results_file_is_named(files):
@@ -134,34 +123,3 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
         "labels_mask": np.array([1.0, 1.0, 0.0, 0.0]),
     }
     np.testing.assert_array_equal(written("chunk", row)[0], [2, 1])
-
-
-def test_padding_rows_are_left_out_and_tasks_told_apart():
-    def compute(features, seed, training):
-        return {
-            "total_loss": tf.reduce_sum(features["x"]),
-            "task_id": features["task_id"],
-            "a": {"double": features["x"] * 2},
-            "b": {"half": features["x"] / 2},
-        }
-
-    loop = PredictLoop(
-        task_names=("a", "b"),
-        batch_size=2,
-        compute=compute,
-        seed=0,
-        strategy=tf.distribute.get_strategy(),
-    )
-    rows = {
-        "x": np.array([1, 2, 3, 4, 0, 0], np.float32),
-        "task_id": np.array([0, 1, 0, 0, 2, 2], np.int32),
-    }
-    dataset = tf.data.Dataset.from_tensor_slices(rows).batch(2)
-    taken = []
-    loop.predict(dataset, lambda *row: taken.append(row))
-    assert taken == [
-        ("a", {"double": 2.0}),
-        ("b", {"half": 1.0}),
-        ("a", {"double": 6.0}),
-        ("a", {"double": 8.0}),
-    ]

@@ -192,12 +192,6 @@ def test_bias_correction_divides_the_moments():
         np.testing.assert_allclose(kernel, weights, atol=1e-6)
 
 
-def test_two_variables_of_one_name_are_refused():
-    twins = variables(same=1.0) + variables(same=2.0)
-    with pytest.raises(ValueError, match="Two variables are named same"):
-        AdamWeightDecay(twins, constant_rate)
-
-
 def plain_adam(gradients, weights, dtype):
     """The update as the formula is written, in numpy."""
     w = weights.astype(dtype)

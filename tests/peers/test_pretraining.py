@@ -86,9 +86,7 @@ def ours(tmp_path, hparams, monkeypatch):
     return run
 
 
-def test_a_run_changes_sides_in_its_middle(
-    ours, original, hparams, tmp_path, is_noise
-):
+def test_a_run_changes_sides(ours, original, hparams, tmp_path, is_noise):
     def checkpoint(name, step):
         return str(tmp_path / "models" / name / f"model.ckpt-{step}")
 

@@ -32,9 +32,7 @@ ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
         ),
     ],
 )
-def test_what_is_imported_decides_on_onednn_unless_the_user_does(
-    run_python, code, wish, wanted
-):
+def test_imports_decide_on_onednn_or_the_user(run_python, code, wish, wanted):
     given = {k: v for k, v in os.environ.items() if k != VARIABLE}
     given |= {VARIABLE: wish} if wish else {}
     ending = f"\nimport os\nprint(os.getenv('{VARIABLE}'))"

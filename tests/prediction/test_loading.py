@@ -84,17 +84,6 @@ def test_labels_found_in_data_stay_even_if_the_data_change(finetuned_folder):
         load_finetuned(str(folder))
 
 
-def test_another_model_s_vocabulary_is_refused(finetuned_folder, tmp_path):
-    folder = finetuned_folder("reviews")
-    text = pathlib.Path(folder, "vocab.txt").read_text()
-    same, other = tmp_path / "same.txt", tmp_path / "other.txt"
-    same.write_text(text.rstrip())
-    assert load_finetuned(folder, vocab_file=str(same))
-    other.write_text(text.replace("\nthe\n", "\nThe\n"))
-    with pytest.raises(UserError, match=r"other.txt:\d+: found 'The'.*'the'"):
-        load_finetuned(folder, vocab_file=str(other))
-
-
 def test_what_is_missing_is_named(finetuned_folder, tmp_path):
     folder = finetuned_folder("grade", fresh=True)
     with pytest.raises(UserError, match="its tasks: grade"):

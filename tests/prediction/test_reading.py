@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of questions, one at a time, and of answers, whole or not there."""
 
-import io
 import json
 import tracemalloc
 
@@ -107,14 +106,6 @@ def test_conll_gives_the_words_of_sentences(read):
     assert good == [(3, {"words": ["EU", "rejects"]}), (7, {"words": ["the"]})]
     good, _, _ = read("b.conll", text, {"words": [1]})
     assert good[1] == (7, {"words": ["O"]})
-
-
-def test_standard_input_is_text_unless_said_otherwise(monkeypatch):
-    stream = io.TextIOWrapper(io.BytesIO(b"one\n"))
-    monkeypatch.setattr("sys.stdin", stream)
-    source = Source("-", columns=ONE)
-    assert source.lines.size() is None
-    assert [r.values for r in source] == [{"text_a": "one"}]
 
 
 def test_what_cannot_be_read_is_refused(read, tmp_path):

@@ -36,9 +36,7 @@ def recorded_pass(request, recording, recorded_model, golden_dir):
     return recorded, model
 
 
-def test_forward_pass_and_gradients_equal_the_recording(
-    recorded_pass, assert_gradients
-):
+def test_passes_equal_the_recording(recorded_pass, assert_gradients):
     check_recording(*recorded_pass, assert_gradients)
 
 

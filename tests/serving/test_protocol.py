@@ -134,10 +134,7 @@ MALFORMED = {
     ),
     "no rows": ({**TEXTS, "instances": []}, "at least one row"),
     "number for text": ({**TEXTS, "instances": [7]}, "expected a text"),
-    "text without signature": (
-        {"instances": ["a text"]},
-        'For texts give "signature_name": "serve_text".',
-    ),
+    "text without signature": ({"instances": ["a text"]}, '"serve_text".'),
     "mixed": ({**TEXTS, "instances": ["a", {"text": "b"}]}, "kinds"),
     "unknown input": ({**TEXTS, "instances": [{"x": "a"}]}, 'input "x"'),
     "no base64": ({**TEXTS, "instances": [{"b64": "?"}]}, "not base64"),
@@ -156,10 +153,7 @@ MALFORMED = {
     "1.5 for ids": ({"instances": [{"input_ids": [1.5]}]}, "whole number"),
     "2**31": ({"instances": [{"input_ids": [2**31]}]}, "int32"),
     "ragged": ({"inputs": {"input_ids": [[1], [1, 2]]}}, "different lengths"),
-    "no matrix": (
-        {"instances": [{"input_ids": 1}]},
-        "shape [1]; expected [any, any]",
-    ),
+    "no matrix": ({"instances": [{"input_ids": 1}]}, "shape [1]; expected"),
     "too long": ({"instances": [{"input_ids": [1] * 9}]}, "longer than 8"),
 }
 
@@ -189,9 +183,7 @@ ROWS = b'{"signature_name": "echo", "instances": ["a"' + b', "a"' * 1024
     ],
     ids=["long", "packed", "chunks", "gzip", "deflate", "rows"],
 )
-def test_what_is_too_large_or_cannot_be_unpacked_is_refused(
-    toy, body, headers, wanted, part
-):
+def test_what_is_too_large_is_refused(toy, body, headers, wanted, part):
     path = "/v1/models/toy:predict"
     status, said = toy.ask("POST", path, body, headers)
     assert status == wanted and part in said["error"]

@@ -261,16 +261,6 @@ def test_vocabularies_no_graph_holds_are_refused(tokens, message, write_vocab):
         GraphTokenizer(write_vocab(*tokens))
 
 
-def test_a_dataset_is_tokenized_as_it_is_read(tiny_pair):
-    graph, plain = tiny_pair
-    texts = ["The of, and", "ΟΔΟΣ É ½ …", ""]
-    texts_read = tf.data.Dataset.from_tensor_slices(texts)
-    found = list(texts_read.batch(2).map(graph.encode))
-    assert [ids for batch in found for ids in batch.to_list()] == [
-        plain.encode(text) for text in texts
-    ]
-
-
 LETTERS = (
     "abAB.,! \t\xadéÉßİΣ中가각ﬁ½…\u0301\u0308\u0323\u1b44\u302e\u034f\u200b"
     "\ufffd\u226e\u1fef\U0001d160\U0001d165\U0001f600"

@@ -190,15 +190,6 @@ def test_vocabulary_is_written_and_described(run, tmp_path):
     assert [path.name for path in output.parent.iterdir()] == ["vocab.txt"]
 
 
-def test_case_and_accents_may_stay(run, tmp_path):
-    output = tmp_path / "vocab.txt"
-    run(output, "--no-lower-case")
-    assert {"The", "Été", "été"} <= set(tokenization.load_vocab(str(output)))
-    run(output, "--overwrite", "--no-strip-accents")
-    tokens = set(tokenization.load_vocab(str(output)))
-    assert {"the", "été"} <= tokens and "The" not in tokens
-
-
 def test_mistakes_are_named_and_nothing_is_replaced(run, tmp_path):
     output = tmp_path / "vocab.txt"
     output.write_text("mine\n")

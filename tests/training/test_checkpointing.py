@@ -84,9 +84,7 @@ def test_variables_that_differ_are_named(tmp_path, saved, wanted, message):
     ("keep", "keep_every", "kept"),
     [(2, 4, [4, 8, 9, 10]), (0, 0, [*range(1, 11)])],
 )
-def test_the_newest_are_kept_and_the_milestones(
-    tmp_path, keep, keep_every, kept
-):
+def test_newest_and_milestones_are_kept(tmp_path, keep, keep_every, kept):
     settings = {"keep": keep, "keep_every": keep_every}
     for step in range(1, 11):
         checkpoints(tmp_path, Tables(2), step, **settings).save()
@@ -111,13 +109,6 @@ def test_a_newest_checkpoint_that_is_gone_is_not_passed_over(tmp_path):
     (tmp_path / "model.ckpt-2.index").unlink()
     with pytest.raises(UserError, match=r"names model.ckpt-2.*model.ckpt-1\."):
         _ = checkpoints(tmp_path, Tables(2)).latest
-
-
-def test_a_moved_directory_still_has_its_newest(tmp_path):
-    checkpoints(tmp_path / "a", Tables(2), 1, keep=1).save()
-    (tmp_path / "a").rename(tmp_path / "b")
-    checkpoints(tmp_path / "b", Tables(2), 2, keep=1).save()
-    assert saved_steps(tmp_path / "b") == [2]
 
 
 def test_only_the_best_stays_and_says_that_it_has_no_position(tmp_path):

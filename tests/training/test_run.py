@@ -36,9 +36,7 @@ def test_rows_come_after_the_first_step_and_then_at_intervals(start_run):
     assert len(lines) == 4
 
 
-def test_checkpoints_and_evaluations_at_intervals_and_at_the_end(
-    start_run, tmp_path
-):
+def test_checkpoints_and_evaluations_come_at_intervals(start_run, tmp_path):
     run = start_run(total=25, save=10, keep=0, evaluate=10)
     result = run.train()
     assert checkpoint_steps(tmp_path / "run") == [0, 10, 20, 25]
@@ -82,18 +80,14 @@ def test_a_stopped_run_continues_to_the_same_end(start_run, tmp_path, stop_at):
     assert untimed(second.train_log.rows) == untimed(whole.train_log.rows)
 
 
-def test_a_stop_during_an_evaluation_saves_the_steps_before_it(
-    start_run, tmp_path
-):
+def test_a_stop_in_an_evaluation_saves_the_steps(start_run, tmp_path):
     run = start_run(total=20, evaluate=5, stop_in_evaluation=True)
     assert run.train()["interrupted"] == signal.SIGTERM
     assert checkpoint_steps(tmp_path / "run")[-1] == 5
     assert run.evaluations == []
 
 
-def test_a_non_finite_loss_stops_the_run_and_leaves_the_evidence(
-    start_run, tmp_path
-):
+def test_a_non_finite_loss_stops_and_leaves_evidence(start_run, tmp_path):
     run = start_run(total=20, save=2, log=20, nan_at=3)
     with pytest.raises(NonFiniteLossError, match="step 3 .*total_loss nan"):
         run.train()
