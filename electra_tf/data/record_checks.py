@@ -25,7 +25,7 @@ _BYTES_WALKED = 256 << 20
 _FEWEST_TOKENS = 1000
 # Lower-cased text keeps a few letters that have no other case.
 _UPPER_SHARE = 0.001
-_NUMBER = re.compile(r"-(\d+)-of-\d+$")
+_NUMBER = re.compile(r"-(\d+)-of-(\d+)$")
 
 
 class RecordFiles(NamedTuple):
@@ -149,6 +149,7 @@ def check_records(
                         " again, or build the records again.",
                     )
         attempt(_check_empty, unknown)
+        doubts += _not_there(folder, unknown)
         ids = attempt(_check_unlisted, config, unknown)
         doubts += _check_casing(config, folder, ids)
     if doubts and getattr(config, "strict", False):
@@ -186,6 +187,21 @@ def _check_empty(paths: list[str]) -> None:
         " and no manifest says that it is to be so. Copy it again, build the"
         " records again, or remove it if nothing was ever in it."
     )
+
+
+def _not_there(folder: str, paths: list[str]) -> list[str]:
+    """A warning where a name such as 0-of-4 says that files are missing."""
+    there, warnings = set(files.list_directory(folder)), []
+    names = (_NUMBER.sub(r"-*-of-\2", os.path.basename(p)) for p in paths)
+    for name in dict.fromkeys(names):
+        head, _, count = name.partition("-*-of-")
+        wanted = {f"{head}-{i}-of-{count}" for i in range(int(count or 0))}
+        if missing := wanted - there:
+            warnings.append(
+                f"{folder}: {len(missing)} of {count} files {name} are missing,"
+                f" {min(missing)} first; their examples are left out."
+            )
+    return warnings
 
 
 def _check_casing(

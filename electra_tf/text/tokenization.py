@@ -197,6 +197,11 @@ def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
             f" {listed(blank, 3)}. Every line counts as a token; delete"
             " blank lines, or put a token on them if ids after them must stay."
         )
+    if damaged := [n for n, token in enumerate(tokens, 1) if "\0" in token]:
+        raise UserError(
+            f"Vocabulary file {path} has zero bytes on {len(damaged)} line(s):"
+            f" {listed(damaged, 3)}. No text has them; copy the file again."
+        )
     vocab: dict[str, int] = {}
     repeats = []
     for number, token in enumerate(tokens):

@@ -285,9 +285,13 @@ class Run:
 
     def _open_logs(self) -> None:
         step, path = self.global_step, self.output
+        every = {
+            "train": self.schedule.log_every,
+            "eval": self.schedule.eval_every,
+        }
         self.train_log, self.eval_log = (
-            summaries.Log(path, name, step, self.console.warning)
-            for name in ("train", "eval")
+            summaries.Log(path, name, step, self.console.warning, every[name])
+            for name in every
         )
         self.best = None
         if metric := self.config.keep_best:

@@ -8,6 +8,7 @@ import datetime
 import io
 import json
 import math
+import operator
 import os
 import sys
 import time
@@ -45,10 +46,22 @@ class Log:
         name: str,
         resume_step: int,
         warn: Callable[[str], None] = lambda text: None,
+        every: int = 0,
     ) -> None:
+        """Reads the rows that are there; `every` so many steps there is one."""
         self._path = os.path.join(directory, f"{name}_log.jsonl")
         rows = read_rows(self._path, warn)
         self.rows = [row for row in rows if row["step"] <= resume_step]
+        steps = [0, *(row["step"] for row in self.rows)]
+        # Longer than from row to row: the interval may have been another.
+        gap = max([every, *map(operator.sub, steps[1:], steps)])
+        # A step is evaluated after its checkpoint is written.
+        lost = resume_step - steps[-1] - (name == "eval")
+        if every and lost >= gap:
+            warn(
+                f"{self._path}: its last row is of step {steps[-1]:,}, and the"
+                f" run is at step {resume_step:,}: the rows between are lost"
+            )
         write_atomically(self._path, "".join(map(_dump, self.rows)))
         self._writer = tf.summary.create_file_writer(
             os.path.join(directory, TENSORBOARD_DIR, name)
@@ -120,6 +133,8 @@ def read_rows(
                 f"{path}:{line.number}: left out, since it is damaged: found"
                 f" {found}; expected a row of numbers in JSON"
             )
+    if doubt and files.read_bytes(path).endswith(b"\n"):  # It is whole.
+        warn(doubt)
     return rows
 
 

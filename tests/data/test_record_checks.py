@@ -120,6 +120,14 @@ def test_a_shard_that_lost_its_bytes_is_refused(config, name, with_manifest):
         record_checks.check_records(config, name.startswith("pretrain"))
 
 
+def test_a_name_without_a_manifest_says_how_many_files_belong(config):
+    (config.folder / "manifest.json").unlink()
+    _shard(config, 2).unlink()
+    (said,) = record_checks.check_records(config, True)
+    assert "1 of 4 files pretrain_data.tfrecord-*-of-4 are missing" in said
+    assert "pretrain_data.tfrecord-2-of-4 first" in said
+
+
 def test_shards_that_were_built_empty_are_read(config, build, corpus_dir):
     for path in corpus_dir.iterdir():
         path.write_text("waa wab wac\n\nwad wae\n" * (path.name < "text_1"))

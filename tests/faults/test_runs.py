@@ -266,6 +266,31 @@ def test_a_damaged_line_of_a_log_costs_that_line(start_run, tmp_path, content):
 
 
 @pytest.mark.parametrize(
+    ("name", "keep", "message"),
+    [
+        ("train", None, "its last row is of step 0, and the run is at step 20"),
+        ("train", 2, "its last row is of step 5, and the run is at step 20"),
+        ("train", -1, ":5: left out, since it is damaged: found {};"),
+        ("eval", 1, "its last row is of step 5, and the run is at step 20"),
+    ],
+)
+def test_rows_that_a_log_lost_are_told(
+    start_run, tmp_path, name, keep, message
+):
+    start_run(total=20, evaluate=5).train()
+    path = tmp_path / "run" / f"{name}_log.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    if keep is None:
+        path.unlink()
+    else:
+        path.write_text("".join(lines[:keep]) + "{}\n" * (keep < 0))
+    run = start_run(total=25, evaluate=5)
+    run.train()
+    assert f"WARNING: {path}" in run.stream.getvalue()
+    assert message in run.stream.getvalue()
+
+
+@pytest.mark.parametrize(
     "content", [b"\xff\xfe", b"model_checkpoint_path: 7", b"", b"\0" * 40]
 )
 def test_a_damaged_checkpoint_file_starts_nothing(start_run, tmp_path, content):

@@ -51,6 +51,7 @@ def fails_with(path, *words):
         ([], ["is empty", "one token per line"]),
         ([" ", "\t"], ["is empty"]),
         ([*SPECIALS, *["a", "b"] * 5], ["8 duplicate", "'a' of line 6"]),
+        ([*SPECIALS, "a", "\0b"], ["zero bytes on 1 line", ": 7"]),
         ([*SPECIALS, "", "a", ""], ["2 blank", "6, 8"]),
         (SPECIALS[2:], ["lacks [PAD], [UNK]"]),
         (["\ufeff[PAD]", *SPECIALS[1:]], ["lacks [PAD]", "byte order mark"]),
