@@ -58,6 +58,20 @@ _BAD_PAYLOAD = (
 _logger = logging.getLogger(__name__)
 
 
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """What is no HTTP is the client's mistake: the log needs no traceback."""
+    error = record.exc_info and record.exc_info[1]
+    if isinstance(error, http_exceptions.HttpProcessingError):
+        found = " ".join(error.message.split())
+        record.msg, record.args = f"{record.getMessage()}: {found[:200]}", ()
+        record.exc_info = None
+    return True
+
+
+_protocol_logger = logging.getLogger(f"{__name__}.protocol")
+_protocol_logger.addFilter(_in_one_line)
+
+
 class ModelServer:
     """What the routes do, for one model.
 
@@ -256,6 +270,7 @@ async def serve(
     runner = web.AppRunner(
         server.application,
         access_log=None,
+        logger=_protocol_logger,
         keepalive_timeout=HEADER_SECONDS,
         shutdown_timeout=SHUTDOWN_SECONDS,
         handle_signals=False,

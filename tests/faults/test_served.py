@@ -85,3 +85,17 @@ def test_an_aborted_upload_is_one_line_of_log(server, caplog):
     (record,) = caplog.records
     assert record.getMessage() == f"POST {place}: the client left"
     assert not record.exc_info
+
+
+def test_what_is_no_http_is_one_line_of_log(server, caplog):
+    head = b"POST / HTTP/1.1\r\nHost: x\r\n"
+    both = b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for raw in (head + b"Content-Length: x\r\n\r\n", head + both):
+        with _connect(server) as client:
+            client.sendall(raw)
+            assert client.recv(100).startswith(b"HTTP/1.0 400")
+        (record,) = caplog.records
+        assert record.getMessage().startswith("Error handling request")
+        assert "Content-Length" in record.getMessage()
+        assert not record.exc_info
+        caplog.clear()
