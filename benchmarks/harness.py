@@ -25,6 +25,7 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+sys.path.append(ROOT)  # The product, where it is not installed.
 SHARED = os.environ.get(
     "ELECTRA_TF_REFERENCE", os.path.join(os.path.dirname(ROOT), "shared")
 )

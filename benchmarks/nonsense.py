@@ -1,0 +1,456 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Damaged files for what opens them; nonsense for readers, flags, a server.
+
+Seeded, with totals over several runs, as `faults.py`. A damaged file is
+refused or makes no difference; nothing ends with a traceback, hangs, or writes
+outside the folder.
+
+  python benchmarks/nonsense.py damage --count=80
+  python benchmarks/nonsense.py fuzz --minutes=30
+  python benchmarks/faults.py totals --show="different|traceback|hang"
+"""
+
+import argparse
+import bz2
+import collections
+import contextlib
+import functools
+import glob
+import gzip
+import importlib
+import io
+import json
+import lzma
+import os
+import random
+import re
+import resource
+import runpy
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+import traceback
+
+import faults
+import numpy as np
+import serving_load
+from faults import PRETRAINING, RUN, digest, fresh, keep, kept, read, write
+
+from configure import flags, json_text
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from configure.pretraining import PretrainingConfig
+from electra_tf.__main__ import COMMANDS
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.data import corpora, input_pipeline, record_checks
+from electra_tf.finetuning.registry import get_tasks
+from electra_tf.pretraining import runner
+from electra_tf.pretraining.loading import load_pretrained
+from electra_tf.serving.served_model import open_model
+from electra_tf.text.tokenization import check_vocab, open_tokenizer
+from electra_tf.training import loop
+
+HANG_SECONDS = 240
+MEMORY = 14 << 30  # of a process that reads what is damaged
+PART = f"{RUN}/export/discriminator"
+
+# Damaged files: refused, or the same.
+
+
+def again(folder):
+    """The command of a run that has ended, once more."""
+    settings = {**json.loads(PRETRAINING), "num_train_steps": 40}
+    for kind in ("txt", "pkl", "json"):
+        settings[f"results_{kind}"] = f"{folder}/r.{kind}"
+    runner.run(
+        PretrainingConfig.create("tiny", "made", **settings, model_dir=folder)
+    )
+    logs = [read(path) for path in sorted(glob.glob(f"{folder}/*.jsonl"))]
+    logs = re.sub(
+        r'(, "one_class_evaluations": \d+)|' + faults.TIMES, "", "".join(logs)
+    )
+    return opened(folder), logs
+
+
+def opened(folder):
+    weights = open_weights(folder)
+    return [weights.hparams, digest(*(value.tobytes() for _, value in weights))]
+
+
+def loaded(folder):
+    """A discriminator's ids of a text, and weights."""
+    model = load_pretrained(folder)
+    weights = [v for v in model.model.variables if "generator" not in v.name]
+    weights = [variable.numpy().tobytes() for variable in weights]
+    return model.tokenizer.encode("the king was in 12."), digest(*weights)
+
+
+def tokenized(folder):
+    check_vocab(f"{folder}/vocab.txt")
+    tokenizer = open_tokenizer(f"{folder}/vocab.txt")
+    return tokenizer.encode("the king of the north was in 12 cities.")
+
+
+def read_records(folder):
+    """Every example, as training and evaluation read it, after the checks."""
+    settings = json.loads(PRETRAINING)
+    settings["pretrain_tfrecords"] = f"{folder}/pretrain_data.tfrecord*"
+    settings["eval_tfrecords"] = f"{folder}/eval_data.tfrecord*"
+    config = PretrainingConfig.create("tiny", "made", **settings)
+    for training in (True, False):
+        print("WARNING", record_checks.check_records(config, training))
+    parts = [record_checks.count_training_examples(config).examples]
+    for batches in (
+        input_pipeline.each_example_once(config, 64),
+        input_pipeline.build_dataset(config, 64, training=False),
+    ):
+        iterator = iter(batches)
+        while batch := loop._next_batch(iterator, "training"):
+            parts += [digest(x.numpy().tobytes()) for x in batch.values()]
+    return parts
+
+
+def served(folder):
+    model = open_model(folder)
+    texts = np.array(["the king", "in the north (12)", ""], object)
+    found = model.signatures["serve_text"]({"text": texts})
+    return model.labels, repr([model.config, found])
+
+
+def settings_of(folder):
+    given = json_text.read_hparams(f"{folder}/hparams.json")
+    given = PretrainingConfig.explicit_hparams(given)
+    return PretrainingConfig.create("tiny", "made", **given).to_json()
+
+
+def task_of(folder):
+    """A task's description, and its rows as features."""
+    names = {"task_config": f"{folder}/task.json", "task_names": ["own"]}
+    names |= {"vocab_file": "made/vocab.txt", "vocab_size": 200}
+    names |= {"max_seq_length": 16, "max_query_length": 4}
+    config = FinetuningConfig.create("tiny", folder, **names)
+    (task,) = get_tasks(config)
+    rows = [task.featurize(e, True) for e in task.get_examples("train")]
+    print("WARNING", task.row_report.as_dict())
+    return repr(rows)
+
+
+TENSORS = r".*(\.safetensors|digests\.json)"
+DAMAGED = {  # folder, its files that are damaged, what opens it, trials in 80
+    "native": (RUN, r"model\.ckpt[^/]*|checkpoint", again, 80),
+    "tf1": ("made/tf1", r"model\.ckpt.*(index|\d)|checkpoint", opened, 80),
+    "safetensors": ("made/one", TENSORS, opened, 80),
+    "two folders": ("made/two", TENSORS, opened, 80),
+    "records": ("made/pretrain_tfrecords", ".*", read_records, 80),
+    "bare records": ("made/bare", ".*", read_records, 80),
+    "config of a run": (RUN, r"config\.json", again, 16),
+    "sizes": (PART, r"electra_config\.json", loaded, 16),
+    "config of Hugging Face": ("made/one", r"config\.json", opened, 16),
+    "hparams": ("made/settings", r"hparams\.json", settings_of, 16),
+    "task": ("made/settings", r"task\.json", task_of, 16),
+    "vocabulary": (PART, r"vocab\.txt", loaded, 40),
+    "bare vocabulary": ("made/settings", r"vocab\.txt", tokenized, 40),
+    "logs": (RUN, r"\w+\.jsonl|best/best\.json", again, 80),
+    "SavedModel": ("made/exported/1", ".*", served, 80),
+}
+WAYS = ("flip", "flips", "cut", "zeros", "swap", "garbage", "empty", "gone")
+
+
+def damaged(path, draw):
+    """Damages a file in a way that is drawn; returns which."""
+    with open(path, "rb") as file:
+        content = bytearray(file.read())
+    way, size = draw.choice(WAYS), len(content)
+    at = draw.randrange(max(size, 1))
+    if way == "gone":
+        os.remove(path)
+        return way
+    if way.startswith("flip"):
+        for _ in range(1 if way == "flip" else 8):
+            content[draw.randrange(size)] ^= 1 << draw.randrange(8)
+    elif way == "zeros":
+        content[at : at + 64] = bytes(len(content[at : at + 64]))
+    elif way == "swap":
+        content = content[at:] + content[:at]
+    elif way == "garbage":
+        content[at : at + 20] = b'\xffno sense {["\n' + draw.randbytes(6)
+    else:
+        content = content[: at if way == "cut" else 0]
+    write(path, bytes(content))
+    return way
+
+
+def attempt(work, *arguments):
+    """An outcome, what was found, and the warnings that were said."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            outcome, found = "read", work(*arguments)
+        except (UserError, SystemExit) as error:
+            outcome, found = "refused", str(error)
+        except BaseException:
+            outcome, found = "traceback", traceback.format_exc()[-1500:]
+    lines = said.getvalue().splitlines()
+    return outcome, found, [line for line in lines if "WARNING" in line]
+
+
+def damage_worker(name, count):
+    """Damages and opens copies, up to that number of trials in all."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    source, pattern, load, _ = DAMAGED[name]
+    fresh("damaged/x", source)
+    whole = attempt(load, "damaged/x")
+    for number in range(len(kept(case=name)), int(count)):
+        fresh("damaged/x", source)
+        draw = random.Random(f"{name} {number}")
+        paths = sorted(glob.glob("damaged/x/**/*", recursive=True))
+        paths = [p for p in paths if re.fullmatch(pattern, p[10:])]
+        path = draw.choice([p for p in paths if os.path.isfile(p)])
+        way = damaged(path, draw)
+        outcome, found, warnings = attempt(load, "damaged/x")
+        detail = found if outcome in ("refused", "traceback") else ""
+        if outcome == "read":
+            outcome = "same" if found == whole[1] else "different"
+            if outcome == "different" and warnings != whole[2]:
+                outcome, detail = "told", warnings[-1]
+        row = {"kind": "corrupt", "case": name, "number": number, "how": way}
+        keep(**row, file=path[10:], outcome=outcome, detail=detail[-600:])
+
+
+def supervised(*words, **row):
+    """Works in a process; one that dies or hangs is a row, and begins again."""
+    while True:
+        process = subprocess.Popen([sys.executable, __file__, *words])
+        size, since = -1, time.monotonic()
+        while (
+            process.poll() is None and time.monotonic() - since < HANG_SECONDS
+        ):
+            time.sleep(1)
+            if size != (now := os.path.getsize(faults.TRIALS)):
+                size, since = now, time.monotonic()
+        if process.poll() == 0:
+            return
+        outcome = "hang" if process.poll() is None else "crash"
+        process.kill()
+        keep(**row, outcome=outcome, detail=f"exit code {process.wait()}")
+
+
+def damage(args):
+    for name in args.only or DAMAGED:
+        share = round(args.count * DAMAGED[name][-1] / 80)
+        count = str(len(kept(case=name)) + share)
+        row = {"kind": "corrupt", "case": name}
+        supervised("damage_worker", name, count, **row)
+
+
+# Nonsense.
+
+NASTY = "0 -1 1e400 nan inf [] {} null 1e10 ../.. x 1,2 -- - % mean".split(" ")
+NASTY += ["", "\0", "\n", "é\ud800", "9" * 5000, "a" * 5000, "{" * 500, '{"a":']
+PAIR = {"columns": {"text_a": 0, "label": 1}}
+TASKS = [PAIR | {"type": kind} for kind in ("multilabel", "regression")]
+TASKS += [PAIR, {"columns": {"text_a": "sentence", "label": "label"}}]
+TASKS += [{"type": "tagging", "columns": {"word": 0, "tag": 1}}]
+TASKS += [{"type": "question_answering", "version": "squad2"}]
+SQUAD = """{"data": [{"paragraphs": [{"context": "the king of it", "qas": [{
+  "id": "1", "question": "who", "answers": [{"text": "king",
+  "answer_start": 4}]}]}]}]}"""
+ROWS = '{"sentence": "the king", "label": 1}\n{"text": "of it", "label": 0}\n'
+
+
+def outside(event, arguments):
+    """An audit hook: tells what is written outside the working directory."""
+    if event == "open" and not (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR):
+        return
+    if event in ("open", "os.rename", "os.remove", "os.mkdir", "os.symlink"):
+        for path in arguments[: 1 if event == "open" else 2]:
+            if isinstance(path, str | bytes):
+                path = os.path.realpath(os.fsdecode(path))
+                if not path.startswith((os.getcwd(), "/dev/", "/proc/")):
+                    os.write(2, f"WRITES OUTSIDE: {event} {path}\n".encode())
+                    keep(kind="fuzz", case="writes", outcome=path)
+
+
+def nonsense(draw, content):
+    """A whole text with mistakes in it, or no text at all."""
+    if draw.random() < 0.1:
+        return draw.randbytes(draw.randint(0, 300))
+    content = bytearray(content)
+    for _ in range(draw.randint(0, 6)):
+        at = draw.randint(0, len(content))
+        some = draw.choice(NASTY).encode("utf-8", "surrogatepass")
+        some = draw.choice((some, b"\t", b"\n", b'"', draw.randbytes(3)))
+        content[at : at + draw.choice((0, 1, 20))] = some
+    return bytes(content)
+
+
+def whole_files():
+    """Files as they should be, by their names."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name in ("finetuning_data/sst/dev.tsv", "settings/task.json"):
+            archive.add(f"made/{name}")
+    text = read("made/corpus/a.txt")[:2000].encode()
+    table = read("made/finetuning_data/sst/dev.tsv")
+    found = {
+        "a.txt": text,
+        "a.tar": packed.getvalue(),
+        "a.json": SQUAD.encode(),
+    }
+    found |= {"a.tsv": table.encode(), "a.jsonl": ROWS.encode()}
+    found["a.csv"] = table.replace("\t", ",").encode()
+    found["a.conll"] = b"the O\nking B-PER\n\nof O\n" * 3
+    found["vocab.txt"] = read("made/vocab.txt").encode()
+    found["hparams.json"] = PRETRAINING.encode()
+    found |= {"a.tar.gz": gzip.compress(found["a.tar"])}
+    found |= {"a.txt.gz": gzip.compress(text), "a.xz": lzma.compress(text)}
+    return found | {"a.bz2": bz2.compress(text)}
+
+
+def readers(draw, whole):
+    """One file through what reads such files."""
+    whole.update({} if whole else whole_files())
+    fresh("fuzzed")
+    name = draw.choice(sorted(whole))
+    write(f"fuzzed/{name}", nonsense(draw, whole[name]))
+    if name == "vocab.txt":
+        return tokenized("fuzzed")
+    if name == "hparams.json":
+        return settings_of("fuzzed")
+    if draw.random() < 0.4 or re.search("tar|z|txt", name):
+        corpus, shuffle = corpora.Corpus("fuzzed"), draw.choice((None, draw))
+        for source in corpora.list_sources(corpus).sources:
+            report = corpora.ReadingReport()
+            list(corpora.read_documents(source, corpus, report, shuffle))
+        return None
+    task = {"name": "own", "files": {"train": name, "dev": name}}
+    task = json.dumps({**task, **draw.choice(TASKS)}).encode()
+    task = nonsense(draw, task) if draw.random() < 0.3 else task
+    write("fuzzed/task.json", task)
+    return task_of("fuzzed")
+
+
+def command_lines(draw, known):
+    """One command line through its command's parser."""
+    name = draw.choice((*COMMANDS, PretrainingConfig, FinetuningConfig))
+    if name in COMMANDS:
+        words, module = ["x"], f"electra_tf.commands.{name}"
+        parse = importlib.import_module(module).parse_flags
+    else:
+        words = ["x", "--data-dir", "made", "--model-name=tiny"]
+        parse = functools.partial(flags.parse_config, name)
+    if name not in known:
+        said = io.StringIO()
+        with contextlib.suppress(SystemExit), contextlib.redirect_stdout(said):
+            parse(["x", "--help"])
+        known[name] = re.findall(r"(?m)^ +(--\w+)", said.getvalue())
+    for _ in range(draw.randint(0, 5)):
+        flag = draw.choice((*known[name], draw.choice(NASTY)))
+        value = draw.choice((*NASTY, str(draw.random())))
+        words += draw.choice(([flag, value], [f"{flag}={value}"], [flag]))
+    return parse(words)
+
+
+def request(draw, bodies):
+    """Bytes of one request: right, nearly right, or nothing of the kind."""
+    body = draw.choice(bodies)[:3000]
+    body = nonsense(draw, body) if draw.random() < 0.6 else body
+    paths = ["/v1/models/exported:predict"] * 4 + ["/", "/" * 9000, "/../x"]
+    paths += ["/v1/models/exported/metadata", "/%2e%2e/x", "/v1/models/x"]
+    method = draw.choice(("POST",) * 5 + ("GET", "PUT", "BREW", "", "OPTIONS"))
+    size = draw.choice((len(body),) * 6 + (0, -1, 10**12, "x", len(body) - 1))
+    head = f"{method} {draw.choice(paths)} HTTP/1.1\r\nHost: x\r\n"
+    head += draw.choice(("", "", "", "Transfer-Encoding: chunked\r\n", "X\r\n"))
+    raw = f"{head}Content-Length: {size}\r\n\r\n".encode() + body
+    return nonsense(draw, raw) if draw.random() < 0.2 else raw
+
+
+def fuzz_worker(case, minutes):
+    """Draws until the time is over; rows each ten seconds."""
+    with contextlib.ExitStack() as stack:
+        given = {}
+        work = {"readers": readers, "command lines": command_lines}.get(case)
+        if case == "server":
+            script = [__file__, "serve", "made/exported", "--port=0"]
+            _, port = stack.enter_context(faults.server(script))
+            about = serving_load.get(port, "/page.json")
+            bodies = serving_load.malformed_bodies(about)
+            for number in range(10):
+                body, _ = serving_load.request_for(about, random.Random(number))
+                bodies.append(body)
+
+            def work(draw, given):
+                with socket.create_connection(
+                    ("127.0.0.1", port), 90
+                ) as client:
+                    client.settimeout(2)
+                    try:
+                        client.sendall(request(draw, bodies))
+                        said = client.recv(100).split()
+                        return said[1].decode() if said else "closed"
+                    except TimeoutError:
+                        return "waits for more"
+                    except ConnectionError:
+                        return "closed"
+
+        sys.addaudithook(outside)
+        rows = kept(kind="fuzz", case=case)
+        number = sum(row.get("count", 1) for row in rows)
+        end, found = time.monotonic() + 60 * float(minutes), {}
+        while time.monotonic() < end:
+            began, found = time.monotonic(), collections.Counter()
+            while time.monotonic() < began + 10:
+                number += 1
+                draw = random.Random(f"{case} {number}")
+                outcome, value, _ = attempt(work, draw, given)
+                if case == "server" and outcome == "read":
+                    outcome = value
+                found[outcome] += 1
+                if outcome == "traceback" or outcome.startswith("5"):
+                    row = {"kind": "finding", "case": case, "number": number}
+                    keep(**row, outcome=outcome, detail=value)
+            for outcome, count in found.items():
+                row = {"kind": "fuzz", "case": case, "outcome": outcome}
+                keep(**row, count=count)
+        if case == "server":
+            serving_load.get(port, "/healthz")
+            if "Traceback" in (said := read("said")):
+                row = {"kind": "finding", "case": case, "outcome": "traceback"}
+                keep(**row, detail=said[-3000:])
+
+
+def fuzz(args):
+    for case in args.only or ("readers", "command lines", "server"):
+        row = {"kind": "finding", "case": case}
+        supervised("fuzz_worker", case, str(args.minutes / 3), **row)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    work = {f.__name__: f for f in (damage, fuzz)}
+    add = parser.add_argument
+    add("work", choices=work)
+    add("--state", default="faults", help="folder that is kept")
+    add("--only", action="append", help="of these cases; repeatable")
+    add("--count", type=int, default=80, help="damaged copies of each kind")
+    add("--minutes", type=float, default=30)
+    args = parser.parse_args()
+    faults.enter(args.state)
+    work[args.work](args)
+
+
+if __name__ == "__main__":
+    own = {f.__name__: f for f in (damage_worker, fuzz_worker)}
+    if sys.argv[1] in own:
+        own[sys.argv[1]](*sys.argv[2:])
+    elif sys.argv[1] == "serve":
+        sys.addaudithook(outside)
+        runpy.run_module("electra_tf", run_name="__main__")
+    else:
+        main()
