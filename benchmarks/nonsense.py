@@ -108,7 +108,7 @@ def read_records(folder):
         input_pipeline.build_dataset(config, 64, training=False),
     ):
         iterator = iter(batches)
-        while batch := loop._next_batch(iterator, "training"):
+        while batch := loop.next_batch(iterator, "training"):
             parts += [digest(x.numpy().tobytes()) for x in batch.values()]
     return parts
 

@@ -20,6 +20,7 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data.input_pipeline import each_example_once
 from electra_tf.text.tokenization import CLS, PAD, SEP, SPECIAL_TOKENS
+from electra_tf.training.loop import next_batch
 
 TOKEN_COUNTS = "token_counts.json"
 _BATCH_SIZE = 1024
@@ -33,7 +34,8 @@ def count_tokens(
     """Counts the real tokens of training examples: int64 [V]."""
     counts = np.zeros(vocab_size, np.int64)
     seen = 0
-    for batch in batches:
+    iterator = iter(batches)
+    while (batch := next_batch(iterator, "counting")) is not None:
         ids = batch["input_ids"].numpy()
         real = ids[batch["input_mask"].numpy().astype(bool)]
         counts += np.bincount(real, minlength=vocab_size)[:vocab_size]

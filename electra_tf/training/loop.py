@@ -310,7 +310,7 @@ class TrainLoop:
         self._first_step = int(self.step.numpy())
         self._pending = []
         for _ in range(int(num_steps)):
-            batch = _next_batch(self.iterator, "training")
+            batch = next_batch(self.iterator, "training")
             if batch is None:
                 raise UserError(
                     "the training records do not fill a single batch; build"
@@ -439,7 +439,7 @@ class EvalLoop:
         batches = examples = 0
         iterator = iter(dataset)
         while batches != limit:
-            features = _next_batch(iterator, "evaluation")
+            features = next_batch(iterator, "evaluation")
             if features is None:
                 break
             outputs, loss = self._run_step(
@@ -538,7 +538,7 @@ def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
     )
 
 
-def _next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
+def next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
     """The next batch; None at the end of the records."""
     try:
         return next(iterator, None)
