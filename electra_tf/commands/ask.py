@@ -19,6 +19,7 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.commands import shared_flags
 from electra_tf.commands.serve import require_aiohttp, serve_model
+from electra_tf.data import tables
 from electra_tf.prediction import writer
 
 DEFAULT_WEIGHT = 0.5
@@ -82,7 +83,7 @@ def main(args: argparse.Namespace) -> int:
         retrieval.check_question(args.question, "QUESTION")
         asked = [{"question": args.question}]
     elif args.questions:
-        for line, own in retrieval.read_objects(args.questions):
+        for line, own in tables.read_objects(args.questions):
             place = f"{args.questions}:{line}"
             retrieval.check_question(own.get("question"), place)
             asked.append(own)

@@ -57,6 +57,13 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
     Differs: never wipes the output directory; see BuildOptions.overwrite.
     """
     _check_options(options)
+    run = run_jobs
+    if options.runner == "beam":
+        # Imported here because Beam's import takes seconds, and few have it.
+        from electra_tf.data import beam
+
+        beam.open_pipeline(options)  # Refuses its flags before any work.
+        run = beam.run_jobs
     listing = corpora.list_sources(options.corpus)
     num_jobs = _num_jobs(options, listing.sources)
     manifest = _open_output(options, _manifest(options, listing, num_jobs))
@@ -76,7 +83,7 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
         manifest["jobs"][str(job.index)] = report
         save_manifest(options.output_dir, manifest)
 
-    run_jobs(options, left, on_done)
+    run(options, left, on_done)
     _complete(options, manifest)
     print("\n".join(summary(manifest, time.monotonic() - started)))
     return manifest
@@ -87,7 +94,7 @@ def _check_options(options: BuildOptions) -> None:
     for name, declared in hints.items():
         check_bounds(name, getattr(options, name), declared)
     if tokenization.is_bpe(options.vocab_file):
-        _prepare(options)  # A worker could not say what is wrong.
+        open_tokenizer(options)  # A worker could not say what is wrong.
     if options.draws == "stream" and options.num_processes > options.num_shards:
         raise UserError(
             f"num_processes is {options.num_processes} and num_shards "
@@ -133,9 +140,13 @@ def plan_jobs(
 
 MANIFEST_NAME = "manifest.json"
 MANIFEST_FORMAT = 1
+_NAMES = (
+    rf"{MANIFEST_NAME}|({TRAINING_PREFIX}|{HELD_OUT_PREFIX})"
+    r"\.tfrecord-\d+-of-\d+"
+)
 _OWN_NAMES = re.compile(
-    rf"({re.escape(TEMPORARY_PREFIX)})?({MANIFEST_NAME}"
-    rf"|({TRAINING_PREFIX}|{HELD_OUT_PREFIX})\.tfrecord-\d+-of-\d+)"
+    rf"{_NAMES}|{re.escape(TEMPORARY_PREFIX)}"
+    rf"([0-9a-f]+-)?({_NAMES}|job-\d+\.json)"
 )
 
 
@@ -151,7 +162,8 @@ def _manifest(
         del settings[name]
     for field in dataclasses.fields(Limits):
         del settings[field.name]
-    del settings["overwrite"], settings["strict"]
+    for name in ("overwrite", "strict", "runner", "beam_options"):
+        del settings[name]
     if options.draws != "stream":
         del settings["num_processes"]
     sources = [[source.name, source.size] for source in listing.sources]
@@ -312,7 +324,7 @@ _SECONDS_BETWEEN_REPORTS = 5.0
 _PR_SET_PDEATHSIG = 1  # of prctl
 
 
-class _Progress:
+class Progress:
     """Prints at most one progress line every few seconds."""
 
     def __init__(self, job: Job):
@@ -333,14 +345,19 @@ class _Progress:
         )
 
 
+def open_tokenizer(options: BuildOptions) -> tokenization.Tokenizer:
+    """The tokenizer of a build."""
+    return tokenization.open_tokenizer(
+        options.vocab_file, options.do_lower_case, options.do_strip_accents
+    )
+
+
 _tokenizer: tokenization.Tokenizer  # of this process
 
 
 def _prepare(options: BuildOptions) -> None:
     global _tokenizer
-    _tokenizer = tokenization.open_tokenizer(
-        options.vocab_file, options.do_lower_case, options.do_strip_accents
-    )
+    _tokenizer = open_tokenizer(options)
 
 
 def _prepare_worker(options: BuildOptions) -> None:
@@ -360,7 +377,7 @@ def _prepare_worker(options: BuildOptions) -> None:
 
 
 def _run(options: BuildOptions, job: Job) -> JobReport:
-    return run_job(options, job, _tokenizer, _Progress(job))
+    return run_job(options, job, _tokenizer, Progress(job))
 
 
 def run_jobs(

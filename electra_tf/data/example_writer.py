@@ -293,10 +293,16 @@ class ShardSet:
     """
 
     def __init__(
-        self, directory: str, prefix: str, indices: list[int], count: int
+        self,
+        directory: str,
+        prefix: str,
+        indices: list[int],
+        count: int,
+        attempt: str = "",
     ):
         self.num_records = 0
         self._directory = directory
+        self._hidden = TEMPORARY_PREFIX + attempt
         self._names = [f"{prefix}.tfrecord-{i}-of-{count}" for i in indices]
         self._sizes = [0] * len(indices)
         if not files.is_remote(directory):
@@ -330,7 +336,7 @@ class ShardSet:
         return entries
 
     def _temporary(self, name: str) -> str:
-        return os.path.join(self._directory, TEMPORARY_PREFIX + name)
+        return os.path.join(self._directory, self._hidden + name)
 
 
 Draws = Annotated[str, one_of("stream", "document")]
@@ -373,6 +379,11 @@ class BuildOptions:
     overwrite: bool = False
     # Stop at the first byte that is not UTF-8, instead of leaving it out.
     strict: bool = False
+    # beam: Apache Beam runs the build (extra `beam`), by default in
+    # num_processes processes here.
+    runner: Annotated[str, one_of("processes", "beam")] = "processes"
+    # Beam's own flags, after an =: --beam_options="--runner=DataflowRunner ..."
+    beam_options: str = ""
 
 
 class Job(NamedTuple):
@@ -381,6 +392,7 @@ class Job(NamedTuple):
     index: int  # which of `count` jobs
     count: int  # number of jobs of the build
     sources: list[corpora.Source]  # what it reads
+    attempt: str = ""  # in temporary names, where it may be tried at once twice
 
 
 # What a finished job did: `counts` that sum up over jobs; `invalid`, by file
@@ -434,27 +446,25 @@ class ExampleWriter:
         )
         names = ("lines", "lines_over_length", "unknown_tokens")
         self._counts = dict.fromkeys(names, 0)
+
+        def split(
+            prefix: str, stream: random.Random, indices: list[int], count: int
+        ) -> _Split:
+            builder = ExampleBuilder(
+                options.max_seq_length, stream, options.split_long_lines
+            )
+            place = (options.output_dir, prefix, indices, count, job.attempt)
+            return _Split(builder, ShardSet(*place))
+
         indices = range(job.index, options.num_shards, job.count)
-        self.training = self._split(
+        self.training = split(
             TRAINING_PREFIX, self.random, list(indices), options.num_shards
         )
         stream = random.Random(
             _digest("held out", options.seed, "", str(job.index))
         )
         indices = [job.index] if options.held_out_fraction else []
-        self._held_out = self._split(
-            HELD_OUT_PREFIX, stream, indices, job.count
-        )
-
-    def _split(
-        self, prefix: str, stream: random.Random, indices: list[int], count: int
-    ) -> _Split:
-        options = self._options
-        builder = ExampleBuilder(
-            options.max_seq_length, stream, options.split_long_lines
-        )
-        shards = ShardSet(options.output_dir, prefix, indices, count)
-        return _Split(builder, shards)
+        self._held_out = split(HELD_OUT_PREFIX, stream, indices, job.count)
 
     def write(self, source: corpora.Source, on_piece: Callable = int) -> None:
         seed = self._options.seed

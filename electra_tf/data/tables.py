@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
-from electra_tf.files import Line, LineReader
+from electra_tf.files import Line, LineReader, shortened
 
 BY_EXTENSION = {
     ".tsv": "tsv",
@@ -89,6 +89,18 @@ def read_rows(
     else:
         rows = (_json_row(line, any_json) for line in lines)
     return itertools.islice(rows, max_rows)
+
+
+def read_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file of JSON lines by their lines; a bad one ends it."""
+    for row in read_rows(path, "jsonl"):
+        if row.expected:
+            raise UserError(
+                f"{path}:{row.line}: found {shortened(row.found)}; expected"
+                f" {row.expected}"
+            )
+        if row.cells:
+            yield row.line, row.cells
 
 
 def _tsv_row(line: Line) -> Row:

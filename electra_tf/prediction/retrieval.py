@@ -56,18 +56,6 @@ def check_question(question: Any, place: str) -> None:
         )
 
 
-def read_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file of JSON lines by their lines; a bad one ends it."""
-    for row in tables.read_rows(path, "jsonl"):
-        if row.expected:
-            found = files.shortened(row.found)
-            raise UserError(
-                f"{path}:{row.line}: found {found}; expected {row.expected}"
-            )
-        if row.cells:
-            yield row.line, row.cells
-
-
 def read_passages(name: str, path: str) -> Iterator[SourcePassage]:
     """The passages of a file; one that is not named as JSON is text."""
     kind = os.path.splitext(re.sub(r"\.(gz|xz)$", "", name))[1].lower()
@@ -76,7 +64,7 @@ def read_passages(name: str, path: str) -> Iterator[SourcePassage]:
     elif kind not in (".jsonl", ".ndjson"):
         yield from _cut_text(name, path)
     else:
-        for line, row in read_objects(path):
+        for line, row in tables.read_objects(path):
             texts = [row[n] for n in _TEXT_KEYS if isinstance(row.get(n), str)]
             if not texts:
                 raise UserError(

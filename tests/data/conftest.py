@@ -57,9 +57,8 @@ def build(tmp_path, vocab_file, corpus_dir):
         settings.setdefault("max_seq_length", 32)
         settings.setdefault("num_shards", 4)
         settings.setdefault("vocab_file", vocab_file)
-        options = BuildOptions(
-            Corpus(**corpus), output_dir=str(tmp_path / output), **settings
-        )
+        settings.setdefault("output_dir", str(tmp_path / output))
+        options = BuildOptions(Corpus(**corpus), **settings)
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             manifest = build_records(options)
         run.said = printed.getvalue().splitlines()
