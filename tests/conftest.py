@@ -91,18 +91,41 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"{where}: {reason}")
 
 
+def pytest_collection_finish():
+    """What was imported is not looked through for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def _custom_gradients():
+    """Functions by name that TensorFlow keeps for good, each with its graph.
+
+    TensorFlow and the collector are slow beside thousands of graphs.
+    """
+    ops = sys.modules.get("tensorflow.python.framework.ops")
+    kept = ops.gradient_registry._registry if ops else {}
+    return kept, {name for name in kept if name.startswith("CustomGradient-")}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    """Lets go of the graphs that a test made."""
+    _, before = _custom_gradients()
+    try:
+        return (yield)
+    finally:
+        kept, now = _custom_gradients()
+        for name in now - before:
+            del kept[name]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def without_what_earlier_tests_left():
-    """Collects graphs, beside which TensorFlow is slower by several times.
-
-    Models refer to themselves; and TensorFlow keeps for good the function of
-    each custom gradient in a graph, which refers to the graph.
-    """
+    """Collects models, which refer to themselves."""
     yield
-    if ops := sys.modules.get("tensorflow.python.framework.ops"):
-        registered = ops.gradient_registry._registry
-        for name in [n for n in registered if n.startswith("CustomGradient-")]:
-            del registered[name]
+    kept, now = _custom_gradients()
+    for name in now:
+        del kept[name]
     gc.collect()
 
 

@@ -54,9 +54,7 @@ def test_two_layers_are_dense_gelu_dense(head):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_each_layer_s_input_is_dropped_out_with_draws_of_its_own(
-    head, monkeypatch
-):
+def test_each_layer_s_input_is_dropped_out_apart(head, monkeypatch):
     made, encoded = head
     seeds = []
 
@@ -77,9 +75,7 @@ def test_each_layer_s_input_is_dropped_out_with_draws_of_its_own(
 @pytest.mark.parametrize(
     "kind", ["adamw", pytest.param("lamb", marks=pytest.mark.heavy)]
 )
-def test_a_run_trains_and_loads_them(
-    config_of, run, weights_of, tmp_path, kind
-):
+def test_a_run_trains_them(config_of, run, weights_of, tmp_path, kind):
     """With rates layer by layer, which are the default."""
     hparams = {
         "optimizer": kind,
@@ -97,10 +93,7 @@ def test_a_run_trains_and_loads_them(
     found, _ = run(config_of(**again))
     assert found["trials"][0]["results"] == result["trials"][0]["results"]
     with pytest.raises(UserError, match="classification_head_layers to 2"):
-        run(
-            config_of(
-                do_train=False, init_checkpoint=str(tmp_path / f"{MODEL}_1")
-            )
-        )
+        given = {"init_checkpoint": str(tmp_path / f"{MODEL}_1")}
+        run(config_of(do_train=False, **given))
     with pytest.raises(UserError, match=f"optimizer: '{kind}' -> 'original'"):
         run(config_of(**{**hparams, "optimizer": "original"}))

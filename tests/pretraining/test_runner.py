@@ -14,7 +14,6 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import collapse, masking, runner
 from electra_tf.training.checkpointing import read_config
-from electra_tf.training.run import remove_run
 from electra_tf.training.summaries import Console, read_rows
 
 pytestmark = pytest.mark.slow  # Whole runs.
@@ -80,18 +79,9 @@ def test_the_start_page_says_what_will_happen(start):
     assert np.isfinite(result["train_loss"])
 
 
-def test_a_finished_debug_run_explains_itself(start):
-    small = {"debug": True, "num_train_steps": 2, "embedding_size": 8}
-    start(**small)
-    result, output = start(**small)
-    assert result["global_step"] == 2
-    assert "nothing left to train" in output
-    assert "--overwrite" in output and "debug mode" in output
-
-
-def test_a_finished_run_continues_with_more_steps_and_other_data(
-    start, finished
-):
+def test_a_finished_run_takes_more_steps_and_other_data(start, finished):
+    _, output = start()
+    assert "nothing left to train" in output and "--overwrite" in output
     result, output = start(num_train_steps=6)
     assert result["global_step"] == 6
     assert "model.ckpt-4 (step 4)" in output
@@ -128,17 +118,7 @@ def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
     assert read_config(str(tmp_path / "model"))["embedding_size"] == 4
 
 
-@pytest.mark.parametrize("name", ["chapter1.tex", "results_for_the_paper.csv"])
-def test_overwrite_does_not_delete_what_is_not_of_a_run(tmp_path, name):
-    (tmp_path / name).write_text("...")
-    with pytest.raises(UserError, match=name):
-        remove_run(str(tmp_path), **runner.PretrainingRun.own_files)
-    assert (tmp_path / name).exists()
-
-
-def test_nothing_is_deleted_when_records_or_settings_are_wrong(
-    start, finished, tmp_path
-):
+def test_nothing_is_deleted_where_data_are_wrong(start, finished, tmp_path):
     with pytest.raises(UserError, match="none"):
         start(overwrite=True, pretrain_tfrecords=str(tmp_path / "none*"))
     with pytest.raises(UserError, match="num_attention_heads"):
@@ -147,9 +127,7 @@ def test_nothing_is_deleted_when_records_or_settings_are_wrong(
 
 
 @pytest.mark.parametrize("how", ["init_checkpoint", "model_dir"])
-def test_another_vocabulary_than_the_model_s_is_refused(
-    how, start, finished, tmp_path, tiny_vocab
-):
+def test_other_words_are_refused(how, start, finished, tmp_path, tiny_vocab):
     other = tmp_path / "other.txt"
     text = pathlib.Path(tiny_vocab).read_text()
     other.write_text(text.replace("\nthe\n", "\nThe\n"))
@@ -159,9 +137,7 @@ def test_another_vocabulary_than_the_model_s_is_refused(
     assert not (tmp_path / "new").exists()
 
 
-def test_a_size_that_is_not_the_vocabulary_s_is_refused(
-    data_dir, tiny_vocab, tmp_path
-):
+def test_a_size_not_the_vocabulary_s_is_refused(data_dir, tiny_vocab, tmp_path):
     given = {"vocab_file": tiny_vocab, "model_dir": str(tmp_path / "model")}
     config = PretrainingConfig.create("tiny", str(data_dir), **given)
     with pytest.raises(UserError, match=r"200 tokens.*30522 \(default\)"):
@@ -175,9 +151,7 @@ def test_checkpoints_that_are_not_read_are_named(start, finished, tmp_path):
     assert "model.ckpt-4.index" in output and "fresh weights" in output
 
 
-def test_one_class_for_several_evaluations_is_reported(
-    start, tmp_path, monkeypatch
-):
+def test_one_class_in_several_rows_is_reported(start, tmp_path, monkeypatch):
     monkeypatch.setattr(collapse, "predicts_one_class", lambda result: True)
     _, output = start(num_train_steps=4, eval_every_n_steps=1)
     rows = read_rows(str(tmp_path / "model" / "eval_log.jsonl"))
@@ -189,15 +163,12 @@ def test_one_class_for_several_evaluations_is_reported(
     assert (tmp_path / "model" / "results" / "r.json").exists()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2], ids=["majority", "random"])
-def test_a_discriminator_of_labels_that_tell_nothing_raises_the_alarm(
-    start, monkeypatch, share
-):
+def test_labels_that_tell_nothing_raise_the_alarm(start, monkeypatch):
     corrupt = masking.corrupt_inputs
 
     def with_labels(*arguments, **settings):
         found = corrupt(*arguments, **settings)
-        drawn = tf.random.uniform(tf.shape(found.is_fake_tokens)) < share
+        drawn = tf.random.uniform(tf.shape(found.is_fake_tokens)) < 0.2
         return found._replace(is_fake_tokens=tf.cast(drawn, tf.int32))
 
     monkeypatch.setattr(masking, "corrupt_inputs", with_labels)
@@ -213,9 +184,7 @@ def test_a_discriminator_of_labels_that_tell_nothing_raises_the_alarm(
     assert "The generator has 1 of its width" in output
 
 
-def test_evaluations_of_the_same_weights_are_equal_in_all_files(
-    start, finished, tmp_path
-):
+def test_evaluations_are_equal_in_all_files(start, finished, tmp_path):
     first, _ = start(do_train=False, do_eval=True)
     second, output = start(do_train=False, do_eval=True)
     assert first == second
@@ -235,9 +204,7 @@ def test_evaluations_of_the_same_weights_are_equal_in_all_files(
         start(do_train=False, do_eval=True, results_txt=blocked)
 
 
-def test_an_evaluation_alone_has_the_settings_of_the_run(
-    start, data_dir, tmp_path
-):
+def test_an_evaluation_alone_has_the_run_s_settings(start, data_dir, tmp_path):
     mask = {"mask_prob": 0.4, "max_seq_length": 16, "num_eval_steps": 3}
     start(**mask)
     expected, _ = start(do_train=False, do_eval=True, **mask)
@@ -268,7 +235,7 @@ def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
         },
         eval_batch_size=16,
         num_eval_steps=25,
-        shuffle_buffer_size=100_000,  # A sample of all the records.
+        shuffle_buffer_size=4000,  # A sample of all the records.
         do_train=False,
         do_eval=True,
         results_txt=str(tmp_path / "r.txt"),
@@ -301,11 +268,3 @@ def test_xla_programs_train_and_evaluate_with_all_switches(start):
     )
     assert result["global_step"] == 2
     assert np.isfinite([result["train_loss"], result["loss"]]).all()
-
-
-def test_updates_that_overflow_are_shown(start, tmp_path):
-    result, _ = start(mixed_precision="fp16", log_every_n_steps=1)
-    row = read_rows(str(tmp_path / "model" / "train_log.jsonl"))[-1]
-    assert row["loss_scale"] == result["train_loss_scale"]
-    assert row["skipped_updates"] == 0
-    assert np.isfinite(row["grad_norm"])
