@@ -51,7 +51,7 @@ def arguments(*given):
     return harness.parser("", repeats=3).parse_args(given)
 
 
-def test_arms_take_turns_and_the_warm_up_is_not_kept():
+def test_arms_take_turns_and_ratios_are_of_turns_in_a_row():
     order = []
 
     def run(arm):
@@ -61,9 +61,6 @@ def test_arms_take_turns_and_the_warm_up_is_not_kept():
     found = harness.take_turns({"a": "A", "b": "B"}, run, 2, warm_up=1)
     assert order == ["A", "B"] * 3
     assert found == {"a": [3, 5], "b": [4, 6]}
-
-
-def test_ratios_are_of_turns_that_followed_each_other():
     seconds = {"ours": [1.0, 3.0, 4.0], "theirs": [2.0, 9.0, 4.0]}
     spread = harness.faster(seconds)
     assert spread == {"theirs": harness.Spread(median=2.0, low=1.0, high=3.0)}

@@ -58,9 +58,7 @@ def test_hparams_are_in_the_users_words(name, expected, all_configs):
     assert (OVERRIDES in hparams) == ("debug" in name)
 
 
-def test_models_built_from_inferred_hparams_are_the_same(
-    built_name, all_configs, tiny_vocab
-):
+def test_inferred_hparams_build_the_same(built_name, all_configs, tiny_vocab):
     shapes = all_configs[built_name]["shapes"]
     assert model_shapes(tiny_vocab, **Contents(shapes).hparams()) == shapes
 
@@ -86,11 +84,13 @@ def test_any_hidden_size_makes_a_model(hidden, heads, tiny_vocab):
 TOKENS = {"vocab_size": 200, "embedding_size": 8}
 
 
-@pytest.mark.parametrize("objective", ["replace_mlm", "all_tokens_mlm"])
 @pytest.mark.parametrize(
-    "hparams",
-    [{}, {"uniform_generator": True}, {"untied_generator": False}],
-    ids=["small", "uniform", "one_network"],
+    ("objective", "hparams"),
+    [
+        ("replace_mlm", {}),
+        ("replace_mlm", {"untied_generator": False}),
+        ("all_tokens_mlm", {"uniform_generator": True}),
+    ],
 )
 def test_a_second_masked_lm_tells_its_objective(tiny_vocab, objective, hparams):
     hparams = {"objective": objective, **TOKENS, **hparams}
@@ -112,9 +112,7 @@ def test_a_second_masked_lm_tells_its_objective(tiny_vocab, objective, hparams):
     part.check_hparams(hparams)
 
 
-def test_a_generator_alone_is_described_by_its_own_sizes(
-    all_configs, tiny_vocab
-):
+def test_a_generator_alone_has_its_own_sizes(all_configs, tiny_vocab):
     shapes = all_configs["pretrain/small"]["shapes"]
     kept = ("generator", "electra/embeddings/")
     part = {n: s for n, s in shapes.items() if n.startswith(kept)}

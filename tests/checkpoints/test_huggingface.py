@@ -39,9 +39,7 @@ def scaled(of_config):
     return lambda name: of_config(name, 16, slots=False, step=None)
 
 
-def test_every_pretraining_configuration_comes_back(
-    pretrain_name, scaled, same_tensors, out
-):
+def test_every_pretrained_comes_back(pretrain_name, scaled, same_tensors, out):
     weights = scaled(pretrain_name)
     towers = {n for n in weights.specs if n.startswith(TOWERS)}
     report = out.write(weights, drop_unrepresentable=bool(towers))
@@ -52,9 +50,7 @@ def test_every_pretraining_configuration_comes_back(
     same_tensors(out.weights(), selected(weights, lambda n: n not in towers))
 
 
-def test_every_fine_tuned_configuration_comes_back(
-    finetune_name, scaled, same_tensors, out
-):
+def test_every_tuned_model_comes_back(finetune_name, scaled, same_tensors, out):
     weights, name = scaled(finetune_name), finetune_name
     head = {n for n in weights.specs if n.startswith("task_specific/")}
     kept = head if name.endswith("_chunk") else set()
@@ -120,9 +116,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_what_the_config_states_builds_the_same_model(
-    noise, name, tiny_config, tiny_vocab, out
-):
+def test_a_config_builds_the_same(noise, name, tiny_config, tiny_vocab, out):
     def shapes_of(config):
         variables = PretrainingModel(config).variables
         return {v.name[:-2]: tuple(v.shape) for v in variables}
@@ -213,9 +207,7 @@ class Interrupted(MemoryWeights):
         return super().read(name) + 1
 
 
-def test_an_interrupted_write_leaves_what_was_there(
-    scaled, tmp_path, same_tensors
-):
+def test_an_interrupted_write_changes_nothing(scaled, tmp_path, same_tensors):
     weights = scaled("pretrain/small")
     other = Interrupted(dict(weights))
     with pytest.raises(KeyboardInterrupt):
@@ -230,9 +222,7 @@ def test_an_interrupted_write_leaves_what_was_there(
     assert sorted(files) == [name for name in names for _ in range(2)]
 
 
-def test_a_kill_at_the_end_leaves_no_half_of_a_model(
-    scaled, out, monkeypatch, same_tensors
-):
+def test_a_kill_leaves_no_half_a_model(scaled, out, monkeypatch, same_tensors):
     def killed(source, target):
         if str(target) == str(out / "generator" / "config.json"):
             raise KeyboardInterrupt
@@ -247,9 +237,7 @@ def test_a_kill_at_the_end_leaves_no_half_of_a_model(
         same_tensors(out.weights(), weights)
 
 
-def test_existing_files_are_replaced_only_when_asked(
-    scaled, out, tiny_vocab, same_tensors
-):
+def test_files_are_replaced_if_asked(scaled, out, tiny_vocab, same_tensors):
     weights = scaled("pretrain/small")
     out.write(weights, vocab_file=tiny_vocab)
     with pytest.raises(UserError, match="exists.*--overwrite"):
@@ -273,9 +261,7 @@ LABELS = ("bad", "neutral", "good")
 SEGMENTS = "electra.embeddings.token_type_embeddings.weight"
 
 
-def test_a_taggers_segments_and_casing_are_the_taggers(
-    out, arrays, tiny_vocab, same_tensors
-):
+def test_a_tagger_has_its_own_segments(out, arrays, tiny_vocab, same_tensors):
     values = arrays(Network("ElectraForTokenClassification", task="pos"))
     weights = MemoryWeights(values)
     weights.heads = {"pos": TaskHead("tagging", LABELS)}
@@ -295,9 +281,7 @@ def test_a_taggers_segments_and_casing_are_the_taggers(
 
 
 @pytest.mark.parametrize("kind", layout.PROBLEMS)
-def test_a_sentences_head_passes_a_shifted_identity(
-    kind, out, arrays, same_tensors
-):
+def test_a_head_passes_a_shifted_identity(kind, out, arrays, same_tensors):
     values = arrays(Network("ElectraModel"), hidden_size=64)
     random = np.random.RandomState(2)
     head = {"kernel": random.randn(64, 3) / 8, "bias": random.randn(3)}
@@ -307,9 +291,7 @@ def test_a_sentences_head_passes_a_shifted_identity(
     weights = MemoryWeights(values)
     weights.heads = {"own": TaskHead(kind, LABELS)}
     report = out.write(weights)
-    assert (
-        not report.left_out and "rounding" in report.notes["classifier.dense"]
-    )
+    assert not report.left_out and "rounding" in str(report.notes)
     assert out.config()["problem_type"] == layout.PROBLEMS[kind]
     there = out.tensors()
     norm = "electra/encoder/layer_1/output/LayerNorm"

@@ -108,9 +108,7 @@ def test_what_either_lacks_is_named(partial_prefix):
 
 @hypothesis.given(saved=st.sets(st.sampled_from([*SHAPES, "x/y"]), min_size=1))
 @hypothesis.settings(max_examples=25)
-def test_loaded_and_missing_partition_the_models_names(
-    tmp_path_factory, random_weights, saved
-):
+def test_all_names_are_told_apart(tmp_path_factory, random_weights, saved):
     path = tmp_path_factory.mktemp("subset") / "model.ckpt"
     values = dict(random_weights({**SHAPES, "x/y": [2]}))
     write(path, {name: values[name] for name in saved})
@@ -155,9 +153,6 @@ def test_a_damaged_data_file_is_an_error_and_nothing_changes(kept, prefix):
     message = refused(Model(), prefix)
     assert re.search(f"{prefix}: cannot read .*damaged, cut short", message)
     assert kept is not None or "dense_1/bias" in message
-
-
-# Any weights, any variables.
 
 
 def weights(values):
@@ -212,9 +207,6 @@ def test_one_network_given_for_the_other_is_called_one(held, wanted, words):
         assign(source, variables({f"{wanted}predictions/kernel": [1]}))
 
 
-# One network of two.
-
-
 def scopes(weights):
     return sorted({name.split("/")[0] for name in weights.shapes})
 
@@ -264,8 +256,6 @@ def test_a_part_that_is_not_there_is_refused(name, part, other, of_config):
         select_part(whole, "decoder")
 
 
-# Position tables of another length.
-
 TABLE = "electra/embeddings/position_embeddings"
 OWN = "generator/embeddings/position_embeddings"
 TABLES = {TABLE: [4, 2], OWN: [4, 3], "electra/other": [4, 2]}
@@ -294,7 +284,7 @@ def test_new_rows_repeat_the_table_and_their_slots_are_zero(source):
     assert source.hparams["model_hparam_overrides"] == {"hidden_size": 8}
 
 
-def test_a_shorter_table_is_cut_and_everything_else_stays(source):
+def test_a_shorter_table_is_cut_and_no_table_is_refused(source, random_weights):
     shorter = extend_positions(source, 3)
     for name in source.specs:
         value = source.read(name)
@@ -303,8 +293,5 @@ def test_a_shorter_table_is_cut_and_everything_else_stays(source):
         assert shorter.specs[name].dtype == source.specs[name].dtype
     assert shorter.global_step == 1234
     assert list(shorter.specs) == list(source.specs)
-
-
-def test_weights_without_a_table_cannot_be_extended(random_weights):
     with pytest.raises(UserError, match="no position_embeddings"):
         extend_positions(random_weights({"a": [1]}), 5)

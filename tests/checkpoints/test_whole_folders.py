@@ -90,9 +90,7 @@ def test_folders_without_digests_are_read(pair):
     assert read_all(pair[0]) == whole
 
 
-def test_a_run_s_vocabulary_is_found_where_its_settings_name_it(
-    tiny_config, tmp_path
-):
+def test_a_vocabulary_is_found_where_settings_name_it(tiny_config, tmp_path):
     config = tiny_config()
     data = tmp_path / "data"
     folder = data / "models" / "tiny"
@@ -109,9 +107,7 @@ def test_a_run_s_vocabulary_is_found_where_its_settings_name_it(
 
 
 @pytest.mark.parametrize("write", [tf1.write_tf1, tf2.write_native])
-def test_what_goes_beside_comes_with_the_weights_or_not_at_all(
-    write, tmp_path, tiny_vocab
-):
+def test_what_goes_beside_comes_with_the_weights(write, tmp_path, tiny_vocab):
     class Broken(MemoryWeights):
         def read(self, name):
             if name == "electra/b":
@@ -141,10 +137,8 @@ def test_tensorflow_s_own_checksums_tell_damage(write, tmp_path):
     whole = dict(open_weights(str(tmp_path / "a")))["electra/a"].tobytes()
     for number in range(60):
         end = (".index", ".data-00000-of-00001")[number % 2]
-        path, content = (
-            tmp_path / f"a{end}",
-            (tmp_path / f"a{end}").read_bytes(),
-        )
+        path = tmp_path / f"a{end}"
+        content = path.read_bytes()
         other = (tmp_path / f"b{end}").read_bytes()
         damage = (flip, flip, cut, swap)[number // 2 % 4]
         path.write_bytes(damage(content, other, random))

@@ -220,16 +220,10 @@ def test_what_cannot_be_written_is_said(tmp_path, random_weights, write):
         tf1.write_tf1(MemoryWeights({}), str(tmp_path / "m"))
 
 
-# Ours alone.
-
-
-def test_a_slot_without_variable_is_refused(tmp_path):
+def test_what_is_ours_alone_is_refused_or_named(tmp_path):
     lone = MemoryWeights({"electra/a/adam_m": np.zeros([2], "f4")})
     with pytest.raises(UserError, match="electra/a/adam_m has no variable"):
         tf2.write_native(lone, str(tmp_path / "model.ckpt"))
-
-
-def test_state_that_is_not_weights_is_named_not_lost(tmp_path):
     path = tf.train.Checkpoint(
         model={"a": tf.Variable([1.0])},
         step=tf.Variable(2, dtype=tf.int64),

@@ -46,9 +46,7 @@ def folder(tmp_path):
     (place / "deep").mkdir(parents=True)
     lines = ["", "The king built", "three castles.", "", "Her city was quiet."]
     (place / "a.txt").write_text("\n".join(lines))
-    rows = (
-        '{"id": 7, "text": "Bees make honey."}\n\n{"context": "Ice melts."}\n'
-    )
+    rows = '{"id": 7, "text": "Bees make honey."}\n\n{"text": "Ice melts."}\n'
     (place / "deep" / "b.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
     (place / "c.json").write_text(json.dumps(SQUAD))
     (place / ".hidden").write_bytes(b"\0")
@@ -69,7 +67,7 @@ def opened(folder):
     return call
 
 
-def test_each_passage_says_where_it_stands(opened):
+def test_passages_say_where_they_stand_and_are_found_by_stems(opened):
     found = [tuple(one) for one in opened()[0].passages]
     assert found == [
         ("a.txt", 2, "", "The king built\nthree castles."),
@@ -79,6 +77,13 @@ def test_each_passage_says_where_it_stands(opened):
         ("deep/b.jsonl.gz", 1, "7", "Bees make honey."),
         ("deep/b.jsonl.gz", 3, "", "Ice melts."),
     ]
+    index, _ = opened()
+    (place, score), *_ = index.search("Who is building a castle?", 3)
+    assert index.passages[place].line == 2 and score > 0
+    assert index.search("Zebras?", 3) == []
+    plain, _ = opened(language="none")
+    assert plain.search("castle", 3) == []
+    assert len(plain.search("the king", 20)) == 3
 
 
 def test_long_text_is_cut_and_nothing_of_it_is_lost(opened, tmp_path):
@@ -89,16 +94,6 @@ def test_long_text_is_cut_and_nothing_of_it_is_lost(opened, tmp_path):
     assert [len(one.passage.split()) for one in passages] == [200, 200, 100]
     assert [one.line for one in passages] == [1, 1, 1]
     assert " ".join(one.passage for one in passages).split() == words
-
-
-def test_passages_are_found_by_the_stems_of_their_words(opened):
-    index, _ = opened()
-    (place, score), *_ = index.search("Who is building a castle?", 3)
-    assert index.passages[place].line == 2 and score > 0
-    assert index.search("Zebras?", 3) == []
-    plain, _ = opened(language="none")
-    assert plain.search("castle", 3) == []
-    assert len(plain.search("the king", 20)) == 3
 
 
 def test_an_index_is_kept_until_a_text_changes_or_it_is_damaged(opened, folder):
@@ -136,9 +131,7 @@ def test_an_index_is_kept_until_a_text_changes_or_it_is_damaged(opened, folder):
         ("kept.index", b"text", r"lies among the texts"),
     ],
 )
-def test_texts_that_cannot_be_read_are_refused(
-    tmp_path, name, content, message
-):
+def test_unreadable_texts_are_refused(tmp_path, name, content, message):
     place = tmp_path / "texts"
     place.mkdir()
     (place / name).write_bytes(content)
@@ -156,7 +149,13 @@ def test_without_its_extra_a_kept_index_names_it(opened, monkeypatch, name):
         opened()
 
 
-def test_an_unknown_language_is_refused(opened):
+def test_what_cannot_be_asked_is_refused(run, folder, opened):
+    with pytest.raises(UserError, match=r"QUESTION: found '\?!'"):
+        run("?!")
+    with pytest.raises(UserError, match=r"the task reviews; expected a model"):
+        run("where is it?", task="reviews")
+    with pytest.raises(UserError, match=r"a.txt:2: malformed JSON"):
+        run(f"--fit={folder / 'a.txt'}")
     with pytest.raises(UserError, match=r"--language=klingon: .*french"):
         opened(language="klingon")
 
@@ -206,15 +205,6 @@ def test_questions_of_a_file_are_answered_in_order(run, tmp_path, capsys):
     path.write_text('{"question": "is it?"}\n{"question": "??"}\n')
     with pytest.raises(UserError, match=r"q.jsonl:2: .*question with words"):
         run(f"--questions={path}")
-
-
-def test_what_cannot_be_asked_is_refused(run, folder):
-    with pytest.raises(UserError, match=r"QUESTION: found '\?!'"):
-        run("?!")
-    with pytest.raises(UserError, match=r"the task reviews; expected a model"):
-        run("where is it?", task="reviews")
-    with pytest.raises(UserError, match=r"a.txt:2: malformed JSON"):
-        run(f"--fit={folder / 'a.txt'}")
 
 
 def test_a_fitted_weight_is_kept_for_its_model(run, folder, capsys):

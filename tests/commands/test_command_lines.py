@@ -25,12 +25,9 @@ def test_the_help_page_names_each_command_there_is(run_python):
     assert all(f"  {name} " in page.stdout for name in COMMANDS)
 
 
-def test_an_unknown_command_is_refused_with_the_nearest_name(run_python):
+def test_a_name_is_taken_with_dashes_or_refused_with_the_nearest(run_python):
     wrong = run_python("-m", "electra_tf", "scor", status=2)
     assert wrong.stderr == "error: no command 'scor'; did you mean score?\n"
-
-
-def test_a_dash_stands_for_an_underscore(run_python):
     usage = run_python("-m", "electra_tf", "fill-mask", "--help")
     assert usage.stdout.startswith("usage: python -m electra_tf fill_mask")
 

@@ -106,9 +106,8 @@ def test_a_config_beside_the_source_goes_on(source, tmp_path):
     first, second = tmp_path / "1" / "m", tmp_path / "2" / "m"
     convert(source, first, "--hparams", HEADS)
     convert(first, second, "--part=discriminator")
-    assert report_of(second)["hparams"] == read_electra_config(
-        str(tmp_path / "1")
-    )
+    stated = read_electra_config(str(tmp_path / "1"))
+    assert report_of(second)["hparams"] == stated
     assert tensors(second).keys() < tensors(first).keys()
     third = tmp_path / "3" / "m"
     convert(first, third, "--part=generator")
@@ -198,18 +197,6 @@ def test_the_released_model_is_found_by_its_name(source, tmp_path, monkeypatch):
     load_pretrained("reference").require_generator("this test")
 
 
-@pytest.mark.parametrize("length", [48, 20])
-def test_position_tables_of_another_length(length, source, tmp_path, capsys):
-    target = tmp_path / "x" / "m"
-    convert(source, target, "--extend_positions", length)
-    new = open_weights(str(target))
-    shape = new.shapes["electra/embeddings/position_embeddings"]
-    assert shape == (length, 8)
-    overrides = new.hparams["model_hparam_overrides"]
-    assert overrides["max_position_embeddings"] == length
-    assert f"to {length} rows" in capsys.readouterr().out
-
-
 def test_unknown_variables_are_kept_and_named(source, tmp_path, capsys):
     values = dict(iter(open_weights(source)))
     values["my_adapter/kernel"] = np.ones([2, 2], np.float32)
@@ -226,10 +213,14 @@ def test_unknown_variables_are_kept_and_named(source, tmp_path, capsys):
     assert "my_adapter/kernel" in dropped and not report["unknown"]
 
 
-def test_a_folder_gets_a_name_with_the_step(source, tmp_path):
+def test_a_folder_is_a_target_and_the_source_is_none(source, tmp_path):
     convert(os.path.dirname(source), f"{tmp_path}/out/")
     assert (tmp_path / "out" / "model.ckpt-40.index").exists()
     convert(source, tmp_path / "out", "--overwrite")
+    before = tensors(source)
+    with pytest.raises(UserError, match="is the checkpoint that is read"):
+        convert(source, source, "--overwrite")
+    assert tensors(source) == before
 
 
 @pytest.mark.parametrize("file", ["m", "electra_config.json", "vocab.txt"])
@@ -247,13 +238,6 @@ def test_nothing_is_replaced_unless_asked(file, source, tmp_path):
     convert(source, folder / "m", "--overwrite")
 
 
-def test_the_source_is_never_the_target(source):
-    before = tensors(source)
-    with pytest.raises(UserError, match="is the checkpoint that is read"):
-        convert(source, source, "--overwrite")
-    assert tensors(source) == before
-
-
 @pytest.mark.parametrize(
     "flag, value, words",
     [
@@ -266,9 +250,7 @@ def test_the_source_is_never_the_target(source):
         ("--half_precision", "true", "add --output_format=huggingface"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_writing(
-    flag, value, words, source, tmp_path
-):
+def test_what_does_not_fit_is_refused(flag, value, words, source, tmp_path):
     if value == "LARGER":
         text = (pathlib.Path(source).parent / "vocab.txt").read_text()
         value = tmp_path / "larger.txt"
@@ -292,9 +274,7 @@ HEADS_OF_TASKS = {
 
 
 @pytest.mark.parametrize("task", HEADS_OF_TASKS)
-def test_a_fine_tuned_head_goes_to_hugging_face(
-    task, finetuned_folder, tmp_path, capsys
-):
+def test_a_head_goes_to_hugging_face(task, finetuned_folder, tmp_path, capsys):
     kind, labels = HEADS_OF_TASKS[task]
     convert(
         *(finetuned_folder(task), tmp_path, "--output_format=huggingface"),

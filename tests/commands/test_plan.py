@@ -32,7 +32,7 @@ def screen(arguments, capsys):
     return run
 
 
-def test_the_screen_says_what_the_run_takes(screen):
+def test_the_screen_says_what_the_run_takes_and_warns(screen):
     text = screen()
     assert text.startswith("tiny: ELECTRA, model_size small, small generator")
     assert "100 steps of 4 examples of 16 wordpieces" in text
@@ -45,6 +45,11 @@ def test_the_screen_says_what_the_run_takes(screen):
     assert warning.startswith("No record file matches")
     assert max(map(len, numbers.splitlines())) <= 200
     assert len(text.splitlines()) < 45
+    text = screen("--num_warmup_steps=100")
+    assert "num_warmup_steps 100 is not below num_train_steps 100" in text
+    text = screen("--train_batch_size=16777216")
+    assert "GiB of memory are needed at train_batch_size 16777216" in text
+    assert "--gradient_accumulation_steps=" in text
 
 
 def test_json_holds_the_same_numbers(screen):
@@ -123,14 +128,6 @@ def test_every_obstacle_is_named_at_once(tmp_path, arguments, screen):
         assert text in obstacle
     warned = [f"training would stop: {text}" for text in found["obstacles"]]
     assert set(warned) <= set(found["warnings"])
-
-
-def test_settings_that_cannot_be_meant_are_warned_of(screen):
-    text = screen("--num_warmup_steps=100")
-    assert "num_warmup_steps 100 is not below num_train_steps 100" in text
-    text = screen("--train_batch_size=16777216")
-    assert "GiB of memory are needed at train_batch_size 16777216" in text
-    assert "--gradient_accumulation_steps=" in text
 
 
 def test_blocks_too_large_to_keep_are_computed_again(screen, monkeypatch):

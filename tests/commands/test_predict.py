@@ -101,10 +101,18 @@ def test_what_cannot_be_asked_is_a_bad_line(run, capfd):
         run("reviews", "a.jsonl", "7\n")
 
 
-def test_flags_of_files_are_checked_before_the_model(tmp_path):
+def test_flags_are_checked_before_the_model(tmp_path):
     words = ["predict", "--model", "none", str(tmp_path / "gone.txt")]
     with pytest.raises(UserError, match=r"gone.txt: no such file"):
         predict.main(predict.parse_flags(words))
+    (tmp_path / "in.txt").write_text("a\n")
+    words = ("--model", "none", tmp_path / "in.txt", "--output")
+    with pytest.raises(UserError, match=r"ends in \.npy or \.npz"):
+        _run(*words, tmp_path / "out.txt")
+    with pytest.raises(UserError, match=r"\.npz, since"):
+        _run(*words, tmp_path / "out.npy", "--pooling=none")
+    with pytest.raises(UserError, match="whole numbers"):
+        _run(*words, tmp_path / "out.npy", "--layers=last")
 
 
 def test_standard_input_to_standard_output(finetuned_folder, run_python):
@@ -169,14 +177,3 @@ def test_no_text_gives_an_empty_array(finetuned_folder, tmp_path):
     words = ("--model", finetuned_folder("reviews"), tmp_path / "in.txt")
     _run(*words, "--output", out, "--combine=concat", "--layers=0,1")
     assert np.load(out).shape == (0, 32)
-
-
-def test_names_and_layers_are_checked_first(tmp_path):
-    (tmp_path / "in.txt").write_text("a\n")
-    words = ("--model", "none", tmp_path / "in.txt", "--output")
-    with pytest.raises(UserError, match=r"ends in \.npy or \.npz"):
-        _run(*words, tmp_path / "out.txt")
-    with pytest.raises(UserError, match=r"\.npz, since"):
-        _run(*words, tmp_path / "out.npy", "--pooling=none")
-    with pytest.raises(UserError, match="whole numbers"):
-        _run(*words, tmp_path / "out.npy", "--layers=last")

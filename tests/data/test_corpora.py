@@ -155,9 +155,7 @@ def test_what_was_left_out_is_counted_and_placed(tmp_path):
     st.booleans(),
     st.sampled_from(["a.txt", "a.jsonl"]),
 )
-def test_splits_of_a_file_hold_the_same_documents(
-    tmp_path_factory, lines, count, ends, name
-):
+def test_splits_hold_all_documents(tmp_path_factory, lines, count, ends, name):
     folder = tmp_path_factory.mktemp("corpus")
     if name == "a.jsonl":
         lines = [json.dumps({"text": line}) for line in [*lines, "x"]]
@@ -272,9 +270,7 @@ def test_json_lines_are_objects(rows):
 def test_a_line_that_is_not_utf8_is_one_bad_row(rows, kind):
     found = rows(b'{"a": 1}\n\xff\n{"a": 1}\n', kind)
     assert len(found) == 3
-    assert found[1].line == 2 and found[1].expected.startswith(
-        "text in UTF-8 (iconv"
-    )
+    assert found[1].line == 2 and "UTF-8 (iconv" in found[1].expected
     assert not found[0].expected and not found[2].expected
 
 

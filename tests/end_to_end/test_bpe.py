@@ -66,9 +66,7 @@ def _finetuned(pretrained, task_dir, hparams, **changes):
     return f"{config.model_dir}_1"
 
 
-def test_a_sentence_task_takes_the_run_s_vocabulary(
-    pretrained, task_dir, hparams, vocab_file
-):
+def test_a_task_takes_the_run_s_own(pretrained, task_dir, hparams, vocab_file):
     for folder in (pretrained[0], pretrained[0] / "export/discriminator"):
         own = folder / "tokenizer.json"
         assert own.read_bytes() == pathlib.Path(vocab_file).read_bytes()
@@ -100,12 +98,8 @@ def test_a_sentence_task_takes_the_run_s_vocabulary(
 @pytest.mark.parametrize(
     ("task", "kind"), [("ner", "tagging"), ("squad", "question answering")]
 )
-def test_tasks_on_words_refuse_it_by_name(
-    pretrained, task_dir, hparams, task, kind
-):
-    with pytest.raises(
-        UserError, match=rf"task {task} \({kind}\) needs a Word"
-    ):
+def test_tasks_on_words_refuse_it(pretrained, task_dir, hparams, task, kind):
+    with pytest.raises(UserError, match=rf"{task} \({kind}\) needs a Word"):
         _finetuned(
             pretrained,
             task_dir,
@@ -135,9 +129,7 @@ def test_another_or_a_damaged_file_is_refused(
         _finetuned((copy, settings), task_dir, hparams)
 
 
-def test_records_are_built_with_it_and_belong_to_it(
-    tmp_path, vocab_file, bpe_file, pretrained
-):
+def test_records_belong_to_it(tmp_path, vocab_file, bpe_file, pretrained):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "text.txt").write_text(TEXT * 9)
     options = BuildOptions(

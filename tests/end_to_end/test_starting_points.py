@@ -15,7 +15,7 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.sizes import encoder_config
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
-from electra_tf.commands import compare_checkpoints
+from electra_tf.commands import compare_checkpoints, convert_checkpoint
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import Console
 
@@ -65,7 +65,7 @@ def assert_same(found, expected, names):
         assert found[name].tobytes() == expected[name].tobytes(), name
 
 
-def test_a_run_starts_from_weights_alone(start, first, runs):
+def test_a_run_starts_from_weights_alone_that_fit(start, first, runs):
     settings = {"seed": 5, "init_checkpoint": str(first[0])}
     output = start("second", num_train_steps=2, **settings)
     assert "Starting from the weights of" in output
@@ -80,9 +80,6 @@ def test_a_run_starts_from_weights_alone(start, first, runs):
     output = start("second", num_train_steps=3, **settings)
     assert "is not read again" in output
     assert "Starting from the weights" not in output
-
-
-def test_other_sizes_name_the_hparam(start, first):
     with pytest.raises(UserError, match="change embedding_size"):
         start("other", embedding_size=4, init_checkpoint=str(first[0]))
 
@@ -123,9 +120,7 @@ def test_missing_variables_need_a_permission(start, runs, masked_lm):
     assert_same(full, dict(iter(mlm)), encoder)
 
 
-def test_a_bert_gives_a_small_generator_s_model_what_it_has(
-    start, runs, masked_lm
-):
+def test_a_bert_gives_a_small_generator_what_it_has(start, runs, masked_lm):
     mlm = open_weights(str(masked_lm / "model.ckpt-1"))
     bert = {
         name.replace("electra/", "bert/").replace(
@@ -224,3 +219,19 @@ def test_milestones_and_the_best_evaluation_are_kept(start, runs):
     steps = [str(run / f"model.ckpt-{n}") for n in (3, 6)]
     args = compare_checkpoints.parse_flags(["x", *steps, "--num_examples=2"])
     assert compare_checkpoints.main(args) == 1  # They differ.
+
+
+def test_a_library_s_slots_are_for_it_alone(start, runs, capsys):
+    start("adamw", num_train_steps=2, optimizer="adamw")
+    with pytest.raises(UserError, match="slots of optimizer 'adamw'.*init_"):
+        start("adamw", num_train_steps=3)
+    weights = open_weights(str(runs / "adamw"))
+    assert not weights.slots and weights.global_step == 2
+    target = str(runs / "converted" / "model.ckpt-2")
+    argv = ["x", str(runs / "adamw"), target, "--output_format=tf1"]
+    convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
+    printed = capsys.readouterr().out
+    assert ": slots of optimizer adamw, for it alone" in printed
+    assert "no Adam slots: training starts from it with --init" in printed
+    names = open_weights(target).specs
+    assert "global_step" in names and len(names) == len(weights.specs)

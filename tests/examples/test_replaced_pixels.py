@@ -98,16 +98,13 @@ def test_only_what_is_not_seen_is_replaced(program):
         assert abs(unseen.mean() - shares[variant.unseen]) < 0.05
 
 
-def test_a_probe_finds_what_is_linear(program):
+def test_a_probe_finds_what_is_linear_and_differences_are_welch_s(program):
     draws = np.random.default_rng(1)
     labels = draws.integers(0, 10, 500)
     rows = np.eye(10)[labels] + 0.1 * draws.normal(size=[500, 10])
     assert (program["probe"](rows, labels, rows) == labels).all()
     guessed = program["probe"](draws.normal(size=[500, 10]), labels, rows)
     assert (guessed == labels).mean() < 0.5
-
-
-def test_differences_are_in_welchs_standard_errors(program):
     found = program["compare"]([0.9, 0.8, 0.7], [0.5, 0.6, 0.7])
     assert found["above_random"] == pytest.approx(0.2)
     error = (0.1**2 / 3 + 0.1**2 / 3) ** 0.5

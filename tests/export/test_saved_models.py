@@ -343,15 +343,12 @@ def _contents(place):
     }
 
 
-def test_versions_count_up_and_nothing_else_is_left(tmp_path):
+def test_versions_count_up_and_are_replaced_only_if_asked(tmp_path):
     place = tmp_path / "new" / "served"
     os.makedirs(place / "1.part" / "variables")  # of an export that was killed
     found = [_add(place, version) for version in (None, None, 7, None)]
     assert found == [str(place / name) for name in "1278"]
     assert sorted(os.listdir(place)) == ["1", "2", "7", "8"]
-
-
-def test_versions_are_replaced_only_if_asked_and_only_by_whole_ones(tmp_path):
     place = tmp_path / "m"
     _add(place, 2, text="one")
     _add(place, 3, text="old")

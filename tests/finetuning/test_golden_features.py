@@ -70,11 +70,8 @@ def prepare(find, vocab_file, tmp_path):
         info = json.loads((directory / f"{case}.json").read_text())
         if not (tmp_path / "finetuning_data").exists():
             (tmp_path / "finetuning_data").symlink_to(directory / "raw")
-        settings = {
-            "vocab_file": vocab_file,
-            **info["hparams_passed"],
-            **hparams,
-        }
+        settings = {"vocab_file": vocab_file, **info["hparams_passed"]}
+        settings |= hparams
         config = FinetuningConfig.create(
             "m", str(tmp_path), task_names=info["tasks"], **settings
         )
@@ -178,45 +175,6 @@ def _check_windows(info, task):
         context = {i: bool(window.max_context[int(i)]) for i in words}
         assert context == expected["token_is_max_context"]
         assert window.max_context.sum() == sum(context.values())
-
-
-def test_the_malformed_row_is_reported_with_file_and_line(prepare, capsys):
-    info, tasks, *_ = prepare("qqp_train")
-    assert "line 4" in info["log"][2]
-    (row,) = tasks[0].row_report.rows
-    assert row.path.endswith("qqp/train.tsv")
-    assert (row.line, row.skipped) == (5, True)
-    assert "4 columns" in row.found
-    assert row.expected == "at least 6 columns"
-    assert "train.tsv:5: found 4 columns" in capsys.readouterr().out
-
-
-def test_the_original_truncation_is_counted_and_the_correct_one_keeps_more(
-    find, prepare, capsys
-):
-    case = "chunk_train_len32"
-    info, *_ = prepare(case)
-    recorded = np.load(find(case) / f"{case}.npz")["chunk_labels_mask"].sum(1)
-    words = sum(len(e["words"]) for e in info["examples_in_get_examples_order"])
-    cut = words - int(recorded.sum())
-    assert f"fix_tagging_truncation): {cut}\n" in capsys.readouterr().out
-
-    _, tasks, batches, *_ = prepare(case, fix_tagging_truncation=True)
-    found = in_file_order(batches)
-    real = found["task_id"] == 0
-    assert (found["input_ids"][real][:, 0] == 101).all()  # [CLS]
-    kept = found["chunk_labels_mask"].sum(1)
-    assert (kept >= recorded).all()
-    assert kept.sum() > recorded.sum()
-    # Each sentence is full, or complete; its last token is [SEP].
-    lengths = found["input_mask"][real].sum(1)
-    last = found["input_ids"][real][np.arange(real.sum()), lengths - 1]
-    assert (last == 102).all()
-    examples = {e.eid: e for e in tasks[0].get_examples("train")}
-    for eid, words, length in zip(
-        found["chunk_eid"][real], kept[real], lengths, strict=True
-    ):
-        assert words == len(examples[eid].words) or length > 32 - 8
 
 
 @pytest.mark.parametrize("case", ["squad", "squadv1"])

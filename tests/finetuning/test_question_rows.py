@@ -23,6 +23,10 @@ def question(number, *answers, **fields):
     }
 
 
+def answer(text, start):
+    return {"answers": [{"text": text, "answer_start": start}]}
+
+
 def squad(*qas, context=CONTEXT):
     paragraph = {"context": context, "qas": list(qas)}
     document = {"version": "1.1", "data": [{"paragraphs": [paragraph]}]}
@@ -59,26 +63,16 @@ def qa_task(make_task, write_task):
 @pytest.mark.parametrize(
     ("fields", "found", "expected"),
     [
-        (
-            {"answers": [{"text": "dog", "answer_start": 4}]},
-            "answer 'dog' at character 4",
-            "the text that stands there, 'cat'",
-        ),
-        (
-            {"answers": [{"text": "cat", "answer_start": 400}]},
-            "character 400",
-            "an answer within the passage (36)",
-        ),
+        (answer("dog", 4), "'dog' at character 4", "that stands there, 'cat'"),
+        (answer("cat", 400), "character 400", "within the passage (36)"),
         ({"answers": []}, "no answer", "an answer with its text and place"),
-        ({"answers": [{"text": 3, "answer_start": 4}]}, "3", "with a text"),
+        (answer(3, 4), "3", "with a text"),
         ({"answers": {"a": 1}}, "{'a': 1}", "a list of answers"),
         ({"question": None}, "question None", "a text under question"),
         ({"id": None}, "no id", "a text under id"),
     ],
 )
-def test_an_unusable_question_is_reported_counted_and_skipped(
-    fields, found, expected, qa_task
-):
+def test_an_unusable_question_is_skipped(fields, found, expected, qa_task):
     bad = {**question(1, GOOD), **fields}
     text = squad(question(0, GOOD), bad, question(2, GOOD))
     task = qa_task("squadv1", "\ufeff" + text)  # a byte order mark is no error
@@ -235,9 +229,7 @@ def test_windows_beyond_what_can_be_numbered_are_counted(qa_task, monkeypatch):
     assert losses[lost] == 1
 
 
-def test_debug_reads_the_debug_file_or_the_first_paragraphs(
-    qa_task, write_task, monkeypatch
-):
+def test_debug_reads_few_questions(qa_task, write_task, monkeypatch):
     monkeypatch.setattr(question_answering, "DEBUG_LINES", 1)
     text = squad(question(0, GOOD), question(1, GOOD))
 

@@ -27,7 +27,7 @@ def _create(tmp_path, **hparams):
     return FinetuningConfig.create("small", str(tmp_path), **settings)
 
 
-def test_what_nobody_stated_comes_from_the_model(pretrained, tmp_path):
+def test_what_is_not_stated_comes_from_the_model(pretrained, tmp_path):
     given = {"hidden_dropout_prob": 0.0}
     start = resolve_start(_create(tmp_path, model_hparam_overrides=given))
     found = start.config
@@ -40,20 +40,14 @@ def test_what_nobody_stated_comes_from_the_model(pretrained, tmp_path):
     assert any("do_lower_case = False" in note for note in start.notes)
     # What follows from the task is still there.
     assert found.num_train_epochs == 3.0 and found.task_names == ["cola"]
-
-
-def test_a_model_elsewhere_brings_casing_and_vocabulary(pretrained, tmp_path):
+    start = resolve_start(_create(tmp_path, do_lower_case=True))
+    assert start.config.do_lower_case is True
+    assert any("pre-trained with False" in note for note in start.notes)
     elsewhere = shutil.copytree(pretrained, tmp_path / "elsewhere")
     (pretrained / "vocab.txt").write_text("of another model\n")
     found = resolve_start(_create(tmp_path, init_checkpoint=str(elsewhere)))
     assert found.config.vocab_file == str(elsewhere / "vocab.txt")
     assert found.config.do_lower_case is False
-
-
-def test_what_somebody_stated_stays_and_is_told(pretrained, tmp_path):
-    start = resolve_start(_create(tmp_path, do_lower_case=True))
-    assert start.config.do_lower_case is True
-    assert any("pre-trained with False" in note for note in start.notes)
 
 
 def test_what_does_not_fit_a_model_is_refused(pretrained, tmp_path, golden_dir):
@@ -73,9 +67,7 @@ def test_random_weights_need_no_folder(tmp_path, tiny_vocab):
         resolve_start(_create(tmp_path, **given))
 
 
-def test_another_model_s_vocabulary_is_refused(
-    pretrained, tmp_path, tiny_vocab
-):
+def test_another_vocabulary_is_refused(pretrained, tmp_path, tiny_vocab):
     tokens = pathlib.Path(tiny_vocab).read_text().splitlines()
     other = tmp_path / "other.txt"
     tokens[150], tokens[151] = tokens[151], tokens[150]

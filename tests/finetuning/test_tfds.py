@@ -80,19 +80,6 @@ def task_of(make_task, write_set):
     return make
 
 
-def test_pairs_with_numbers_for_labels(task_of):
-    task = task_of("mrpc", "mrpc", "train validation test")
-    assert task.has_split("dev")
-    train = task.get_examples("train")
-    assert len(train) == 22  # both orders
-    by_text = {e.text_a: e for e in train}
-    example = by_text["sentence1 3 é"]
-    assert example.text_b == "sentence2 3 é"
-    assert example.label == "1"
-    assert by_text["sentence2 3 é"].text_b == "sentence1 3 é"
-    assert {e.label for e in task.get_examples("test")} == {None}
-
-
 def test_mnli_has_its_splits_and_the_diagnostic_set(task_of):
     task_of("mnli", "ax", "test")
     task = task_of(
@@ -111,28 +98,22 @@ def test_mnli_has_its_splits_and_the_diagnostic_set(task_of):
     assert features["mnli_label_ids"] in (1, 2)
 
 
-def test_a_missing_label_in_training_data_is_reported(task_of):
+def test_numbers_are_read_and_what_is_missing_is_named(task_of, tmp_path):
+    task = task_of("sts", "stsb", "validation")
+    found = {e.label for e in task.get_examples("dev")}
+    assert found == {number / 4 for number in range(12)}
     task = task_of("cola", "cola", "train")
     assert len(task.get_examples("train")) == 11
     (row,) = task.row_report.rows
     assert row.path == "tfds:glue/cola/train"
     assert row.found == "label -1"
     assert row.expected == "one of: 0, 1"
-
-
-def test_what_is_not_there_is_named(task_of, tmp_path):
     task = task_of("wnli", "wnli", "train")
     assert task.get_examples("train")[1].label == "1"
     with pytest.raises(UserError, match=r"no split 'validation' .it has: tra"):
         task.get_examples("dev")
     with pytest.raises(UserError, match="TFDS data set 'no_such_set'"):
         list(tables.read_tfds_rows("no_such_set", "train", str(tmp_path)))
-
-
-def test_numbers_are_numbers(task_of):
-    task = task_of("sts", "stsb", "validation")
-    found = {e.label for e in task.get_examples("dev")}
-    assert found == {number / 4 for number in range(12)}
 
 
 @pytest.mark.parametrize("name", sorted(GLUE_TASKS))
@@ -146,8 +127,6 @@ def test_every_task_names_features_that_the_data_set_has(name, tmp_path):
     elif spec.type == "classification":
         assert label.num_classes == len(spec.labels)
 
-
-# Questions.
 
 CONTEXT = "The red café, number {}. It is red."
 SQUADS = {"squad": "squad/v2.0", "squadv1": "squad"}
@@ -196,9 +175,6 @@ def test_questions_are_read_with_their_answers(name, make_task, write_set):
     assert dev["q1"].answers == answers
     assert dev["q3"].answers == (() if name == "squad" else answers)
     assert task.row_report.rows == []
-
-
-# Documents.
 
 
 def test_articles_are_read_with_their_highlights(make_task, write_set):

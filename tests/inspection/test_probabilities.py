@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filled masks and scores are the model's own; the commands that show them."""
 
-import io
 import json
 import os
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.commands import fill_mask, inspect_tokens, score
 from electra_tf.inspection.fill_mask import (
-    FilledText,
     MaskFiller,
     encode,
     padded,
@@ -28,9 +25,7 @@ MASKED = ["the [MASK] is on that [MASK].", "[MASK]", "a b c [MASK]ing d e f g"]
 @pytest.mark.parametrize(
     "kind", ["electra", "electra/generator", "mlm", "two_tower", "tied"]
 )
-def test_probabilities_are_those_of_the_softmax(
-    pretrained, generator_log_probs, kind
-):
+def test_probabilities_are_the_softmax_s(pretrained, generator_log_probs, kind):
     model = pretrained(kind)
     filler = MaskFiller(model, top_k=4, batch_size=2)
     for text, filled in zip(MASKED, filler(MASKED), strict=True):
@@ -44,17 +39,11 @@ def test_probabilities_are_those_of_the_softmax(
             got = [c.probability for c in mask.candidates]
             np.testing.assert_allclose(got, direct[best], atol=1e-6)
             for candidate in mask.candidates:
-                assert model.tokenizer.vocab[candidate.token] == (
-                    candidate.token_id
-                )
+                token_id = model.tokenizer.vocab[candidate.token]
+                assert token_id == candidate.token_id
 
 
-def test_the_likeliest_text_is_joined():
-    tokens = ("un", "##like", "##ly", "it", "is")
-    assert FilledText("", tokens, ()).best() == "unlikely it is"
-
-
-def test_a_mask_in_a_text_is_one_token(pretrained):
+def test_a_mask_is_one_token_and_what_cannot_be_filled_is_named(pretrained):
     model = pretrained("mlm")
     vocab, special = model.tokenizer.vocab, model.model.special
     ids = encode(model, "the [MASK][MASK]was")
@@ -62,22 +51,10 @@ def test_a_mask_in_a_text_is_one_token(pretrained):
         *(special.cls_id, vocab["the"], special.mask_id, special.mask_id),
         *(vocab["was"], special.sep_id),
     ]
-
-
-def test_top_k_is_no_more_than_the_vocabulary(pretrained):
-    filled = next(MaskFiller(pretrained("mlm"), top_k=10_000)(["[MASK]"]))
-    assert len(filled.masks[0].candidates) == 200
-    total = sum(c.probability for c in filled.masks[0].candidates)
-    assert total == pytest.approx(1.0, abs=1e-5)
-
-
-def test_what_cannot_be_filled_is_named(pretrained):
     filler = MaskFiller(pretrained("electra"))
     with pytest.raises(UserError, match=r"No \[MASK\] in 'the cat'"):
         next(filler(["the cat"]))
-    with pytest.raises(
-        UserError, match="has 41 tokens, and the model takes 30"
-    ):
+    with pytest.raises(UserError, match="41 tokens, and the model takes 30"):
         next(filler(["[MASK]" + " the" * 40]))
     with pytest.raises(UserError, match="has no generator; fill-mask needs"):
         MaskFiller(pretrained("electra/discriminator"))
@@ -99,9 +76,7 @@ LONG = " ".join(["the", "of", "and", "is", "for", "that", "was"] * 13)
     ("method", "compute"),
     [("electric", scoring.electric_scores), ("cloze", scoring.cloze_scores)],
 )
-def test_electric_scores_are_those_of_one_text_in_a_batch(
-    pretrained, method, compute
-):
+def test_electric_scores_are_those_of_one_text(pretrained, method, compute):
     """Those are proved on the original's recorded outputs."""
     model = pretrained("electric")
     results = TextScorer(model, method, batch_size=2).score(TEXTS)
@@ -113,17 +88,19 @@ def test_electric_scores_are_those_of_one_text_in_a_batch(
         assert result.score == pytest.approx(wanted, abs=2e-4)
 
 
-def test_electrics_discriminator_alone_gives_the_same_scores(pretrained):
+def test_electrics_discriminator_alone_scores_and_no_tokens_score_0(pretrained):
     whole = TextScorer(pretrained("electric")).score(TEXTS)
     alone = TextScorer(pretrained("electric/discriminator")).score(TEXTS)
     for a, b in zip(whole, alone, strict=True):
         assert a.token_scores == pytest.approx(b.token_scores, abs=1e-6)
+    scorer = TextScorer(pretrained("electric"))
+    nothing, unknown = scorer.score(["  \u200b ", "the \u4e2d"])
+    assert nothing.score == 0.0 and nothing.tokens == ()
+    assert unknown.tokens == ("the", "[UNK]") and unknown.unknown == 1
 
 
 @pytest.mark.parametrize("kind", ["mlm", "electra"])
-def test_masked_lm_scores_mask_one_token_at_a_time(
-    pretrained, generator_log_probs, kind
-):
+def test_masked_lm_scores_mask_one_token(pretrained, generator_log_probs, kind):
     model = pretrained(kind)
     special = model.model.special
     results = TextScorer(model, batch_size=7).score(TEXTS)
@@ -153,7 +130,7 @@ def test_scores_do_not_depend_on_batch_or_neighbours(pretrained, kind, method):
         assert a.token_scores == pytest.approx(b.token_scores, abs=1e-4)
 
 
-def test_a_long_text_counts_every_token_once(pretrained):
+def test_a_long_text_counts_every_token_once_in_context(pretrained):
     model = pretrained("electric")
     result = next(TextScorer(model).score([LONG]))
     ids = model.tokenizer.encode(LONG)
@@ -166,13 +143,9 @@ def test_a_long_text_counts_every_token_once(pretrained):
     np.testing.assert_allclose(
         result.token_scores[:20], window.token_scores[:20], atol=1e-5
     )
-
-
-def test_no_tokens_score_0_and_unknown_ones_are_counted(pretrained):
-    scorer = TextScorer(pretrained("electric"))
-    nothing, unknown = scorer.score(["  \u200b ", "the \u4e2d"])
-    assert nothing.score == 0.0 and nothing.tokens == ()
-    assert unknown.tokens == ("the", "[UNK]") and unknown.unknown == 1
+    for window in windows(100, 20)[1:-1]:
+        assert window.first - window.begin >= 4
+        assert window.end - window.last >= 4
 
 
 @pytest.mark.parametrize("room", [1, 2, 3, 7, 30])
@@ -185,12 +158,6 @@ def test_every_token_is_answered_for_once_by_a_window_that_shows_it(room):
             assert window.last <= window.end <= count
             answered += range(window.first, window.last)
         assert answered == list(range(count))
-
-
-def test_tokens_of_a_long_text_have_context_on_both_sides():
-    for window in windows(100, 20)[1:-1]:
-        assert window.first - window.begin >= 4
-        assert window.end - window.last >= 4
 
 
 def test_scoring_streams(pretrained):
@@ -218,9 +185,7 @@ def test_scoring_streams(pretrained):
         ("electra", "likelihood", "expected one of auto"),
     ],
 )
-def test_a_model_that_cannot_score_is_refused(
-    pretrained, name, method, message
-):
+def test_what_cannot_score_is_refused(pretrained, name, method, message):
     with pytest.raises(UserError, match=message):
         TextScorer(pretrained(name), method)
 
@@ -338,12 +303,3 @@ def test_score_hands_ids_on_and_reads_tables(run, tmp_path):
     assert "texts.jsonl:2: found 7; expected a text" in printed.err
     with pytest.raises(UserError, match=r"texts.jsonl:2: .*--strict"):
         run(score, "mlm", records, "--strict")
-
-
-def test_score_reads_standard_input(run, monkeypatch):
-    stream = io.TextIOWrapper(io.BytesIO(b"the end\n"))
-    monkeypatch.setattr(sys, "stdin", stream)
-    printed = run(score, "electra")
-    assert json.loads(printed.out)["text"] == "the end"
-    assert "scored by masked_lm" in printed.err
-    assert "pseudo-perplexity" in printed.err

@@ -18,7 +18,6 @@ from electra_tf.inspection.tables import (
     inspection_view,
     percent,
     printable,
-    summary,
 )
 from electra_tf.inspection.token_inspection import (
     LEFT_OUT,
@@ -150,18 +149,20 @@ def test_without_a_discriminator_tokens_are_proposed(pretrained, name, kind):
     assert any("no discriminator" in note for note in seen.notes)
 
 
-def test_a_uniform_generator_samples_without_proposing(pretrained):
+def test_other_kinds_are_shown_for_what_they_are(pretrained):
     seen = TokenInspector(pretrained("uniform")).inspect(SENTENCE, ("cat",))
     proposals = [view.proposal for view in seen.tokens if view.proposal]
     assert all(p.candidates == () for p in proposals)
     assert all(p.sampled_probability == 1 / 200 for p in proposals)
     assert any("uniform generator" in note for note in seen.notes)
     check_predictions(pretrained("uniform"), seen)
+    seen = TokenInspector(pretrained("all_tokens")).inspect(SENTENCE, ("cat",))
+    assert seen.kind == "All-Tokens MLM, small generator"
+    assert any("not copied" in note for note in seen.notes)
+    check_predictions(pretrained("all_tokens"), seen)
 
 
-def test_a_unigram_generator_samples_by_the_counts_beside_it(
-    pretrained, folders
-):
+def test_a_unigram_generator_samples_by_its_counts(pretrained, folders):
     model = pretrained("unigram")
     assert TokenInspector(model).inspect(SENTENCE).masking == "none"
     path = pathlib.Path(folders("unigram"), TOKEN_COUNTS)
@@ -175,13 +176,6 @@ def test_a_unigram_generator_samples_by_the_counts_beside_it(
     for proposal in proposals:
         rarer = proposal.sampled_probability == pytest.approx(0.25)
         assert rarer or proposal.sampled_probability == pytest.approx(0.75)
-
-
-def test_all_tokens_mlm_calls_replaced_what_it_does_not_copy(pretrained):
-    seen = TokenInspector(pretrained("all_tokens")).inspect(SENTENCE, ("cat",))
-    assert seen.kind == "All-Tokens MLM, small generator"
-    assert any("not copied" in note for note in seen.notes)
-    check_predictions(pretrained("all_tokens"), seen)
 
 
 def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
@@ -213,16 +207,6 @@ def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
         )
 
 
-def test_electrics_discriminator_alone_gives_log_probabilities(pretrained):
-    seen = TokenInspector(pretrained("electric/discriminator")).inspect(
-        SENTENCE
-    )
-    for view in seen.tokens:
-        assert view.prediction.replaced_probability is None
-        assert view.prediction.verdict == ""
-        assert (view.prediction.log_probability is None) == view.special
-
-
 @pytest.mark.parametrize(
     ("probability", "is_replaced", "verdict"),
     [
@@ -239,29 +223,24 @@ def test_verdicts(probability, is_replaced, verdict):
     assert Prediction(probability, is_replaced).verdict == verdict
 
 
-def test_what_cannot_be_shown_is_named(pretrained):
-    inspector = TokenInspector(pretrained("electra"))
-    with pytest.raises(UserError, match=r"'dog' \(d ##o ##g\) is not in"):
-        inspector.inspect(SENTENCE, ("dog",))
-    with pytest.raises(UserError, match="no tokens"):
-        inspector.inspect("  ")
-    with pytest.raises(
-        UserError, match="has 31 tokens, and the model takes 30"
-    ):
-        inspector.inspect("the " * 31)
-    with pytest.raises(UserError, match="nothing can be proposed there"):
-        TokenInspector(pretrained("electra/discriminator")).inspect(
-            SENTENCE, ("cat",)
-        )
-
-
-def test_a_word_is_found_whole_only(pretrained):
+def test_whole_words_alone_are_found_and_the_rest_is_named(pretrained):
     inspector = TokenInspector(pretrained("electra"))
     seen = inspector.inspect("an a, ana a", ("a",))
     words = [
         (view.position, view.token) for view in seen.tokens if view.proposal
     ]
     assert words == [(3, "a"), (8, "a")]
+    inspector = TokenInspector(pretrained("electra"))
+    with pytest.raises(UserError, match=r"'dog' \(d ##o ##g\) is not in"):
+        inspector.inspect(SENTENCE, ("dog",))
+    with pytest.raises(UserError, match="no tokens"):
+        inspector.inspect("  ")
+    with pytest.raises(UserError, match="31 tokens, and the model takes 30"):
+        inspector.inspect("the " * 31)
+    with pytest.raises(UserError, match="nothing can be proposed there"):
+        TokenInspector(pretrained("electra/discriminator")).inspect(
+            SENTENCE, ("cat",)
+        )
 
 
 def inspection(**changes):
@@ -329,48 +308,24 @@ def test_the_drawing_says_in_words_what_colour_says():
     assert "- A <note>." in text and "step 1,234" in text
 
 
-def test_colour_adds_nothing_but_colour():
-    plain = drawn(inspection()).file.getvalue()
-    coloured = drawn(inspection(), colour=True)
-    assert "48;2;255;135;135" in coloured.file.getvalue()  # found: red
-    without = coloured.export_text(clear=False)
-    assert without.split() == plain.split()
-
-
-def test_the_drawing_fits_the_width():
+def test_a_drawing_fits_and_shows_text_as_text():
     for width in (50, 80):
         lines = drawn(inspection(), width=width).file.getvalue().splitlines()
         assert max(map(rich.cells.cell_len, lines)) <= width
-
-
-def test_a_text_cannot_paint_the_terminal():
     seen = inspection(text="a\x1b[31mb\r\u202ec [red]")
     text = drawn(seen).file.getvalue()
     assert not {"\x1b", "\r", "\u202e"} & set(text) and "[red]" in text
     assert printable("e\u0301\u4e2d\x07") == "e\u0301\u4e2d\ufffd"
-
-
-def test_the_page_escapes_what_it_shows():
     evil = '<script>alert("x")</script>'
     page = drawn(inspection(text=evil, model=evil)).export_html()
     assert "<script" not in page and "src=" not in page and "http" not in page
     assert evil in html.unescape(page)
-
-
-def test_models_without_a_discriminator_have_no_column_for_it():
     tokens = tuple(
         dataclasses.replace(t, input_token=t.token, prediction=None)
         for t in inspection().tokens
     )
     text = drawn(inspection(tokens=tokens)).file.getvalue()
     assert "[MASK]" in text and "replaced?" not in text
-
-
-def test_summary_counts():
-    assert summary(inspection()) == (
-        "1 of 6 tokens masked, the original the likeliest at 1 of them;"
-        " found: 1; false alarm: 1."
-    )
 
 
 @pytest.mark.parametrize(
