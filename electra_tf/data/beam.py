@@ -50,10 +50,8 @@ class _RunJob(beam.DoFn):
             )
         except UserError as error:  # Runners hand it on as a traceback.
             report = {"error": str(error)}
-        path, temporary = (
-            _report_path(self._options, job, attempt)
-            for attempt in ("", job.attempt)
-        )
+        path = _report_path(self._options, job)
+        temporary = _report_path(self._options, job, job.attempt)
         files.write_atomically(path, json.dumps(report), temporary)
 
 
@@ -116,10 +114,8 @@ def open_pipeline(options: BuildOptions) -> beam.Pipeline:
     except ValueError as error:
         refuse(error)
     given, unknown = parser.parse_known_args(words)
-    if not (given.runner or "").lower().startswith(_OWN_FLAGS):
-        strange = unknown
-    else:
-        strange = [word for word in unknown if not word.startswith("--")]
+    lenient = (given.runner or "").lower().startswith(_OWN_FLAGS)
+    strange = [w for w in unknown if not (lenient and w.startswith("--"))]
     if strange:
         refuse(f"Apache Beam knows no {' '.join(strange)}")
     here = ["--runner=FnApiRunner", "--direct_running_mode=multi_processing"]

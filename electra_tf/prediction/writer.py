@@ -113,10 +113,6 @@ class VectorFile:
     """
 
     def __init__(self, path: str, width: int) -> None:
-        if not path.endswith((".npy", ".npz")):
-            raise UserError(
-                f"{path}: expected a name that ends in .npy or .npz"
-            )
         self.path, self._width = path, width
         self._offsets = array.array("q", [0])
 
