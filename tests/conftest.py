@@ -20,11 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
 # Tasks from data alone: one of each kind, and the options that matter.
 ONE_TEXT = {"text_a": "text", "label": "label"}
-WORDS = {
-    "type": "tagging",
-    "format": "conll",
-    "columns": {"word": 0, "tag": -1},
-}
+WORDS = {"type": "tagging", "format": "conll"}
+WORDS["columns"] = {"word": 0, "tag": -1}
 TASKS = {
     "reviews": {"columns": ONE_TEXT, "labels": ["bad", "good", "so-so"]},
     "pairs": {
@@ -98,10 +95,7 @@ def pytest_collection_finish():
 
 
 def _custom_gradients():
-    """Functions by name that TensorFlow keeps for good, each with its graph.
-
-    TensorFlow and the collector are slow beside thousands of graphs.
-    """
+    """TensorFlow keeps them for good, each with its graph, which is slow."""
     ops = sys.modules.get("tensorflow.python.framework.ops")
     kept = ops.gradient_registry._registry if ops else {}
     return kept, {name for name in kept if name.startswith("CustomGradient-")}
@@ -366,15 +360,12 @@ def tiny_config(tmp_path, tiny_pretraining):
 @pytest.fixture(scope="session")
 def tiny_finetuning(tiny_vocab):
     """Hparams of a tiny model that is fine-tuned from fresh weights."""
-    overrides = {
-        **TINY["model_hparam_overrides"],
-        "max_position_embeddings": 64,
-    }
+    sizes = {**TINY["model_hparam_overrides"], "max_position_embeddings": 64}
     return {
         **TINY,
         "vocab_file": tiny_vocab,
         "init_checkpoint": None,
-        "model_hparam_overrides": overrides,
+        "model_hparam_overrides": sizes,
     }
 
 

@@ -63,22 +63,16 @@ def lines(tmp_path):
     return read
 
 
-def test_only_newlines_end_lines_and_a_byte_order_mark_is_no_text(lines):
+def test_lines_end_at_newlines_and_bad_ones_have_a_reason(lines, monkeypatch):
     found, reader = lines("\ufeffa\u2028b\r\n\nc".encode())
     assert [line.text for line in found] == ["a\u2028b", "", "c"]
     assert [line.number for line in found] == [1, 2, 3]
     assert reader.done == reader.size() == 12
-
-
-def test_bytes_that_are_not_utf8_are_a_problem(lines):
     found, reader = lines(b"a\nb\xff\n")
     assert found[1] == Line(2, None, "b'b\\xff'", found[1].expected)
     assert found[1].expected.startswith("text in UTF-8 (iconv")
     with pytest.raises(UserError, match=r"a\.txt:2: found .* expected text in"):
         list(reader.texts())
-
-
-def test_a_line_without_end_is_not_read_whole(lines, monkeypatch):
     monkeypatch.setattr(files, "MAX_LINE_BYTES", 4)
     found, reader = lines(b"abcdefghij\nabc\nabcd")
     assert [line.text for line in found] == [None, "abc", None]

@@ -33,17 +33,11 @@ def test_every_python_file_starts_with_the_licence_header():
         assert text.removeprefix(script).startswith(HEADER), name
 
 
-def test_names_say_what_is_inside():
+def test_files_are_named_and_kept_short_and_documents_are_there():
     wrong = [n for n in PYTHON if set(n[:-3].split("/")) & UNTELLING]
     assert not wrong
-
-
-def test_files_stay_readable():
     lengths = {name: len(text.splitlines()) for name, text in PYTHON.items()}
     assert not {name: n for name, n in lengths.items() if n > LONGEST}
-
-
-def test_the_documents_are_there():
     for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"):
         assert (ROOT / name).read_text(encoding="utf-8").strip(), name
 

@@ -123,8 +123,6 @@ def pytest_generate_tests(metafunc):
             metafunc.parametrize(fixture, names)
 
 
-# --- Hugging Face folders ----------------------------------------------------
-
 SIZES = {
     "vocab_size": 210,
     "type_vocab_size": 2,

@@ -63,6 +63,8 @@ def test_what_is_not_there_is_said(tmp_path, written):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="no checkpoint in this directory"):
         open_weights(str(tmp_path / "empty"))
+    with pytest.raises(UserError, match="empty/nothing"):
+        open_weights(str(tmp_path / "empty" / "nothing"))
     with pytest.raises(UserError, match="There is no directory .*nowhere"):
         open_weights(str(tmp_path / "nowhere" / "model.ckpt"))
     os.remove(written + ".index")
@@ -118,9 +120,6 @@ def test_a_moved_folder_is_found_by_its_own_files(tmp_path, random_weights):
     (tmp_path / "checkpoint").write_text(state)
     (tmp_path / "n.index").write_bytes((tmp_path / "m.index").read_bytes())
     assert open_weights(str(tmp_path)).path == str(tmp_path / "m")
-
-
-# BERT's names.
 
 
 @pytest.fixture
@@ -186,9 +185,6 @@ def test_berts_sizes_are_read_from_bert_config_json(bert, tmp_path):
     hparams = open_weights(bert).hparams
     assert hparams["embedding_size"] == 64
     assert hparams["model_hparam_overrides"]["num_attention_heads"] == 8
-
-
-# electra_config.json.
 
 
 def test_inferred_hparams_come_back(config_name, all_configs, tmp_path):

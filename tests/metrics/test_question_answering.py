@@ -172,7 +172,7 @@ def make_config(**hparams):
     return FinetuningConfig.create("m", "d", task_names=["squad"], **settings)
 
 
-def test_only_spans_of_the_passage_are_answers():
+def test_only_spans_of_the_passage_are_answers_or_a_word():
     # Outside of the passage, of the tokens, less context, end before start.
     start = logits(_0=9, _1=8, _15=7, _6=6, _4=3, _3=2)
     end = logits(_0=9, _7=8, _15=7, _3=6, _4=5)
@@ -183,9 +183,6 @@ def test_only_spans_of_the_passage_are_answers():
         *("Steve", "Steve Smith", "Smith", "Smith's", "Steve Smith's"),
         *("Smith'", "'", "'s", "Steve Smith'"),
     }
-
-
-def test_without_any_span_the_answer_is_a_word():
     config = make_config(n_best_size=1)
     found = answers_to(config, logits(_0=9), logits(_0=9))
     assert [a.text for a in found] == ["empty"]
@@ -201,16 +198,13 @@ def make_scorer(windows, **answers):
     return SpanScorer(config, "squad", "squad2", examples, lambda _: windows)
 
 
-def test_predictions_of_another_split_are_noticed():
-    with pytest.raises(ValueError, match="not those of the split"):
-        make_scorer([WINDOW], q=()).answer()
-
-
-def test_a_question_without_windows_has_no_answer():
+def test_no_windows_are_no_answer_and_those_of_others_are_noticed():
     scorer = make_scorer([], q=(), r=("Steve",))
     scorer.answer()
     assert scorer.final_answers() == {"q": "", "r": ""}
     assert scorer.null_odds == {"q": 1e6, "r": 1e6}
+    with pytest.raises(ValueError, match="not those of the split"):
+        make_scorer([WINDOW], q=()).answer()
 
 
 def test_only_a_model_that_never_answers_is_called_collapsed(scored):

@@ -59,7 +59,7 @@ def test_weights_slots_and_gradients_are_what_the_parameters_take(tmp_path):
     assert 12 * numbers < checkpoint_bytes(config) < 12.1 * numbers
 
 
-def test_activations_grow_with_the_batch_and_shrink_with_its_parts():
+def test_activations_grow_with_the_batch_and_shrink_with_what_saves_memory():
     whole = estimated("data", train_batch_size=64)
     half = estimated("data", train_batch_size=32)
     parts = estimated(
@@ -68,9 +68,6 @@ def test_activations_grow_with_the_batch_and_shrink_with_its_parts():
     assert whole.activations == 2 * half.activations
     assert parts.activations == half.activations
     assert parts.gradients == 2 * whole.gradients
-
-
-def test_recomputed_blocks_and_half_precision_keep_less():
     whole = estimated("data", max_seq_length=512)
     again = estimated("data", max_seq_length=512, recompute_grad=True)
     half = estimated("data", max_seq_length=512, mixed_precision="bf16")
@@ -95,9 +92,6 @@ def test_recomputed_blocks_and_half_precision_keep_less():
 def test_recorded_peaks_are_within_a_tenth(settings, peak):
     ratio = peak / (estimated("data", **settings).total / 2**20)
     assert 0.9 < ratio < 1.1
-
-
-# The machine's memory, as a container limits it.
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.commands import plan
 from electra_tf.plan import memory_curve
 from electra_tf.plan.memory import pretraining_memory
 
@@ -34,7 +33,7 @@ def processes(monkeypatch):
     return started
 
 
-def test_three_kinds_over_lengths_and_a_third_of_the_grid(config):
+def test_three_kinds_a_third_of_the_grid_nothing_beyond_the_limit(config):
     found = list(memory_curve.points(config, 1 << 50))
     lengths = [point for point in found if point.part == "lengths"]
     names = ("ELECTRA", "masked LM", "BERT's shape")
@@ -58,9 +57,6 @@ def test_three_kinds_over_lengths_and_a_third_of_the_grid(config):
     assert len(chosen) == 9
     for two in itertools.combinations(range(3), 2):
         assert len({tuple(c[i] for i in two) for c in chosen}) == 9
-
-
-def test_nothing_is_measured_beyond_the_limit(config):
     for point in memory_curve.points(config, 2 * GIB):
         if point.is_measured:
             assert point.row()["predicted"] <= 2 * GIB
@@ -102,39 +98,10 @@ def test_what_was_measured_is_not_measured_again(config, processes, tmp_path):
     assert len(processes) > measured + 3
 
 
-def test_a_line_of_another_hand_is_refused(config, processes, tmp_path):
+def test_what_makes_no_curve_is_refused(config, processes, tmp_path):
     (tmp_path / "points.jsonl").write_text('{"key": 1}\n')
     with pytest.raises(UserError, match=r"points.jsonl:1: found .*key"):
         memory_curve.run(config, str(tmp_path), 2.0)
-
-
-def test_a_masked_lm_has_no_twin(tmp_path):
     config = PretrainingConfig.create("m", str(tmp_path), objective="mlm")
     with pytest.raises(UserError, match="objective is 'mlm'; expected another"):
         memory_curve.kinds(config)
-
-
-def test_electric_has_one(tmp_path):
-    config = PretrainingConfig.create(
-        "m", str(tmp_path), electra_objective=False, electric_objective=True
-    )
-    found = memory_curve.kinds(config)
-    assert [own.objective for own in found.values()] == [
-        "electric",
-        "mlm",
-        "mlm",
-    ]
-
-
-@pytest.mark.parametrize("flag", ["memory_gib=0", "measured_steps=0"])
-def test_numbers_of_nothing_are_refused(flag, capsys):
-    with pytest.raises(SystemExit):
-        argv = ["plan", "--data-dir=d", "--model-name=m", f"--{flag}"]
-        plan.parse_flags(argv)
-    assert "must be above 0" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_process_tells_its_peak(tiny_config):
-    peak = memory_curve.measured_peak(tiny_config())
-    assert 200 << 20 < peak < 2 * GIB

@@ -56,7 +56,7 @@ def test_pooling_and_combination_are_what_they_say(embedder):
     assert embedder([], layers=(0, -1), combine="concat").shape == (0, 32)
 
 
-def test_a_words_vector_is_the_mean_of_its_pieces(embedder):
+def test_words_are_means_of_pieces_and_one_text_gives_one_vector(embedder):
     text = "The kings, that"
     (found,) = embedder.embed([text], pooling="words")
     assert found.units == ["The", "kings", ",", "that"]
@@ -67,9 +67,6 @@ def test_a_words_vector_is_the_mean_of_its_pieces(embedder):
     wanted = pieces.vectors[2 : 2 + count].mean(0)
     np.testing.assert_allclose(found.vectors[1], wanted, atol=1e-6)
     assert embedder("", pooling="words").shape == (0, 16)
-
-
-def test_one_text_gives_one_vector_and_cuts_are_counted(embedder):
     assert embedder("a text").shape == (16,)
     short, long = embedder.embed([TEXTS[0], TEXTS[2]], pooling="words")
     whole = len(embedder._tokenizer.tokenize(TEXTS[2]))

@@ -145,9 +145,7 @@ def test_mean_vote_and_gains_are_those_of_the_probabilities(setting, capfd):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_written_mixture_is_a_member_with_the_same_figures(
-    setting, tmp_path, kind
-):
+def test_a_written_mixture_is_a_member_like_it(setting, tmp_path, kind):
     make, run = setting
     members, _ = make(kind)
     output = tmp_path / "mean.jsonl"
@@ -211,86 +209,56 @@ def _without(rows, key):
     return [{k: v for k, v in row.items() if k != key} for row in rows]
 
 
+def _shares(**probabilities):
+    return lambda rows: [{"probabilities": probabilities}, *rows[1:]]
+
+
 @pytest.mark.parametrize(
     ("kind", "change", "message"),
     [
+        ("classification", lambda r: r[:-1], "1 of 40 .* own, dev: line 41"),
+        ("classification", lambda r: [*r, r[0]], "prediction 41, line 2"),
         (
             "classification",
-            lambda rows: rows[:-1],
-            r"b.jsonl: nothing about 1 of 40 examples of own, dev: line 41",
+            lambda r: [{**row, "id": i} for i, row in enumerate(r, 1)],
+            "found id 1; expected 0, as .*a.jsonl:1 has",
         ),
+        ("classification", _shares(good=1.0), "of good; .* the labels 0, 1"),
+        ("classification", _shares(**{"0": float("nan"), "1": 1.0}), "0: nan"),
+        ("classification", _shares(**{"0": 0.5, "1": 0.8}), "sum is 1.3"),
+        ("regression", lambda r: _without(r, "value"), "found value None"),
         (
-            "classification",
-            lambda rows: [*rows, rows[0]],
-            r"b.jsonl:41: found prediction 41, line 2; expected one for each",
-        ),
-        (
-            "classification",
-            lambda rows: [{**row, "id": i} for i, row in enumerate(rows, 1)],
-            r"b.jsonl:1: found id 1; expected 0, as .*a.jsonl:1 has",
-        ),
-        (
-            "classification",
-            lambda rows: [{"probabilities": {"good": 1.0}}, *rows[1:]],
-            r"b.jsonl:1: found probabilities of good; .* the labels 0, 1",
-        ),
-        (
-            "classification",
-            lambda rows: [{"probabilities": {"0": float("nan"), "1": 1.0}}],
-            r"b.jsonl:1: found 0: nan; expected a finite number",
-        ),
-        (
-            "classification",
-            lambda rows: [{"probabilities": {"0": 0.5, "1": 0.8}}],
-            r"b.jsonl:1: found probabilities whose sum is 1.3",
-        ),
-        (
-            "regression",
-            lambda rows: _without(rows, "value"),
-            r"b.jsonl:1: found value None; expected a finite number",
+            "tagging",
+            lambda r: [{**r[0], "words": ["of", "the"]}],
+            r"found words \['of', 'the'\]; expected \['the', 'ki",
         ),
         (
             "tagging",
-            lambda rows: [{**rows[0], "words": ["of", "the"]}],
-            r"b.jsonl:1: found words \['of', 'the'\]; expected \['the', 'ki",
+            lambda r: _without(r, "tag_probabilities"),
+            "found tag_probabilities None; .*--all_tags",
         ),
-        (
-            "tagging",
-            lambda rows: _without(rows, "tag_probabilities"),
-            r"b.jsonl:1: found tag_probabilities None; .*--all_tags",
-        ),
+        ("question_answering", lambda r: [{**r[0], "id": "x"}], "1, id x"),
         (
             "question_answering",
-            lambda rows: [{**rows[0], "id": "other"}],
-            r"b.jsonl:1: found prediction 1, id other; expected one for each",
+            lambda r: [{**r[0], "n_best": [{"answer": 7, "probability": 1}]}],
+            "found n_best .*7.*; expected answers and prob",
         ),
+        ("regression", lambda r: [{**r[0], "line": [2]}], r"1, line \[2\]"),
         (
             "question_answering",
-            lambda rows: [
-                {**rows[0], "n_best": [{"answer": 7, "probability": 1}]}
-            ],
-            r"b.jsonl:1: found n_best .*7.*; expected answers and prob",
-        ),
-        (
-            "regression",
-            lambda rows: [{**rows[0], "line": [2]}],
-            r"b.jsonl:1: found prediction 1, line \[2\]; expected one for",
-        ),
-        (
-            "question_answering",
-            lambda rows: _without(rows, "n_best"),
-            r"b.jsonl:1: found n_best None; expected answers and prob",
+            lambda r: _without(r, "n_best"),
+            "found n_best None; expected answers and prob",
         ),
     ],
 )
 def test_files_that_do_not_fit_are_refused(setting, kind, change, message):
     make, run = setting
     members, _ = make(kind)
-    if "id 1" in message:
+    if "found id 1" in message:
         rows = members["a"]
         members["a"] = [{**row, "id": i} for i, row in enumerate(rows)]
     members["b"] = change(members["b"])
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=rf"b.jsonl:.*{message}"):
         run(members)
 
 

@@ -66,16 +66,13 @@ def test_classes_have_the_logits_probabilities(predictor, whole_outputs):
     assert len({answer["label"] for answer in answers}) > 1
 
 
-def test_one_item_gets_one_answer_the_same_as_in_a_list(predictor):
+def test_items_alone_in_lists_and_pairs(predictor, whole_outputs):
     ask = predictor("reviews", batch_size=4)
     alone = ask("the king")
     assert isinstance(alone, dict)
     (listed,) = ask(["the king"])
     assert alone == listed == ask({"text": "the king"}) == ask(b"the king")
     assert ask([]) == []
-
-
-def test_pairs_are_told_from_lists(predictor, whole_outputs):
     ask = predictor("pairs")
     pair = ("the king", "of that")
     named = {"text_a": "the king", "text_b": "of that"}
@@ -88,14 +85,11 @@ def test_pairs_are_told_from_lists(predictor, whole_outputs):
         ask("only one")
 
 
-def test_numbers_are_in_the_units_of_the_labels(predictor, whole_outputs):
+def test_numbers_and_labels_are_those_of_the_head(predictor, whole_outputs):
     ask = predictor("grade")
     for text in TEXTS:
         raw = float(whole_outputs(ask, text)["predictions"])
         assert ask(text)["value"] == pytest.approx(raw * 6 + 1, abs=1e-4)
-
-
-def test_every_label_has_its_own_probability(predictor, whole_outputs):
     ask = predictor("topics")
     for text in TEXTS:
         logits = whole_outputs(ask, text)["logits"]

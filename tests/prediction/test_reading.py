@@ -29,11 +29,32 @@ def read(tmp_path):
     return make
 
 
-def test_lines_of_text_are_texts(read):
+def test_texts_json_and_conll_are_read_line_by_line(read):
     good, bad, source = read("a.txt", b"\xef\xbb\xbfone\r\n\n \ntwo\tx\n\xff\n")
     assert good == [(1, {"text_a": "one"}), (4, {"text_a": "two\tx"})]
     assert bad == [(5, "b'\\xff'")]
     assert source.blank == 2 and source.lines.done == source.lines.size()
+    lines = [
+        '{"text": "a", "id": 3, "x": null}',
+        '"b"',
+        "{broken",
+        "7",
+        '{"other": 1}',
+        "",
+        '{"text": null}',
+    ]
+    good, bad, source = read("a.jsonl", "\n".join(lines), id_column="id")
+    assert good == [(1, {"text_a": "a"}), (2, {"text_a": "b"})]
+    assert [line for line, _ in bad] == [3, 4, 5, 7]
+    assert next(iter(source)).key == 3
+    good, _, _ = read("b.jsonl", '["a", "b"]', PAIR)
+    assert good == [(1, {"text_a": "a", "text_b": "b"})]
+    text = "-DOCSTART- O\n\nEU B\nrejects O\n\n\nthe O\n"
+    columns = {"words": ["words", 0]}
+    good, _, _ = read("a.conll", text, columns)
+    assert good == [(3, {"words": ["EU", "rejects"]}), (7, {"words": ["the"]})]
+    good, _, _ = read("b.conll", text, {"words": [1]})
+    assert good[1] == (7, {"words": ["O"]})
 
 
 def test_tables_are_read_by_name_or_by_number(read):
@@ -79,33 +100,6 @@ def test_a_header_of_other_names_is_no_data(read, name, text, columns, remedy):
 def test_rows_that_do_not_look_like_a_header_are_data(read, text):
     good, _, _ = read("a.tsv", text)
     assert [line for line, _ in good] == [*range(1, text.count("\n") + 1)]
-
-
-def test_json_lines_hold_objects_texts_or_pairs(read):
-    lines = [
-        '{"text": "a", "id": 3, "x": null}',
-        '"b"',
-        "{broken",
-        "7",
-        '{"other": 1}',
-        "",
-        '{"text": null}',
-    ]
-    good, bad, source = read("a.jsonl", "\n".join(lines), id_column="id")
-    assert good == [(1, {"text_a": "a"}), (2, {"text_a": "b"})]
-    assert [line for line, _ in bad] == [3, 4, 5, 7]
-    assert next(iter(source)).key == 3
-    good, _, _ = read("b.jsonl", '["a", "b"]', PAIR)
-    assert good == [(1, {"text_a": "a", "text_b": "b"})]
-
-
-def test_conll_gives_the_words_of_sentences(read):
-    text = "-DOCSTART- O\n\nEU B\nrejects O\n\n\nthe O\n"
-    columns = {"words": ["words", 0]}
-    good, _, _ = read("a.conll", text, columns)
-    assert good == [(3, {"words": ["EU", "rejects"]}), (7, {"words": ["the"]})]
-    good, _, _ = read("b.conll", text, {"words": [1]})
-    assert good[1] == (7, {"words": ["O"]})
 
 
 def test_what_cannot_be_read_is_refused(read, tmp_path):

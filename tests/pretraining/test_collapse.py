@@ -67,8 +67,7 @@ def test_a_loss_no_better_than_guessing_is_reported_once_a_window(tiny_config):
     ]
 
 
-def test_healthy_starts_are_silent(tiny_config):
-    """A plateau of 4,000 steps at what an AUC of 0.6 gives, then learning."""
+def test_healthy_starts_are_silent_and_a_later_collapse_is_not(tiny_config):
     plateau = [3.0] * 2 + [0.98] * 38
     config = tiny_config(num_warmup_steps=500)
     assert not alarms(config, rows([*plateau, *np.linspace(0.98, 0.7, 100)]))
@@ -76,24 +75,14 @@ def test_healthy_starts_are_silent(tiny_config):
     # A high loss in the warm-up is no sign of anything.
     config = tiny_config(num_warmup_steps=2000)
     assert not alarms(config, rows([1.5] * 20 + [0.98] * 100))
-
-
-def test_a_later_collapse_is_reported(tiny_config):
     config = tiny_config(num_warmup_steps=0)
     assert [*alarms(config, rows([0.8] * 60 + [1.0] * 100))] == [15000]
 
 
-@pytest.mark.parametrize(
-    ("hparams", "words"),
-    [
-        ({"generator_hidden_size": 0.5}, "has 0.5 of its width"),
-        ({"generator_hidden_size": 1.0}, "lower generator_hidden_size"),
-        ({"untied_generator": False}, "has 1 of its width"),
-    ],
-)
-def test_a_large_generator_is_named(tiny_config, hparams, words):
-    found = alarms(tiny_config(**hparams), rows([1.0] * 60))
-    assert words in found[5100]
+def test_a_large_generator_is_named(tiny_config):
+    found = alarms(tiny_config(untied_generator=False), rows([1.0] * 60))
+    assert "has 1 of its width" in found[5100]
+    assert "lower generator_hidden_size" in found[5100]
 
 
 def test_a_continued_run_goes_on_with_its_window(tiny_config):

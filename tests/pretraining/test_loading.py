@@ -29,9 +29,8 @@ def run_folder(tiny_config, tmp_path, save_run):
 
 
 def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_folder):
-    folder, _, model = run_folder(
-        mask_prob=0.3, temperature=0.5, do_lower_case=False
-    )
+    settings = {"temperature": 0.5, "do_lower_case": False}
+    folder, _, model = run_folder(mask_prob=0.3, **settings)
     loaded = load_pretrained(folder)
     wanted = variables_by_name(model.variables)
     got = variables_by_name(loaded.model.variables)
@@ -81,9 +80,7 @@ def test_a_part_is_refused_for_what_it_lacks(run_folder, tmp_path, is_electric):
         generator.require_discriminator("scoring")
 
 
-def test_a_checkpoint_without_configuration_tells_what_was_assumed(
-    run_folder, tiny_vocab
-):
+def test_what_was_assumed_without_settings_is_told(run_folder, tiny_vocab):
     folder, _, _ = run_folder()
     beside = ("config.json", "electra_config.json", "vocab.txt", "digests.json")
     for name in beside:
@@ -98,8 +95,3 @@ def test_a_checkpoint_without_configuration_tells_what_was_assumed(
     )
     assert loaded.assumptions == ()
     assert loaded.model.encoder_config.num_attention_heads == 2
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path, tiny_vocab):
-    with pytest.raises(UserError, match="nothing_here"):
-        load_pretrained(str(tmp_path / "nothing_here"), tiny_vocab)

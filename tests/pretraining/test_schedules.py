@@ -42,9 +42,6 @@ def batches(count, size=4):
         }
 
 
-# The adversarial generator.
-
-
 def log_softmax(logits):
     logits = logits - logits.max(-1, keepdims=True)
     return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
@@ -230,9 +227,6 @@ def test_the_baseline_leaves_the_run_in_no_form(tiny_config, tmp_path):
         held = any("reward_baseline" in name for name in weights.specs)
         assert held == there, where
     run.restore(path)
-
-
-# Two stages.
 
 
 class Stages:

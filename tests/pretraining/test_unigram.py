@@ -77,14 +77,10 @@ def test_replacements_are_drawn_by_the_counts(records, tiny_config):
     again, _ = draws(model)
     np.testing.assert_array_equal(found, again)
     assert (draws(model, step=1)[0] != found).any()
-    assert np.isfinite(outputs["mlm_loss"]) and np.isfinite(
-        outputs["total_loss"]
-    )
+    assert np.isfinite([outputs["mlm_loss"], outputs["total_loss"]]).all()
 
 
-def test_temperature_and_disallowed_tokens_change_the_shares(
-    records, tiny_config
-):
+def test_temperature_and_what_is_barred_change_shares(records, tiny_config):
     records([([120] * 4, [130] * 4), ([130] * 4, [140])])
     hot = build_model(tiny_config(temperature=2.0, **UNIGRAM))
     shares = np.sqrt([4, 8, 1]) / np.sqrt([4, 8, 1]).sum()

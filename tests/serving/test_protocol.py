@@ -54,23 +54,17 @@ def test_bytes_come_and_go_as_base64(toy):
     assert said["predictions"] == ["\ufffd\x00\ufffd"]
 
 
-def test_texts_of_all_kinds_come_back_whole(toy):
+def test_texts_defaults_and_scalars_come_back_whole(toy):
     texts = ["", "\u4e2d\u6587 \U0001f600", '"\\\n\t', "<b>&", "x" * 100_000]
     body = {"signature_name": "echo", "instances": texts}
     assert toy.predict(body) == (200, {"predictions": texts})
     lone = '{"signature_name": "echo", "instances": ["a\\ud800b"]}'
     assert toy.predict(lone) == (200, {"predictions": ["ab"]})
-
-
-def test_the_default_signature_and_its_default_inputs(toy):
     status, said = toy.predict({"instances": [{"input_ids": [1, 2, 3]}]})
     assert (status, said["predictions"][0]["sum"]) == (200, 6)
     rows = [{"input_ids": [1, 2, 3], "input_mask": [1, 1, 0]}]
     _, said = toy.predict({"instances": rows, "signature_name": ""})
     assert said["predictions"] == [{"masked": 3, "nan": None, "sum": 6}]
-
-
-def test_scalars_have_columns_only_and_floats_are_as_short_as_float32(toy):
     body = {"signature_name": "scalar", "inputs": 4}
     assert toy.predict(body) == (200, {"outputs": 5})
     status, said = toy.predict({"signature_name": "scalar", "instances": [4]})

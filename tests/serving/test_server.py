@@ -250,13 +250,7 @@ def test_a_connection_taken_as_it_stops_does_not_hold_it_up(toy_model, turns):
     asyncio.run(run())
 
 
-def test_without_the_extra_it_says_what_to_install(toy_folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "aiohttp", None)
-    with pytest.raises(UserError, match=r'pip install "electra_tf\[serve\]"'):
-        serve.main(serve.parse_flags(["serve", str(toy_folder)]))
-
-
-def test_a_port_that_is_taken_is_a_message(toy_folder):
+def test_what_cannot_be_served_is_a_message(toy_folder, monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -264,6 +258,9 @@ def test_a_port_that_is_taken_is_a_message(toy_folder):
         args = serve.parse_flags(["serve", toy_folder, f"--port={port}"])
         with pytest.raises(UserError, match="choose another --port"):
             serve.main(args)
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(UserError, match=r'pip install "electra_tf\[serve\]"'):
+        serve.main(serve.parse_flags(["serve", str(toy_folder)]))
 
 
 def test_many_clients_and_malformed_requests_leave_it_well(toy):

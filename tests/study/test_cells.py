@@ -38,25 +38,13 @@ def put(said, place, value):
         ("arms", {}, "arms: empty"),
         ("grid", {}, "grid: empty"),
         ("grid", {"pretrain.mask_prob": []}, "grid.pretrain.mask_prob: expect"),
-        (
-            "grid",
-            {"pretrain.mask": [0.1]},
-            "grid.pretrain.mask: Unknown hparam",
-        ),
-        (
-            "grid",
-            {"budget.steps": [9, 9]},
-            "two cells are named electra,steps=9",
-        ),
+        ("grid", {"pretrain.mask": [0.1]}, "grid.pretrain.mask: Unknown"),
+        ("grid", {"budget.steps": [9, 9]}, "two cells are named electra,steps"),
         ("tasks", {}, "tasks: empty"),
         ("tasks", {"stt": {}}, "tasks.stt: hparam task_names: unknown task"),
         ("tasks", {"mrpc": {}}, "tasks.mrpc: "),  # has no data
         ("tasks", {"squadv1": {}}, "tasks.squadv1: "),
-        (
-            "tasks.sst",
-            {"max_seq_length": 64},
-            "tasks.sst: hparam max_seq_length",
-        ),
+        ("tasks.sst", {"max_seq_length": 64}, "tasks.sst: hparam max_seq_len"),
         ("tasks.sst", 3, "expected an object, got 3"),
         ("data_dir", REMOVED, "data_dir: missing"),
         ("against", "bert", "against: there is no arm 'bert'"),
@@ -67,55 +55,18 @@ def put(said, place, value):
         ("pretrain.num_train_steps", 5, "budget: one of steps, tokens, flops"),
         ("pretrain.pretrain_tfrecords", "none*", "pretrain: No record file"),
         ("finetune.task_names", [], "finetune.task_names: is set by the study"),
-        (
-            "finetune.init_checkpoint",
-            "x",
-            "finetune.init_checkpoint: is set by",
-        ),
         ("budget", {"flops": 1}, 'budget: {"flops": 1} is less than a step'),
-        (
-            "budget",
-            {"steps": True},
-            "budget.steps: expected a number, got True",
-        ),
+        ("budget", {"steps": True}, "budget.steps: expected a number"),
         ("budget.tokens", 5, "budget: one of steps, tokens"),
-        (
-            "arms.mlm.pretrian",
-            {},
-            "arms.mlm.pretrian: unknown; nearest: pretrai",
-        ),
-        (
-            "arms.mlm.start",
-            "absent",
-            "arms.mlm: start: absent: no such checkpoi",
-        ),
+        ("arms.mlm.pretrian", {}, "arms.mlm.pretrian: unknown; nearest: pr"),
+        ("arms.mlm.start", "absent", "arms.mlm: start: absent: no such"),
         ("arms.mlm.pretrain", {"objective": "x"}, "arms.mlm: hparam objective"),
         ("arms.m/l", {}, "arms.m/l: 'm/l': a folder cannot have this name"),
-        (
-            "data",
-            {"there": "build"},
-            "data.there: expected a list, got 'build'",
-        ),
-        (
-            "choose_learning_rate",
-            {"value": 1},
-            "choose_learning_rate.value: unk",
-        ),
-        (
-            "choose_learning_rate",
-            {"values": []},
-            "choose_learning_rate.finetune.learning_rate: expected a list",
-        ),
-        (
-            "choose_learning_rate",
-            {"values": ["x"]},
-            "finetune.learning_rate: hparam learning_rate: expected a number",
-        ),
-        (
-            "figures",
-            {"sst": "accuracy"},
-            "figures.sst: expected a list, got 'accuracy'",
-        ),
+        ("data", {"there": "build"}, "data.there: expected a list"),
+        ("choose_learning_rate", {"value": 1}, "choose_learning_rate.value: u"),
+        ("choose_learning_rate", {"values": []}, "expected a list"),
+        ("choose_learning_rate", {"values": ["x"]}, "expected a number"),
+        ("figures", {"sst": "accuracy"}, "figures.sst: expected a list"),
     ],
 )
 def test_a_file_that_cannot_be_run_is_refused_by_file_and_field(
@@ -162,9 +113,7 @@ def test_a_budget_gives_each_arm_its_steps(said, write_study):
     assert study.arms[0].cost["steps"] < study.arms[1].cost["steps"]
 
 
-def test_a_grid_multiplies_arms_which_share_what_does_not_differ(
-    said, write_study
-):
+def test_a_grid_s_arms_share_what_does_not_differ(said, write_study):
     said["grid"] = {"finetune.layerwise_lr_decay": [0.8, 0.9]}
     said["arms"]["random"] = {"start": "random"}
     study = Study(write_study(said), "")
@@ -207,9 +156,7 @@ def test_a_digest_is_of_what_makes_the_result(said, write_study):
     }
 
 
-def test_the_learning_rate_is_chosen_by_seeds_that_do_not_count(
-    said, write_study
-):
+def test_the_learning_rate_is_chosen_by_other_seeds(said, write_study):
     said["choose_learning_rate"] = {"values": [1e-4, 1e-3], "num_trials": 2}
     study = Study(write_study(said), "")
     arm = study.arms[0]

@@ -59,14 +59,11 @@ def test_differences_are_in_welch_s_standard_errors(finished):
     assert row["petaflop_days"] == pytest.approx(flops / PETAFLOP_DAY)
 
 
-def test_of_one_seed_the_trials_are_counted(finished):
+def test_of_one_seed_trials_are_counted_and_what_is_missing_is_not(finished):
     study, lines = finished(trials=3, seeds=[1])
     table = report.compare(study, lines)[-1]
     assert table["arms"]["electra"]["values"] == scores(lines, "electra")[0]
     assert "n counts trials" in report.text_of(study, [table])
-
-
-def test_what_is_missing_is_not_counted(finished):
     study, lines = finished(without=["electra/2/sst", "mlm/1", "mlm/2"])
     pretraining, task = report.compare(study, lines)
     assert task["arms"]["electra"]["n"] == 1

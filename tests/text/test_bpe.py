@@ -55,9 +55,7 @@ def test_ids_are_the_library_s(pair, text):
     assert ours.convert_tokens_to_ids(ours.convert_ids_to_tokens(ids)) == ids
 
 
-def test_special_tokens_have_one_name_here_and_text_cannot_spell_them(
-    path, bpe_file
-):
+def test_special_tokens_are_no_text_and_have_one_name(path, bpe_file):
     vocab = check_vocab(path)
     assert [vocab[token] for token in SPECIAL_TOKENS] == [1, 3, 0, 2, 4]
     assert list(vocab.values()) == list(range(290))
@@ -68,9 +66,7 @@ def test_special_tokens_have_one_name_here_and_text_cannot_spell_them(
     assert ours.encode("\ud800a") == ours.encode("a")
 
 
-def test_settings_of_the_file_count_but_not_its_padding(
-    path, bpe_file, tmp_path
-):
+def test_settings_of_a_file_count_its_padding_not(path, bpe_file, tmp_path):
     lower = open_tokenizer(bpe_file(lowercase=True))
     assert lower.encode("THE King") == lower.encode("the king")
     import tokenizers
@@ -92,32 +88,25 @@ def test_a_copy_in_another_process_is_the_same(path):
     assert copy.encode("<mask> the") == ours.encode("<mask> the")
 
 
+def vocab(content):
+    return content["model"]["vocab"]
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
         (lambda c: c["model"].update(type="WordPiece"), "give the vocab.txt"),
+        (lambda c: c.update(pre_tokenizer=None), "expected 'BPE' and Byte"),
         (
-            lambda c: c.update(pre_tokenizer=None),
-            "expected 'BPE' and ByteLevel",
-        ),
-        (
-            lambda c: (
-                c["added_tokens"].pop(4),
-                c["model"]["vocab"].pop("<mask>"),
-            ),
+            lambda c: (c["added_tokens"].pop(4), vocab(c).pop("<mask>")),
             r"lacks \[MASK\] \(or <mask>\)",
         ),
-        (lambda c: c["model"]["vocab"].update(new=999), "ids have gaps"),
+        (lambda c: vocab(c).update(new=999), "ids have gaps"),
         (
-            lambda c: c["model"]["vocab"].update(
-                {"\u0100x": c["model"]["vocab"].pop("\u0100")}
-            ),
+            lambda c: vocab(c).update({"\u0100x": vocab(c).pop("\u0100")}),
             "lacks 1 of the 256 bytes .*initial_alphabet",
         ),
-        (
-            lambda c: c["model"].update(merges=[["x", "none"]]),
-            "tokenizers says",
-        ),
+        (lambda c: c["model"].update(merges=[["x", "none"]]), "tokenizers sa"),
     ],
 )
 def test_a_file_that_cannot_serve_is_refused(path, tmp_path, change, complaint):

@@ -194,7 +194,7 @@ def test_usual_text_takes_the_fast_way(tiny_pair):
     assert plain.numpy().tolist() == [True] * 3 + [False] * 7 + [True]
 
 
-def test_a_batch_may_be_empty_and_strings_too(tiny_pair):
+def test_batches_and_strings_may_be_empty_or_huge(tiny_pair):
     graph, _ = tiny_pair
     assert graph.encode(tf.constant([], tf.string)).to_list() == []
     assert graph.encode(["", " ", "\u200b", b"\xff"]).to_list() == [[]] * 4
@@ -202,9 +202,6 @@ def test_a_batch_may_be_empty_and_strings_too(tiny_pair):
     assert differing(tiny_pair, mixed) == []
     for part in graph.encode_with_offsets(tf.constant([], tf.string)):
         assert part.to_list() == []
-
-
-def test_huge_strings(tiny_pair):
     texts = ["the of, " * 100_000, "the ΟΔΟΣ e\u0301… " * 30_000, "a" * 500_000]
     assert differing(tiny_pair, texts) == []
 

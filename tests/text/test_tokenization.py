@@ -171,13 +171,18 @@ def test_other_types_are_refused(text, tiny_vocab):
         FullTokenizer(tiny_vocab).tokenize(text)
 
 
-def test_wordpiece_length_is_counted_after_accents_are_dropped(write_vocab):
+def test_long_words_and_vocabularies_without_unk(write_vocab):
     path = write_vocab("[UNK]", "e", "##e")
     assert len(FullTokenizer(path).tokenize("é" * 200)) == 200
     assert FullTokenizer(path).tokenize("é" * 201) == ["[UNK]"]
     accented = "e\u0301" * 200  # 400 code points
     assert len(FullTokenizer(path).tokenize(accented)) == 200
     assert FullTokenizer(path, True, False).tokenize(accented) == ["[UNK]"]
+    tokenizer = FullTokenizer(write_vocab("a", "b"))
+    assert tokenizer.tokenize("a c") == ["a", "[UNK]"]
+    assert tokenizer.encode("a b") == [0, 1]
+    with pytest.raises(UserError, match=r"\[UNK\]"):
+        tokenizer.encode("a c")
 
 
 def test_ids_and_tokens_are_inverse_and_others_are_named(tiny_vocab):
@@ -190,14 +195,6 @@ def test_ids_and_tokens_are_inverse_and_others_are_named(tiny_vocab):
         tokenizer.convert_tokens_to_ids(["the", "no such"])
     with pytest.raises(UserError, match=r"Id 200 .*from 0 to 199"):
         tokenizer.convert_ids_to_tokens([3, 200])
-
-
-def test_vocabulary_without_unk_tokenizes_but_cannot_encode(write_vocab):
-    tokenizer = FullTokenizer(write_vocab("a", "b"))
-    assert tokenizer.tokenize("a c") == ["a", "[UNK]"]
-    assert tokenizer.encode("a b") == [0, 1]
-    with pytest.raises(UserError, match=r"\[UNK\]"):
-        tokenizer.encode("a c")
 
 
 def memos(tokenizer):
