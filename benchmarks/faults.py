@@ -280,7 +280,7 @@ def kill(name, most, saving, parent_only):
     whole = undisturbed(name)
     number = len(kept(kind="kills", case=name))
     draw = random.Random(f"{name} {number} {saving}")
-    kills, before = draw.randint(1, min(most, 5)), {}
+    kills, before, done = draw.randint(1, min(most, 5)), {}, []
     begin(name)
     while True:
         moment = "saving" if saving else draw.choice(("start", *["work"] * 4))
@@ -313,6 +313,8 @@ def kill(name, most, saving, parent_only):
             break
         kills -= 1
         before, half_written = newest()
+        # A conversion that was whole is not made again.
+        done = done or glob.glob("killed/out*/*conversion.json")
         wrong += ["half-written"] * bool(half_written)
         how = "parent only" if parent_only else "all processes"
         how += ", while a file was written" * bool(unfinished())
@@ -320,7 +322,9 @@ def kill(name, most, saving, parent_only):
         keep(**row, how=how, outcome=outcome, detail=half_written)
     now = fingerprint("killed")
     unlike = [path for path, x in whole["end"].items() if now.get(path) != x]
-    wrong += ["different"] * bool(unlike) + ["second try"] * bool(status)
+    wrong += ["different"] * bool(unlike) + ["second try"] * bool(
+        status and not done
+    )
     detail = [unlike, said[-2000:] * bool(status)]
     keep(**row, outcome=", ".join(wrong) or "well", detail=detail)
 

@@ -8,6 +8,7 @@ content. Every tensor is either written bit for bit or listed with the reason.
 """
 
 import argparse
+import contextlib
 import functools
 import json
 import os
@@ -143,10 +144,24 @@ def main(args: argparse.Namespace) -> None:
     folder = path if is_folder else os.path.dirname(path) or "."
     if is_folder:  # Its own writer puts the vocabulary there.
         beside.pop("vocab.txt", None)
+    place = f"{path}{os.sep if is_folder else '.'}{_REPORT}"
+    begun, known = f"{place}.unfinished", json.dumps({"from": source.path})
+    # What a conversion that was killed has left may go.
+    if files.exists(begun) and files.read_bytes(begun) == known.encode():
+        args.overwrite = True
     _check_free(source.path, path, is_folder, folder, beside, args.overwrite)
-    dropped, remarks = _write(
-        weights, path, form, hparams, vocab_file, guessed, args
-    )
+    is_new = not files.exists(folder)
+    files.write_atomically(begun, known)
+    try:
+        dropped, remarks = _write(
+            weights, path, form, hparams, vocab_file, guessed, args
+        )
+    except Exception:
+        files.remove(begun)
+        with contextlib.suppress(OSError):  # It is not empty.
+            if is_new:
+                os.rmdir(folder)
+        raise
     reasons: dict[str, list[str]] = {}
     for name, reason in {**weights.dropped, **dropped}.items():
         reasons.setdefault(reason, []).append(name)
@@ -166,8 +181,8 @@ def main(args: argparse.Namespace) -> None:
         "assumed": assumed,
         "hparams": hparams,
     }
-    place = f"{path}{os.sep if is_folder else '.'}{_REPORT}"
     files.write_atomically(place, json.dumps(report, indent=2) + "\n")
+    files.remove(begun)
     print(_screen(report), f"Report   {place}", sep="\n")
 
 

@@ -238,6 +238,29 @@ def test_nothing_is_replaced_unless_asked(file, source, tmp_path):
     convert(source, folder / "m", "--overwrite")
 
 
+@pytest.mark.parametrize("form", ["tf1", "native", "huggingface"])
+def test_what_a_killed_conversion_left_is_replaced(
+    form, source, tmp_path, monkeypatch
+):
+    def killed(*_):
+        raise KeyboardInterrupt  # No `except Exception` sees it, or a kill.
+
+    folder = tmp_path / "out"
+    target = folder if form == "huggingface" else folder / "m"
+    words = (source, target, f"--output_format={form}", "--strip_optimizer")
+    with monkeypatch.context() as patched:
+        patched.setattr(convert_checkpoint, "_screen", killed)
+        patched.setattr(convert_checkpoint.files, "remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            convert(*words)
+    left = {path.name for path in folder.iterdir()}
+    convert(*words)
+    (begun,) = left - {path.name for path in folder.iterdir()}
+    assert begun.endswith("conversion.json.unfinished")
+    with pytest.raises(UserError, match="exists"):
+        convert(*words)
+
+
 @pytest.mark.parametrize(
     "flag, value, words",
     [
