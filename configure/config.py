@@ -242,16 +242,12 @@ Config = TypeVar("Config", bound="TrainingConfig")
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
-    """Base of the configs: the hparams that both have, and how one is made.
+    """Base of the configs: the hparams that both have, and how one is made."""
 
-    Attributes:
-      purpose: what the program does, for `--help`.
-      origins: where each value came from.
-    """
-
-    purpose: ClassVar[str]
+    purpose: ClassVar[str]  # what the program does, for `--help`
 
     _: dataclasses.KW_ONLY
+    # Where each value came from.
     origins: Mapping[str, str] = dataclasses.field(
         default_factory=dict, compare=False, repr=False
     )
@@ -388,11 +384,7 @@ class TrainingConfig:
     def with_settings_of(
         self: Config, run: Mapping[str, Any], skip: Collection[str] = ()
     ) -> Config:
-        """The config with what a run was made with, where nothing is stated.
-
-        Args:
-          run: what `to_json` wrote of it; empty where it is not known.
-        """
+        """The config with what `run`'s JSON has, where nothing is stated."""
         known = (*self.field_types(), "_origins")
         given = {name: run[name] for name in known if name in run}
         asked = self.explicit_hparams(given) if "_origins" in given else {}

@@ -29,7 +29,6 @@ from configure.json_text import read_hparams
 # Question answering tasks that get longer inputs. The original looks for
 # "squad" or "qa" in the name, which misses naturalqs.
 _LONG_TASKS = ("squad", "squadv1", "newsqa", "triviaqa", "searchqa")
-_QUESTION_ANSWERING_TASKS = (*_LONG_TASKS, "naturalqs")
 _TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 # The settings of a task learned alone.
@@ -282,19 +281,6 @@ class FinetuningConfig(TrainingConfig):
                 "wnli_majority: wnli is not among task_names"
                 f" ({', '.join(self.task_names)}); leave wnli_majority out"
             )
-        length = self.max_seq_length
-        if set(self.task_names) & set(_QUESTION_ANSWERING_TASKS):
-            if self.max_query_length + 3 >= length:
-                yield (
-                    f"max_query_length: {self.max_query_length} wordpieces of a"
-                    " question leave no room for its passage in max_seq_length"
-                    f" {length}; lower the one or raise the other"
-                )
-            if self.joint_prediction and self.beam_size > length:
-                yield (
-                    f"beam_size: {self.beam_size} is more than the {length}"
-                    " positions of max_seq_length"
-                )
         yield from super()._problems()
 
     def check_mode(self) -> None:

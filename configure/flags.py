@@ -277,15 +277,7 @@ def parse_config(
     parser: FlagParser | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> tuple[Config, argparse.Namespace]:
-    """Turns a command line into a config that can be run.
-
-    Args:
-      defaults: hparams of the program, below all that is given.
-
-    Raises:
-      SystemExit: a mistaken or missing flag (status 2), or a request to print
-        something (status 0).
-    """
+    """Turns a command line, above `defaults`, into a config that can be run."""
     parser = parser or config_parser(config_class, os.path.basename(argv[0]))
     args = parser.parse_args(list(argv[1:]))
     in_file: dict[str, Any] = {}

@@ -10,6 +10,7 @@ import datetime
 import glob
 import gzip
 import hashlib
+import io
 import json
 import lzma
 import os
@@ -388,6 +389,13 @@ def read_text(path: str) -> str:
         ) from error
 
 
+def png(figure: Any) -> bytes:
+    """The file of a picture of matplotlib's."""
+    packed = io.BytesIO()
+    figure.savefig(packed, format="png", dpi=110)
+    return packed.getvalue()
+
+
 def read_json(path: str) -> dict[str, Any]:
     """The JSON object that a file holds."""
     return parse_json(read_text(path), path)
@@ -398,15 +406,11 @@ class LineReader:
 
     Only "\n" ends a line. One line at a time is in memory. A problem is
     handed on, so that the caller can count it and go on.
-
-    Attributes:
-      done: bytes read.
     """
 
     def __init__(self, path: str) -> None:
-        """Reads nothing yet."""
         self.path = path
-        self.done = 0
+        self.done = 0  # bytes read
 
     def size(self) -> int | None:
         """Bytes in all; None where that is not known."""

@@ -27,11 +27,10 @@ from typing import Any
 import numpy as np
 
 from configure import flags
-from configure.errors import UserError
+from configure.errors import UserError, aligned
 from electra_tf import files
 from electra_tf.commands import score
 from electra_tf.data.tables import read_rows
-from electra_tf.metrics import scorers
 
 METHODS = ("electric", "cloze", "masked_lm")  # of `score`
 KINDS = ("swapped", "replaced", "dropped")
@@ -166,8 +165,7 @@ def main(args: argparse.Namespace) -> None:
         cells = (result.get(column) for column in columns)
         texts = ["-" if cell is None else f"{cell:.3f}" for cell in cells]
         table.append([name, "", *texts])
-    widths = scorers.column_widths(table)
-    print("\n".join(scorers.aligned(row, widths) for row in table))
+    print("\n".join(aligned(table)))
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -14,12 +14,12 @@ import argparse
 import random
 import re
 import sys
-from pydoc_data import topics
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.commands.demo import corpus_lines
 from electra_tf.keras import Encoder
 from electra_tf.prediction.loading import read_settings
 from electra_tf.text.tokenization import CLS, SEP, FullTokenizer
@@ -63,11 +63,7 @@ def tag(word: str) -> int:
 
 def sentences() -> list[list[str]]:
     """Words of sentences of the Python language reference, in fixed order."""
-    found: dict[str, None] = {}
-    for text in topics.topics.values():
-        for paragraph in re.split(r"\n\s*\n", text):
-            text = " ".join(paragraph.split())
-            found |= dict.fromkeys(re.split(r"(?<=[.!?:])\s+(?=[A-Z])", text))
+    found = dict.fromkeys(corpus_lines())
     written = (text for text in found if re.match(r"[A-Z][\w ,]{40}", text))
     rows = [re.findall(r"\w+|[^\w\s]", text) for text in written]
     random.Random(1).shuffle(rows)

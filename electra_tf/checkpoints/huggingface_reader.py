@@ -244,20 +244,13 @@ def _why_unused(name: str) -> str | None:
 
 
 class _Folder:
-    """One network as transformers saves it, checked against its config.
-
-    Attributes:
-      path: the folder.
-      config: config.json, filled in.
-      tensors: those of the network, by their names of today.
-      network: architecture and scopes, as far as the folder alone tells.
-    """
+    """One network as transformers saves it, checked against its config."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._file = _find_weights(path)
         files.check_digest(self._file)
-        self.config = layout.read_config(path)
+        self.config = layout.read_config(path)  # filled in
         self._stored = _open_tensors(self._file)
         self.network = self._find_network()
         self._sizes: dict[str, int] = dict(self.config)

@@ -279,10 +279,7 @@ def write_tf1(
 
     The files appear under their names when they are complete, the index last:
     without an index there is no checkpoint. The file `checkpoint` then names
-    it the newest.
-
-    Args:
-      complete: writes what goes beside it.
+    it the newest. `complete` writes what goes beside it.
 
     Source: TensorFlow's Saver (`SaveV2`, and `MergeV2Checkpoints` as with
     `sharded=True`), which the original's Estimator uses.

@@ -116,6 +116,16 @@ class Weights(abc.ABC):
             yield name, self.read(name)
 
 
+def described(counts: Mapping[str, Any]) -> str:
+    """What `Weights.counts` gives, in words."""
+    step = counts["global_step"]
+    return (
+        f"{counts['variables']} variables with {counts['parameters']:,}"
+        f" parameters, {counts['slots']} Adam slots, step"
+        f" {'not stored' if step is None else step}"
+    )
+
+
 def is_variable(name: str) -> bool:
     """Whether a name is a model's variable, not a slot and not the step."""
     return name != STEP_NAME and not name.endswith(SLOT_SUFFIXES)

@@ -105,12 +105,13 @@ def main(args: argparse.Namespace) -> int:
 def _compare(args: argparse.Namespace) -> int:
     # TensorFlow only from here on.
     from electra_tf.checkpoints.formats import open_weights
+    from electra_tf.checkpoints.weights import described
     from electra_tf.compare import outputs, recording
 
     request = _request(args)
     result: dict[str, Any] = {"tolerance": args.tolerance, "a": args.a}
     a = open_weights(args.a)
-    _say(f"A  {_description(a)}")
+    _say(f"A  {a.path} ({a.kind}): {described(a.counts())}")
     if args.expect:
         _say(f"B  {args.expect} (recorded)")
         result["expect"] = args.expect
@@ -123,7 +124,7 @@ def _compare(args: argparse.Namespace) -> int:
         ]
     else:
         b = open_weights(args.b)
-        _say(f"B  {_description(b)}")
+        _say(f"B  {b.path} ({b.kind}): {described(b.counts())}")
         result["b"] = args.b
         names = dict.fromkeys([*a.shapes, *b.shapes])
         extra = dict.fromkeys([*a.specs, *b.specs])  # slots and step
@@ -183,16 +184,6 @@ def _request(args: argparse.Namespace) -> Any:
         length=args.max_seq_length,
         count=args.num_examples,
         seed=args.seed,
-    )
-
-
-def _description(weights: Any) -> str:
-    counts = weights.counts()
-    step = counts["global_step"]
-    return (
-        f"{weights.path} ({weights.kind}): {counts['variables']} variables,"
-        f" {counts['parameters']:,} numbers, {counts['slots']} Adam slots,"
-        f" {'no step' if step is None else f'step {step}'}"
     )
 
 

@@ -26,6 +26,7 @@ from electra_tf.checkpoints.sizes import merged
 from electra_tf.checkpoints.weights import (
     Weights,
     describe_extension,
+    described,
     extend_positions,
     select_part,
     selected,
@@ -353,9 +354,12 @@ def _write(
 
 def _screen(report: Mapping[str, Any]) -> str:
     source, result = report["from"], report["to"]
-    lines = [f"Read     {source['path']}", _counts(source)]
-    lines.append(f"Written  {result['path']} (part: {report['part']})")
-    lines.append(_counts(result))
+    lines = [
+        f"Read     {source['path']}",
+        f"  {source['kind']}: {described(source)}",
+        f"Written  {result['path']} (part: {report['part']})",
+        f"  {result['kind']}: {described(result)}",
+    ]
     lines += [f"Changed  {text}" for text in report["changes"]]
     for reason, names in report["dropped"].items():
         lines.append(f"Dropped  {listed(names, 3)}: {reason}")
@@ -367,12 +371,3 @@ def _screen(report: Mapping[str, Any]) -> str:
     lines += [f"Note     {text}" for text in report["notes"]]
     lines += [f"Assumed  {text}" for text in report["assumed"]]
     return "\n".join(lines)
-
-
-def _counts(side: Mapping[str, Any]) -> str:
-    step = side["global_step"]
-    return (
-        f"  {side['kind']}: {side['variables']} variables with"
-        f" {side['parameters']:,} parameters, {side['slots']} Adam slots,"
-        f" step {'not stored' if step is None else step}"
-    )

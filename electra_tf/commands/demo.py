@@ -92,21 +92,6 @@ def prepare(output_dir: str) -> int:
     return len(tokens)
 
 
-def results_screen(result: dict[str, float], seconds: float) -> str:
-    """Returns one screen of results beside what chance gives."""
-    lines = [f"{'On held-out documents':44}{'model':>8}   baseline"]
-    for name, value, baseline, chance in _RESULTS:
-        verdict = "beaten" if result[value] > result[chance] else "NOT beaten"
-        lines.append(
-            f"  {name:42}{result[value]:8.3f}   {result[chance]:.3f}"
-            f" {baseline}: {verdict}"
-        )
-    name, share = "tokens that the generator replaced", result["replaced_share"]
-    lines.append(f"  {name:42}{share:8.1%}")
-    lines.append(f"Took {seconds:.0f} s.")
-    return "\n".join(lines)
-
-
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser("demo", __doc__)
@@ -142,6 +127,15 @@ def main(args: argparse.Namespace) -> int:
     result = runner.run(config)
     if "interrupted" in result:
         return 128 + int(result["interrupted"])
-    print(results_screen(result, time.time() - started))
+    print(f"{'On held-out documents':44}{'model':>8}   baseline")
+    for name, value, baseline, chance in _RESULTS:
+        verdict = "beaten" if result[value] > result[chance] else "NOT beaten"
+        print(
+            f"  {name:42}{result[value]:8.3f}   {result[chance]:.3f}"
+            f" {baseline}: {verdict}"
+        )
+    name, share = "tokens that the generator replaced", result["replaced_share"]
+    print(f"  {name:42}{share:8.1%}")
+    print(f"Took {time.time() - started:.0f} s.")
     print(f"Curves: {os.path.join(config.model_dir, 'curves.png')}")
     return 0

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from configure import flags
-from configure.errors import UserError
+from configure.errors import UserError, aligned
 from electra_tf.commands import shared_flags
 from electra_tf.files import check_readable, write_atomically
-from electra_tf.metrics.scorers import aligned, column_widths
 from electra_tf.prediction import writer
 
 if TYPE_CHECKING:
@@ -155,8 +154,7 @@ def _score(
     mean = f"{found['mean_file']:.2f}"
     rows.insert(len(files) + 1, ["mean file", "", mean, "", ""])
     print(f"{members.name}: {count:,} examples")
-    widths = column_widths(rows)
-    print("\n".join(aligned(row, widths).rstrip() for row in rows))
+    print("\n".join(aligned(rows)))
     shown = ",".join(f"{weight:.3f}" for weight in weights)
     print(
         f"fitted: scored by {args.folds}-fold cross-validation; fitted to all"

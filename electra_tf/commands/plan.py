@@ -36,10 +36,12 @@ from electra_tf.checkpoints.formats import check_same_model, placed
 from electra_tf.data.record_checks import check_records, count_training_examples
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan import memory_curve
-from electra_tf.plan.flops import (
+from electra_tf.plan.counts import (
     PETAFLOP_DAY,
     PUBLISHED_FLOPS,
+    check_equal_sizes,
     paper_train_flops,
+    pretraining_parameters,
     pretraining_step_flops,
     steps_of_stages,
 )
@@ -51,7 +53,6 @@ from electra_tf.plan.memory import (
     peak_memory,
     pretraining_memory,
 )
-from electra_tf.plan.parameters import check_equal_sizes, pretraining_parameters
 from electra_tf.text.tokenization import check_vocab, check_vocab_size
 
 _WARM_UP = 2  # The first makes the graph, the second fills memory.
@@ -184,7 +185,13 @@ def plan(config: PretrainingConfig) -> Numbers:
     if records and records["examples"]:
         numbers["epochs"] = examples * steps / records["examples"]
     warnings += [f"training would stop: {text}" for text in obstacles]
-    warnings += [*_lack_of_memory(config, numbers), *_lack_of_disk(numbers)]
+    warnings += _lack_of_memory(config, numbers)
+    needed, free = (numbers["checkpoints"][n] for n in ("needed", "free"))
+    if free is not None and needed > free:
+        warnings.append(
+            f"the checkpoints need {_gib(needed)} where {_gib(free)} are free;"
+            " lower keep_checkpoint_max or choose another model_dir"
+        )
     return numbers | {"warnings": [*config.warnings(), *warnings]}
 
 
@@ -221,10 +228,7 @@ def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
     is_begun = all(map(files.exists, (before, f"{folder}/checkpoint")))
     if is_begun and not config.overwrite:
         try:
-            earlier = json.loads(files.read_text(before))
-            check_same_model(earlier, config.as_dict(), folder)
-        except json.JSONDecodeError as error:
-            yield f"{before} is not JSON ({error}); restore it, or remove it"
+            check_same_model(files.read_json(before), config.as_dict(), folder)
         except UserError as error:
             yield str(error)
 
@@ -249,15 +253,6 @@ def _checkpoints(config: PretrainingConfig) -> Numbers:
         **{"checkpoint": size, "saves": saves, "kept": kept},
         **{"needed": needed, "free": free},
     }
-
-
-def _lack_of_disk(numbers: Numbers) -> Iterator[str]:
-    needed, free = (numbers["checkpoints"][n] for n in ("needed", "free"))
-    if free is not None and needed > free:
-        yield (
-            f"the checkpoints need {_gib(needed)} where {_gib(free)} are free;"
-            " lower keep_checkpoint_max or choose another model_dir"
-        )
 
 
 def _lack_of_memory(

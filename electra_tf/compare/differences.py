@@ -40,20 +40,18 @@ class Difference:
         self.count += a.size
         for start in range(0, a.size, _CHUNK):
             piece = slice(start, start + _CHUNK)
-            self._add(a[piece].astype(np.float64), b[piece].astype(np.float64))
+            one, other = a[piece].astype(float), b[piece].astype(float)
+            with np.errstate(invalid="ignore"):
+                difference = np.where(one == other, 0.0, np.abs(one - other))
+            finite = difference[np.isfinite(difference)]
+            sizes = np.abs(other[np.isfinite(other)])
+            self.not_finite += difference.size - finite.size
+            self.max_abs = max(self.max_abs, float(finite.max(initial=0.0)))
+            self.max_b = max(self.max_b, float(sizes.max(initial=0.0)))
+            self.sum_abs += float(finite.sum())
+            self.squares += float(finite @ finite)
+            self.squares_b += float(sizes @ sizes)
         return self
-
-    def _add(self, a: np.ndarray, b: np.ndarray) -> None:
-        with np.errstate(invalid="ignore"):
-            difference = np.where(a == b, 0.0, np.abs(a - b))
-        finite = difference[np.isfinite(difference)]
-        sizes = np.abs(b[np.isfinite(b)])
-        self.not_finite += difference.size - finite.size
-        self.max_abs = max(self.max_abs, float(finite.max(initial=0.0)))
-        self.max_b = max(self.max_b, float(sizes.max(initial=0.0)))
-        self.sum_abs += float(finite.sum())
-        self.squares += float(finite @ finite)
-        self.squares_b += float(sizes @ sizes)
 
     @property
     def mean_abs(self) -> float:
@@ -80,11 +78,13 @@ class Difference:
         return self.max_abs == 0 and not self.not_finite
 
     @property
+    def note(self) -> str:
+        return f"  {self.not_finite} not finite" if self.not_finite else ""
+
+    @property
     def text(self) -> str:
         """The largest difference, or how many elements have none."""
-        if self.not_finite:
-            return f"{self.not_finite} not finite"
-        return f"{self.max_abs:.3g}"
+        return self.note.strip() or f"{self.max_abs:.3g}"
 
     def agrees(self, tolerance: float) -> bool:
         """Whether no element differs by more, relative to max(1, max|b|)."""

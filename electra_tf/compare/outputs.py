@@ -99,8 +99,18 @@ def compare_on_text(
     outcome = Outcome(notes=assumptions([a, b], request.hparams))
     vocab_file = find_vocab_file(request, a, b)
     rows = min(w.contents.sizes.max_position_embeddings for w in (a, b))
-    length, cut = _length(request, rows)
-    outcome.notes += cut
+    length = request.length or _DEFAULT_LENGTH
+    if length > rows and request.length:
+        raise UserError(
+            f"--max_seq_length is {length}, but the models have {rows}"
+            f" positions; give {rows} or less."
+        )
+    if length > rows:
+        outcome.notes.append(
+            f"Examples are of {rows} wordpieces, not {length}: the models have"
+            " no more positions"
+        )
+        length = rows
     configs = [model_config(h, vocab_file, length) for h in hparams]
     config = configs[0]
     case = (config.do_lower_case, config.strip_accents)
@@ -152,22 +162,6 @@ def _unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
         kept += ("electra_objective", "electric_objective")
     hparams = {n: giver.hparams[n] for n in kept if n in giver.hparams}
     return hparams | {"model_hparam_overrides": overrides}
-
-
-def _length(request: Request, rows: int) -> tuple[int, list[str]]:
-    """Wordpieces per example, and what there is to say about them."""
-    length = request.length or _DEFAULT_LENGTH
-    if length <= rows:
-        return length, []
-    if request.length:
-        raise UserError(
-            f"--max_seq_length is {length}, but the models have {rows}"
-            f" positions; give {rows} or less."
-        )
-    return rows, [
-        f"Examples are of {rows} wordpieces, not {length}: the models have"
-        " no more positions"
-    ]
 
 
 def find_vocab_file(request: Request, *checkpoints: Weights) -> str:
@@ -319,22 +313,20 @@ def _losses(
     outputs: Mapping[str, np.ndarray], real: np.ndarray
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """Sums of weighted losses, and of the weights, by logits and name."""
-    losses = {}
-    if "mlm_logits" in outputs:
-        losses["mlm_logits", "masked LM loss"] = (
-            outputs["mlm_per_token_loss"],
-            outputs["masked_lm_weights"],
+    losses = {
+        (logits, name): (outputs[f"{prefix}_per_token_loss"], outputs[weights])
+        for logits, name, prefix, weights in (
+            ("mlm_logits", "masked LM loss", "mlm", "masked_lm_weights"),
+            ("mlm_logits", "cloze loss", "cloze", "cloze_weights"),
+            (
+                "token_logits",
+                "second masked LM's loss",
+                "token",
+                "token_weights",
+            ),
         )
-    if "cloze_per_token_loss" in outputs:
-        losses["mlm_logits", "cloze loss"] = (
-            outputs["cloze_per_token_loss"],
-            outputs["cloze_weights"],
-        )
-    if "token_loss" in outputs:
-        losses["token_logits", "second masked LM's loss"] = (
-            outputs["token_per_token_loss"],
-            outputs["token_weights"],
-        )
+        if f"{prefix}_per_token_loss" in outputs
+    }
     if "disc_loss" in outputs:
         labels = outputs["fake_is_fake_tokens"].astype(np.float32)
         losses["disc_logits", "discriminator loss"] = (

@@ -97,23 +97,17 @@ def read_recording(path: str) -> Recording:
         raise UserError(
             f"--expect={path}: not an .npz file of plain arrays ({error})."
         ) from error
-    recording = Recording(path, arrays, _hparams_beside(path))
-    _check(recording)
-    return recording
-
-
-def _hparams_beside(path: str) -> dict[str, Any]:
-    """Reads NAME.json of NAME.npz; its vocabulary is looked for there, too."""
-    beside = os.path.splitext(path)[0] + ".json"
-    if not os.path.isfile(beside):
-        return {}
-    hparams = read_hparams(beside)
-    hparams = dict(hparams.get("hparams", hparams))
+    hparams: dict[str, Any] = {}
+    if os.path.isfile(beside := os.path.splitext(path)[0] + ".json"):
+        hparams = read_hparams(beside)
+        hparams = dict(hparams.get("hparams", hparams))
     if vocab_file := hparams.pop("vocab_file", None):
         vocab_file = os.path.join(os.path.dirname(beside), vocab_file)
         if os.path.isfile(vocab_file):
             hparams["vocab_file"] = vocab_file
-    return hparams
+    recording = Recording(path, arrays, hparams)
+    _check(recording)
+    return recording
 
 
 def _check(recording: Recording) -> None:

@@ -6,7 +6,7 @@ import math
 import posixpath
 from collections.abc import Iterable, Sequence
 
-from configure.errors import first_lines
+from configure.errors import first_lines, listed
 from electra_tf.checkpoints.weights import STEP_NAME
 from electra_tf.compare.differences import (
     Difference,
@@ -15,7 +15,6 @@ from electra_tf.compare.differences import (
 )
 
 _MOST_ROWS = 10
-_MOST_PROBLEMS = 5
 _NAME_WIDTH = 46
 
 
@@ -54,7 +53,7 @@ def variables_table(
             f"{'-':>10}" if value is None else f"{value:10.2e}"
             for value in (size.relative, size.norm_relative)
         )
-        numbers = f"{size.max_abs:10.2e}{ratios}{_note(size)}"
+        numbers = f"{size.max_abs:10.2e}{ratios}{size.note}"
         lines.append(f"  {name:{_NAME_WIDTH}}{numbers}")
     return lines
 
@@ -80,10 +79,6 @@ def _problem_counts(found: Sequence[TensorDifference]) -> list[str]:
     kinds = [row.problem.split(" |")[0] for row in found if row.problem]
     kinds = ["of another shape" if k[:5] == "shape" else k for k in kinds]
     return [f", {kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
-
-
-def _note(found: Difference) -> str:
-    return f"  {found.not_finite} not finite" if found.not_finite else ""
 
 
 def forward_table(found: ForwardDifference) -> list[str]:
@@ -118,7 +113,7 @@ def forward_table(found: ForwardDifference) -> list[str]:
 def _output_row(name: str, found: Difference) -> str:
     return (
         f"  {name:{_NAME_WIDTH}}{found.max_abs:10.2e}{found.mean_abs:10.2e}"
-        f"{found.max_b:10.3g}{_note(found)}"
+        f"{found.max_b:10.3g}{found.note}"
     )
 
 
@@ -152,7 +147,4 @@ def verdict(problems: Sequence[str], is_partial: bool, tolerance: float) -> str:
     if not problems:
         limit = ", as far as compared" if is_partial else ""
         return f"AGREE within {tolerance:g}{limit}"
-    shown = "; ".join(problems[:_MOST_PROBLEMS])
-    rest = len(problems) - _MOST_PROBLEMS
-    more = f"; and {rest} more" if rest > 0 else ""
-    return f"DIFFER by more than {tolerance:g}: {shown}{more}"
+    return f"DIFFER by more than {tolerance:g}: {listed(problems)}"

@@ -29,7 +29,7 @@ from electra_tf.checkpoints.formats import BEST
 from electra_tf.data.build import MANIFEST_NAME
 from electra_tf.export.conversions import measure_conversions
 from electra_tf.export.signatures import Loaded, ServingModule
-from electra_tf.files import digest_of, read_text, write_atomically
+from electra_tf.files import digest_of, read_json, read_text, write_atomically
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.tokenization import vocab_hash
 
@@ -192,11 +192,7 @@ def _code(text: str) -> str:
 
 
 def check_card(folder: str) -> list[str]:
-    """Measures an exported version again and compares with its card.
-
-    Returns:
-      A line for each statement that is not so; empty where all are.
-    """
+    """Measures an exported version again; a line for what is not so."""
     for name in (FACTS_FILE, FILE_NAME, "saved_model.pb"):
         if not tf.io.gfile.exists(os.path.join(folder, name)):
             raise UserError(
@@ -286,14 +282,14 @@ def _answers(serve_text: Any, text: str) -> dict[str, list[Any]]:
     names = serve_text.structured_input_signature[1]
     found = serve_text(**dict.fromkeys(names, tf.constant([text])))
 
-    def first(values: tf.Tensor) -> list[Any]:
-        shown = np.ravel(values)[:_VALUES_SHOWN].tolist()
-        is_text = values.dtype == tf.string
-        return (
-            [x.decode("utf-8", "replace") for x in shown] if is_text else shown
-        )
-
-    return {name: first(found[name]) for name in sorted(found)}
+    first = {n: np.ravel(found[n])[:_VALUES_SHOWN].tolist() for n in found}
+    return {
+        name: [
+            x.decode("utf-8", "replace") if isinstance(x, bytes) else x
+            for x in first[name]
+        ]
+        for name in sorted(first)
+    }
 
 
 def _specs(specs: Mapping[str, tf.TensorSpec]) -> dict[str, str]:
@@ -388,10 +384,9 @@ def _finetuning_metrics(
 def _read_json(path: str) -> dict[str, Any]:
     """A JSON file's object; empty where there is none that can be read."""
     try:
-        found = json.loads(read_text(path))
-    except (UserError, ValueError):
+        return read_json(path)
+    except UserError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _code_commit() -> str:

@@ -141,11 +141,7 @@ def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
 def measure_conversions(
     folder: str, loaded: Any, tokens: Sequence[str], max_positions: int
 ) -> dict[str, dict[str, Any]]:
-    """Compares the files of a version with its SavedModel, on random ids.
-
-    Returns:
-      Of each file: its size in `bytes`, and what `compare` returns.
-    """
+    """Each file's size, and what `compare` says of it and its SavedModel."""
     batches = sample_inputs(tokens, max_positions)
     serve = loaded.signatures["serving_default"]
     reports = {}

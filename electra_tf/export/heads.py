@@ -54,7 +54,8 @@ class TextModule(signatures.TaskModule):
     ) -> signatures.Outputs:
         """From strings [B] to the named answers and `truncated`."""
         second = None if text_pair is None else self.encode_text(text_pair)
-        inputs, truncated = self.pack(self.encode_text(text), second)
+        first, most = self.encode_text(text), self.max_seq_length
+        inputs, truncated = signatures.pack(first, second, most, self.tokenizer)
         if self.rows_at_once:
             outputs = signatures.compute_in_groups(
                 lambda part, _: {"": self._head_output(part)},
@@ -69,14 +70,11 @@ class TextModule(signatures.TaskModule):
         return {**self.answer(outputs), "truncated": truncated}
 
     def text_signatures(self) -> signatures.Signatures:
-        if self.has_pairs:
-            return {
-                "serve_text": signatures.text_function(self.compute_text, 2)
-            }
-        single = signatures.text_function(
-            lambda text: self.compute_text(text), 1
-        )
-        return {"serve_text": single}
+        # The arguments' names are the inputs' names.
+        compute, count = self.compute_text, 2
+        if not self.has_pairs:
+            compute, count = (lambda text: self.compute_text(text)), 1
+        return {"serve_text": signatures.text_function(compute, count)}
 
     def _head_output(self, inputs: signatures.Inputs) -> tf.Tensor:
         encoded = self.loaded.model.encoder(*inputs, None)

@@ -132,12 +132,9 @@ def writing(
 
 
 def choose(output_dir: str, version: int | None, overwrite: bool) -> int:
-    """Decides what number an export gets.
+    """Decides an export's number; `output_dir` may hold nothing but exports.
 
-    Args:
-      output_dir: the folder of all versions, which must hold nothing else.
-      version: the number asked for; None: the next, or with `overwrite` the
-        highest there is.
+    Where none is asked for: the next, or with `overwrite` the highest.
     """
     names: list[str] = []
     if tf.io.gfile.isdir(output_dir):

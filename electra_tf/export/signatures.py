@@ -167,14 +167,10 @@ class ServingModule(tf.Module, abc.ABC):
 
     What its functions use of a model must be among `model_variables`: Keras
     layers are not tracked, since Keras would save functions of its own.
-
-    Attributes:
-      KIND: of head, as `describe` gives it.
-      ALL_SECOND: whether segments that are not given are 1 at all tokens.
-      config: returns the plain values that are kept inside as JSON.
     """
 
-    KIND: ClassVar[str]
+    KIND: ClassVar[str]  # of head, as `describe` gives it
+    # Whether segments that are not given are 1 at all tokens.
     ALL_SECOND: ClassVar[bool] = False
 
     def __init__(
@@ -224,15 +220,10 @@ class ServingModule(tf.Module, abc.ABC):
     def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
         return self.tokenizer.encode(text)
 
-    def pack(
-        self, first: tf.RaggedTensor, second: tf.RaggedTensor | None = None
-    ) -> tuple[Inputs, tf.Tensor]:
-        """Joins ids to inputs; bool [B] says which were cut. See `pack`."""
-        return pack(first, second, self.max_seq_length, self.tokenizer)
-
     def compute_text(self, text: tf.Tensor) -> Outputs:
         """From strings [B] to named outputs, as `serve_text` gives them."""
-        inputs, truncated = self.pack(self.encode_text(text))
+        ids = self.encode_text(text)
+        inputs, truncated = pack(ids, None, self.max_seq_length, self.tokenizer)
         return {**self.compute(inputs), "truncated": truncated}
 
     def text_signatures(self) -> Signatures:

@@ -18,7 +18,6 @@ from electra_tf.finetuning.task import Task
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization import optimizer
-from electra_tf.optimization.library import make_optimizer
 from electra_tf.plan.memory import finetuning_memory
 from electra_tf.text import tokenization
 from electra_tf.training.strategy import rows_of_a_machine, uses_remat
@@ -101,7 +100,7 @@ def build_optimizer(
         map(optimizer.variable_name, variables),
         *_layerwise_arguments(config, model),
     )
-    return make_optimizer(config, variables, schedule, multipliers)
+    return optimizer.make_optimizer(config, variables, schedule, multipliers)
 
 
 def layer_rates(

@@ -42,15 +42,12 @@ class BadLabelError(ValueError):
 class TextTask(DescribedTask):
     """Reads texts and labels and makes the inputs of them.
 
-    Attributes:
-      n_outputs: units of the head's dense layer.
-
     Differs: labels are checked when they are read, so that a bad one costs a
       row and not the run.
     """
 
     _HEAD: type[model.SentenceHead]
-    n_outputs = 1
+    n_outputs = 1  # units of the head's dense layer
 
     @abc.abstractmethod
     def read_label(self, cell: Any) -> Any:
@@ -183,12 +180,7 @@ class TextTask(DescribedTask):
         ]
 
     def _read(self, split: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        """Picks out texts and labels.
-
-        Yields the number of a row from 0 (bad ones counted, a header not), its
-        line from 1, and `text_a`, `text_b` and `label`, as far as there are
-        such columns.
-        """
+        """Rows' numbers (from 0, bad ones counted), lines, texts and labels."""
         split = self.spec.file_split(split)
         path, labelled = self._place(split), self.spec.labelled(split)
         rows, columns, class_names = self._open(split)
@@ -271,8 +263,7 @@ class ClassificationTask(TextTask):
         return scorers.AccuracyScorer(self.n_outputs)
 
     def find_labels(self) -> list[str] | None:
-        cells = self.label_cells("train", "dev")
-        if cells is None:
+        if (cells := self.label_cells("train", "dev")) is None:
             return None
         found = {label for cell in cells for label in self._split_cell(cell)}
         found -= {""}
@@ -370,8 +361,7 @@ class RegressionTask(TextTask):
         return scorers.RegressionScorer()
 
     def find_labels(self) -> list[float] | None:
-        cells = self.label_cells("train")
-        if cells is None:
+        if (cells := self.label_cells("train")) is None:
             return None
         numbers = [n for n in map(_number, cells) if n is not None]
         if not numbers or min(numbers) == max(numbers):
@@ -389,10 +379,8 @@ def _label_text(cell: Any) -> str:
 
 
 def _number(cell: Any) -> float | None:
-    if isinstance(cell, bool):
-        return None
     try:
-        number = float(cell)
+        number = math.nan if isinstance(cell, bool) else float(cell)
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None

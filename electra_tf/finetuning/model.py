@@ -401,9 +401,19 @@ class QuestionAnsweringHead(Head):
         prediction needs `<task>_start_positions`.
         """
         hidden = encoded.sequence_output
-        mask = _answer_mask(features)
+        # 0 at [CLS], the passage and its [SEP]; else -1000. float32 [B, L].
+        input_mask = tf.cast(features["input_mask"], tf.float32)
+        allowed = input_mask * tf.cast(features["segment_ids"], tf.float32)
+        allowed += tf.one_hot(0, tf.shape(allowed)[1])
+        mask = _MASKED * (1.0 - allowed)
         start_logits = tf.squeeze(self.start(hidden), -1) + mask  # [B, L]
-        beam = self._empty_beam(tf.shape(hidden)[0])
+        batch, size = tf.shape(hidden)[0], self.config.beam_size
+        beam = {
+            "start_top_log_probs": tf.zeros([batch, size]),
+            "start_top_index": tf.zeros([batch, size], tf.int32),
+            "end_top_log_probs": tf.zeros([batch, size, size]),
+            "end_top_index": tf.zeros([batch, size, size], tf.int32),
+        }
         if not self.config.joint_prediction:
             end_logits = tf.squeeze(self.end(hidden), -1) + mask
         else:
@@ -418,10 +428,15 @@ class QuestionAnsweringHead(Head):
             else:
                 beam |= self._search_ends(index, end_logits_of)
                 end_logits = tf.zeros_like(start_logits)
+        answerable_logit = tf.zeros_like(start_logits[:, 0])
         if self.answerable is not None:
-            answerable_logit = self._answerable_logit(hidden, start_logits)
-        else:
-            answerable_logit = tf.zeros_like(start_logits[:, 0])
+            vectors = hidden[:, 0]
+            if self.answerable_hidden is not None:
+                weights = tf.nn.softmax(start_logits)  # [B, L]
+                start = tf.reduce_sum(tf.expand_dims(weights, -1) * hidden, 1)
+                vectors = tf.concat([vectors, start], -1)
+                vectors = self.answerable_hidden(vectors)
+            answerable_logit = tf.squeeze(self.answerable(vectors), -1)
         return {
             "start_logits": start_logits,
             "end_logits": end_logits,
@@ -433,23 +448,22 @@ class QuestionAnsweringHead(Head):
         self, outputs: Tensors, features: Tensors, training: bool = False
     ) -> tf.Tensor:
         """Returns the mean of start's and end's losses, and answerability's."""
+        cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
         starts = self.feature(features, "start_positions")
-        losses = _position_losses(outputs["start_logits"], starts)
+        losses = cross_entropy(starts, outputs["start_logits"])
         if self.config.joint_prediction and not training:
             # What zero logits give: the original's evaluation has no better.
             losses += math.log(self.config.max_seq_length)
         else:
             ends = self.feature(features, "end_positions")
-            losses += _position_losses(outputs["end_logits"], ends)
+            losses += cross_entropy(ends, outputs["end_logits"])
         losses /= 2.0
         if self.answerable is not None:
             impossible = self.feature(features, "is_impossible")
-            losses += (
-                tf.nn.sigmoid_cross_entropy_with_logits(
-                    tf.cast(impossible, tf.float32), outputs["answerable_logit"]
-                )
-                * self.config.answerable_weight
+            loss = tf.nn.sigmoid_cross_entropy_with_logits(
+                tf.cast(impossible, tf.float32), outputs["answerable_logit"]
             )
+            losses += loss * self.config.answerable_weight
         return losses
 
     def _dense(
@@ -460,15 +474,6 @@ class QuestionAnsweringHead(Head):
         self._n_unnamed += 1
         name = f"{self.scope}/dense{suffix}"
         return Dense(name, in_width, units, activation, seed=self.seed)
-
-    def _empty_beam(self, batch: tf.Tensor) -> dict[str, tf.Tensor]:
-        size = self.config.beam_size
-        return {
-            "start_top_log_probs": tf.zeros([batch, size]),
-            "start_top_index": tf.zeros([batch, size], tf.int32),
-            "end_top_log_probs": tf.zeros([batch, size, size]),
-            "end_top_index": tf.zeros([batch, size, size], tf.int32),
-        }
 
     def _end_given_start(
         self, hidden: tf.Tensor, mask: tf.Tensor
@@ -507,33 +512,9 @@ class QuestionAnsweringHead(Head):
             "end_top_index": tf.stack(index, 1),
         }
 
-    def _answerable_logit(
-        self, hidden: tf.Tensor, start_logits: tf.Tensor
-    ) -> tf.Tensor:
-        """One logit [B] a row: is there no answer?"""
-        vectors = hidden[:, 0]
-        if self.answerable_hidden is not None:
-            weights = tf.nn.softmax(start_logits)  # [B, L]
-            start = tf.reduce_sum(tf.expand_dims(weights, -1) * hidden, 1)
-            vectors = self.answerable_hidden(tf.concat([vectors, start], -1))
-        return tf.squeeze(self.answerable(vectors), -1)
-
 
 def mean_over_tokens(sequence: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Averages [B, L, H] over real tokens; zeros where a row has none."""
     weights = tf.cast(mask, sequence.dtype)[..., None]  # [B, L, 1]
     total = tf.reduce_sum(sequence * weights, 1)
     return total / tf.maximum(tf.reduce_sum(weights, 1), 1.0)
-
-
-def _answer_mask(features: Tensors) -> tf.Tensor:
-    """0 at [CLS], the passage and its [SEP]; else -1000. float32 [B, L]."""
-    input_mask = tf.cast(features["input_mask"], tf.float32)
-    allowed = input_mask * tf.cast(features["segment_ids"], tf.float32)
-    allowed += tf.one_hot(0, tf.shape(allowed)[1])
-    return _MASKED * (1.0 - allowed)
-
-
-def _position_losses(logits: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
-    """Cross-entropies [B] of logits [B, L] and positions [B]."""
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(positions, logits)

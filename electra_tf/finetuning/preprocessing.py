@@ -429,11 +429,10 @@ def _read_metadata(
     records, path = f"{prefix}.tfrecord", f"{prefix}.metadata"
     if not (files.exists(records) and files.exists(path)):
         return None
-    with files.open_file(path, "rb") as file:
-        try:
-            metadata = json.loads(file.read())
-        except (ValueError, RecursionError):
-            return None
+    try:
+        metadata = files.read_json(path)
+    except UserError:
+        return None
     wanted = (fingerprint, files.file_size(records))
     found = (metadata.get("fingerprint"), metadata.get("n_bytes"))
     return metadata if found == wanted else None

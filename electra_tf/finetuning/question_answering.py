@@ -151,8 +151,12 @@ class QATask(DescribedTask):
         A training window without the whole answer gets [CLS] as its answer,
         but is not called impossible.
         """
-        cut = self.cut(example)
-        self._count_losses(cut)
+        cut, losses = self.cut(example), self.row_report.losses
+        if cut.n_query_lost:
+            losses["questions cut to max_query_length"] += 1
+        if cut.n_lost:
+            losses[f"passages longer than {MAX_WINDOWS} windows, cut"] += 1
+            losses["wordpieces cut off such passages"] += cut.n_lost
         answer = None
         if is_training and not example.is_impossible:
             answer = self.answer_span(example, cut.pieces)
@@ -173,8 +177,7 @@ class QATask(DescribedTask):
                 }
             windows.append(features)
         if answer is not None and not answered:
-            lost = "training questions whose answer no window holds whole"
-            self.row_report.losses[lost] += 1
+            losses["training questions whose answer no window holds whole"] += 1
         return windows
 
     def build_head(
@@ -377,11 +380,3 @@ class QATask(DescribedTask):
         for what, count in losses.items():
             report.losses[f"{split}: {what}"] = count
         return examples
-
-    def _count_losses(self, cut: Cut) -> None:
-        losses = self.row_report.losses
-        if cut.n_query_lost:
-            losses["questions cut to max_query_length"] += 1
-        if cut.n_lost:
-            losses[f"passages longer than {MAX_WINDOWS} windows, cut"] += 1
-            losses["wordpieces cut off such passages"] += cut.n_lost

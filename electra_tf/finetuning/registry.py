@@ -2,38 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a task's name to the task, through its description as data.
 
-A description says where a task's files are, what their columns mean, its
-labels. The built-in tasks are written in this schema, and so is a task of
-one's own, as a JSON file given with `--task_config`. The keys:
-
-  name         the task's name
-  type         classification, regression, multilabel, tagging,
-               question_answering or summarization
-  files        {"train": ..., "dev": ..., "test": ...}; other splits may be
-               named freely. Paths are relative to the JSON file, and in its
-               folder unless --allow_outside_files is given (built-in tasks:
-               to <data_dir>/finetuning_data/<name>).
-  format       tsv, csv, jsonl or conll; default: by the file's name
-  header       whether the first row names the columns (default: true; csv
-               and tsv only)
-  columns      {"text_a": c, "text_b": c, "label": c}: a column's name, or its
-               number from 0, or from the end if negative. A tagging task has
-               "word" and "tag" (defaults: first and last column). With jsonl,
-               a tagging task's two columns are lists. Of summarization,
-               "text_a" is a document, "label" its summary, a sentence a line.
-  splits       {"test": {"header": ..., "columns": ..., "labelled": ...}}:
-               where a split differs. Splits with "test" or "diagnostic" in
-               their name are taken as not labelled.
-  labels       the labels in order; default: those in the data, sorted
-  label_separator  multilabel: between the labels of a cell (default ",")
-  range        regression: [lowest, highest]; default: as in the training data
-  both_orders  pairs whose order means nothing: train on both
-  tags         tagging: "spans" (B-X, I-X ...) or "words" (a class per word)
-  metric       the figure that counts when runs are compared (classification:
-               also which figures are reported); default by type
-  version      question_answering: "squad1", "squad2" or "mrqa"
-  sentences    summarization: how many a summary has at most (default: 3)
-  hparams      hparams to use unless others are given
+The built-in tasks are written as `TaskSpec`s, and so is a task of one's own, as
+a JSON file given with `--task_config`.
 
 Source: google-research/electra, finetune/task_builder.py.
 """
@@ -80,24 +50,14 @@ _METRICS = {
 
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
 _SPLIT_KEYS = ("header", "columns", "labelled")
+_TEXTS = "name type format label_separator tags metric version".split()
+_OBJECTS = "files columns splits hparams tfds".split()
 _KEYS = {
-    "name": str,
-    "type": str,
-    "files": dict,
-    "format": str,
-    "header": bool,
-    "columns": dict,
-    "splits": dict,
-    "labels": list,
-    "label_separator": str,
-    "range": list,
-    "both_orders": bool,
-    "tags": str,
-    "metric": str,
-    "version": str,
+    **dict.fromkeys(_TEXTS, str),
+    **dict.fromkeys(_OBJECTS, dict),
+    **dict.fromkeys(("labels", "range"), list),
+    **dict.fromkeys(("header", "both_orders"), bool),
     "sentences": int,
-    "hparams": dict,
-    "tfds": dict,
 }
 _WORDS = {
     str: "text",
@@ -138,25 +98,38 @@ class TfdsSpec:
 
 @dataclasses.dataclass(frozen=True)
 class TaskSpec:
-    """A task as data; see the module for the keys."""
+    """A task as data; the fields are the keys of its JSON file."""
 
     name: str
-    type: str = "classification"
+    type: str = "classification"  # one of TYPES
+    # By split: train, dev, test, others at will. Paths are relative to the JSON
+    # file, and in its folder unless --allow_outside_files is given (built-in
+    # tasks: to <data_dir>/finetuning_data/<name>).
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    format: str | None = None
-    header: bool = True
+    format: str | None = None  # tsv, csv, jsonl, conll; else by the file's name
+    header: bool = True  # whether the first row of csv and tsv names columns
+    # What is where: text_a, text_b, label; word and tag for tagging (else the
+    # first and last column). A name, or a number from 0, or from the end if
+    # negative. jsonl: words and tags are lists. Of summarization, text_a is a
+    # document, label its summary, a sentence a line.
     columns: Mapping[str, int | str] = dataclasses.field(default_factory=dict)
+    # Where a split differs: its header, columns, labelled (without, splits with
+    # "test" or "diagnostic" in their name are not).
     splits: Mapping[str, Mapping[str, Any]] = dataclasses.field(
         default_factory=dict
     )
-    labels: tuple[str, ...] | None = None
-    label_separator: str = ","
+    labels: tuple[str, ...] | None = None  # in order; None: the data's, sorted
+    label_separator: str = ","  # multilabel: between the labels of a cell
+    # Regression: lowest and highest; None: as in the training data.
     range: tuple[float, float] | None = None
-    both_orders: bool = False
-    tags: str = "spans"
+    both_orders: bool = False  # pairs whose order means nothing: train on both
+    tags: str = "spans"  # tagging: or "words", a class per word
+    # The figure that counts when runs are compared (classification: also which
+    # are reported); None: by type.
     metric: str | None = None
-    version: str = "squad1"
-    sentences: int = 3
+    version: str = "squad1"  # question_answering: or squad2, mrqa
+    sentences: int = 3  # summarization: how many a summary has at most
+    # What to use unless others are given.
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     tfds: TfdsSpec | None = None
 

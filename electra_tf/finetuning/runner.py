@@ -4,18 +4,19 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
-import io
 import itertools
 import json
 import math
 import os
 import pickle
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError, listed
@@ -24,16 +25,20 @@ from electra_tf.checkpoints import tf1
 from electra_tf.files import (
     is_directory,
     list_directory,
+    png,
     read_json,
     write_atomically,
 )
-from electra_tf.finetuning import majority
 from electra_tf.finetuning.build import resolve_start
+from electra_tf.finetuning.classification import ClassificationTask
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import (
+    Evaluation,
+    Evaluator,
+    Row,
     Trial,
     changed_hparams,
     write_test_outputs,
@@ -87,7 +92,7 @@ class _Run:
             )
         self._console = console
         self._strategy = strategies.from_config(config)
-        self._by_majority = majority.applies(config)
+        self._by_majority = _by_majority(config)
         if self._by_majority:  # There are no models to look for.
             trials = max(config.num_trials, 1)
             config = dataclasses.replace(
@@ -136,7 +141,7 @@ class _Run:
                         )
         if records:
             self._console.heading(f"Results of {len(records)} trial(s)")
-            for text in statistics_lines(records):
+            for text in _statistics_lines(records):
                 self._console.line(text)
         result: dict[str, Any] = {
             "trials": [dataclasses.asdict(record) for record in records],
@@ -147,11 +152,10 @@ class _Run:
         return result
 
     def _print_model(self, model: FinetuningModel) -> None:
-
-        def count(variables: Sequence[tf.Variable]) -> int:
-            return sum(variable.shape.num_elements() for variable in variables)
-
-        total, encoder = count(model.variables), count(model.encoder.variables)
+        total, encoder = (
+            sum(variable.shape.num_elements() for variable in part.variables)
+            for part in (model, model.encoder)
+        )
         self._console.line(
             f"Model: {total:,} parameters in {len(model.variables)} variables,"
             f" {total - encoder:,} of them in the heads of"
@@ -172,8 +176,8 @@ class _Run:
         of = f"/{config.num_trials}" if config.num_trials > 0 else ""
         self._console.heading(f"{config.model_name}: trial {trial}{of}")
         if self._by_majority:
-            run = majority.Answers(self._tasks[0], self._console)
-            config = dataclasses.replace(config, model_dir=majority.NO_MODEL)
+            run = _Majority(self._tasks[0], self._console)
+            config = dataclasses.replace(config, model_dir=_NO_MODEL)
             return self._scored(run, trial, config)
         run = Trial(
             config,
@@ -198,7 +202,7 @@ class _Run:
         return self._scored(run, trial, config)
 
     def _scored(
-        self, run: Trial | majority.Answers, trial: int, config: Any
+        self, run: Trial | _Majority, trial: int, config: Any
     ) -> TrialRecord | None:
         record = None
         if config.do_eval:
@@ -213,7 +217,7 @@ class _Run:
 
     def _evaluate(
         self,
-        run: Trial | majority.Answers,
+        run: Trial | _Majority,
         trial: int,
         config: FinetuningConfig,
     ) -> TrialRecord:
@@ -253,6 +257,68 @@ class _Run:
             other_splits=others,
             collapsed={e.task: e.collapse for e in evaluations if e.collapse},
         )
+
+
+# WNLI answered by the majority of its training labels, without a model.
+
+_NO_MODEL = "none (wnli_majority)"  # in place of a trial's model
+
+
+def _by_majority(config: FinetuningConfig) -> bool:
+    """Whether a run is of this kind; refuses it beside learned tasks."""
+    if config.wnli_majority and len(config.task_names) > 1:
+        raise UserError(
+            "hparam wnli_majority: wnli is learned together with others"
+            f" (task_names {', '.join(config.task_names)}); name wnli alone, or"
+            " use run_glue, which takes one task after the other"
+        )
+    return config.wnli_majority
+
+
+class _Majority(Evaluator):
+    """In a trial's place: every answer is the training labels' shares.
+
+    Source: Mercier, Efficient transfer learning for NLP with ELECTRA (2021),
+    table 2: the majority beats all models, and its 56.34 is in the averages.
+    """
+
+    global_step = 0
+
+    def __init__(self, task: ClassificationTask, console: Console) -> None:
+        """Counts the labels, each once more than it is there."""
+        self._config, self.evaluator = task.config, self
+        examples = task.get_examples("train")
+        found = [example.label for example in examples]
+        counts = collections.Counter([*task.labels, *found])
+        shares = np.array([counts[name] for name in task.labels], np.float32)
+        self._logits = np.log(shares / shares.sum())
+        for line in task.row_report.summary(task.name):
+            console.line(line)
+        console.line(
+            f"{task.name}: no model was used; every answer is"
+            f" {max(task.labels, key=counts.get)!r}, the majority of"
+            f" {len(examples)} training labels"
+        )
+
+    def evaluate_task(self, *arguments: Any) -> Evaluation:
+        """That all answers are one is meant here, and no collapse."""
+        found = super().evaluate_task(*arguments)
+        return dataclasses.replace(found, collapse=None)
+
+    def predict(
+        self, task: ClassificationTask, split: str, take: Callable[[Row], None]
+    ) -> None:
+        for example in task.get_examples(split):
+            number = task.label_value(example.label)
+            take(
+                {
+                    "eid": np.int64(example.eid),
+                    "label_ids": np.int64(number),
+                    "logits": self._logits,
+                    "predictions": np.argmax(self._logits),
+                    "loss": -self._logits[number],
+                }
+            )
 
 
 def _refuse_models_of_others(config: FinetuningConfig) -> None:
@@ -353,6 +419,8 @@ class ResultsFiles:
         self._config = config
         self._console = console
         self._plot = os.path.splitext(config.results_json)[0] + ".png"
+        names = ("results_txt", "results_pkl", "results_json")
+        self._paths = [*(getattr(config, name) for name in names), self._plot]
 
     def earlier_trials(self) -> list[TrialRecord]:
         """Returns the finished trials of the run that is being continued.
@@ -387,18 +455,13 @@ class ResultsFiles:
         contents = _without_nan(self._contents(records))
         text = json.dumps(contents, indent=1, allow_nan=False)
         title = f"{config.model_name}: {', '.join(config.task_names)}"
-        for path, data in (
-            (config.results_txt, text_of(results)),
-            (config.results_pkl, pickle.dumps(results)),
-            (config.results_json, f"{text}\n"),
-            (self._plot, draw_scores(records, title)),
-        ):
+        data = [text_of(results), pickle.dumps(results), f"{text}\n"]
+        data.append(draw_scores(records, title))
+        for path, content in zip(self._paths, data, strict=True):
             hint = "The model is safe; run the same command again."
-            write_atomically(path, data, hint=hint)
-        self._console.line(
-            f"Wrote {config.results_txt}, {config.results_pkl},"
-            f" {config.results_json} and {self._plot}"
-        )
+            write_atomically(path, content, hint=hint)
+        *first, last = self._paths
+        self._console.line(f"Wrote {', '.join(first)} and {last}")
 
     def _contents(self, records: Sequence[TrialRecord]) -> dict[str, Any]:
         everything = [
@@ -422,14 +485,7 @@ class ResultsFiles:
         }
 
     def _put_aside(self) -> None:
-        config = self._config
-        paths = (
-            config.results_txt,
-            config.results_pkl,
-            config.results_json,
-            self._plot,
-        )
-        there = [path for path in paths if tf.io.gfile.exists(path)]
+        there = [path for path in self._paths if tf.io.gfile.exists(path)]
         for path in there:
             tf.io.gfile.rename(path, path + _KEPT, overwrite=True)
         if there:
@@ -460,7 +516,7 @@ def _statistics(
     }
 
 
-def statistics_lines(records: Sequence[TrialRecord]) -> list[str]:
+def _statistics_lines(records: Sequence[TrialRecord]) -> list[str]:
     """The table of all trials, and which of them collapsed."""
     results = [record.results for record in records]
     lines = scorers.table_lines(scorers.summarize(results))
@@ -481,7 +537,14 @@ def _read(path: str) -> dict[str, Any] | None:
         found = read_json(path)
         if found["format"] != _FORMAT:
             raise ValueError(f"format {found['format']}, expected {_FORMAT}")
-        found["trials"] = [_with_nan(record) for record in found["trials"]]
+        for record in found["trials"]:  # The inverse of `_without_nan`.
+            for group in ("results", "details", "other_splits"):
+                record[group] = {
+                    name: dict(
+                        zip(own, scorers.of_json(own.values()), strict=True)
+                    )
+                    for name, own in record[group].items()
+                }
         return found
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
@@ -499,18 +562,6 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _with_nan(record: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `_without_nan`."""
-    groups = ("results", "details", "other_splits")
-    return record | {
-        group: {
-            name: {k: math.nan if v is None else v for k, v in figures.items()}
-            for name, figures in record[group].items()
-        }
-        for group in groups
-    }
 
 
 def draw_scores(records: Sequence[TrialRecord], title: str) -> bytes:
@@ -532,6 +583,4 @@ def draw_scores(records: Sequence[TrialRecord], title: str) -> bytes:
         axes.axhline(mean, linestyle="--", label=f"mean {mean:.2f}")
         axes.set(title=task, xlabel="trial", xticks=list(values))
         axes.legend(fontsize=7)
-    packed = io.BytesIO()
-    figure.savefig(packed, format="png", dpi=110)
-    return packed.getvalue()
+    return png(figure)

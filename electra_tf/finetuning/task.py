@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contracts of fine-tuning: example, task, and what is wrong with data.
 
-A task of one's own takes ten lines: subclass `ClassificationTask`,
-`TaggingTask` ..., say where its examples come from, and pass it to
-`Preprocessor` and `FinetuningModel` with its name among the config's
-`task_names`. Where the data has plain columns, no Python is needed at all: see
-`registry`.
+Data of plain columns needs no Python: see `registry`. Another task is a
+subclass of `ClassificationTask`, `TaggingTask` ... among `registry.TASKS`.
 """
 
 from __future__ import annotations
@@ -56,16 +53,11 @@ class BadRow:
 
 
 class RowReport:
-    """Collects bad rows, and counts what is lost for other reasons.
-
-    A row is counted once however often its file is read.
-
-    Attributes:
-      losses: what else was lost (words cut off ...), and how often.
-    """
+    """Collects bad rows, each once however often its file is read."""
 
     def __init__(self, strict: bool = False) -> None:
         self.strict = strict
+        # What else was lost (words cut off ...), and how often.
         self.losses: collections.Counter[str] = collections.Counter()
         self._rows: dict[BadRow, None] = {}
 
@@ -129,9 +121,6 @@ class Example:
 
 class Task(abc.ABC):
     """One task: data, head and scorer.
-
-    Attributes:
-      row_report: what was found wrong with the data so far.
 
     Source: google-research/electra, finetune/task.py.
     Differs: `featurize` and `get_scorer` are told the split they need, heads
@@ -262,15 +251,13 @@ class Task(abc.ABC):
         else:
             raise UserError(
                 f"task {self.name}: its labels are not known, for none of its"
-                f" data is there{self._places()}. Put it there, or, where a"
+                f" data is there{self._places}. Put it there, or, where a"
                 f" trained model is asked, that one's {os.path.basename(path)}"
                 " beside it"
             )
         return self._known_labels
 
-    def _places(self) -> str:
-        """Where labelled data is looked for, in brackets; "": not known."""
-        return ""
+    _places = ""  # in brackets, where labelled data is looked for
 
     def __repr__(self) -> str:
         return f"Task({self.name})"
@@ -320,7 +307,6 @@ class DescribedTask(Task):
         return ["dev", *filter(self.spec.labelled, others)]
 
     def has_split(self, split: str) -> bool:
-        """Whether the split's file is there (TFDS: is known)."""
         if self.spec.file_split(split) not in self.spec.files:
             return False
         return self._tfds is not None or files.exists(self._path(split))
@@ -345,11 +331,11 @@ class DescribedTask(Task):
         """The description, and which data set TFDS gives."""
         facts = super().fingerprint() | {"spec": repr(self.spec)}
         if self._tfds is not None:
-            facts["tfds"] = tables.tfds_identity(
-                self._tfds.name, self.config.tfds_data_dir
-            )
+            name, data_dir = self._tfds.name, self.config.tfds_data_dir
+            facts["tfds"] = tables.tfds_identity(name, data_dir)
         return facts
 
+    @property
     def _places(self) -> str:
         splits = [s for s in self.label_splits if s in self.spec.files]
         return f" ({', '.join(map(self._path, splits))})"
@@ -408,7 +394,15 @@ class DescribedTask(Task):
         if kind != "jsonl":
             header = next(rows, None) if place.header else None
             names = header.cells if header is not None else []
-            columns = _positions(path, columns, names, kind)
+            for column, where in columns.items():
+                if isinstance(where, str) and where not in names:
+                    raise UserError(
+                        f"{path}:1: no column {where!r} for {column}; the"
+                        f" header names: {', '.join(names) or 'nothing'}"
+                        + (" (is the format right?)" if kind == "tsv" else "")
+                    )
+                if isinstance(where, str):
+                    columns[column] = names.index(where)
         if place.labelled and "label" not in columns:
             raise UserError(
                 f"{path}: no column holds the label; name it in columns, or"
@@ -439,31 +433,12 @@ class DescribedTask(Task):
 
     def _per_token(self, *names: str) -> list[FeatureSpec]:
         """`<name>_eid`, and the features that `_padded` gives."""
-        lists = [
-            FeatureSpec(
-                f"{self.name}_{name}",
-                [self.config.max_seq_length],
-                is_int_feature=not name.endswith("_mask"),
-                per_token=True,
-            )
+        length = [self.config.max_seq_length]
+        lists = (
+            (f"{self.name}_{name}", length, not name.endswith("_mask"))
             for name in names
+        )
+        return [
+            FeatureSpec(f"{self.name}_eid", []),
+            *(FeatureSpec(*each, per_token=True) for each in lists),
         ]
-        return [FeatureSpec(f"{self.name}_eid", []), *lists]
-
-
-def _positions(
-    path: str, columns: Columns, names: list[str], kind: str
-) -> dict[str, int]:
-    """Turns column names into numbers."""
-    positions = {}
-    for column, where in columns.items():
-        if isinstance(where, str):
-            if where not in names:
-                raise UserError(
-                    f"{path}:1: no column {where!r} for {column}; the"
-                    f" header names: {', '.join(names) or 'nothing'}"
-                    + (" (is the format right?)" if kind == "tsv" else "")
-                )
-            where = names.index(where)
-        positions[column] = where
-    return positions

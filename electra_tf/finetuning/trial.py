@@ -7,7 +7,6 @@ write_classification_outputs.
 """
 
 import dataclasses
-import functools
 import json
 import os
 import pickle
@@ -56,16 +55,11 @@ Row = dict[str, np.ndarray]
 
 
 class PredictLoop:
-    """Hands the outputs of real rows, task by task, to whoever asks.
+    """Hands the outputs of real rows, task by task, to whoever asks."""
 
-    `arguments` are those of `EvalLoop`.
-    """
-
-    def __init__(
-        self, *, task_names: tuple[str, ...], **arguments: Any
-    ) -> None:
+    def __init__(self, *, task_names: tuple[str, ...], **of_loop: Any) -> None:
         self._task_names = task_names
-        self._loop = EvalLoop(outputs=self._flat_outputs, **arguments)
+        self._loop = EvalLoop(outputs=self._flat_outputs, **of_loop)
 
     def predict(
         self, dataset: tf.data.Dataset, take: Callable[[str, Row], None]
@@ -73,7 +67,6 @@ class PredictLoop:
         """Runs the model over a data set; `take` gets task and outputs."""
 
         def take_rows(arrays: Row, loss: float) -> None:
-            del loss
             for row, number in enumerate(arrays["task_id"]):
                 if number < len(self._task_names):  # Else it is padding.
                     task = self._task_names[number]
@@ -205,8 +198,8 @@ def write_test_outputs(
     task: Task,
     trial: int,
     console: Console,
-) -> list[str]:
-    """Predicts a task's test splits; returns the files.
+) -> None:
+    """Predicts a task's test splits.
 
     Questions are answered; of other tasks each example's number has logits
     (classes), a number from 0 to 1 or labels.
@@ -214,7 +207,6 @@ def write_test_outputs(
     Differs: questions are answered with the test examples; all tasks are
     supported.
     """
-    written = []
     for split in task.get_test_splits():
         if not task.has_split(split):
             console.warning(
@@ -234,8 +226,6 @@ def write_test_outputs(
         console.line(
             f"{task.name}, {split}: {len(found)} predictions in {path}"
         )
-        written.append(path)
-    return written
 
 
 def _test_outputs(
@@ -244,15 +234,14 @@ def _test_outputs(
     found: dict[int, Any] = {}
 
     def take(row: Row) -> None:
+        value = row["logits" if "logits" in row else "predictions"]
         if "labels_mask" in row:
             n_words = round(float(np.sum(row["labels_mask"])))
             value = row["predictions"][:n_words]
-        else:
-            value = row["logits" if "logits" in row else "predictions"]
         found[int(row["eid"])] = value
 
     evaluator.predict(task, split, take)
-    return {eid: found[eid] for eid in sorted(found)}
+    return dict(sorted(found.items()))
 
 
 def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -278,11 +267,7 @@ def patience_is_over(
     patience: int,
     wanted: str | None = None,
 ) -> bool:
-    """Whether the last `patience` evaluations (0: never) are no better.
-
-    It knows nothing but the rows of the log, so a continued run decides as one
-    that never stopped.
-    """
+    """Whether the last `patience` evaluations (0: never) are no better."""
     if not patience or not rows:
         return False
     name = watched_figure(rows, wanted)
@@ -362,9 +347,16 @@ class Trial(Run):
         return build.build_model(self.config, self._tasks)
 
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:
-        evaluates = self.config.do_eval or self.config.eval_every_n_steps
-        if evaluates:  # What is wrong with it is not found out afterwards.
-            self._check_evaluation()
+        evaluated = self._tasks
+        if not (self.config.do_eval or self.config.eval_every_n_steps):
+            evaluated = []
+        # What is wrong with them is not found out afterwards.
+        for task in evaluated:
+            task.check_split("dev")
+        if self.config.keep_best:
+            figures = [task.get_scorer().figures for task in evaluated]
+            if figures and all(figures):
+                self._check_keep_best(self._named(figures))
         batches, num_steps = self._preprocessor.prepare_train()
         if not num_steps:
             raise UserError(
@@ -374,19 +366,11 @@ class Trial(Run):
                 " num_train_epochs."
             )
         self._n_examples = batches.n_examples
-        for task in self._tasks if evaluates else ():
+        for task in evaluated:
             self.evaluator.prepare(task, "dev")
         with tf.device("/cpu:0"):
             batches = dataclasses.replace(batches, seed=self.config.seed)
             return batches(), num_steps
-
-    def _check_evaluation(self) -> None:
-        for task in self._tasks:
-            task.check_split("dev")
-        if self.config.keep_best:
-            figures = [task.get_scorer().figures for task in self._tasks]
-            if all(figures):
-                self._check_keep_best(self._named(figures))
 
     def _check_keep_best(self, figures: Iterable[str]) -> None:
         wanted = self.config.keep_best
@@ -464,7 +448,18 @@ class Trial(Run):
         self._print_rates()
 
     def build_loop(self) -> TrainLoop:
-        config = self.config
+        config, num_tasks = self.config, len(self._tasks)
+
+        def step_values(
+            features: Features, outputs: Mapping[str, Any]
+        ) -> Features:
+            real = features["task_id"] < num_tasks
+            tokens = tf.cast(features["input_mask"], tf.float32)
+            return {
+                TOKENS: tf.reduce_sum(tokens),
+                EXAMPLES: tf.reduce_sum(tf.cast(real, tf.float32)),
+            }
+
         return TrainLoop(
             micro_batches=config.gradient_accumulation_steps,
             jit_compile=config.jit_compile,
@@ -477,9 +472,7 @@ class Trial(Run):
             step=self.step,
             seed=config.seed,
             strategy=self.strategy,
-            step_values=functools.partial(
-                step_values, num_tasks=len(self._tasks)
-            ),
+            step_values=step_values,
             should_stop=self.preemption.requested,
         )
 
@@ -565,15 +558,3 @@ class Trial(Run):
                 f"  frozen: the embeddings and the {config.freeze_layers}"
                 " lowest layers"
             )
-
-
-def step_values(
-    features: dict[str, tf.Tensor], outputs: dict[str, Any], num_tasks: int
-) -> dict[str, tf.Tensor]:
-    """Scalars of a training step besides its loss."""
-    del outputs
-    real = features["task_id"] < num_tasks
-    return {
-        TOKENS: tf.reduce_sum(tf.cast(features["input_mask"], tf.float32)),
-        EXAMPLES: tf.reduce_sum(tf.cast(real, tf.float32)),
-    }

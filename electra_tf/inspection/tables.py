@@ -30,11 +30,20 @@ def inspection_view(inspection: TokenInspection) -> rich.console.Group:
     """
     step = inspection.global_step
     after = "" if step is None else f", step {step:,}"
+    rows, table = [_cells(seen) for seen in inspection.tokens], _table()
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    for name in names:
+        right = name in ("#", "replaced?", "log P")
+        justify = "right" if right else "left"
+        no_wrap = name in ("proposals", "verdict")
+        table.add_column(name, justify=justify, no_wrap=no_wrap)
+    for row in rows:
+        table.add_row(*(row[name] for name in names))
     return rich.console.Group(
         Text(f"{inspection.kind} ({printable(inspection.model)}{after})"),
         Text(printable(inspection.text), style="bold"),
         Text(f"masked: {inspection.masking}, seed {inspection.seed}"),
-        _token_table(inspection),
+        table,
         Text(summary(inspection)),
         *(Text(f"- {printable(note)}") for note in inspection.notes),
         Text(),
@@ -102,20 +111,6 @@ def _table(title: str | None = None) -> Table:
         box=rich.box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-
-
-def _token_table(inspection: TokenInspection) -> Table:
-    rows = [_cells(seen) for seen in inspection.tokens]
-    table = _table()
-    names = [name for name in rows[0] if any(row[name] for row in rows)]
-    for name in names:
-        right = name in ("#", "replaced?", "log P")
-        justify = "right" if right else "left"
-        no_wrap = name in ("proposals", "verdict")
-        table.add_column(name, justify=justify, no_wrap=no_wrap)
-    for row in rows:
-        table.add_row(*(row[name] for name in names))
-    return table
 
 
 def _cells(seen: InspectedToken) -> dict[str, Text]:

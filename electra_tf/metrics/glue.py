@@ -9,13 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.metrics.scorers import (
-    Statistics,
-    aligned,
-    column_widths,
-    describe,
-    finite,
-)
+from configure.errors import aligned
+from electra_tf.metrics.scorers import Statistics, describe, finite
 
 TASKS = ("cola", "sst", "mrpc", "sts", "qqp", "mnli", "qnli", "rte", "wnli")
 MISMATCHED = "accuracy, mismatched"
@@ -70,7 +65,12 @@ def score_task(task: str, trials: Sequence[Mapping[str, Any]]) -> TaskScore:
 
     Of each, `results`, `details` and `other_splits` are looked at.
     """
-    found = [_figures(task, trial) for trial in trials]
+    found = []
+    for trial in trials:
+        figures = trial["results"][task] | trial["details"].get(task, {})
+        if other := trial["other_splits"].get(f"{task}/dev_mismatched"):
+            figures[MISMATCHED] = other["accuracy"]
+        found.append(figures)
     wanted = LEADERBOARD_FIGURES[task]
     there = [name for name in wanted if all(name in trial for trial in found)]
     figures = {
@@ -133,22 +133,13 @@ def table_lines(scores: Mapping[str, TaskScore]) -> list[str]:
     for kind, average in averages.items():
         mean, median, best = (_text(average[name]) for name in _STATISTICS)
         rows.append([AVERAGES[kind], "", "", mean, median, "", best])
-    widths = column_widths(rows)
-    lines = [aligned(row, widths) for row in rows]
+    lines = aligned(rows)
     for i, average in enumerate(averages.values(), len(lines) - len(averages)):
         if missing := average["missing"]:
             there = len(average["tasks"])
             lines[i] += f"  of {there} of {there + len(missing)} tasks;"
             lines[i] += f" missing: {', '.join(missing)}"
     return lines
-
-
-def _figures(task: str, trial: Mapping[str, Any]) -> dict[str, float]:
-    found = {**trial["results"][task], **trial["details"].get(task, {})}
-    other = trial["other_splits"].get(f"{task}/dev_mismatched")
-    if other is not None:
-        found[MISMATCHED] = other["accuracy"]
-    return found
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -10,9 +10,6 @@ squad_official_eval_v1.py, squad_official_eval.py (of which these scripts are
 versions, too) and mrqa_official_eval.py.
 """
 
-import collections
-import re
-import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -38,11 +35,11 @@ SPAN_OUTPUTS = {
 }
 
 
-class QuestionExample(Protocol):
-    """An example of a question answering task, as scoring sees it."""
+class Question(Protocol):
+    """A question, as scoring sees it."""
 
-    key: str  # the question's id in predictions
-    answers: tuple[str, ...]  # the expected ones
+    key: str  # its id in predictions
+    answers: tuple[str, ...]  # the texts that count as right, or none
     doc_tokens: list[str]  # the passage's words
 
 
@@ -115,11 +112,10 @@ def find_answers(
         window = windows[spans.window[row]]
         start, end = spans.start[row], spans.end[row]
         words = doc_tokens[window.words[start] : window.words[end] + 1]
-        text = project_to_passage(
-            join_wordpieces(window.tokens[start : end + 1]),
-            " ".join(words),
-            tokenizer,
-        )
+        joined = " ".join(window.tokens[start : end + 1])
+        joined = joined.replace(" ##", "").replace("##", "")
+        joined = " ".join(joined.split())
+        text = project_to_passage(joined, " ".join(words), tokenizer)
         if text not in answers:
             scores = spans.start_score[row], spans.end_score[row]
             place = int(window.words[start]), int(window.words[end])
@@ -141,11 +137,21 @@ def _allowed_spans(
     output: Mapping[str, Any],
 ) -> _Spans:
     """The window's candidates that can be answers."""
-    start, end, start_score, end_score = (
-        _joint_candidates(output)
-        if config.joint_prediction
-        else _independent_candidates(output, config.n_best_size)
-    )
+    names = SPAN_OUTPUTS[config.joint_prediction]
+    given = [np.asarray(output[name]) for name in names]
+    if config.joint_prediction:
+        # The beam: each start with the ends that follow from it.
+        start_score, start, end_score, end = given
+        grid = (start[:, None], end, start_score[:, None], end_score)
+        grid = np.broadcast_arrays(*grid)
+    else:  # Each of the best starts with each of the best ends.
+        best = [
+            np.argsort(-logits, kind="stable")[: config.n_best_size]
+            for logits in given
+        ]
+        grid = [*np.meshgrid(*best, indexing="ij")]
+        grid += [logits[at] for logits, at in zip(given, grid, strict=True)]
+    start, end, start_score, end_score = (part.ravel() for part in grid)
     count = len(window.tokens)
     inside = (start < count) & (end < count)
     first, last = np.where(inside, start, 0), np.where(inside, end, 0)
@@ -166,38 +172,6 @@ def _allowed_spans(
         start_score[allowed],
         end_score[allowed],
     )
-
-
-def _joint_candidates(output: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
-    """The beam: each start with the ends that follow from it."""
-    end = np.asarray(output["end_top_index"])  # [beam, beam]
-    start = np.asarray(output["start_top_index"])[:, None]
-    start_score = np.asarray(output["start_top_log_probs"])[:, None]
-    return (
-        np.broadcast_to(start, end.shape).ravel(),
-        end.ravel(),
-        np.broadcast_to(start_score, end.shape).ravel(),
-        np.asarray(output["end_top_log_probs"]).ravel(),
-    )
-
-
-def _independent_candidates(
-    output: Mapping[str, Any], n_best_size: int
-) -> tuple[np.ndarray, ...]:
-    """Each of the best starts with each of the best ends."""
-    start_logits = np.asarray(output["start_logits"])
-    end_logits = np.asarray(output["end_logits"])
-    starts = np.argsort(-start_logits, kind="stable")[:n_best_size]
-    ends = np.argsort(-end_logits, kind="stable")[:n_best_size]
-    start, end = np.meshgrid(starts, ends, indexing="ij")
-    start, end = start.ravel(), end.ravel()
-    return start, end, start_logits[start], end_logits[end]
-
-
-def join_wordpieces(tokens: Sequence[str]) -> str:
-    """Puts wordpieces together to words with single spaces between them."""
-    text = " ".join(tokens).replace(" ##", "").replace("##", "")
-    return " ".join(text.split())
 
 
 def project_to_passage(
@@ -230,16 +204,6 @@ def project_to_passage(
 class SpanScorer(Scorer):
     """Puts the windows of each question together, and scores the answers.
 
-    Args:
-      windows_of: from an example to its windows, in order.
-
-    Attributes:
-      predictions: question's id -> best answer; there once `answer` or
-        `get_results` was called.
-      null_odds: question's id -> odds of having no answer ("squad2" only).
-      best: question's id -> its best answers, the best first.
-      scores: the figures in the official script's order.
-
     Differs: windows may come in any order. Only what the answers need is
       kept of a window's outputs. The best answers with their probabilities,
       which the original computes and drops, are among the files.
@@ -250,7 +214,7 @@ class SpanScorer(Scorer):
         config: FinetuningConfig,
         name: str,
         version: str,
-        examples: Sequence[QuestionExample],
+        examples: Sequence[Question],
         windows_of: Callable[[Any], list[Window]],
     ) -> None:
         super().__init__()
@@ -265,10 +229,12 @@ class SpanScorer(Scorer):
         )
         self._outputs: dict[int, dict[str, np.ndarray]] = {}
         self._losses: dict[int, float] = {}
+        # By question's id, once `answer` was called: its best answer, the odds
+        # that there is none ("squad2" only), and its answers, best first.
         self.predictions: dict[str, str] = {}
         self.null_odds: dict[str, float] = {}
         self.best: dict[str, list[Answer]] = {}
-        self.scores: dict[str, float] = {}
+        self.scores: dict[str, float] = {}  # in the official script's order
 
     def update(self, results: Mapping[str, Any]) -> None:
         """Takes `eid`, `loss`, `answerable_logit`, and logits or the beam."""
@@ -370,7 +336,7 @@ class SpanScorer(Scorer):
 
     def _get_results(self) -> Figures:
         self.answer()
-        questions = [Question(e.key, e.answers) for e in self._examples]
+        questions = self._examples
         if self._version == "squad2":
             self.scores = evaluate_squad2(
                 questions,
@@ -401,15 +367,10 @@ _FIGURES = {
     "mrqa": ("exact_match", "f1"),
     "squad2": (*_OF_GROUPS, *_BEST),
 }
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
-
-
-class Question(NamedTuple):
-    """A question and the answers that count as right."""
-
-    key: str  # its id
-    answers: tuple[str, ...]  # texts; none for a question without an answer
+# Of two texts: whether they are the same once lower-cased, without punctuation,
+# articles and extra spaces; and F1 of their words, 0 to 1.
+exact_match = squad_evaluate_v1_1._exact_match_score
+f1_score = squad_evaluate_v1_1._f1_score
 
 
 def evaluate_squad1(
@@ -473,34 +434,6 @@ def evaluate_mrqa(
         "exact_match": 100.0 * matches / len(scored),
         "f1": 100.0 * f1 / len(scored),
     }
-
-
-def normalize(text: str) -> str:
-    """Lower-cases; drops ASCII punctuation, articles and extra spaces."""
-    text = text.lower().translate(_WITHOUT_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", text).split())
-
-
-def exact_match(prediction: str, answer: str) -> bool:
-    """Whether two answers are the same once normalized."""
-    return normalize(prediction) == normalize(answer)
-
-
-def f1_score(prediction: str, answer: str) -> float:
-    """Harmonic mean of precision and recall of an answer's words.
-
-    From 0 to 1; 0 where no word is shared, so also where nothing is left of
-    both once normalized, which `exact_match` takes as equal.
-    """
-    found = normalize(prediction).split()
-    expected = normalize(answer).split()
-    shared = collections.Counter(found) & collections.Counter(expected)
-    n_shared = shared.total()
-    if n_shared == 0:
-        return 0.0
-    precision = n_shared / len(found)
-    recall = n_shared / len(expected)
-    return (2 * precision * recall) / (precision + recall)
 
 
 def _require_answers(scored: list[Any], n_questions: int) -> None:

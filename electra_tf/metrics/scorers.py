@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from configure.errors import aligned
 from electra_tf.text.words import read_spans, split_tag
 
 Figures = list[tuple[str, float]]
@@ -35,12 +36,9 @@ class Scorer(abc.ABC):
 
     The figures are computed once per set of predictions: asking again without
     an update is free.
-
-    Attributes:
-      figures: names of all figures, details among them; empty where they are
-        known only once they are computed.
     """
 
+    # Names of all, details among them; empty where only results show them.
     figures: tuple[str, ...] = ()
     # Attributes with an entry for each row.
     _of_rows: tuple[str, ...] = ()
@@ -527,24 +525,15 @@ def table_lines(summary: Mapping[str, Mapping[str, Statistics]]) -> list[str]:
             texts = [f"{number:.2f}" for number in numbers]
             values = " ".join(f"{value:.2f}" for value in found.values)
             rows.append([task, name, *texts, values])
-    widths = column_widths(row[:-1] for row in rows)
-    return [f"{aligned(row[:-1], widths)}  {row[-1]}" for row in rows]
-
-
-def column_widths(rows: Iterable[Sequence[str]]) -> list[int]:
-    """The width of the longest cell of each column."""
-    return [max(map(len, column)) for column in zip(*rows, strict=True)]
-
-
-def aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    """A line of a table: two columns to the left, the others to the right."""
-    cells = zip(row, widths, strict=True)
-    return "  ".join(
-        cell.ljust(width) if column < 2 else cell.rjust(width)
-        for column, (cell, width) in enumerate(cells)
-    )
+    lines = aligned([row[:-1] for row in rows])
+    return [f"{line}  {row[-1]}" for line, row in zip(lines, rows, strict=True)]
 
 
 def finite(value: float) -> float | None:
     """A number for JSON; None where it is undefined."""
     return value if math.isfinite(value) else None
+
+
+def of_json(values: Iterable[float | None]) -> list[float]:
+    """The inverse of `finite`."""
+    return [math.nan if value is None else value for value in values]

@@ -149,8 +149,7 @@ class SummaryScorer(Scorer):
 
     def _means(self, name: str, lead: str) -> Figures:
         rows = [row[name]["rouge"] for row in self.files()["summaries"]]
-        means = {f: float(np.mean([row[f] for row in rows])) for f in ROUGE}
-        return [(lead + figure, mean) for figure, mean in means.items()]
+        return [(lead + f, float(np.mean([r[f] for r in rows]))) for f in ROUGE]
 
     def files(self) -> Mapping[str, Any]:
         """Every document's summaries, their sentences and ROUGE."""

@@ -117,9 +117,6 @@ class EncoderConfig:
     ) -> "EncoderConfig":
         """Returns the generator's configuration: a fraction of this one.
 
-        Args:
-          hidden_fraction: share of the hidden size, 0-1 (or above).
-
         Source: google-research/electra, run_pretraining.py,
         get_generator_config (Python's round: half to even).
         """

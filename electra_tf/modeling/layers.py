@@ -60,11 +60,7 @@ class SeedStream:
 
 
 def initializer_seed(seed: int, variable_name: str) -> int:
-    """Returns the seed of one variable's initial value.
-
-    It depends on the name only, so adding a layer elsewhere does not change
-    a variable's start.
-    """
+    """Returns the seed of one variable's initial value, by its name only."""
     return zlib.crc32(f"{seed}:{variable_name}".encode()) & 0x7FFFFFFF
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.plan.parameters import (
+from electra_tf.plan.counts import (
     generator_networks,
     networks,
     pretraining_parameters,

@@ -7,7 +7,6 @@ embeddings are as wide as its blocks. Each over LENGTHS; the first two also over
 GRID, of whose points a third is measured: every pair of two sizes' values once.
 """
 
-import io
 import itertools
 import json
 import os
@@ -16,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from configure.errors import UserError
+from configure.errors import UserError, aligned
 from configure.experiments import OBJECTIVES
 from electra_tf import files
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -244,7 +243,7 @@ def _text(found: Mapping[str, Any]) -> str:
             peaks = [f"{row['measured'] / MIB:,.0f}", f"{ratio:.2f}"]
         cells = [str(row[name]) for name in _KEYS]
         table.append([*cells, f"{row['predicted'] / MIB:,.0f}", *peaks])
-    lines = _aligned(table)
+    lines = aligned(table, left=0)
     if found["measured_points"]:
         lines.append(
             f"\n{found['within_tolerance']} of {found['measured_points']}"
@@ -257,12 +256,7 @@ def _text(found: Mapping[str, Any]) -> str:
     for kind, most in found["largest"].items():
         numbers = (most["length"], *most["batches"].values())
         table.append([kind, *(f"{n:,}" for n in numbers)])
-    return "\n".join([*lines, *_aligned(table)]) + "\n"
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return ["  ".join(map(str.rjust, row, widths)).rstrip() for row in table]
+    return "\n".join([*lines, *aligned(table, left=0)]) + "\n"
 
 
 def _draw(rows: Sequence[Row]) -> bytes:
@@ -306,6 +300,4 @@ def _draw(rows: Sequence[Row]) -> bytes:
         axes.set(xlabel=x, ylabel=y, ylim=(0, None))
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
-    packed = io.BytesIO()
-    figure.savefig(packed, format="png", dpi=110)
-    return packed.getvalue()
+    return files.png(figure)

@@ -304,7 +304,7 @@ class _Answers(Members):
 
     def score(self, mixed: Sequence[np.ndarray]) -> System:
         """By the task's script, whose figures are means over questions."""
-        questions = [qa.Question(e.key, e.answers) for e in self._examples]
+        questions = self._examples
         texts = {
             question.key: self._texts[i][int(mixed[i].argmax())]
             for i, question in enumerate(questions)

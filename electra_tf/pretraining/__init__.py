@@ -2,8 +2,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paper, in reading order (section 2, Figure 2).
 
-In: batches of token ids and a resolved configuration. Out: masked inputs,
-generator, corrupted inputs, discriminator, losses, metrics, and the run that
-trains them. Reading order: masking, losses, model, metrics, runner;
-loading, scoring.
+Reading order: masking, losses, model, metrics, runner; loading, scoring.
 """

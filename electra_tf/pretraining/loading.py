@@ -74,13 +74,7 @@ def model_config(
 
 
 class LoadedModel:
-    """A model with a checkpoint's weights, and what stayed without.
-
-    Attributes:
-      label: "A", "B" or a path, for messages.
-      model: the `PretrainingModel`.
-      missing: names of the model's variables that the checkpoint lacks.
-    """
+    """A model with a checkpoint's weights, and what stayed without."""
 
     def __init__(
         self, label: str, weights: Weights, config: PretrainingConfig
@@ -181,16 +175,7 @@ class LoadedModel:
 
 
 class PretrainedModel(LoadedModel):
-    """A model with a checkpoint's weights, and what turns text into its ids.
-
-    Attributes:
-      config: its `max_seq_length` is the longest the model can take.
-      tokenizer: as in training.
-      path: of the checkpoint, for messages.
-      global_step: updates done, where the file says it.
-      stated: hparams that a file or the caller states.
-      assumptions: what neither file nor configuration states.
-    """
+    """A model with a checkpoint's weights, and what turns text into its ids."""
 
     def __init__(
         self, weights: Weights, config: PretrainingConfig, stated: frozenset
@@ -209,8 +194,8 @@ class PretrainedModel(LoadedModel):
         if self.model.kind is GeneratorKind.UNIGRAM and files.exists(counts):
             rows = self.model.encoder_config.vocab_size
             self.model.token_counts = unigram.read_counts(counts, rows)
-        self.stated = stated
-        self.assumptions: tuple[str, ...] = ()
+        self.stated = stated  # hparams, by a file or by the caller
+        self.assumptions: tuple[str, ...] = ()  # what nothing states
         if not stated:
             self.assumptions = tuple(weights.contents.assumptions())
 
@@ -252,12 +237,7 @@ def load_pretrained(
     vocab_file: str | None = None,
     hparams: Mapping[str, Any] | None = None,
 ) -> PretrainedModel:
-    """Loads a pre-trained model.
-
-    Args:
-      vocab_file: the vocabulary; None for the one beside the checkpoint, or
-        the one that the run names.
-    """
+    """Loads a pre-trained model."""
     return PretrainedModel(*read_pretrained(path, vocab_file, hparams))
 
 
@@ -330,8 +310,7 @@ def export_parts(
     """Writes `<directory>/export/discriminator` and `.../generator`.
 
     Each holds a checkpoint in the original's format, `electra_config.json` and
-    `vocab.txt`: all that fine-tuning, or another program, needs. An earlier
-    export of the same run is replaced.
+    `vocab.txt`: all that fine-tuning, or another program, needs.
     """
     weights = ModelWeights(model.variables, step, directory)
     written = []

@@ -24,7 +24,7 @@ from electra_tf.modeling.transformer import (
     TwoTowerClozeTransformer,
 )
 from electra_tf.optimization.optimizer import AdamWeightDecay
-from electra_tf.plan.parameters import check_equal_sizes
+from electra_tf.plan.counts import check_equal_sizes
 from electra_tf.pretraining import (
     losses,
     masking,

@@ -30,14 +30,13 @@ from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.record_checks import check_records, count_training_examples
 from electra_tf.files import read_json, spelled_alike, write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
-from electra_tf.optimization.library import make_optimizer
 from electra_tf.optimization.optimizer import (
     AdamWeightDecay,
     WarmupPolynomialDecay,
+    make_optimizer,
 )
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import metrics, schedules, unigram
-from electra_tf.pretraining.collapse import CollapseWatch, LossWatch
 from electra_tf.pretraining.loading import EXPORT, export_parts
 from electra_tf.pretraining.model import PretrainingModel, step_values
 from electra_tf.text.tokenization import (
@@ -166,11 +165,9 @@ class PretrainingRun(Run):
         allowed = [self.config.allow_missing]
         if weights.kind == "bert":
             allowed.append(_BERT_LACKS)
-        report = assign(
-            weights,
-            self.model.variables,
-            allow_missing="|".join(filter(None, allowed)),
-        )
+        allowed = "|".join(filter(None, allowed))
+        variables = self.model.variables
+        report = assign(weights, variables, allow_missing=allowed)
         self.console.line(f"Starting from the weights of {report}")
         if "electra/encoder/layer_0/output/dense/bias" not in weights.shapes:
             return  # A generator alone: its own heads, not the model's.
@@ -227,11 +224,9 @@ class PretrainingRun(Run):
             f" {steps:,}): nothing left to train. Raise"
             " num_train_steps to train on, choose another model_name, or use"
             f" --overwrite to delete {self.directory} and start anew"
-            + (
-                " (the original does that by itself in debug mode)."
-                if self.config.debug
-                else "."
-            )
+            + " (the original does that by itself in debug mode)"
+            * self.config.debug
+            + "."
         )
         return not evaluation_due
 
@@ -324,14 +319,14 @@ class PretrainingRun(Run):
         return unigram.count_tokens(batches, vocab_size)
 
     @functools.cached_property
-    def _collapse(self) -> CollapseWatch:
+    def _collapse(self) -> metrics.CollapseWatch:
         # Copying every token may well be right.
         patience = self.config.collapse_patience * self.config.has_discriminator
-        return CollapseWatch(patience, self.eval_log.rows)
+        return metrics.CollapseWatch(patience, self.eval_log.rows)
 
     @functools.cached_property
-    def _loss_watch(self) -> LossWatch:
-        return LossWatch(self.config, self.train_log.rows)
+    def _loss_watch(self) -> metrics.LossWatch:
+        return metrics.LossWatch(self.config, self.train_log.rows)
 
     def logged(self, row: dict[str, Any]) -> None:
         """Warns where the discriminator's loss says that it learns nothing."""
@@ -476,11 +471,10 @@ def _write_results(
     lines = [f"{name} = {value}" for name, value in result.items()]
     for text in lines:
         console.line(f"  {text}")
+    now = datetime.datetime.now(datetime.timezone.utc)
     record = {
         "step": step,
-        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(
-            timespec="seconds"
-        ),
+        "time": now.isoformat(timespec="seconds"),
         "metrics": result,
         "config": config.as_dict(),
     }
@@ -490,13 +484,11 @@ def _write_results(
         (config.results_pkl, pickle.dumps(result)),
         (config.results_json, json.dumps(record, indent=1) + "\n"),
     ):
-        write_atomically(
-            path,
-            content,
-            hint="The checkpoints are safe; make room or correct the"
-            " permissions, and evaluate again with --do_train=false"
-            " --do_eval=true.",
+        hint = (
+            "The checkpoints are safe; make room or correct the permissions,"
+            " and evaluate again with --do_train=false --do_eval=true."
         )
+        write_atomically(path, content, hint=hint)
     verb = "Replaced the earlier results in" if replaced else "Wrote"
     console.line(
         f"{verb} {config.results_txt}, {config.results_pkl} and"

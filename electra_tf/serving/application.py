@@ -73,12 +73,7 @@ _protocol_logger.addFilter(_in_one_line)
 
 
 class ModelServer:
-    """What the routes do, for one model.
-
-    Attributes:
-      application: for a server of aiohttp.
-      is_stopping: whether `/healthz` says so, and nothing new is taken.
-    """
+    """What the routes do, for one model."""
 
     def __init__(
         self,
@@ -87,7 +82,7 @@ class ModelServer:
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self.model = model
-        self.is_stopping = False
+        self.is_stopping = False  # then nothing new is taken
         self._max_body_bytes = max_body_bytes
         self._limits = limits or Limits()
         self.application = web.Application(

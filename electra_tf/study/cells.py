@@ -25,9 +25,11 @@ from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.data.record_checks import check_records
-from electra_tf.metrics.scorers import describe, lower_is_better
-from electra_tf.plan.flops import pretraining_step_flops
-from electra_tf.plan.parameters import pretraining_parameters
+from electra_tf.metrics.scorers import describe, lower_is_better, of_json
+from electra_tf.plan.counts import (
+    pretraining_parameters,
+    pretraining_step_flops,
+)
 
 _ARM_KEYS = {"start": str, "pretrain": dict, "finetune": dict, "budget": dict}
 _KEYS = {
@@ -291,11 +293,6 @@ class Study:
         command = (program, *names, f"--hparams={text}")
         folder = os.path.join(self.output, "models", model)
         return Cell(name, digest, facts, command, needs, folder)
-
-
-def of_json(values: Sequence[float | None]) -> list[float]:
-    """Numbers of a line; null stands for one that is not defined."""
-    return [float("nan") if value is None else value for value in values]
 
 
 def _cost(config: PretrainingConfig, budget: Mapping[str, float]) -> Hparams:

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a study found: a table, the same in JSON, curves, score over FLOPs."""
 
-import io
 import json
 import math
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from configure.errors import aligned
 from electra_tf import files
 from electra_tf.metrics import scorers
-from electra_tf.plan.flops import PETAFLOP_DAY
-from electra_tf.study.cells import Arm, Lines, Study, of_json
+from electra_tf.plan.counts import PETAFLOP_DAY
+from electra_tf.study.cells import Arm, Lines, Study
 
 # Of pre-training, unless the study names others.
 _FIGURES = ("masked_lm_accuracy_at_mask", "disc_auc_real_tokens")
@@ -67,7 +67,7 @@ def _values(
         if of != "pretrain":
             cell = study.counted(arm, seed, of, lines)
         results = lines.get(cell.digest if cell else "", {}).get("results", {})
-        trials = of_json(results.get(figure, []))
+        trials = scorers.of_json(results.get(figure, []))
         if len(study.seeds) == 1:
             yield from trials
         elif trials:
@@ -121,9 +121,7 @@ def text_of(study: Study, tables: Sequence[Table]) -> str:
             shown = ((row.get(name), form) for name, form in _COLUMNS.items())
             texts = ["-" if v is None else format(v, form) for v, form in shown]
             rows.append([arm, *texts])
-        widths = scorers.column_widths(rows)
-        aligned = (scorers.aligned(row, widths) for row in rows)
-        lines += ["", table["title"], *aligned]
+        lines += ["", table["title"], *aligned(rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -207,6 +205,4 @@ def _draw(panels: Sequence[Panel], scale: str) -> bytes:
         axes.set_title(title, fontsize=9)
         axes.grid(alpha=0.3)
         axes.legend(fontsize=6)
-    packed = io.BytesIO()
-    figure.savefig(packed, format="png", dpi=110)
-    return packed.getvalue()
+    return files.png(figure)

@@ -39,12 +39,7 @@ class StoppedError(Exception):
 
 
 class StudyRun:
-    """Brings cells to their ends, in order.
-
-    Attributes:
-      lines: of finished cells, by digest.
-      failed: name -> why.
-    """
+    """Brings cells to their ends, in order."""
 
     def __init__(self, study: Study, piece: float, time_budget: float) -> None:
         """`piece` and `time_budget` are seconds."""
@@ -53,8 +48,8 @@ class StudyRun:
         self._child: subprocess.Popen | None = None
         self._signal = 0
         self.results = os.path.splitext(study.path)[0] + ".jsonl"
-        self.lines: dict[str, dict[str, Any]] = {}
-        self.failed: dict[str, str] = {}
+        self.lines: dict[str, dict[str, Any]] = {}  # of cells, by digest
+        self.failed: dict[str, str] = {}  # name -> why
         if files.exists(self.results):
             text = files.read_text(self.results)
             for number, line in enumerate(text.splitlines(), 1):

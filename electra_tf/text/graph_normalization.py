@@ -223,11 +223,7 @@ class GraphNormalizer(tf.Module):
         self._movable_classes = tf.constant(table.movable_classes)
 
     def decode(self, strings: tf.Tensor) -> Decoded:
-        """Looks up the characters of strings.
-
-        Args:
-          strings: string [B]; what is not UTF-8 is left out.
-        """
+        """The characters of strings [B]; what is not UTF-8 is left out."""
         splits, codes, starts = tf.raw_ops.UnicodeDecodeWithOffsets(
             input=tf.strings.join([strings, " "]),
             input_encoding="UTF-8",
@@ -334,11 +330,7 @@ class GraphWordSplitter(tf.Module):
         self._normalizer = GraphNormalizer(do_lower_case=False)
 
     def split(self, texts: tf.Tensor) -> WordSpans:
-        """Splits texts into words.
-
-        Args:
-          texts: string [B], any bytes; what is not UTF-8 is left out.
-        """
+        """Splits strings [B] into words; what is not UTF-8 is left out."""
         decoded = self._normalizer.decode(texts)
         kept = where(~_has(decoded.rows, SPACE))
         begins = tf.gather(_begins_word(decoded.rows), kept)

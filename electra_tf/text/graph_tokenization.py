@@ -313,15 +313,7 @@ class GraphTokenizer(tf.Module):
 
     @tf.function(input_signature=_STRINGS, autograph=False)
     def encode(self, strings: tf.Tensor) -> tf.RaggedTensor:
-        """Splits strings into wordpieces and returns their ids.
-
-        Args:
-          strings: string [B], of any bytes; what is not UTF-8 is left out.
-
-        Returns:
-          int32 [B, (T)], for each string what `FullTokenizer.encode` returns,
-          without [CLS] and [SEP].
-        """
+        """From strings [B], any bytes, to `FullTokenizer`'s ids [B, (T)]."""
         pieces = self._split(strings, with_offsets=False)
         return _ragged(pieces.ids, pieces.splits)
 

@@ -16,7 +16,6 @@ results.json, curves.png and pictures.png. Some minutes on two cores.
 
 import argparse
 import dataclasses
-import io
 import json
 import math
 import os
@@ -29,7 +28,7 @@ import tensorflow as tf
 import tf_keras
 
 from configure import flags
-from configure.errors import UserError
+from configure.errors import UserError, aligned
 from electra_tf import files
 from electra_tf.metrics import scorers
 
@@ -227,13 +226,6 @@ def compare(values: list[float], base: list[float]) -> dict[str, Any]:
     }
 
 
-def png(figure: Any) -> bytes:
-    """The picture's file."""
-    packed = io.BytesIO()
-    figure.savefig(packed, format="png", dpi=110)
-    return packed.getvalue()
-
-
 def draw_pictures(pairs: dict[str, Pair], images: np.ndarray) -> bytes:
     """What every variant's networks make of images, [N, 28, 28]."""
     from matplotlib.figure import Figure  # takes a second
@@ -253,7 +245,7 @@ def draw_pictures(pairs: dict[str, Pair], images: np.ndarray) -> bytes:
             axes.imshow(row, cmap="gray_r", vmin=0, vmax=1)
             axes.set_ylabel(title, rotation=0, ha="right", va="center")
             axes.set(xticks=[], yticks=[])
-    return png(figure)
+    return files.png(figure)
 
 
 def draw_curves(losses: dict[str, list[np.ndarray]]) -> bytes:
@@ -272,7 +264,7 @@ def draw_curves(losses: dict[str, list[np.ndarray]]) -> bytes:
         axes.set_yscale("log")
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
-    return png(figure)
+    return files.png(figure)
 
 
 def main(args: argparse.Namespace) -> None:
@@ -314,8 +306,7 @@ def main(args: argparse.Namespace) -> None:
         table.append([name, f"n = {args.seeds}", *cells, errors])
     by_pixels = accuracy(lambda images: images.reshape(len(images), -1))
     table.append(["the pixels", "", f"{by_pixels:.4f}", "", ""])
-    widths = scorers.column_widths(table)
-    print("\n".join(["", *(scorers.aligned(row, widths) for row in table)]))
+    print("\n".join(["", *aligned(table)]))
     found = {"steps": args.steps, "probe": rows, "pixels": by_pixels}
     for name, content in (
         ("results.json", json.dumps(found, indent=1) + "\n"),

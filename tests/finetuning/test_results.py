@@ -101,9 +101,9 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
         evaluator = types.SimpleNamespace(
             predict=lambda task, split, take: [take(row) for row in rows]
         )
-        (path,) = write_test_outputs(
-            finetuning_config(name), evaluator, Task(), 3, Console(stream)
-        )
+        config = finetuning_config(name)
+        write_test_outputs(config, evaluator, Task(), 3, Console(stream))
+        path = config.test_predictions("mine", "test", 3)
         assert path.endswith("mine_test_3_predictions.pkl")
         assert "there is no diagnostic split" in stream.getvalue()
         return pickle.loads(pathlib.Path(path).read_bytes())

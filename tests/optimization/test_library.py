@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 from official.modeling.optimization.lamb import LAMB
 
-from electra_tf.optimization.library import AdamW, Lamb, make_optimizer
+from electra_tf.optimization.optimizer import AdamW, Lamb, make_optimizer
 
 KINDS = {"adamw": AdamW, "lamb": Lamb}
 NAMES = ("dense/kernel", "dense/bias", "output/LayerNorm/gamma")

@@ -9,12 +9,12 @@ import pytest
 import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.plan.flops import (
+from electra_tf.plan.counts import (
     PUBLISHED_FLOPS,
     paper_train_flops,
+    pretraining_parameters,
     pretraining_step_flops,
 )
-from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.pretraining.model import PretrainingModel
 
 # Segments are looked up by a product, which is not counted; no other size is.

@@ -9,9 +9,9 @@ import pytest
 
 from configure.pretraining import PretrainingConfig
 from electra_tf.plan import memory
+from electra_tf.plan.counts import pretraining_parameters
 from electra_tf.plan.memory import checkpoint_bytes, pretraining_memory
 from electra_tf.plan.memory_curve import measured_peak
-from electra_tf.plan.parameters import pretraining_parameters
 
 FACTOR = 1.5  # What the estimate promises.
 DEBUG = {"debug": True, "vocab_size": 500}

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from electra_tf.pretraining.collapse import (
+from electra_tf.pretraining.metrics import (
     CollapseWatch,
     LossWatch,
     predicts_one_class,

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.pretraining import collapse, masking, runner
+from electra_tf.pretraining import masking, metrics, runner
 from electra_tf.training.checkpointing import read_config
 from electra_tf.training.summaries import Console, read_rows
 
@@ -152,7 +152,7 @@ def test_checkpoints_that_are_not_read_are_named(start, finished, tmp_path):
 
 
 def test_one_class_in_several_rows_is_reported(start, tmp_path, monkeypatch):
-    monkeypatch.setattr(collapse, "predicts_one_class", lambda result: True)
+    monkeypatch.setattr(metrics, "predicts_one_class", lambda result: True)
     _, output = start(num_train_steps=4, eval_every_n_steps=1)
     rows = read_rows(str(tmp_path / "model" / "eval_log.jsonl"))
     assert [row["step"] for row in rows] == [1, 2, 3, 4]

@@ -8,8 +8,10 @@ import pathlib
 import pytest
 
 from configure.errors import UserError
-from electra_tf.plan.flops import pretraining_step_flops
-from electra_tf.plan.parameters import pretraining_parameters
+from electra_tf.plan.counts import (
+    pretraining_parameters,
+    pretraining_step_flops,
+)
 from electra_tf.study import cells
 from electra_tf.study.cells import Study
 

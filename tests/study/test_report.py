@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from electra_tf.plan.flops import PETAFLOP_DAY
+from electra_tf.plan.counts import PETAFLOP_DAY
 from electra_tf.study import report
 from electra_tf.study.cells import Study
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Floating-point operations of a training step, counted from its config.
+"""Parameters of a model and operations of a step, counted from a config.
 
 A product of [m, k] and [k, n] counts 2 m k n operations, its backward pass
 twice that. Products are counted exactly (tests compare them with the graph's);
@@ -19,15 +19,148 @@ Differs, so that the result is what is computed here:
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
+from configure.errors import UserError
+from configure.pretraining import GeneratorKind, generator_kind
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.plan.parameters import (
-    Network,
-    generator_networks,
-    networks,
-    pretraining_parameters,
-)
+
+
+@dataclasses.dataclass(frozen=True)
+class ParameterCount:
+    """Parameters by whose they are."""
+
+    generator: int  # only in the generator, its head with it
+    discriminator: int  # only in the discriminator, its heads with it
+    shared: int  # in both: the embeddings, or all but the heads
+
+    @property
+    def total(self) -> int:
+        """All that is trained and kept in a checkpoint."""
+        return self.generator + self.discriminator + self.shared
+
+    @property
+    def discriminator_alone(self) -> int:
+        """What is fine-tuned; the paper's number. 0 without one."""
+        return self.discriminator + self.shared if self.discriminator else 0
+
+
+class Network(NamedTuple):
+    """An encoder that a step runs through."""
+
+    name: str
+    sizes: EncoderConfig
+    width: int  # of its embeddings
+
+
+def generator_networks(config: Any) -> list[Network]:
+    """The generator, its two towers, or a masked LM's encoder."""
+    kind, sizes = generator_kind(config), EncoderConfig.of(config)
+    width, names = config.embedding_size or sizes.hidden_size, ["generator"]
+    if kind.is_fixed:
+        return []
+    if kind is not GeneratorKind.FULL:
+        sizes = sizes.scaled(
+            config.generator_hidden_size, config.generator_layers
+        )
+        if config.embedding_sharing == "none":
+            width = sizes.hidden_size
+    if kind is GeneratorKind.TWO_TOWER:
+        names = ["left tower", "right tower"]
+    return [Network(name, sizes, width) for name in names]
+
+
+def networks(config: Any) -> list[Network]:
+    """All encoders that a step runs through."""
+    found = generator_networks(config)
+    if config.has_two_networks:
+        sizes = EncoderConfig.of(config)
+        width = config.embedding_size or sizes.hidden_size
+        found.append(Network("discriminator", sizes, width))
+    return found
+
+
+def check_equal_sizes(config: Any) -> None:
+    """Refuses two stages of unequal networks, one of which becomes the other.
+
+    Sizes that are overridden, such as heads, are the discriminator's alone.
+    """
+    if config.training_schedule != "two_stage":
+        return
+    (_, sizes, width), (_, others, other_width) = networks(config)
+    unequal = {"embedding_size": (width, other_width)}
+    for name, size in dataclasses.asdict(sizes).items():
+        unequal[f"model_hparam_overrides.{name}"] = size, getattr(others, name)
+    for name, (size, other) in unequal.items():
+        if size != other:
+            raise UserError(
+                "hparam training_schedule: 'two_stage' makes the generator's"
+                " weights the discriminator's, which needs equal sizes, but"
+                f" {name.rpartition('.')[2]} is {size} for the generator and"
+                f" {other} for the discriminator; set {name} to {size}"
+            )
+
+
+def pretraining_parameters(config: Any) -> ParameterCount:
+    """Counts the trained numbers of a model."""
+    sizes = EncoderConfig.of(config)
+    width = config.embedding_size or sizes.hidden_size
+    tables = embedding_parameters(sizes, width)
+    body = encoder_parameters(sizes, width)
+    hidden, disc_head = sizes.hidden_size, 0  # of the second network
+    if config.has_discriminator_head:
+        disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
+    if config.predicts_tokens:
+        disc_head += _dense(hidden, width) + 2 * width + sizes.vocab_size
+    towers = generator_networks(config)
+    if not towers:
+        return ParameterCount(0, tables + body + disc_head, 0)
+    _, small, own_width = towers[0]
+    generator = _dense(len(towers) * small.hidden_size, own_width)
+    generator += 2 * own_width + small.vocab_size  # the head
+    if config.training_schedule == "adversarial":
+        generator += _dense(small.hidden_size, 1)  # the baseline of the reward
+    if generator_kind(config) is GeneratorKind.FULL:
+        if config.has_two_networks:
+            return ParameterCount(generator, disc_head, tables + body)
+        return ParameterCount(tables + body + generator, 0, 0)
+    generator += len(towers) * encoder_parameters(small, own_width)
+    discriminator, words = body + disc_head, sizes.vocab_size * width
+    own_tables = embedding_parameters(small, own_width)
+    if config.embedding_sharing == "none":
+        generator += len(towers) * own_tables
+        return ParameterCount(generator, discriminator + tables, 0)
+    if config.embedding_sharing == "token":
+        generator += len(towers) * (own_tables - words)
+        return ParameterCount(generator, discriminator + tables - words, words)
+    if config.has_delta:
+        # The generator's table, and what the discriminator adds to it.
+        both = generator + words, discriminator + words
+        return ParameterCount(*both, tables - words)
+    return ParameterCount(generator, discriminator, tables)
+
+
+def embedding_parameters(sizes: EncoderConfig, width: int) -> int:
+    """Counts the tables of tokens, segments and positions, and their norm."""
+    rows = sizes.vocab_size + sizes.type_vocab_size
+    return (rows + sizes.max_position_embeddings + 2) * width
+
+
+def encoder_parameters(sizes: EncoderConfig, embedding_width: int) -> int:
+    """Counts an encoder's projection and blocks, without the tables."""
+    hidden, inner = sizes.hidden_size, sizes.intermediate_size
+    block = 4 * _dense(hidden, hidden) + 4 * hidden
+    block += _dense(hidden, inner) + _dense(inner, hidden)
+    projected = embedding_width != hidden
+    projection = _dense(embedding_width, hidden) if projected else 0
+    return projection + sizes.num_hidden_layers * block
+
+
+def _dense(in_width: int, units: int) -> int:
+    return (in_width + 1) * units
+
+
+# Operations.
 
 # Operations an element, forward and backward. Rough, and of no weight: all of
 # them together are a few percent of the products.
