@@ -79,13 +79,10 @@ class TaskHead:
 
 
 class Contents:
-    """What variables of these names and shapes are.
-
-    Attributes:
-      shapes: by the original's names, without Adam slots and step.
-    """
+    """What variables of these names and shapes are."""
 
     def __init__(self, shapes: Shapes) -> None:
+        # By the original's names, without Adam slots and step.
         self.shapes = dict(shapes)
         if SHARED_TABLE in self.shapes:
             self.shapes.setdefault(TABLE, self.shapes[SHARED_TABLE])

@@ -173,10 +173,7 @@ def complete_folder(
     vocab_file: str | None,
     assumed: Iterable[str] = (),
 ) -> None:
-    """Writes all that reading a folder of weights needs besides them.
-
-    That is settings (casing is one), vocabulary and digests.
-    """
+    """Writes settings (with casing), vocabulary, digests beside weights."""
     path = os.path.join(directory, ELECTRA_CONFIG)
     files.write_atomically(path, config_text(hparams, assumed))
     own = os.path.join(directory, vocab_name(vocab_file or ""))
@@ -257,10 +254,7 @@ def _hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Reads `electra_config.json`, without what was guessed.
-
-    It is guessed, and told, again.
-    """
+    """Reads `electra_config.json`; what was guessed is guessed, told, again."""
     version, assumed = given.get("format_version"), given.get("assumed", [])
     if version != FORMAT_VERSION:
         raise UserError(

@@ -351,10 +351,7 @@ def pair_notes(
 
 
 def hparams_of(contents: Contents, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Hparams of the networks that are there: by shapes, then config.json.
-
-    A generator alone is described as that of a discriminator of its size.
-    """
+    """Hparams of the networks that are there: by shapes, then config.json."""
     hparams = contents.hparams()
     # The generator may just be in another folder.
     hparams.pop("uniform_generator", None)
@@ -506,11 +503,9 @@ def tokenizer_files(
     positions: int,
     words_alone: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Makes the JSON files.
+    """Makes the JSON files; `words_alone`: as the original splits what it tags.
 
-    Args:
-      words_alone: as the original splits words that it tags: lower-cased
-        whatever the hparams, Chinese characters not apart.
+    That is lower-cased whatever the hparams, Chinese characters not apart.
     """
     hparams = {} if words_alone else hparams
     lower = bool(hparams.get("do_lower_case", True))

@@ -440,11 +440,7 @@ def write_safetensors(
     """Writes a safetensors file, holding one tensor at a time.
 
     The package's own writer wants all of them in memory at once. Its reader
-    checks the result: header, offsets and size.
-
-    Args:
-      specs: shape and type (float32, float16) of every tensor, in the file's
-        order.
+    checks the result: header, offsets and size. `specs` are in file order.
 
     Source: the safetensors format, https://github.com/huggingface/safetensors.
     """

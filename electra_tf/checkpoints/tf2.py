@@ -39,13 +39,7 @@ _OTHER_SLOTS = re.compile(r"optimizer/(\w+)/[mv]/")
 def checkpoint_state(
     variables: Iterable[tf.Variable], optimizer: Any, step: tf.Variable
 ) -> dict[str, Any]:
-    """What of a run goes into a native checkpoint, under its keys.
-
-    Args:
-      optimizer: has the slots `m` and `v` by variable name, and its `kind`;
-        None for none.
-      step: int64 scalar, updates done.
-    """
+    """What of a run goes into a native checkpoint, under its keys."""
     state: dict[str, Any] = {
         "model": variables_by_name(variables),
         "step": step,

@@ -480,11 +480,9 @@ def check_shapes(
     targets: Mapping[str, Any],
     model: Mapping[str, Any] | None = None,
 ) -> None:
-    """Compares shapes and types before anything is read.
+    """Compares shapes and types of `targets`, some of `model`'s, with its own.
 
-    Args:
-      targets: variables or specs; the checkpoint has them all.
-      model: all of the model's, where there are others.
+    Nothing has to be read for it; the checkpoint has all targets.
     """
     lines, specs = [], {name: spec_of(v) for name, v in targets.items()}
     for name, spec in specs.items():

@@ -24,12 +24,7 @@ _NAMES = ("input_word_ids", "input_mask", "input_type_ids")
 
 
 class EncoderModule(signatures.ServingModule):
-    """An encoder without a head.
-
-    Args:
-      max_seq_length: what texts are cut to; None: the fine-tuned model's, or
-        128.
-    """
+    """An encoder without a head."""
 
     KIND = "encoder"
 

@@ -22,15 +22,12 @@ from electra_tf.pretraining.scoring import electric_scores
 
 
 class TextModule(signatures.TaskModule):
-    """One answer per text or pair; a subclass gives `answer`.
-
-    Args:
-      rows_at_once: texts of similar length computed together; 0: all.
-    """
+    """One answer per text or pair; a subclass gives `answer`."""
 
     def __init__(
         self, loaded: FinetunedModel, task: Task, rows_at_once: int = 0
     ) -> None:
+        # Texts of similar length computed together; 0: all.
         self.rows_at_once = rows_at_once
         self.has_pairs = "text_b" in task.spec.columns
         super().__init__(loaded, task)
@@ -135,11 +132,7 @@ class RegressionModule(TextModule):
 
 
 class PretrainedModule(signatures.ServingModule):
-    """Base: a pre-trained model and one thing it is asked.
-
-    Args:
-      max_seq_length: what texts are cut to; None: all positions.
-    """
+    """Base: a pre-trained model and one thing it is asked."""
 
     PART: ClassVar[str] = "discriminator"
 

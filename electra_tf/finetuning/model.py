@@ -48,9 +48,6 @@ class FinetuningModel(tf_keras.Model):
 
     All variables exist after the constructor, under the original's names:
     the encoder's, then each task's.
-
-    Attributes:
-      heads: the tasks' heads, in their order.
     """
 
     def __init__(self, config: FinetuningConfig, tasks: Sequence[Task]) -> None:
@@ -116,13 +113,9 @@ class FinetuningModel(tf_keras.Model):
 
 
 class Head(ScopedLayer, abc.ABC):
-    """A layer with TF1-named variables; all its tensors have B first.
+    """A layer with TF1-named variables; all its tensors have B first."""
 
-    Attributes:
-      labels: names of the task's features, without the task's name, that
-        scorers compare the outputs with.
-    """
-
+    # Names, without the task's, of features that scorers compare outputs with.
     labels: tuple[str, ...] = ()
 
     def __init__(self, task_name: str, seed: int = 0) -> None:

@@ -101,9 +101,6 @@ class QATask(DescribedTask):
     A description without files finds `<split>.json` (MRQA: `.jsonl`, plain or
     `.gz`); in debug mode `<split>-debug.json`, if it is there.
 
-    Attributes:
-      v2: whether a question may have no answer.
-
     Differs: answers are filed by id in SQuAD's format whatever the task's
       name is; the original looks for "squad" in it.
     """
@@ -114,7 +111,7 @@ class QATask(DescribedTask):
         super().__init__(*described)
         self._check_lengths()
         self.version = self.spec.version
-        self.v2 = self.version == "squad2"
+        self.v2 = self.version == "squad2"  # a question may have no answer
         self._examples: dict[str, list[QAExample]] = {}
         self._pieces = functools.lru_cache(_PASSAGES_KEPT)(self._split)
 

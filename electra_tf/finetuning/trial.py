@@ -329,10 +329,7 @@ class Trial(Run):
         self.console.line(f"Evaluating {found}")
 
     def fine_tune(self) -> bool:
-        """Trains; afterwards the model is the one to evaluate.
-
-        False where the run was asked to stop before the end.
-        """
+        """Trains the model to evaluate; False where it was asked to stop."""
         if "interrupted" in self.train():
             return False
         kept = os.path.join(self.directory, checkpointing.DIRECTORY)

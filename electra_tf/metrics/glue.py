@@ -116,10 +116,7 @@ def average_scores(
 
 
 def table_lines(scores: Mapping[str, TaskScore]) -> list[str]:
-    """Scores and averages as an aligned table.
-
-    Where a task has two figures, their mean has a line, too.
-    """
+    """Scores and averages as an aligned table."""
     rows = [["task", "figure", "trials", "mean", "median", "std", "best"]]
     for task, found in scores.items():
         shown = dict(found.figures)

@@ -273,8 +273,6 @@ class SpanScorer(Scorer):
     def final_answers(self) -> dict[str, str]:
         """Answers by question's id, "" where none is predicted.
 
-        Like `predictions`, they are there once `answer` was called.
-
         Source: google-research/electra, run_finetuning.py, run_finetuning.
         """
         threshold = self._config.qa_na_threshold

@@ -499,10 +499,7 @@ def summarize(
 
 
 def best_trial(trials: Sequence[TrialResults]) -> int | None:
-    """The place, from 0, of the trial with the best mean of main figures.
-
-    None where no trial has defined figures.
-    """
+    """The place, from 0, of the trial with the best mean of main figures."""
     if not trials:
         return None
     scores = []
