@@ -79,18 +79,10 @@ class PretrainingMetrics:
     The original's, under its names, are weighted as there (a position drawn
     twice counts twice). `disc_auc` is the original's, where padding counts as
     right answers on original tokens and lifts it; `disc_auc_real_tokens` is
-    exact and over real tokens. Baselines stand beside what they are a baseline
-    of:
-
-      masked_lm_accuracy_at_mask      masked_lm_most_frequent_accuracy (always
-                                      guess the commonest token found at the
-                                      evaluated `[MASK]` positions)
-      disc_auc_real_tokens            disc_auc_frequency_rank (call a token
-                                      replaced the more, the rarer it is)
-      disc_accuracy                   disc_majority_accuracy (always the more
-                                      frequent class)
-      token_accuracy                  token_copy_accuracy (always the token
-                                      that is shown)
+    exact and over real tokens. Baselines: the commonest token at the evaluated
+    [MASK]s (`masked_lm_most_frequent_accuracy`), a token replaced the more, the
+    rarer it is (`disc_auc_frequency_rank`), the more frequent class
+    (`disc_majority_accuracy`), the token that is shown (`token_copy_accuracy`).
 
     `disc_*` are over the tokens that the discriminator learns from: with
     objective electra_15, the chosen positions. `token_*` are of a second
@@ -106,11 +98,7 @@ class PretrainingMetrics:
         disc_weight: float,
         token_counts: np.ndarray | None = None,
     ) -> None:
-        """Starts empty.
-
-        Without `token_counts` (int64 [V], how often each token occurs in the
-        corpus) there is no frequency baseline.
-        """
+        """Without `token_counts`, int64 [V], no token is ranked by rarity."""
         self._mask_token_id = mask_token_id
         self._with_disc = disc_weight > 0
         self._token_counts = token_counts

@@ -319,12 +319,7 @@ class PretrainingModel(tf_keras.Model):
     def sampling_logits(
         self, logits: tf.Tensor, true_ids: tf.Tensor
     ) -> tf.Tensor:
-        """What replacements are drawn from, [B, N, V].
-
-        Args:
-          logits: the generator's, [B, N, V].
-          true_ids: int32 [B, N].
-        """
+        """What replacements are drawn from, [B, N, V]."""
         if self.token_counts is not None:
             counts = unigram.drawable(self.token_counts, self.vocab)
             logits = tf.where(counts > 0, logits, -np.inf)

@@ -30,11 +30,7 @@ Tensors = Mapping[str, tf.Tensor]
 
 
 def loss_weights(config: Any, features: Tensors, masked: Tensors) -> Tensors:
-    """Where the second network's losses are taken, by loss.
-
-    Returns:
-      `disc` [B, L]; `token` [B, N] or, for all tokens, [B, L].
-    """
+    """Where its losses are taken: `disc` [B, L]; `token` [B, N] or [B, L]."""
     real = features["input_mask"]
     if config.objective == "replace_mlm":
         return {"token": masked["masked_lm_weights"]}
@@ -58,9 +54,8 @@ def learn_from_replacements(
 ) -> dict[str, tf.Tensor]:
     """Runs the second network; see `PretrainingModel.compute`.
 
-    Args:
-      generated: the masked inputs, and `cloze_logits` for Electric.
-      totals: what the losses are divided by; empty: this batch's own weights.
+    `generated` are the masked inputs (for Electric `cloze_logits`, too). Losses
+    are divided by `totals`, or where these are empty by this batch's weights.
     """
     config = model.config
     positions = generated["masked_lm_positions"]
@@ -140,10 +135,7 @@ def softmax_outputs(
     totals: Tensors,
     per_token: tf.Tensor | None = None,
 ) -> dict[str, tf.Tensor]:
-    """Losses and predictions of a vocabulary softmax, under a name prefix.
-
-    `per_token` are other losses than the softmax's, if given.
-    """
+    """Losses (`per_token`, or the softmax's) and predictions, by prefix."""
     if per_token is None:
         per_token = losses.softmax_cross_entropy(logits, targets)
     return {

@@ -81,12 +81,7 @@ class GraphWordpiece(tf.Module):
         return self._split(self._of_words, words)
 
     def split_plain_text(self, texts: tf.Tensor) -> Pieces:
-        """Splits texts at white space and punctuation, then into pieces.
-
-        Args:
-          texts: string [B], in UTF-8, normalized, with no word longer than
-            `MAX_WORD_LENGTH`.
-        """
+        """Splits normalized UTF-8 [B], no word over `MAX_WORD_LENGTH`."""
         return self._split(self._of_text, texts)
 
     def _split(
@@ -225,11 +220,9 @@ class _Normalizer(tf.Module):
 
 @functools.lru_cache(maxsize=4)
 def plain_characters(do_lower_case: bool, strip_accents: bool) -> np.ndarray:
-    """Asks tensorflow-text what it does to each character.
+    """Sorted int64 [N]: code points that tensorflow-text treats as Python does.
 
-    Returns:
-      Sorted int64 [N], the code points that it treats as Python does, and of
-      which each becomes one character.
+    And of which each becomes one character.
     """
     table = build_table(do_lower_case, strip_accents)
     codes = np.arange(1, _ASKED)
@@ -278,9 +271,6 @@ class GraphTokenizer(tf.Module):
     It can be called eagerly, inside a `tf.function`, and from a SavedModel,
     which holds the vocabulary and all tables; a program that loads it needs
     `tensorflow` and `tensorflow_text`, nothing else.
-
-    Attributes:
-      cls_id, sep_id, pad_id, unk_id, mask_id: ids of the special tokens.
 
     Source: model/tokenization.py `FullTokenizer`.
     """
