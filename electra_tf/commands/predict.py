@@ -84,9 +84,10 @@ def main(args: argparse.Namespace) -> int:
         **{name: value for name, value in given.items() if value is not None},
     )
     predictor.answerer.all_tags = args.all_tags
-    columns, header = _columns(predictor, args.like)
+    columns, header, kind = _columns(predictor, args.like)
     if args.header is None:
         args.header = header
+    args.format = args.format or kind
     run = shared_flags.Run(args, columns)
     waiting: collections.deque[tuple[int, Read]] = collections.deque()
 
@@ -119,8 +120,8 @@ def main(args: argparse.Namespace) -> int:
 
 def _columns(
     predictor: "Predictor", like: str | None
-) -> tuple[dict[str, list[int | str]], bool | None]:
-    """What the columns may be called, and whether there is a header."""
+) -> tuple[dict[str, list[int | str]], bool | None, str | None]:
+    """What columns may be called, whether there is a header, the format."""
     spec = getattr(predictor.task, "spec", None)
     names = predictor.answerer.columns
     if like is None:
@@ -130,7 +131,7 @@ def _columns(
             name: [*own.get(name, ()), *others, i]
             for i, (name, others) in enumerate(names.items())
         }
-        return found, None
+        return found, None, None
     if spec is None:
         raise UserError(
             f"--like={like}: task {predictor.task.name} has no description of"
@@ -140,6 +141,7 @@ def _columns(
     places = {
         name: [split.columns[name]] for name in names if name in split.columns
     }
-    if "word" in split.columns:
-        places["words"] = [split.columns["word"]]
-    return {**{n: list(o) for n, o in names.items()}, **places}, split.header
+    if "words" in names:
+        places["words"] = [split.columns.get("word", 0)]
+    named = {n: list(o) for n, o in names.items()} | places
+    return named, split.header, spec.format

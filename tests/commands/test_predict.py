@@ -53,6 +53,8 @@ def test_columns_are_the_tasks_own_or_the_given_ones(run):
     for a, b, c in zip(by_name, by_flag, like, strict=True):
         assert a["label"] == b["label"] == c["label"]
         assert a["probabilities"] == b["probabilities"]
+    sentences = run("kinds", "d.txt", "The x\nking x\n\nof x\n", "--like=dev")
+    assert [a["words"] for a in sentences] == [["The", "king"], ["of"]]
 
 
 @pytest.mark.parametrize(
