@@ -15,7 +15,7 @@ from electra_tf import files
 from electra_tf.files import Line, LineReader
 
 
-def test_a_file_and_its_directory_appear_at_once(tmp_path):
+def test_a_file_appears_at_once_and_errors_of_others_are_theirs(tmp_path):
     path = tmp_path / "new" / "a.json"
     with files.atomic_file(str(path)) as file:
         file.write(b"half")
@@ -24,6 +24,11 @@ def test_a_file_and_its_directory_appear_at_once(tmp_path):
     files.write_atomically(str(path), "whole ä")
     assert path.read_text(encoding="utf-8") == "whole ä"
     assert os.listdir(path.parent) == ["a.json"]
+    with (
+        pytest.raises(FileNotFoundError),
+        files.atomic_file(str(tmp_path / "a")),
+    ):
+        open(tmp_path / "none")
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -43,14 +48,6 @@ def test_a_file_that_cannot_be_written_is_named_with_a_remedy(tmp_path):
         files.write_atomically(path, "", hint="Make room.")
     with pytest.raises(UserError, match="is a directory"):
         files.write_atomically(str(tmp_path), "")
-
-
-def test_errors_of_other_files_are_not_taken_for_the_written_one(tmp_path):
-    with (
-        pytest.raises(FileNotFoundError),
-        files.atomic_file(str(tmp_path / "a")),
-    ):
-        open(tmp_path / "none")
 
 
 @pytest.fixture

@@ -27,13 +27,10 @@ PYTHON = {
 }
 
 
-def test_every_python_file_starts_with_the_licence_header():
+def test_files_have_headers_names_and_few_lines_and_documents_are_there():
     script = "#!/usr/bin/env python3\n"
     for name, text in PYTHON.items():
         assert text.removeprefix(script).startswith(HEADER), name
-
-
-def test_files_are_named_and_kept_short_and_documents_are_there():
     wrong = [n for n in PYTHON if set(n[:-3].split("/")) & UNTELLING]
     assert not wrong
     lengths = {name: len(text.splitlines()) for name, text in PYTHON.items()}

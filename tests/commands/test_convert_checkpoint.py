@@ -73,7 +73,9 @@ def test_there_and_back_every_bit_is_the_same(source, tmp_path, capsys):
     assert "native: " in printed
 
 
-def test_config_vocabulary_and_report_come_with_it(source, tmp_path):
+def test_config_report_and_unknown_variables_come_with_it(
+    source, tmp_path, capsys
+):
     target = tmp_path / "new" / "m"
     convert(source, target, "--hparams", HEADS)
     folder = target.parent
@@ -100,6 +102,19 @@ def test_config_vocabulary_and_report_come_with_it(source, tmp_path):
         "vocab.txt",
     }
     assert not any("heads" in text for text in report["assumed"])
+    values = dict(iter(open_weights(source)))
+    values["my_adapter/kernel"] = np.ones([2, 2], np.float32)
+    strange = tmp_path / "strange" / "m"
+    tf1.write_tf1(MemoryWeights(values), str(strange))
+    target = tmp_path / "x" / "m"
+    convert(strange, target)
+    assert "my_adapter/kernel" in tensors(target)
+    assert "Unknown  my_adapter/kernel" in capsys.readouterr().out
+    part = tmp_path / "y" / "m"
+    convert(strange, part, "--part=generator")
+    report = report_of(part)
+    dropped = [n for names in report["dropped"].values() for n in names]
+    assert "my_adapter/kernel" in dropped and not report["unknown"]
 
 
 def test_a_config_beside_the_source_goes_on(source, tmp_path):
@@ -195,22 +210,6 @@ def test_the_released_model_is_found_by_its_name(source, tmp_path, monkeypatch):
     tokenizer = Tokenizer.from_pretrained("reference", max_seq_length=16)
     assert encoder(tokenizer(["the of"]))["pooled_output"].shape == (1, 16)
     load_pretrained("reference").require_generator("this test")
-
-
-def test_unknown_variables_are_kept_and_named(source, tmp_path, capsys):
-    values = dict(iter(open_weights(source)))
-    values["my_adapter/kernel"] = np.ones([2, 2], np.float32)
-    strange = tmp_path / "strange" / "m"
-    tf1.write_tf1(MemoryWeights(values), str(strange))
-    target = tmp_path / "x" / "m"
-    convert(strange, target)
-    assert "my_adapter/kernel" in tensors(target)
-    assert "Unknown  my_adapter/kernel" in capsys.readouterr().out
-    part = tmp_path / "y" / "m"
-    convert(strange, part, "--part=generator")
-    report = report_of(part)
-    dropped = [n for names in report["dropped"].values() for n in names]
-    assert "my_adapter/kernel" in dropped and not report["unknown"]
 
 
 def test_a_folder_is_a_target_and_the_source_is_none(source, tmp_path):

@@ -136,7 +136,17 @@ def test_values_follow_from_others_unless_given(hparams, expected):
     assert {name: config[name] for name in expected} == expected
 
 
-def test_a_written_config_follows_a_new_name_and_keeps_edits():
+def test_a_config_is_frozen_and_a_written_one_keeps_edits():
+    overrides = {"hidden_size": "64"}
+    config = create(model_hparam_overrides=overrides)
+    overrides["hidden_size"] = 3
+    assert config.model_hparam_overrides == {"hidden_size": 64}
+    config = create()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.seed = 3
+    with pytest.raises(UserError):
+        dataclasses.replace(config, mask_prob=2.0)
+    assert create(seed=0) == config  # whoever asked for it
     written = json.loads(create(seed=3).to_json())
     given = PretrainingConfig.explicit_hparams(written)
     assert given == {"model_name": "NAME", "data_dir": "DATA", "seed": 3}
@@ -200,19 +210,6 @@ def test_any_config_survives_being_written_and_read(hparams):
     assert again == config
     for name, value in hparams.items():
         assert getattr(config, name) == value
-
-
-def test_a_config_is_frozen_and_checked_again_when_replaced():
-    overrides = {"hidden_size": "64"}
-    config = create(model_hparam_overrides=overrides)
-    overrides["hidden_size"] = 3
-    assert config.model_hparam_overrides == {"hidden_size": 64}
-    config = create()
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        config.seed = 3
-    with pytest.raises(UserError):
-        dataclasses.replace(config, mask_prob=2.0)
-    assert create(seed=0) == config  # whoever asked for it
 
 
 @pytest.mark.parametrize(

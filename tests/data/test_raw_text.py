@@ -54,15 +54,7 @@ def _tokens(text, document, epoch):
     return collections.Counter(n for a, b in pairs for n in a + b)
 
 
-def test_the_first_epoch_is_what_the_builder_writes(config, build):
-    build("records", draws="document", split_long_lines=True, seed=config.seed)
-    paths = (build.tmp_path / "records").glob("pretrain_data*")
-    written = [record for path in paths for record in read_records(str(path))]
-    text = RawText(config, "pretrain_text")
-    assert sorted(_epoch(text, 0)) == sorted(written)
-
-
-def test_every_epoch_holds_every_token_and_cuts_elsewhere(config):
+def test_epochs_hold_every_token_the_first_as_built(config, build):
     text = RawText(config, "pretrain_text")
     orders = [_epoch(text, epoch) for epoch in range(3)]
     for one, other in itertools.combinations(orders, 2):
@@ -76,6 +68,11 @@ def test_every_epoch_holds_every_token_and_cuts_elsewhere(config):
             assert max(lengths) <= LENGTH
         long += found[0].total() > LENGTH
     assert long > 100  # Of those the cuts move.
+    build("records", draws="document", split_long_lines=True, seed=config.seed)
+    paths = (build.tmp_path / "records").glob("pretrain_data*")
+    written = [record for path in paths for record in read_records(str(path))]
+    text = RawText(config, "pretrain_text")
+    assert sorted(_epoch(text, 0)) == sorted(written)
 
 
 @pytest.mark.parametrize("before", [0, 7, 900])
@@ -154,7 +151,7 @@ def test_bad_text_is_refused(config, tmp_path, content, pattern, complaint):
     assert len(problems) == 1
 
 
-def test_text_that_does_not_suit_the_vocabulary_is_told(config, tmp_path):
+def test_text_or_length_that_does_not_suit_is_told(config, tmp_path):
     assert record_checks.check_records(config, True) == []
     path = tmp_path / "other.txt"
     path.write_text("waa unknown words\n")
@@ -164,6 +161,9 @@ def test_text_that_does_not_suit_the_vocabulary_is_told(config, tmp_path):
     config.strict = True
     with pytest.raises(UserError, match=r"(?s)are \[UNK\].*--strict"):
         record_checks.check_records(config, True)
+    config.max_seq_length = 4
+    with pytest.raises(UserError, match="max_seq_length: must be at least 5"):
+        RawText(config, "pretrain_text")
 
 
 def test_an_epoch_is_counted_from_a_sample(config, monkeypatch):
@@ -174,9 +174,3 @@ def test_an_epoch_is_counted_from_a_sample(config, monkeypatch):
     found = record_checks.count_training_examples(config)
     assert found.examples == pytest.approx(exact, rel=0.15)
     assert not found.exact
-
-
-def test_too_short_examples_are_refused(config):
-    config.max_seq_length = 4
-    with pytest.raises(UserError, match="max_seq_length: must be at least 5"):
-        RawText(config, "pretrain_text")

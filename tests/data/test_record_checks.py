@@ -35,7 +35,7 @@ def _shard(config, number):
     return config.folder / f"pretrain_data.tfrecord-{number}-of-4"
 
 
-def test_files_are_those_of_the_pattern_that_are_records(config):
+def test_files_are_those_of_the_pattern_and_asked_for_must_exist(config):
     (config.folder / ".tmp-pretrain_data.tfrecord-9-of-9").write_text("x")
     assert len(record_checks.find_record_files(config, True).paths) == 4
     config.pretrain_tfrecords = f"{_shard(config, 0)},{_shard(config, 2)}"
@@ -43,6 +43,13 @@ def test_files_are_those_of_the_pattern_that_are_records(config):
     assert [path[-6:] for path in found.paths] == ["0-of-4", "2-of-4"]
     assert not found.held_out
     assert record_checks.find_record_files(config, False).held_out
+    config.eval_tfrecords = f"{config.folder}/other*"
+    config.origins = {"eval_tfrecords": "flag"}
+    with pytest.raises(UserError, match=r"eval_tfrecords = '.*other\*'"):
+        record_checks.check_records(config, False)
+    config.origins = {"eval_tfrecords": "derived"}
+    (warning,) = record_checks.check_records(config, False)
+    assert "evaluating on the training records" in warning
 
 
 @pytest.mark.parametrize("with_manifest", [True, False])
@@ -179,17 +186,7 @@ def test_the_case_of_records_without_a_manifest_is_looked_at(config, tmp_path):
         record_checks.check_records(config, True)
 
 
-def test_held_out_records_asked_for_by_name_must_exist(config):
-    config.eval_tfrecords = f"{config.folder}/other*"
-    config.origins = {"eval_tfrecords": "flag"}
-    with pytest.raises(UserError, match=r"eval_tfrecords = '.*other\*'"):
-        record_checks.check_records(config, False)
-    config.origins = {"eval_tfrecords": "derived"}
-    (warning,) = record_checks.check_records(config, False)
-    assert "evaluating on the training records" in warning
-
-
-def test_records_of_something_else_are_refused(config):
+def test_records_of_the_original_alone_are_understood(config, golden_dir):
     (config.folder / "manifest.json").unlink()
     feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))
     features = tf.train.Features(feature={"label": feature})
@@ -197,9 +194,6 @@ def test_records_of_something_else_are_refused(config):
         writer.write(tf.train.Example(features=features).SerializeToString())
     with pytest.raises(UserError, match="no int64 feature 'input_ids'.*label"):
         record_checks.check_records(config, True)
-
-
-def test_records_of_the_original_are_understood(golden_dir):
     folder = golden_dir / "pretrain_data/seq128_blanks_true_3files_cased"
     config = types.SimpleNamespace(
         pretrain_tfrecords=f"{folder}/pretrain_data.tfrecord*",

@@ -106,7 +106,7 @@ def test_served_summaries_are_those_of_the_predictor(finetuned_module):
     assert serve(tf.constant([""]))["sentences"].shape == [1, 0]
 
 
-def test_rows_of_ids_are_a_sentence_each(finetuned_module):
+def test_ids_are_a_sentence_and_no_document_is_refused(finetuned_module):
     loaded, module = finetuned_module("news", max_seq_length=24)
     functions = module.signatures()
     texts = ["the king of the north.", "it was for her"]
@@ -117,9 +117,6 @@ def test_rows_of_ids_are_a_sentence_each(finetuned_module):
     np.testing.assert_allclose(
         found["probabilities"], wanted["probabilities"][:, 0], atol=1e-5
     )
-
-
-def test_what_is_no_document_is_refused(finetuned_module):
     loaded, _ = finetuned_module("news", max_seq_length=24)
     ask = Predictor(loaded)
     assert ask({"article": "The king."}) == ask("The king.")

@@ -159,7 +159,7 @@ def test_a_missing_split_is_named(qa_task):
             task.get_examples("dev")
 
 
-def test_broken_paragraphs_are_reported(qa_task):
+def test_broken_paragraphs_and_lines_are_reported_with_their_number(qa_task):
     good = {"context": CONTEXT, "qas": [question(0, GOOD), "text"]}
     paragraphs = [{"qas": []}, {"context": 3, "qas": []}, "text", good]
     data = [{"title": "no paragraphs"}, {"paragraphs": paragraphs}]
@@ -170,9 +170,6 @@ def test_broken_paragraphs_are_reported(qa_task):
         *["a paragraph with a context and a list of qas"] * 3,
         "a question as an object",
     ]
-
-
-def test_broken_lines_of_mrqa_are_reported_with_their_number(qa_task):
     undetected = ([], [{"text": " ", "char_spans": [[3, 3]]}])
     lines = [
         '{"header": {"dataset": "x"}}\n',
@@ -206,15 +203,12 @@ def test_compressed_mrqa_files_are_read(qa_task):
         task.get_examples("train")
 
 
-def test_a_long_question_is_cut_and_counted(qa_task):
+def test_long_questions_and_many_windows_are_cut(qa_task, monkeypatch):
     task = qa_task("squadv1", squad(question(0, GOOD)), max_query_length=2)
     (example,) = task.get_examples("train")
     window = task.featurize(example, True)[0]
     assert window["segment_ids"].index(1) == 4
     assert task.row_report.losses["questions cut to max_query_length"] == 1
-
-
-def test_windows_beyond_what_can_be_numbered_are_counted(qa_task, monkeypatch):
     monkeypatch.setattr(question_answering, "MAX_WINDOWS", 3)
     context = "red " * 200
     answers = [{"text": "red", "answer_start": 796}]

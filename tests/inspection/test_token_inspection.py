@@ -289,7 +289,7 @@ def drawn(seen, colour=False, width=100):
     return console
 
 
-def test_the_drawing_says_in_words_what_colour_says():
+def test_a_drawing_says_in_words_what_colour_says_and_fits():
     text = drawn(inspection()).file.getvalue()
     assert "\x1b" not in text
     rows = {
@@ -306,9 +306,6 @@ def test_the_drawing_says_in_words_what_colour_says():
     below = below[[line.strip()[:1] for line in below].index("3") + 1]
     assert below.split() == ["a<b", "12.5%", "rank", "1", "12.5%"]
     assert "- A <note>." in text and "step 1,234" in text
-
-
-def test_a_drawing_fits_and_shows_text_as_text():
     for width in (50, 80):
         lines = drawn(inspection(), width=width).file.getvalue().splitlines()
         assert max(map(rich.cells.cell_len, lines)) <= width

@@ -100,7 +100,7 @@ def test_numbers_and_labels_are_those_of_the_head(predictor, whole_outputs):
         assert answer["labels"] == names[logits > 0].tolist()
 
 
-def test_words_get_tags_and_spans_have_places(predictor, whole_outputs):
+def test_words_get_tags_as_far_as_they_fit(predictor, whole_outputs):
     ask = predictor("names")
     text = "The king, (of) the\tNorth is in York."
     answer = ask(text)
@@ -118,9 +118,6 @@ def test_words_get_tags_and_spans_have_places(predictor, whole_outputs):
     (of_words,) = ask([answer["words"]])
     assert of_words["tags"] == answer["tags"]
     assert "start" not in of_words["spans"][0]
-
-
-def test_words_that_do_not_fit_have_no_tag(predictor):
     ask = predictor("kinds")
     answer = ask("the " * 100)
     assert answer["tags"].count(None) == 100 - 46
@@ -130,7 +127,7 @@ def test_words_that_do_not_fit_have_no_tag(predictor):
     assert ask("")["tags"] == []
 
 
-def test_answers_stand_where_they_say(predictor):
+def test_answers_are_the_evaluation_s(predictor, evaluated_questions):
     context = "The  king of\nthe north (that is) in the city, was for her." * 4
     for name in ("manuals", "facts"):
         ask = predictor(name)
@@ -147,9 +144,6 @@ def test_answers_stand_where_they_say(predictor):
         empty = ask({"question": "what?", "context": ""})
         assert (empty["answer"], empty["start"]) == ("", None)
         json.dumps([answers, empty])
-
-
-def test_answers_are_those_of_the_evaluation(predictor, evaluated_questions):
     ask = predictor("manuals")
     context = "The king of the north is in the city and was for her. " * 5
     questions = ["who?", "what is in the city?", "is that for her?"]

@@ -138,7 +138,7 @@ ANSWER = {
 }
 
 
-def test_tsv_has_a_column_for_each_value(tmp_path):
+def test_answers_are_whole_files_of_lines_or_columns(tmp_path):
     path = tmp_path / "out.tsv"
     with answer_file(str(path), format_of(str(path), None)) as write:
         write(ANSWER)
@@ -151,9 +151,6 @@ def test_tsv_has_a_column_for_each_value(tmp_path):
         ["4", "z", "", "", "", ""],
         [""],
     ]
-
-
-def test_json_lines_are_replaced_only_if_asked_and_by_a_whole_file(tmp_path):
     path = tmp_path / "out.jsonl"
     with answer_file(str(path), "jsonl") as write:
         write(ANSWER)

@@ -41,20 +41,7 @@ def test_single_inputs_and_outputs_need_no_names(toy, asked, key):
     assert said == (200, {key: ["a", "b"]})
 
 
-def test_bytes_come_and_go_as_base64(toy):
-    packed = {"b64": base64.b64encode(b"\xff\x00\xfe").decode()}
-    for given, key in (
-        ({"instances": [packed]}, "predictions"),
-        ({"instances": [{"text": packed}]}, "predictions"),
-        ({"inputs": {"text": [packed]}}, "outputs"),
-    ):
-        said = toy.predict({"signature_name": "echo_bytes", **given})
-        assert said == (200, {key: [packed]})
-    _, said = toy.predict({"signature_name": "echo", "instances": [packed]})
-    assert said["predictions"] == ["\ufffd\x00\ufffd"]
-
-
-def test_texts_defaults_and_scalars_come_back_whole(toy):
+def test_texts_bytes_defaults_and_scalars_come_back_whole(toy):
     texts = ["", "\u4e2d\u6587 \U0001f600", '"\\\n\t', "<b>&", "x" * 100_000]
     body = {"signature_name": "echo", "instances": texts}
     assert toy.predict(body) == (200, {"predictions": texts})
@@ -71,6 +58,16 @@ def test_texts_defaults_and_scalars_come_back_whole(toy):
     assert status == 400 and "shape" in said["error"]
     body = {"signature_name": "half", "instances": [0.2, 3, -1e30]}
     assert toy.predict(body) == (200, {"predictions": [0.1, 1.5, -5e29]})
+    packed = {"b64": base64.b64encode(b"\xff\x00\xfe").decode()}
+    for given, key in (
+        ({"instances": [packed]}, "predictions"),
+        ({"instances": [{"text": packed}]}, "predictions"),
+        ({"inputs": {"text": [packed]}}, "outputs"),
+    ):
+        said = toy.predict({"signature_name": "echo_bytes", **given})
+        assert said == (200, {key: [packed]})
+    _, said = toy.predict({"signature_name": "echo", "instances": [packed]})
+    assert said["predictions"] == ["\ufffd\x00\ufffd"]
 
 
 def test_status_metadata_health_and_versions(toy):

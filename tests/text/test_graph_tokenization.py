@@ -194,7 +194,7 @@ def test_usual_text_takes_the_fast_way(tiny_pair):
     assert plain.numpy().tolist() == [True] * 3 + [False] * 7 + [True]
 
 
-def test_batches_and_strings_may_be_empty_or_huge(tiny_pair):
+def test_batches_may_be_empty_or_huge_and_ids_have_tokens(tiny_pair):
     graph, _ = tiny_pair
     assert graph.encode(tf.constant([], tf.string)).to_list() == []
     assert graph.encode(["", " ", "\u200b", b"\xff"]).to_list() == [[]] * 4
@@ -204,6 +204,12 @@ def test_batches_and_strings_may_be_empty_or_huge(tiny_pair):
         assert part.to_list() == []
     texts = ["the of, " * 100_000, "the ΟΔΟΣ e\u0301… " * 30_000, "a" * 500_000]
     assert differing(tiny_pair, texts) == []
+    graph, plain = tiny_pair
+    specials = [graph.pad_id, graph.cls_id, graph.sep_id, graph.mask_id]
+    found = graph.id_to_token([*specials, -1, 200, 7]).numpy()
+    wanted = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", "[UNK]"]
+    wanted.append(plain.inv_vocab[7])
+    assert found.tolist() == [token.encode() for token in wanted]
 
 
 @pytest.mark.parametrize(
@@ -232,15 +238,6 @@ def test_odd_vocabularies(lines, write_vocab):
     for lower in {True, "A" not in lines and "[UNK]b" not in lines}:
         pair = GraphTokenizer(path, lower), FullTokenizer(path, lower)
         assert differing(pair, texts) == []
-
-
-def test_tokens_of_ids(tiny_pair):
-    graph, plain = tiny_pair
-    specials = [graph.pad_id, graph.cls_id, graph.sep_id, graph.mask_id]
-    found = graph.id_to_token([*specials, -1, 200, 7]).numpy()
-    wanted = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", "[UNK]"]
-    wanted.append(plain.inv_vocab[7])
-    assert found.tolist() == [token.encode() for token in wanted]
 
 
 @pytest.mark.parametrize(

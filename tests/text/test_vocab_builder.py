@@ -178,7 +178,7 @@ def run(corpus, capsys):
     return call
 
 
-def test_vocabulary_is_written_and_described(run, tmp_path):
+def test_a_vocabulary_is_written_and_described(run, tmp_path, corpus):
     output = tmp_path / "new" / "vocab.txt"
     said = run(output, "--vocab_size=60", "--num-unused", "3")
     tokens = list(tokenization.check_vocab(str(output)))
@@ -188,6 +188,12 @@ def test_vocabulary_is_written_and_described(run, tmp_path):
     assert f"{len(tokens)} tokens" in said
     assert "0 (0.0000%)" in said
     assert [path.name for path in output.parent.iterdir()] == ["vocab.txt"]
+    (corpus / "a.txt").write_bytes(b"low tide\nlow \xff tide\n")
+    with pytest.raises(UserError, match="a.txt: byte 13 is not UTF-8"):
+        run(tmp_path / "v.txt", "--strict")
+    said = run(tmp_path / "v.txt")
+    assert "are not UTF-8" in said and "iconv -f" in said
+    assert "a.txt: 1 bytes, the first at byte 13" in said
 
 
 def test_mistakes_are_named_and_nothing_is_replaced(run, tmp_path):
@@ -200,12 +206,3 @@ def test_mistakes_are_named_and_nothing_is_replaced(run, tmp_path):
     with pytest.raises(UserError, match="vocab_size 9 is too small"):
         run(output, "--overwrite", "--vocab_size=9")
     assert output.read_text() == "mine\n"
-
-
-def test_bytes_that_are_not_utf8_are_reported(run, corpus, tmp_path):
-    (corpus / "a.txt").write_bytes(b"low tide\nlow \xff tide\n")
-    with pytest.raises(UserError, match="a.txt: byte 13 is not UTF-8"):
-        run(tmp_path / "v.txt", "--strict")
-    said = run(tmp_path / "v.txt")
-    assert "are not UTF-8" in said and "iconv -f" in said
-    assert "a.txt: 1 bytes, the first at byte 13" in said

@@ -157,12 +157,18 @@ def test_what_does_not_fit_is_computed_again_and_said(
     assert said == [True] * (expected and not hparams)
 
 
-def test_a_quarter_of_the_machine_is_left_to_others(machine):
+def test_a_quarter_is_left_to_others(machine, tiny_config):
     need = pretraining_memory(PretrainingConfig.create("model", "data")).total
     machine(round(need / 0.74))
     assert not decided()
     machine(round(need / 0.76))
     assert decided()
+    for memory, expected in ((1 << 20, True), (1 << 50, False)):
+        machine(memory)
+        model = build.build_model(tiny_config())
+        encoders = [m for m in model.submodules if isinstance(m, Encoder)]
+        assert len(encoders) == 2
+        assert all(e.compute_policy.remat is expected for e in encoders)
 
 
 def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
@@ -178,12 +184,3 @@ def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
 
     monkeypatch.setattr(tf.distribute, "get_strategy", Workers)
     assert strategy.rows_of_a_machine(7) == 4
-
-
-def test_the_model_of_a_run_computes_as_decided(machine, tiny_config):
-    for memory, expected in ((1 << 20, True), (1 << 50, False)):
-        machine(memory)
-        model = build.build_model(tiny_config())
-        encoders = [m for m in model.submodules if isinstance(m, Encoder)]
-        assert len(encoders) == 2
-        assert all(e.compute_policy.remat is expected for e in encoders)
