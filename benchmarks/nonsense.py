@@ -203,6 +203,7 @@ def damage_worker(name, count):
     source, pattern, load, _ = DAMAGED[name]
     fresh("damaged/x", source)
     whole = attempt(load, "damaged/x")
+    assert whole[0] == "read", whole
     for number in range(len(kept(case=name)), int(count)):
         fresh("damaged/x", source)
         draw = random.Random(f"{name} {number}")
