@@ -103,6 +103,9 @@ class FlagParser(argparse_flags.ArgumentParser):
         """Parses all of `args`; see `argparse.ArgumentParser.parse_args`."""
         args = sys.argv[1:] if args is None else args
         args = [re.sub("^--[^=]+", self._in_full, word) for word in args]
+        # argparse would take the dashes out, and give a list of nothing.
+        if bare := [word for word in args if re.fullmatch("--[^=]+=--", word)]:
+            self.error(f"{bare[0]}: expected a value after the =")
         namespace, extra = self.parse_known_args(args, namespace)
         if extra:
             self.error(self._explain_extra(extra))

@@ -16,6 +16,7 @@ import pytest
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from configure.flags import parse_config
 from configure.json_text import parse_json, read_hparams
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
@@ -174,6 +175,13 @@ def test_every_spelling_of_a_folder_is_the_same(tmp_path, monkeypatch):
     ):
         assert spelled_alike(text) == wanted
     assert spelled_alike("gs://a//b*") == "gs://a//b*"
+
+
+def test_dashes_alone_are_no_value_of_a_flag(capsys):
+    words = ["x", "--data-dir", "d", "--model-name=m", "--hparams=--"]
+    with pytest.raises(SystemExit):
+        parse_config(PretrainingConfig, words)
+    assert "--hparams=--: expected a value" in capsys.readouterr().err
 
 
 DEEP = "[" * 100_000
