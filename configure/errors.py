@@ -13,6 +13,8 @@ class UserError(ValueError):
     without a traceback; every other exception is a bug and keeps its traceback.
     """
 
+    exit_status: int | None = None  # None: that of any mistake
+
 
 def listed(names: Iterable[object], most: int = 5) -> str:
     """Lists names for a message: "a, b and 7 more"."""

@@ -373,6 +373,7 @@ def run_program(
     app.run(guarded, flags_parser=parse)
 
 
+TRY_AGAIN = 75  # sysexits.h, EX_TEMPFAIL
 # What the machine refuses, rather than what the program gets wrong.
 _USERS_OWN_ERRNOS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC)
 
@@ -380,6 +381,8 @@ _USERS_OWN_ERRNOS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC)
 def _fail(message: str, status: int) -> NoReturn:
     sys.stdout.flush()
     print(f"error: {message}", file=sys.stderr, flush=True)
+    if status == TRY_AGAIN:
+        os._exit(status)  # TensorFlow would wait for the worker that is lost.
     raise SystemExit(status)
 
 
@@ -388,7 +391,7 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
     try:
         yield
     except UserError as e:
-        _fail(str(e), status)
+        _fail(str(e), e.exit_status or status)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except BrokenPipeError:

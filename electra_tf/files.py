@@ -54,9 +54,33 @@ def is_remote(path: str) -> bool:
 
 def open_file(path: str, mode: str) -> IO[bytes]:
     """Opens in a binary mode ("rb" or "wb")."""
-    if is_remote(path):
-        return _gfile().GFile(path, mode)
-    return open(path, mode)
+    if not is_remote(path):
+        return open(path, mode)
+    file = _gfile().GFile(path, mode)
+    return io.BufferedReader(_Raw(file)) if mode == "rb" else file
+
+
+class _Raw(io.RawIOBase):
+    """A GFile as Python's readers want it: its lines have no limit."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.tell = file.tell
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        found = self._file.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._file.seek(offset, whence)
+        return self._file.tell()
 
 
 def open_unpacked(path: str) -> IO[bytes]:

@@ -205,7 +205,8 @@ def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
 
 def home_of(folder: str) -> str:
     """Where a checkpoint's model is described: for a run's best, the run's."""
-    parent, name = os.path.split(os.path.abspath(folder))
+    whole = folder if files.is_remote(folder) else os.path.abspath(folder)
+    parent, name = os.path.split(whole.rstrip("/"))
     described = any(files.exists(os.path.join(folder, n)) for n in _CONFIGS)
     return parent if name == BEST and not described else folder
 

@@ -36,7 +36,8 @@ _FILE_SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 
 def find_checkpoint(path: str) -> str:
     """Returns the prefix of a checkpoint given as prefix, file or directory."""
-    if tf.io.gfile.isdir(path):
+    # In ram:// a prefix passes for a folder.
+    if tf.io.gfile.isdir(path) and not tf.io.gfile.exists(f"{path}.index"):
         prefix = _newest(path)
     else:
         prefix = _FILE_SUFFIX.sub("", path)
@@ -201,7 +202,8 @@ class TensorFlowWeights(Weights):
 def load_reader(prefix: str) -> Any:
     """Returns TensorFlow's reader of a checkpoint's index."""
     try:
-        return tf.train.load_checkpoint(prefix)
+        # `tf.train.load_checkpoint` takes a prefix for a folder in ram://.
+        return tf.compat.v1.train.NewCheckpointReader(prefix)
     except (tf.errors.OpError, ValueError) as error:
         raise UserError(
             f"{prefix}: unreadable checkpoint: {error}. Its .index file is"

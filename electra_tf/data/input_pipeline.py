@@ -18,7 +18,10 @@ _DOCUMENTS_AT_ONCE = 32
 
 
 def build_dataset(
-    config: Any, batch_size: int, training: bool
+    config: Any,
+    batch_size: int,
+    training: bool,
+    worker: tuple[int, int] = (0, 1),
 ) -> tf.data.Dataset:
     """Batches of pre-training examples.
 
@@ -32,6 +35,11 @@ def build_dataset(
     `config.seed` (and of TensorFlow's global seed, if one is set), and a saved
     iterator, with shuffle buffer and prefetched batches, goes on exactly where
     it stopped.
+
+    Args:
+      worker: w and n: the worker w > 0 of n parses every n-th row alone, from
+        w on. The first parses all: checkpoints hold its batches that were read
+        ahead, for any number of workers.
 
     Returns:
       Dataset of dicts `input_ids`, `input_mask`, `segment_ids`, int32 [B, L].
@@ -64,8 +72,18 @@ def build_dataset(
             max(1, config.shuffle_buffer_size), seed=_seed(config, "records")
         )
     batches = records.batch(batch_size, drop_remainder=shuffled)
+    first, step = worker
+
+    def parse(payloads: tf.Tensor) -> dict[str, tf.Tensor]:
+        if first:
+            # Whole batches may come from a checkpoint: any number of rows.
+            payloads = tf.compat.v1.placeholder_with_default(
+                payloads[first::step], [None]
+            )
+        return _parse(payloads, config.max_seq_length)
+
     batches = batches.map(
-        lambda payloads: _parse(payloads, config.max_seq_length),
+        parse,
         num_parallel_calls=1 if deterministic else tf.data.AUTOTUNE,
     ).prefetch(2)
     options = tf.data.Options()

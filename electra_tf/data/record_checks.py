@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do the records fit the run? Asked before training, not after hours of it."""
 
+import hashlib
 import itertools
 import os
 import re
@@ -335,6 +336,38 @@ def _check_example(config: Any, where: str, payload: bytes) -> list[int]:
             "the records were built with."
         )
     return features["input_ids"]
+
+
+# What the files of a run hold, told in little.
+
+DATA = ("pretrain_tfrecords", "eval_tfrecords", "pretrain_text", "eval_text")
+_BEGINNING = 1 << 16  # bytes
+
+
+def file_facts(config: Any) -> dict[str, str]:
+    """What the files that hparams name hold, to be compared.
+
+    A file is known by its name, its size and its beginning.
+    """
+    names = (*DATA, "vocab_file", "init_checkpoint")
+    patterns = {name: getattr(config, name) or "" for name in names}
+    if start := patterns["init_checkpoint"]:
+        patterns["init_checkpoint"] = f"{start}*,{start}/*"
+    facts = {}
+    for name, pattern in patterns.items():
+        paths, _ = files.matching(pattern)
+        paths = [path for path in paths if not files.is_directory(path)]
+        digest, total = hashlib.sha256(), 0
+        for path in paths:
+            total += (size := files.file_size(path))
+            digest.update(f"{os.path.basename(path)} {size}\n".encode())
+            with files.open_file(path, "rb") as file:
+                digest.update(file.read(_BEGINNING))
+        facts[name] = (
+            f"{len(paths)} files, {total:,} bytes, sha256 of names, sizes and"
+            f" beginnings {digest.hexdigest()[:12]}"
+        )
+    return facts
 
 
 # How many examples a run will read.

@@ -41,6 +41,11 @@ Features = Mapping[str, tf.Tensor]
 Outputs = dict[str, tf.Tensor]
 
 
+def _sample(logits: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    seed = SeedStream(seed).seed("sampled_tokens")
+    return masking.sample_from_softmax(logits, seed)
+
+
 LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss", "policy_loss")
 
 
@@ -183,6 +188,7 @@ class PretrainingModel(tf_keras.Model):
         seed: tf.Tensor | None = None,
         weight_totals: Mapping[str, tf.Tensor] | None = None,
         stage: int | None = None,
+        batch_rows: strategies.BatchRows | None = None,
     ) -> Outputs:
         """Runs the whole of Figure 2 on a batch.
 
@@ -194,6 +200,8 @@ class PretrainingModel(tf_keras.Model):
             the call is a function of it. None means (config.seed, 0).
           stage: of two (see `schedules`): in the first no discriminator is
             run, in the second its loss is all; None for both networks.
+          batch_rows: where these rows are in a larger batch, whose draws they
+            take part in; None: they are all.
 
         Returns:
           Tensors by name. Always: `mlm_logits` [B, N, V], `mlm_loss`,
@@ -236,12 +244,11 @@ class PretrainingModel(tf_keras.Model):
         outputs["total_loss"] = self.config.gen_weight * generator_loss
         if self.config.has_two_networks and stage != schedules.GENERATOR:
             if sampled_token_ids is None:
-                sampled_token_ids = masking.sample_from_softmax(
-                    self.sampling_logits(
-                        outputs["mlm_logits"], masked_inputs["masked_lm_ids"]
-                    ),
-                    seeds.seed("sampled_tokens"),
+                logits = self.sampling_logits(
+                    outputs["mlm_logits"], masked_inputs["masked_lm_ids"]
                 )
+                rows = batch_rows or strategies.BatchRows(seed, None, None)
+                sampled_token_ids = rows.drawn(_sample, logits)
             outputs |= objectives.learn_from_replacements(
                 self,
                 features,
@@ -262,13 +269,17 @@ class PretrainingModel(tf_keras.Model):
             )
         return outputs
 
-    def prepare_micro_batches(
-        self, features: Features, seed: tf.Tensor
+    def prepare_rows(
+        self, features: Features, batch: strategies.BatchRows
     ) -> tuple[dict[str, Features], dict[str, Features]]:
         """Draws masks and adds up weights before a batch is cut up."""
-        masked = masking.mask_inputs(
-            features, self.special, self.masking_rule, SeedStream(seed)
-        )
+
+        def mask(rows: Features, seed: tf.Tensor) -> Features:
+            return masking.mask_inputs(
+                rows, self.special, self.masking_rule, SeedStream(seed)
+            )
+
+        masked = batch.drawn(mask, {name: features[name] for name in INPUTS})
         totals = self.weight_totals(features, masked)
         return {"masked_inputs": masked}, {"weight_totals": totals}
 
@@ -419,6 +430,7 @@ class PretrainingModel(tf_keras.Model):
     def _test_step(self, data: Any) -> Outputs:
         features, _, _ = tf_keras.utils.unpack_x_y_sample_weight(data)
         seed = draws_seed(self.config.seed, -1 - self._test_counter)
+        seed = strategies.replica_seed(seed)
         with inference():
             outputs = self.compute(features, seed=seed)
         values = {

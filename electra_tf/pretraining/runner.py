@@ -27,7 +27,11 @@ from electra_tf.checkpoints.sizes import MODEL_HPARAMS
 from electra_tf.checkpoints.weights import assign
 from electra_tf.data.build import load_manifest
 from electra_tf.data.input_pipeline import build_dataset
-from electra_tf.data.record_checks import check_records, count_training_examples
+from electra_tf.data.record_checks import (
+    check_records,
+    count_training_examples,
+    file_facts,
+)
 from electra_tf.files import read_json, spelled_alike, write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.optimizer import (
@@ -91,14 +95,28 @@ def run(
     if config.do_train and config.eval_every_n_steps:
         check_records(config, training=False)
     strategy = strategies.from_config(config)
-    print_start(console, config, strategy)
     preemption = PreemptionHandler(config.preemption_seconds)
-    if config.do_eval:
-        path = _newest_checkpoint(config)
-        evaluation = PretrainingRun(config, strategy, console, preemption)
-        return evaluation.evaluate_checkpoint(path)
-    with preemption:
-        return PretrainingRun(config, strategy, console, preemption).train()
+    with strategies.lost_workers_told(strategy):
+        if strategies.worker_of(strategy)[1] > 1:
+            strategies.refuse_differences(strategy, _facts(config))
+        print_start(console, config, strategy)
+        if config.do_eval:
+            path = _newest_checkpoint(config)
+            evaluation = PretrainingRun(config, strategy, console, preemption)
+            return evaluation.evaluate_checkpoint(path)
+        with preemption:
+            return PretrainingRun(config, strategy, console, preemption).train()
+
+
+def _facts(config: PretrainingConfig) -> dict[str, Any]:
+    """What workers must have in common: hparams, and what their files hold."""
+    of_files = file_facts(config)
+    own = {*of_files, "data_dir", "model_dir", "require_gpu", "threads"}
+    return of_files | {
+        f"hparam {name}": value
+        for name, value in config.as_dict().items()
+        if name not in own and not name.startswith("results_")
+    }
 
 
 def _check_vocabulary(config: PretrainingConfig) -> None:
@@ -139,7 +157,12 @@ class PretrainingRun(Run):
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:
         config = self.config
         self._print_model()
-        batches = build_dataset(config, config.train_batch_size, training=True)
+        batches = build_dataset(
+            config,
+            config.train_batch_size,
+            training=True,
+            worker=strategies.worker_of(self.strategy),
+        )
         return batches, config.num_train_steps
 
     def build_optimizer(self) -> Any:
@@ -248,11 +271,13 @@ class PretrainingRun(Run):
             self.config,
             self.model,
             self.optimizer,
-            self.iterator,
+            strategies.worker_rows(
+                self.iterator, self.strategy, self.config.train_batch_size
+            ),
             self.step,
             self.strategy,
             loss_scale=self.loss_scale,
-            should_stop=self.preemption.requested,
+            should_stop=self.stop_requested,
         )
 
     def losses(self, taken: StepMetrics) -> dict[str, float]:
@@ -302,7 +327,8 @@ class PretrainingRun(Run):
                 seed=self.config.seed,
                 strategy=self.strategy,
                 outputs=metrics.metric_inputs,
-                should_stop=self.preemption.requested,
+                prepare=self.model.prepare_rows,
+                should_stop=self.stop_requested,
                 jit_compile=self.config.jit_compile,
             )
             for stage in (None, schedules.GENERATOR, schedules.DISCRIMINATOR)
@@ -558,7 +584,7 @@ def build_train_loop(
         step_values=step_values,
         should_stop=should_stop,
         micro_batches=config.gradient_accumulation_steps,
-        prepare=model.prepare_micro_batches,
+        prepare=model.prepare_rows,
         jit_compile=config.jit_compile,
         loss_scale=loss_scale,
     )

@@ -238,9 +238,12 @@ Features = dict[str, tf.Tensor]
 Compute = Callable[..., dict[str, tf.Tensor]]
 # (features, outputs) -> scalars that add up over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
-# (features, seed) -> further arguments of `Compute` that all micro-batches have
-# in common: by row (tensors [B, ...]), and as they are.
-Prepare = Callable[[Features, tf.Tensor], tuple[dict[str, Any], dict[str, Any]]]
+# What draws for rows as for their whole batch: (features, rows) -> further
+# arguments of `Compute`, which takes `batch_rows`, too, that all micro-batches
+# have in common: by row (tensors [B, ...]), and as they are.
+Prepare = Callable[
+    [Features, strategies.BatchRows], tuple[dict[str, Any], dict[str, Any]]
+]
 
 MAX_CHUNK_STEPS = 100  # Bounds the batches kept for a non-finite dump.
 
@@ -275,14 +278,14 @@ class TrainLoop:
     compute: Compute
     variables: list[tf.Variable]
     optimizer: Any
-    iterator: Iterator[Features]  # of global batches, tensors [B, ...]
+    iterator: Iterator[Features]  # of a worker's rows, tensors [B, ...]
     step: tf.Variable  # int64 scalar, updates done so far
     seed: int
     strategy: tf.distribute.Strategy
     step_values: StepValues  # further scalars to log
     should_stop: Callable[[], bool] = lambda: False
     micro_batches: int = 1
-    prepare: Prepare = lambda features, seed: ({}, {})
+    prepare: Prepare | None = None
     jit_compile: bool = False
     # For gradients in float16; an update whose gradients overflow is skipped,
     # which counts as a step all the same.
@@ -335,18 +338,24 @@ class TrainLoop:
         return self.strategy.experimental_local_results(values)[0]
 
     def _replica_step(self, features: Features) -> tf.Tensor:
-        logged = self.update(strategies.replica_rows(features))
+        worker = strategies.worker_of(self.strategy)
+        rows = strategies.replica_rows(features, worker)
+        logged = self.update(rows, worker)
         self._names = list(logged)
         return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
 
-    def update(self, rows: Features) -> Values:
+    def update(
+        self, rows: Features, worker: tuple[int, int] = (0, 1)
+    ) -> Values:
         """Makes one update from a replica's rows; the scalars to log.
 
-        To be called on every replica; the scalars are of all of them.
+        To be called on every replica; the scalars are of all of them. For
+        `worker` see `batch_rows`.
         """
         step = self.step.read_value()
         seed = draws_seed(self.seed, step)
-        gradients, values = self._gradients(rows, seed)
+        batch = strategies.batch_rows(rows, seed, worker)
+        gradients, values = self._gradients(rows, batch)
         gradients = strategies.sum_over_replicas(gradients)
         if self.loss_scale is not None:
             gradients = self.loss_scale.unscaled(gradients)
@@ -361,20 +370,28 @@ class TrainLoop:
         return logged
 
     def _gradients(
-        self, rows: Features, seed: tf.Tensor
+        self, rows: Features, batch: strategies.BatchRows
     ) -> tuple[Gradients, Values]:
         """Gradients of a replica's rows, and the scalars to log of them."""
-        count = self.micro_batches
+        count, seed = self.micro_batches, strategies.replica_seed(batch.seed)
         if count == 1:
-            return self._gradients_at_once(rows, seed)
-        by_row, whole = self.prepare(rows, seed)
+            prepared = prepared_rows(self.prepare, rows, batch)
+            return self._gradients_at_once(rows, seed, **prepared)
+        by_row, whole = {}, {}
+        if self.prepare:
+            by_row, whole = self.prepare(rows, batch)
 
         def gradients_of(index: tf.Tensor) -> tuple[Gradients, Values]:
             own = tf.random.experimental.stateless_fold_in(seed, index)
             tensors = {"rows": rows, "by_row": by_row}
             tensors = micro_batch_rows(tensors, index, count)
+            part = {"batch_rows": batch.micro_batch(index, count)}
             return self._gradients_at_once(
-                tensors["rows"], own, **tensors["by_row"], **whole
+                tensors["rows"],
+                own,
+                **tensors["by_row"],
+                **whole,
+                **(part if self.prepare else {}),
             )
 
         return sum_over_micro_batches(gradients_of, count, self.variables)
@@ -404,6 +421,7 @@ class EvalLoop:
     strategy: tf.distribute.Strategy
     # Picks the tensors to hand over, each [B, ...].
     outputs: Callable[[Features, dict[str, tf.Tensor]], Features]
+    prepare: Prepare | None = None
     should_stop: Callable[[], bool] = lambda: False
     jit_compile: bool = False
     batch_size: int | None = None  # given, one graph serves all lengths
@@ -472,12 +490,19 @@ class EvalLoop:
         return joined, loss
 
     def _replica_step(self, features: Features, index: tf.Tensor):
+        seed = draws_seed(self.seed, -1 - index)
+        rows = _rows(features)
         # A last batch that the replicas cannot share is run whole by each.
-        if not _rows(features) % self.strategy.num_replicas_in_sync:
+        batch = strategies.BatchRows(seed, tf.range(rows), rows)
+        if not rows % self.strategy.num_replicas_in_sync:
             features = strategies.replica_rows(features)
+            batch = strategies.batch_rows(features, seed)
         with inference():
             outputs = self.compute(
-                features, seed=draws_seed(self.seed, -1 - index), training=False
+                features,
+                seed=strategies.replica_seed(seed),
+                training=False,
+                **prepared_rows(self.prepare, features, batch),
             )
         return self.outputs(features, outputs), outputs["total_loss"]
 
@@ -500,16 +525,20 @@ def draws_seed(seed: int, word: tf.Tensor) -> tf.Tensor:
 
     The word is the step, or -1 less the batch's number: negative, so it never
     meets a step's, and the same at every evaluation, so that all mask the same
-    positions. With several replicas the replica's number is folded in, so that
-    no two draw the same dropout and masks for their rows.
+    positions.
     """
     run = tf.constant(np.uint32(seed & 0xFFFFFFFF).astype(np.int32))
-    pair = tf.stack([run, tf.cast(word, tf.int32)])
-    context = tf.distribute.get_replica_context()
-    if context.num_replicas_in_sync == 1:
-        return pair
-    replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
-    return tf.random.experimental.stateless_fold_in(pair, replica)
+    return tf.stack([run, tf.cast(word, tf.int32)])
+
+
+def prepared_rows(
+    prepare: Prepare | None, rows: Features, batch: strategies.BatchRows
+) -> dict[str, Any]:
+    """What `compute` is told beyond its rows where these are not all."""
+    if not prepare or batch.places is None:
+        return {}
+    by_row, whole = prepare(rows, batch)
+    return {**by_row, **whole, "batch_rows": batch}
 
 
 def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:

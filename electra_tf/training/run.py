@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -122,7 +123,8 @@ class Run:
         self.config, self.strategy = config, strategy
         self.console, self.preemption = console, preemption
         self.directory = config.model_dir
-        self.is_chief = strategies.is_chief(strategy)
+        # The one that writes the logs and the kept checkpoints.
+        self.is_chief = strategies.worker_of(strategy)[0] == 0
         # Workers other than the chief keep their copies out of its way.
         self.output = self.directory
         if not self.is_chief:
@@ -177,7 +179,8 @@ class Run:
         self._open_logs()
         # Waits until all workers have read the directory; none may differ.
         step = self.global_step
-        if step != (first := strategies.from_chief(self.strategy, step)):
+        first = strategies.gathered(self.strategy, step)[0]
+        if step != first:
             raise UserError(
                 f"this worker would start at step {step:,}, the first one at"
                 f" step {first:,}: model_dir {self.directory} must be one"
@@ -186,7 +189,7 @@ class Run:
         # The run may have stopped before an evaluation was through.
         rows = [row for row in self.eval_log.rows if row["step"] == step]
         due = self.schedule.evaluates_at(step) and not rows
-        due = bool(strategies.from_chief(self.strategy, due))
+        due = bool(strategies.gathered(self.strategy, due)[0])
         metric = self.config.keep_best
         if self.best and rows and rows[-1].get(metric) is not None:
             self.best.update(step, rows[-1])  # where a kill came between
@@ -196,8 +199,8 @@ class Run:
             return {**self._last_results(), "global_step": step}
         self.announce()
         result = self._train(due)
-        if self.preemption.requested():  # The rest is made at the next start.
-            result["interrupted"] = self.preemption.signal_number
+        if self.stop_requested():  # The rest is made at the next start.
+            result["interrupted"] = self._stop_signal()
         if "interrupted" in result:
             self.console.line(
                 f"Stopped at step {self.global_step:,}; saved"
@@ -208,6 +211,15 @@ class Run:
             self.draw()
             self.finish()
         return {**result, "global_step": self.global_step}
+
+    def stop_requested(self) -> bool:
+        """Whether a signal asks any worker to stop; all ask at once."""
+        requested = self.preemption.requested()
+        return bool(strategies.gathered(self.strategy, requested).any())
+
+    def _stop_signal(self) -> int:
+        # Another worker may have got it.
+        return self.preemption.signal_number or signal.SIGTERM
 
     def keep_if_best(self, step: int, result: dict[str, float]) -> None:
         """Keeps the best evaluation's checkpoint; draws the curves anew."""
@@ -238,7 +250,7 @@ class Run:
                     with files.held(path):
                         if remove_run(path, **self.own_files):
                             self.console.line(f"--overwrite: deleted {path}")
-                strategies.from_chief(self.strategy, 0)  # Only now others look.
+                strategies.gathered(self.strategy, 0)  # Only now others look.
                 tf.io.gfile.makedirs(self.output)
                 if self.is_chief:
                     stack.enter_context(files.held(path))
@@ -323,7 +335,7 @@ class Run:
             if evaluate_first:
                 result = self._evaluate(step)
             while step < self.schedule.total_steps and not self.stopped_early:
-                if self.preemption.requested():  # while all this was built
+                if self.stop_requested():  # while all this was built
                     raise TrainingInterruptedError
                 # The first step traces the graph; it is left out of the rates.
                 steps = 1
@@ -336,7 +348,7 @@ class Run:
                     result = self._evaluate(step)
         except TrainingInterruptedError:
             self._after_chunk(loop, start)
-            result = {"interrupted": self.preemption.signal_number}
+            result = {"interrupted": self._stop_signal()}
         self._save()
         return {**_under_train(self._row), **result}
 

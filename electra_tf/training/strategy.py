@@ -4,13 +4,15 @@
 
 import contextlib
 import functools
+import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from configure.errors import UserError
+from configure.errors import UserError, first_lines
 from electra_tf.plan import memory
 
 
@@ -121,49 +123,210 @@ def describe(strategy: tf.distribute.Strategy) -> str:
     )
 
 
-def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process writes the logs and the kept checkpoints."""
+# Several workers.
+
+
+class WorkerLostError(UserError):
+    """A worker is gone, and the others cannot go on without it."""
+
+    exit_status = 75  # EX_TEMPFAIL: starting all again goes on.
+
+
+@contextlib.contextmanager
+def lost_workers_told(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Turns what TensorFlow raises where a worker is gone into a message."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        lost = (
+            tf.errors.AbortedError,
+            tf.errors.CancelledError,
+            tf.errors.DeadlineExceededError,
+            tf.errors.UnavailableError,
+        )
+        lost = isinstance(error, lost) or "ollective" in error.message
+        if worker_of(strategy)[1] == 1 or not lost:
+            raise
+        raise WorkerLostError(
+            "another worker ended, or cannot be reached any more, and this one"
+            f" cannot go on alone ({error.message.splitlines()[0][:300]})."
+            " Start all workers again with the same command: they go on from"
+            " the last checkpoint."
+        ) from error
+
+
+def worker_of(strategy: tf.distribute.Strategy) -> tuple[int, int]:
+    """This process's number among the workers, the chief 0, and how many."""
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
-        return True
+        return 0, 1
     resolver = strategy.cluster_resolver
-    if resolver.task_type != "worker":
-        return True
-    jobs = resolver.cluster_spec().jobs
-    return resolver.task_id == 0 and "chief" not in jobs
+    jobs = resolver.cluster_spec().as_dict()
+    before = len(jobs.get("chief", ())) * (resolver.task_type == "worker")
+    workers = sum(len(jobs.get(job, ())) for job in ("chief", "worker"))
+    return (resolver.task_id or 0) + before, max(workers, 1)
 
 
-def from_chief(strategy: tf.distribute.Strategy, value: int) -> int:
-    """The chief's value on every worker, which all wait for each other."""
-    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
-        return value
-
-    def replica() -> tf.Tensor:
+@functools.cache
+def _gather(strategy: tf.distribute.Strategy) -> Callable[..., Any]:
+    def replica(value: tf.Tensor) -> tf.Tensor:
         context = tf.distribute.get_replica_context()
-        first = tf.cast(context.replica_id_in_sync_group == 0, tf.int32)
-        return sum_over_replicas([first * value])[0]
+        return context.all_gather(tf.identity(value), axis=0)  # on its device
 
-    found = tf.function(strategy.run, autograph=False)(replica)
-    return int(strategy.experimental_local_results(found)[0])
+    return tf.function(
+        lambda value: strategy.run(replica, args=(value,)), autograph=False
+    )
 
 
-def replica_rows(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """The rows of the global batch [B, ...] that belong to this replica.
+def gathered(strategy: tf.distribute.Strategy, value: Any) -> np.ndarray:
+    """Every worker's integers, [workers, ...]; all wait for each other."""
+    rows = np.array([value], np.int32)
+    _, workers = worker_of(strategy)
+    if workers == 1:
+        return rows
+    with lost_workers_told(strategy):
+        found = _gather(strategy)(tf.constant(rows))
+        rows = strategy.experimental_local_results(found)[0].numpy()
+    return rows[:: len(rows) // workers]
 
-    Every replica is given the whole batch and takes its own slice, so the
-    iterator stays a plain one, which a checkpoint can hold (those of
+
+def refuse_differences(
+    strategy: tf.distribute.Strategy, facts: dict[str, Any]
+) -> None:
+    """Compares what workers were started with; all refuse what differs.
+
+    Before a variable is made: making some of other shapes would wait for ever.
+    """
+    packed = json.dumps(facts).encode()
+    size = gathered(strategy, len(packed)).max()
+    packed = packed.ljust(-(-size // 4) * 4)  # as whole integers
+    found = gathered(strategy, np.frombuffer(packed, np.int32))
+    chief, *others = (json.loads(row.tobytes()) for row in found)
+    lines = [
+        f"{name}: {chief.get(name)!r} on worker 0, {other.get(name)!r} on"
+        f" worker {number}"
+        for number, other in enumerate(others, 1)
+        for name in sorted(chief.keys() | other.keys())
+        if chief.get(name) != other.get(name)
+    ]
+    if lines:
+        raise UserError(
+            "the workers were not started alike, and nothing was trained:\n"
+            + "\n".join(first_lines(lines, most=20))
+            + "\nStart all of them with the same flags and the same files."
+        )
+
+
+def worker_rows(
+    batches: Iterator[dict[str, tf.Tensor]],
+    strategy: tf.distribute.Strategy,
+    batch_size: int,
+) -> Iterator[dict[str, tf.Tensor]]:
+    """A worker's every n-th row of batches that may hold all rows.
+
+    Those of the chief do, and any worker's that were read ahead when the
+    checkpoint that it goes on from was written.
+    """
+    worker, workers = worker_of(strategy)
+    for batch in batches:
+        whole = next(iter(batch.values())).shape[0] == batch_size
+        if workers > 1 and whole:
+            batch = {n: rows[worker::workers] for n, rows in batch.items()}
+        yield batch
+
+
+# Replicas.
+
+_MOST_DRAWN = 1 << 27  # values of a whole batch: half a GiB
+
+
+class BatchRows(NamedTuple):
+    """Which rows of a global batch a replica, or a micro-batch, has."""
+
+    seed: tf.Tensor  # int32 [2], of the draws of the whole batch
+    places: tf.Tensor | None  # int32 [B], of the rows; None: all, in order
+    size: Any  # of the whole batch; a tensor where Keras does not know it
+
+    def micro_batch(self, index: tf.Tensor, count: int) -> "BatchRows":
+        """The rows of one of `count` micro-batches."""
+        whole = self.places is None
+        places = tf.range(self.size) if whole else self.places
+        rows = places.shape[0] // count
+        places = tf.slice(places, [index * rows], [rows])
+        return self._replace(places=places)
+
+    def drawn(self, draw: Callable[[Any, tf.Tensor], Any], rows: Any) -> Any:
+        """What `draw(rows, seed)` draws for these rows, [B, ...] all.
+
+        One device draws for the whole batch at once: a row's draws follow from
+        its place, so each has them only where all other rows stand, too. Where
+        that would take too much memory, the rows draw by themselves.
+        """
+        if self.places is None:
+            return draw(rows, self.seed)
+        shapes = [tensor.shape[1:] for tensor in tf.nest.flatten(rows)]
+        values = max(shape.num_elements() for shape in shapes)
+        if isinstance(self.size, int) and self.size * values > _MOST_DRAWN:
+            fold_in = tf.random.experimental.stateless_fold_in
+            return draw(rows, fold_in(self.seed, self.places[0]))
+
+        def whole(tensor: tf.Tensor) -> tf.Tensor:
+            shape = [self.size, *tensor.shape[1:]]
+            return tf.scatter_nd(self.places[:, None], tensor, shape)
+
+        drawn = draw(tf.nest.map_structure(whole, rows), self.seed)
+        return tf.nest.map_structure(lambda t: tf.gather(t, self.places), drawn)
+
+
+def batch_rows(
+    rows: dict[str, tf.Tensor],
+    seed: tf.Tensor,
+    worker: tuple[int, int] = (0, 1),
+) -> BatchRows:
+    """Where the rows of this replica are in the global batch.
+
+    Args:
+      worker: w and n, where the replicas of worker w share every n-th row.
+    """
+    context = tf.distribute.get_replica_context()
+    replicas, (first, step) = context.num_replicas_in_sync, worker
+    tensor = next(iter(rows.values()))
+    count = tensor.shape[0] or tf.shape(tensor)[0]
+    if replicas == 1:
+        return BatchRows(seed, None, count)
+    index = context.replica_id_in_sync_group - first * (replicas // step)
+    places = (tf.range(count) + index * count) * step + first
+    return BatchRows(seed, places, count * replicas)
+
+
+def replica_rows(
+    features: dict[str, tf.Tensor], worker: tuple[int, int] = (0, 1)
+) -> dict[str, tf.Tensor]:
+    """The rows of a worker's batch [B, ...] that belong to this replica.
+
+    Every replica is given the batch and takes its own slice, so the iterator
+    stays a plain one, which a checkpoint can hold (those of
     `experimental_distribute_dataset` cannot be saved).
     """
     context = tf.distribute.get_replica_context()
-    replicas = context.num_replicas_in_sync
+    replicas = context.num_replicas_in_sync // worker[1]
     if replicas == 1:
         return features
-    index = context.replica_id_in_sync_group
+    index = context.replica_id_in_sync_group - worker[0] * replicas
 
     def rows(batch: tf.Tensor) -> tf.Tensor:
         count = (batch.shape[0] or tf.shape(batch)[0]) // replicas
         return batch[index * count : (index + 1) * count]
 
     return {name: rows(batch) for name, batch in features.items()}
+
+
+def replica_seed(seed: tf.Tensor) -> tf.Tensor:
+    """A seed, int32 [2], for draws that no two replicas share (dropout)."""
+    context = tf.distribute.get_replica_context()
+    if context.num_replicas_in_sync == 1:
+        return seed
+    replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+    return tf.random.experimental.stateless_fold_in(seed, replica)
 
 
 def sum_over_replicas(

@@ -97,6 +97,25 @@ def test_a_saved_iterator_goes_on_exactly(config, tmp_path, before):
     _assert_same(_take(resumed, 150), expected)
 
 
+def test_workers_take_every_nth_row_and_go_on_from_whole_batches(
+    config, tmp_path
+):
+    """A chief's checkpoint holds batches read ahead, with all rows."""
+    iterator = iter(input_pipeline.build_dataset(config, 8, True))
+    _take(iterator, 3)
+    path = tf.train.Checkpoint(it=iterator).write(str(tmp_path / "ckpt"))
+    expected = _take(iterator, 10)
+    dataset = input_pipeline.build_dataset(config, 8, True, worker=(1, 4))
+    resumed = iter(dataset)
+    tf.train.Checkpoint(it=resumed).read(path).assert_consumed()
+    found = _take(resumed, 10)
+    sizes = [len(batch["input_ids"]) for batch in found]
+    assert sizes == sorted(sizes, reverse=True) and set(sizes) == {8, 2}
+    for batch, whole in zip(found, expected, strict=True):
+        first = slice(None) if len(batch["input_ids"]) == 8 else slice(1, 8, 4)
+        _assert_same([batch], [{n: x[first] for n, x in whole.items()}])
+
+
 def test_held_out_records_are_read_once_and_completely(config):
     for _ in range(2):
         dataset = input_pipeline.build_dataset(config, 8, False)

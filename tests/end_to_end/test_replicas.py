@@ -6,8 +6,9 @@ import io
 import json
 import os
 import pathlib
-import runpy
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,9 +22,10 @@ from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TIMING_FIELDS, Console
 from tests.end_to_end.conftest import TWO_STAGE, saved_tensors
 
-PROGRAM = pathlib.Path(__file__).resolve().with_name("fixed_draws.py")
+PROGRAM = pathlib.Path(__file__).resolve().with_name("worker.py")
 ROOT = PROGRAM.parents[2]
 SECONDS = 600
+TOLD_WITHIN = 60  # seconds, of a lost worker: docs/distributed.md
 
 
 def free_ports(count):
@@ -36,45 +38,53 @@ def free_ports(count):
     return ports
 
 
-def start_workers(data_dir, hparams, folder, *flags):
-    """Two processes; both outputs of each go to a file of its own."""
-    workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
-    started = []
-    for index in range(2):
-        task = {"type": "worker", "index": index}
-        env = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "TF_NUM_INTRAOP_THREADS": "1",
-            "TF_CONFIG": json.dumps(
-                {"cluster": {"worker": workers}, "task": task}
-            ),
-        }
-        command = [
-            sys.executable,
-            str(PROGRAM),
-            *("--data-dir", str(data_dir), "--model-name", "m"),
-            *("--hparams", json.dumps(hparams)),
-            *flags,
-            "--distribution_strategy=multi_worker",
-        ]
-        output = folder / f"output_{index}.txt"
-        with open(output, "w") as file:
-            process = subprocess.Popen(
-                command, cwd=ROOT, env=env, stdout=file, stderr=file
-            )
-        started.append((process, output))
-    return started
+@pytest.fixture
+def run_workers(data_dir, tmp_path):
+    """Runs processes to their end; the exit status and the output of each.
+
+    `own` are one worker's flags; that of `dies`, (number, step), kills itself.
+    """
+
+    def run(hparams, *flags, count=2, own=None, dies=(None, 0)):
+        workers = [f"127.0.0.1:{port}" for port in free_ports(count)]
+        started = []
+        for index in range(count):
+            task = {"type": "worker", "index": index}
+            cluster = {"cluster": {"worker": workers}, "task": task}
+            command = [
+                sys.executable,
+                str(PROGRAM),
+                *("--data-dir", str(data_dir), "--model-name", "m"),
+                *("--hparams", json.dumps(hparams)),
+                *flags,
+                *(own or {}).get(index, ()),
+                "--distribution_strategy=multi_worker",
+            ]
+            env = {
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "TF_CONFIG": json.dumps(cluster),
+                "DIES_AFTER": str(dies[1] if dies[0] == index else 0),
+            }
+            output = tmp_path / f"output_{index}.txt"
+            with open(output, "w") as file:
+                process = subprocess.Popen(
+                    command, cwd=ROOT, env=env, stdout=file, stderr=file
+                )
+            started.append((process, output))
+        return finish(started)
+
+    return run
 
 
 def finish(started):
-    """Waits for all; a hang or a failure shows what each has printed."""
+    """Waits for all; once one has failed, for the others so long."""
     processes = [process for process, _ in started]
     deadline = time.monotonic() + SECONDS
     try:
         while any(process.poll() is None for process in processes):
             if any(process.poll() for process in processes):
-                deadline = min(deadline, time.monotonic() + 10)
+                deadline = min(deadline, time.monotonic() + TOLD_WITHIN)
             if time.monotonic() > deadline:
                 break
             time.sleep(0.1)
@@ -83,12 +93,11 @@ def finish(started):
         for process in processes:
             process.kill()
             process.wait()
-    shown = "\n".join(
-        f"--- {output.name}, exit status {code} (None: still running)\n"
-        f"{output.read_text()[-4000:]}"
-        for (_, output), code in zip(started, codes, strict=True)
-    )
-    assert codes == [0] * len(codes), shown
+    said = [output.read_text() for _, output in started]
+    # What is shown where an assertion about them fails.
+    for number, (code, text) in enumerate(zip(codes, said, strict=True)):
+        print(f"--- worker {number}, exit status {code}\n{text[-4000:]}")
+    return codes, said
 
 
 def tensors(directory, step=12):
@@ -108,62 +117,126 @@ def without_dropout(hparams):
     return hparams
 
 
-@pytest.mark.slow
-@pytest.mark.multi_device
-@pytest.mark.parametrize(
-    "again",
-    [False, pytest.param(True, marks=pytest.mark.heavy)],
-    ids=["once", "evaluated_again"],
-)
-def test_two_workers_train_and_evaluate_as_one_device_does(
-    data_dir, settings, tmp_path, monkeypatch, again
-):
-    """27 examples are evaluated; two workers cannot share the last batch."""
+@pytest.fixture
+def of_workers(data_dir, settings):
+    """hparams of 20 steps, a checkpoint every 2 and two evaluations."""
 
-    def hparams(name):
+    def make(name):
         return without_dropout(
             settings(
                 name,
-                num_train_steps=12,
-                save_checkpoints_steps=12,
-                eval_every_n_steps=12,
+                num_train_steps=20,
+                save_checkpoints_steps=2,
+                keep_checkpoint_max=0,
+                eval_every_n_steps=10,
                 eval_tfrecords=f"{data_dir}/pretrain_tfrecords/*-0-of-*",
             )
         )
 
-    one, two = tmp_path / "one", tmp_path / "two"
-    finish(start_workers(data_dir, hparams("two"), tmp_path))
-    results = two / "results"
-    metrics = [json.loads((results / "r.json").read_text())["metrics"]]
-    if again:
-        shutil.rmtree(results)
-        flags = ("--do_train=false", "--do_eval")
-        finish(start_workers(data_dir, hparams("two"), tmp_path, *flags))
-        metrics.append(json.loads((results / "r.json").read_text())["metrics"])
-    runpy.run_path(str(PROGRAM))["fix"](monkeypatch.setattr)
-    alone = PretrainingConfig.create("m", str(data_dir), **hparams("one"))
-    runner.run(alone, Console(io.StringIO()))
+    return make
 
-    alone, chief, other = map(tensors, (one, two, two / "worker_1"))
-    assert alone.keys() == chief.keys() == other.keys()
-    assert any(name.startswith("optimizer/") for name in alone)
-    for name, expected in alone.items():
-        np.testing.assert_array_equal(chief[name], other[name], name)
+
+def assert_close(found, expected):
+    assert found.keys() == expected.keys()
+    assert any(name.startswith("optimizer/") for name in expected)
+    for name, value in expected.items():
         np.testing.assert_allclose(
-            chief[name], expected, rtol=0, atol=1e-5, err_msg=name
+            found[name], value, rtol=0, atol=1e-5, err_msg=name
         )
 
-    (expected,) = rows(one / "eval_log.jsonl")
+
+def assert_figures(found, expected):
+    """27 examples are evaluated; workers cannot share the last batch."""
     assert (expected["examples"], expected["batches"]) == (27, 7)
-    assert all(found.pop("global_step") == 12 for found in metrics)
-    for found in (
-        *rows(two / "eval_log.jsonl"),
-        *rows(two / "worker_1" / "eval_log.jsonl"),
-        *metrics,
-    ):
-        wanted = {name: expected[name] for name in found}
-        assert {"examples", "loss", "disc_auc"} <= wanted.keys()
-        assert found == pytest.approx(wanted, rel=1e-6)
+    wanted = {name: expected[name] for name in found}
+    assert {"examples", "loss", "disc_auc"} <= wanted.keys()
+    assert found == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.multi_device
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.heavy)])
+def test_one_device_and_workers_take_turns_and_a_lost_worker_is_told(
+    data_dir, of_workers, tmp_path, run_workers, count
+):
+    """One device to step 4, workers until one dies after step 13, then one."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    alone = PretrainingConfig.create("m", str(data_dir), **of_workers("one"))
+    runner.run(alone, Console(io.StringIO()))
+    shutil.copytree(one, two)
+    go_back(two, 4)
+    codes, said = run_workers(
+        of_workers("two"), count=count, dies=(count - 1, 13)
+    )
+    assert codes == [75] * (count - 1) + [-signal.SIGKILL]
+    for text in said[:-1]:
+        assert "Continuing from" in text
+        assert "error: another worker ended, or cannot be reached" in text
+        assert "Traceback" not in text
+    chief, other = tensors(two), tensors(two / "worker_1")
+    for name, value in chief.items():
+        np.testing.assert_array_equal(other[name], value, name)
+    assert_close(chief, tensors(one))
+    expected = rows(one / "eval_log.jsonl")[0]
+    for folder in (two, two / "worker_1"):
+        assert_figures(rows(folder / "eval_log.jsonl")[0], expected)
+
+    go_on = PretrainingConfig.create("m", str(data_dir), **of_workers("two"))
+    go_on = runner.run(go_on, Console(io.StringIO()))
+    assert go_on["global_step"] == 20
+    assert_close(tensors(two, 20), tensors(one, 20))
+
+
+def go_back(folder, step):
+    """As if the run had been killed after the checkpoint of a step."""
+    for path in folder.glob("model.ckpt-*"):
+        if int(path.stem.rpartition("-")[2]) > step:
+            path.unlink()
+    (folder / "checkpoint").write_text(
+        f'model_checkpoint_path: "model.ckpt-{step}"\n'
+    )
+
+
+@pytest.mark.heavy
+@pytest.mark.multi_device
+@pytest.mark.parametrize("victim", [0, 1])
+def test_workers_started_again_after_one_was_killed_end_as_undisturbed(
+    of_workers, tmp_path, run_workers, victim
+):
+    assert run_workers(of_workers("whole"))[0] == [0, 0]
+    hparams = of_workers("cut")
+    codes, _ = run_workers(hparams, dies=(victim, 7))
+    assert codes[victim] == -signal.SIGKILL
+    assert codes[1 - victim] in (75, -signal.SIGABRT)
+    assert run_workers(hparams)[0] == [0, 0]
+    expected = tensors(tmp_path / "whole", 20)
+    for name, value in tensors(tmp_path / "cut", 20).items():
+        np.testing.assert_array_equal(value, expected[name], name)
+    # Evaluated once more, by themselves.
+    result = tmp_path / "cut" / "results" / "r.json"
+    before = json.loads(result.read_text())["metrics"]
+    result.unlink()
+    flags = ("--do_train=false", "--do_eval")
+    assert run_workers(hparams, *flags)[0] == [0, 0]
+    found = json.loads(result.read_text())["metrics"]
+    assert found == pytest.approx(before, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.multi_device
+def test_a_worker_with_other_settings_or_other_data_is_refused(
+    data_dir, of_workers, tmp_path, run_workers
+):
+    records = data_dir / "pretrain_tfrecords" / "pretrain_data.tfrecord-0-of-3"
+    own = {1: ["--learning_rate=0.002", f"--pretrain_tfrecords={records}"]}
+    codes, said = run_workers(of_workers("two"), own=own)
+    assert codes == [1, 1]
+    for text in said:
+        assert "hparam learning_rate: 0.0005 on worker 0, 0.002 on" in text
+        assert re.search(
+            "pretrain_tfrecords: '3 files, .* 0, '1 files, .* on worker 1", text
+        )
+    assert not list((tmp_path / "two").glob("model.ckpt*"))
 
 
 @pytest.fixture

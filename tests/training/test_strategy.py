@@ -26,7 +26,7 @@ def test_one_device_or_workers_that_can_be_found(monkeypatch):
     chosen = strategy.from_config(settings())
     assert isinstance(chosen, tf.distribute.OneDeviceStrategy)
     assert "1 replica; devices: CPU:0" in strategy.describe(chosen)
-    assert strategy.is_chief(chosen)
+    assert strategy.worker_of(chosen) == (0, 1)
     with pytest.raises(UserError, match="require_gpu is true but"):
         strategy.from_config(settings(require_gpu=True))
     monkeypatch.setenv("TF_CONFIG", '{"cluster": {"worker": ["a:1", "b:1"]}')
@@ -35,7 +35,7 @@ def test_one_device_or_workers_that_can_be_found(monkeypatch):
 
 
 def test_the_chief_is_the_first_worker_unless_one_is_called_so():
-    def is_chief(kind, index, **jobs):
+    def number(kind, index, **jobs):
         made = unittest.mock.Mock(
             spec=tf.distribute.MultiWorkerMirroredStrategy
         )
@@ -44,13 +44,33 @@ def test_the_chief_is_the_first_worker_unless_one_is_called_so():
                 tf.train.ClusterSpec(jobs), task_type=kind, task_id=index
             )
         )
-        return strategy.is_chief(made)
+        found, workers = strategy.worker_of(made)
+        assert workers == sum(map(len, jobs.values()))
+        return found
 
     two = ["a:1", "b:1"]
-    assert is_chief("worker", 0, worker=two)
-    assert not is_chief("worker", 1, worker=two)
-    assert is_chief("chief", 0, chief=["c:1"], worker=two)
-    assert not is_chief("worker", 0, chief=["c:1"], worker=two)
+    assert [number("worker", n, worker=two) for n in (0, 1)] == [0, 1]
+    assert number("chief", 0, chief=["c:1"], worker=two) == 0
+    assert number("worker", 0, chief=["c:1"], worker=two) == 1
+
+
+def test_a_row_draws_what_it_draws_in_the_whole_batch():
+    seed = tf.constant([3, 4])
+    batch = tf.random.stateless_normal([8, 5], [1, 2])
+
+    def draw(logits, seed):
+        return tf.random.stateless_categorical(logits, 3, seed)
+
+    whole = strategy.BatchRows(seed, None, 8)
+    expected = whole.drawn(draw, batch)
+    parts = [whole.micro_batch(n, 2) for n in (0, 1)]
+    odd = strategy.BatchRows(seed, tf.range(1, 8, 2), 8)
+    parts += [odd, odd.micro_batch(1, 2)]
+    for rows, places in zip(
+        parts, ([0, 1, 2, 3], [4, 5, 6, 7], [1, 3, 5, 7], [5, 7]), strict=True
+    ):
+        found = rows.drawn(draw, tf.gather(batch, places))
+        assert found.numpy().tolist() == expected.numpy()[places].tolist()
 
 
 @pytest.mark.parametrize(

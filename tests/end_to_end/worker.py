@@ -1,16 +1,15 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training with masks and replaced tokens that are always the same.
+"""A program: a worker's `run_pretraining.py`, or runs of `WAYS`.
 
-Every replica draws its own, so that runs of different numbers of replicas
-could not be compared. A program: a worker's `run_pretraining.py`, or runs of
-`WAYS`, for which devices must be made before TensorFlow starts.
+The latter need devices that are made before TensorFlow starts.
 """
 
 import json
 import os
 import pathlib
 import runpy
+import signal
 import sys
 
 import tensorflow as tf
@@ -19,12 +18,11 @@ from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.finetuning import model as finetuning_model
 from electra_tf.finetuning import runner as finetuning
-from electra_tf.pretraining import masking, unigram
 from electra_tf.pretraining import runner as pretraining
-from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.pretraining import unigram
+from electra_tf.training import summaries
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-POSITIONS = [2, 4]
 # Strategy and micro-batches, by the name of the run.
 WAYS = {
     "one": ("one_device", 1),
@@ -33,36 +31,27 @@ WAYS = {
 }
 
 
-def mask_inputs(features, special, rule, seeds):
-    ids = features["input_ids"]
-    at = tf.reduce_sum(tf.one_hot(POSITIONS, ids.shape[1], dtype=tf.int32), 0)
-    positions = tf.tile([POSITIONS], [tf.shape(ids)[0], 1])
-    chosen = tf.gather(ids, positions, batch_dims=1)
-    return {
-        "input_ids": ids * (1 - at) + special.mask_id * at,
-        "masked_lm_positions": positions,
-        "masked_lm_ids": chosen,
-        # Unequal weights on the replicas' rows.
-        "masked_lm_weights": tf.cast(chosen > 130, tf.float32),
-    }
-
-
-def sampling_logits(self, logits, masked_lm_ids):
-    """Leaves one token to draw."""
-    drawn = (masked_lm_ids * 7) % 96 + 104
-    return tf.one_hot(drawn, tf.shape(logits)[-1], 0.0, -1e9)
-
-
 def fix(patch=setattr):
-    patch(masking, "mask_inputs", mask_inputs)
-    patch(PretrainingModel, "sampling_logits", sampling_logits)
     patch(finetuning_model, "DROPOUT_RATE", 0.0)
     patch(unigram.count_tokens, "__defaults__", (100,))  # as in conftest.py
+
+
+def die_after(step):
+    """Kills this process, as it logs a step, with SIGKILL."""
+    write = summaries.Log.write
+
+    def write_or_die(self, at, values):
+        write(self, at, values)
+        if at == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    summaries.Log.write = write_or_die
 
 
 def main():
     fix()
     if "TF_CONFIG" in os.environ:
+        die_after(int(os.environ["DIES_AFTER"]))
         sys.argv[0] = str(ROOT / "run_pretraining.py")
         return runpy.run_path(sys.argv[0], run_name="__main__")
     (cpu,) = tf.config.list_physical_devices("CPU")
