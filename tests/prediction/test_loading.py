@@ -42,8 +42,12 @@ def test_the_best_model_is_taken_and_can_be_named(finetuned_folder):
     assert newest.checkpoint == f"{folder}/model.ckpt-7"
 
 
-def test_a_damaged_vocabulary_of_a_trial_is_refused(finetuned_folder):
+def test_a_damaged_or_another_vocabulary_is_refused(finetuned_folder, tmp_path):
     path = pathlib.Path(finetuned_folder("reviews", fresh=True), "vocab.txt")
+    other = tmp_path / "other.txt"
+    other.write_text(path.read_text().replace("\nthe\n", "\nThe\n"))
+    with pytest.raises(UserError, match=r"other.txt:\d+: found 'The'.*'the'"):
+        load_finetuned(str(path.parent), vocab_file=str(other))
     tokens = path.read_text().split("\n")
     path.write_text("\n".join([*tokens[:-3], tokens[-2], tokens[-3], ""]))
     with pytest.raises(UserError, match="another file, or damaged"):
