@@ -5,6 +5,7 @@
 import contextlib
 import functools
 import json
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from absl import logging
 
 from configure.errors import UserError, first_lines
 from electra_tf.plan import memory
+
+MEET_SECONDS = 600
 
 
 def from_config(config: Any) -> tf.distribute.Strategy:
@@ -66,14 +69,7 @@ def _create(config: Any) -> tf.distribute.Strategy:
         )
     name = config.distribution_strategy
     if name == "multi_worker":
-        try:
-            return tf.distribute.MultiWorkerMirroredStrategy()
-        except (ValueError, RuntimeError, tf.errors.OpError) as error:
-            raise UserError(
-                "distribution_strategy is 'multi_worker' but the workers cannot"
-                f" be reached ({error}). Set TF_CONFIG on every worker before"
-                " start."
-            ) from error
+        return _workers()
     if name == "tpu" or (name == "auto" and config.use_tpu):
         return _tpu(config)
     gpus = tf.config.list_logical_devices("GPU")
@@ -81,6 +77,26 @@ def _create(config: Any) -> tf.distribute.Strategy:
         devices = gpus or tf.config.list_logical_devices("CPU")
         return _mirrored(*(device.name for device in devices))
     return tf.distribute.OneDeviceStrategy("/gpu:0" if gpus else "/cpu:0")
+
+
+def _workers() -> tf.distribute.Strategy:
+    """One of all workers, once they have met."""
+    print(f"Waiting {MEET_SECONDS} seconds for all workers", flush=True)
+    # The system's alarm: TensorFlow would wait for an hour, and no thread of
+    # Python might run meanwhile.
+    signal.alarm(MEET_SECONDS)
+    try:
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    except (ValueError, RuntimeError, tf.errors.OpError) as error:
+        signal.alarm(0)
+        raise UserError(
+            "distribution_strategy is 'multi_worker' but the workers cannot"
+            f" be reached ({error}). Set TF_CONFIG on every worker before"
+            " start."
+        ) from error
+    gathered(strategy, 0)
+    signal.alarm(0)
+    return strategy
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices and workers; when activations are computed again instead of kept."""
 
+import signal
 import types
 import unittest.mock
 
@@ -114,6 +115,29 @@ def test_threads_are_set_before_tensorflow_starts(run_python):
     done = run_python("-c", THREADS, "2", status=1)
     assert done.stdout == "2\n"
     assert "threads is 3, but TensorFlow is running already" in done.stderr
+
+
+ALONE = """
+import json, os
+from configure.pretraining import PretrainingConfig
+from electra_tf.training import strategy
+hosts = ["127.0.0.1:1", "127.0.0.1:0"]
+task = {"type": "worker", "index": 1}
+os.environ["TF_CONFIG"] = json.dumps(
+    {"cluster": {"worker": hosts}, "task": task}
+)
+strategy.MEET_SECONDS = 10
+config = PretrainingConfig.create(
+    "m", "none", distribution_strategy="multi_worker"
+)
+strategy.from_config(config)
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_waits_for_the_others_only_so_long(run_python):
+    done = run_python("-c", ALONE, status=-signal.SIGALRM)
+    assert "Waiting 10 seconds for all workers" in done.stdout
 
 
 def test_evaluation_never_draws_what_training_draws():
