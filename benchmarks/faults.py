@@ -18,6 +18,7 @@ import glob
 import hashlib
 import json
 import os
+import pickle
 import random
 import re
 import shutil
@@ -172,7 +173,10 @@ def fingerprint(folder):
             continue
         with open(path, "rb") as file:
             found[path] = digest(file.read())
-        if path.endswith(".index"):
+        if path.endswith(".pkl"):  # Equal values have several spellings.
+            with open(path, "rb") as file:
+                found[path] = digest(repr(pickle.load(file)).encode())
+        elif path.endswith(".index"):
             found[path] = tensors_of(path.removesuffix(".index"))
         elif path.endswith((".json", ".jsonl")):
             text = re.sub(TIMES, "", read(path))
