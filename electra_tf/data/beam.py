@@ -10,6 +10,8 @@ import json
 import os
 import pathlib
 import shlex
+import signal
+import threading
 import uuid
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -86,10 +88,27 @@ def run_jobs(
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         made = pipeline | beam.Create(left).with_output_types(Any)
         made | beam.Reshuffle() | beam.ParDo(_RunJob(options))
+        hook = threading.excepthook
+
+        def on_lost(said: threading.ExceptHookArgs) -> None:
+            nonlocal failure
+            hook(said)
+            # A worker here was killed, for which Beam would wait for ever.
+            if "Worker subprocess" in str(said.exc_value):
+                failure = said.exc_value
+                main = threading.main_thread().ident
+                signal.pthread_kill(main, signal.SIGINT)
+
+        threading.excepthook = on_lost
         try:
             pipeline.run().wait_until_finish()
+        except KeyboardInterrupt:
+            if failure is None:
+                raise
         except Exception as error:  # Every runner raises its own.
             failure = error
+        finally:
+            threading.excepthook = hook
     if failed := unfinished(left):
         ended = f"Beam's run ended: {failure!r:.500}"
         raise UserError(
