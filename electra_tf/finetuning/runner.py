@@ -455,7 +455,10 @@ class ResultsFiles:
         contents = _without_nan(self._contents(records))
         text = json.dumps(contents, indent=1, allow_nan=False)
         title = f"{config.model_name}: {', '.join(config.task_names)}"
-        data = [text_of(results), pickle.dumps(results), f"{text}\n"]
+        # Names that are one object are pickled once: those of an earlier trial
+        # come from a file, and would make other bytes of the same values.
+        alike = json.loads(json.dumps(results))
+        data = [text_of(results), pickle.dumps(alike), f"{text}\n"]
         data.append(draw_scores(records, title))
         for path, content in zip(self._paths, data, strict=True):
             hint = "The model is safe; run the same command again."
