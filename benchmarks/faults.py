@@ -4,7 +4,7 @@
 
 What a trial does is drawn by its number, and what came of it is a line of
 STATE/trials.jsonl: the same command again goes on with the next number, and
-`totals` adds up all that was ever done, by `nonsense.py` (damaged files) too.
+`totals` adds up all that was ever done, by `fuzzing.py` (damaged files) too.
 
   python benchmarks/faults.py kills --only=building --count=40
   python benchmarks/faults.py soak --only=serve --minutes=60

@@ -6,8 +6,8 @@ Seeded, with totals over several runs, as `faults.py`. A damaged file is
 refused or makes no difference; nothing ends with a traceback, hangs, or writes
 outside the folder.
 
-  python benchmarks/nonsense.py damage --count=80
-  python benchmarks/nonsense.py fuzz --minutes=30
+  python benchmarks/fuzzing.py damage --count=80
+  python benchmarks/fuzzing.py fuzz --minutes=30
   python benchmarks/faults.py totals --show="different|traceback|hang"
 """
 
