@@ -25,7 +25,7 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
 help:
 	@echo "make demo                pre-train a tiny ELECTRA, end to end (5 minutes)"
 	@echo "make quick               the tests of what is not slow (2 minutes)"
-	@echo "make test                lint and all tests (16 minutes on 2 cores)"
+	@echo "make test                lint and all tests (15 minutes on 2 cores)"
 	@echo "make lint                ruff and the import layers"
 	@echo "make notebook            run examples/pretraining.ipynb again (5 minutes)"
 	@echo "make format              rewrite the code in the house style"
