@@ -430,25 +430,36 @@ def totals(args):
         print(*(dict(counter) for counter in counts.values()))
 
 
-def main():
+def run(description, work, count, **more):
+    """Does one kind of work by the command line, in the folder that is kept.
+
+    `more` are flags of one program, what argparse is told by their names.
+    """
     parser = argparse.ArgumentParser(
-        description=__doc__,
+        description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    work = {f.__name__: f for f in (kills, soak, totals)}
+    work = {f.__name__: f for f in work}
     add = parser.add_argument
     add("work", choices=work)
     add("--state", default="faults", help="folder that is kept")
     add("--only", action="append", help="of these cases; repeatable")
-    add("--count", type=int, default=10, help="trials of each case")
+    add("--count", type=int, default=count, help="trials of each case")
     add("--minutes", type=float, default=30)
-    add("--saving", action="store_true", help="kill while a file is written")
-    add("--parent_only", action="store_true", help="not its processes")
-    add("--show", help="totals: rows whose outcome is this pattern's")
+    for name, told in more.items():
+        add(f"--{name}", **told)
     args = parser.parse_args()
     enter(args.state)
     work[args.work](args)
 
 
 if __name__ == "__main__":
-    main()
+    switch = {"action": "store_true"}
+    run(
+        __doc__,
+        (kills, soak, totals),
+        count=10,
+        saving={**switch, "help": "kill while a file is written"},
+        parent_only={**switch, "help": "not its processes"},
+        show={"help": "totals: rows whose outcome is this pattern's"},
+    )

@@ -195,7 +195,7 @@ def went_on(newest):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--state", default="/tmp/faults")
+    parser.add_argument("--state", default="faults_workers")
     parser.add_argument("--frozen", action="store_true")
     args = parser.parse_args()
     os.makedirs(args.state, exist_ok=True)

@@ -11,7 +11,6 @@ outside the folder.
   python benchmarks/faults.py totals --show="different|traceback|hang"
 """
 
-import argparse
 import bz2
 import collections
 import contextlib
@@ -429,23 +428,6 @@ def fuzz(args):
         supervised("fuzz_worker", case, str(args.minutes / 3), **row)
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    work = {f.__name__: f for f in (damage, fuzz)}
-    add = parser.add_argument
-    add("work", choices=work)
-    add("--state", default="faults", help="folder that is kept")
-    add("--only", action="append", help="of these cases; repeatable")
-    add("--count", type=int, default=80, help="damaged copies of each kind")
-    add("--minutes", type=float, default=30)
-    args = parser.parse_args()
-    faults.enter(args.state)
-    work[args.work](args)
-
-
 if __name__ == "__main__":
     own = {f.__name__: f for f in (damage_worker, fuzz_worker)}
     if sys.argv[1] in own:
@@ -454,4 +436,4 @@ if __name__ == "__main__":
         sys.addaudithook(outside)
         runpy.run_module("electra_tf", run_name="__main__")
     else:
-        main()
+        faults.run(__doc__, (damage, fuzz), count=80)

@@ -4,6 +4,8 @@
 
 from collections.abc import Iterable, Sequence
 
+TRY_AGAIN = 75  # exit status where the same command goes on; EX_TEMPFAIL
+
 
 class UserError(ValueError):
     """A mistake in what was asked for, not in the program.

@@ -33,7 +33,7 @@ from configure.config import (
     default_of,
     plain_types,
 )
-from configure.errors import UserError
+from configure.errors import TRY_AGAIN, UserError
 from configure.json_text import read_hparams
 
 # A config class's comments, so that `--help` says what the code says.
@@ -373,7 +373,6 @@ def run_program(
     app.run(guarded, flags_parser=parse)
 
 
-TRY_AGAIN = 75  # sysexits.h, EX_TEMPFAIL
 # What the machine refuses, rather than what the program gets wrong.
 _USERS_OWN_ERRNOS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC)
 

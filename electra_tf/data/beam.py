@@ -63,12 +63,12 @@ def _report_path(options: BuildOptions, job: Job, attempt: str = "") -> str:
 
 
 def run_jobs(
+    pipeline: beam.Pipeline,
     options: BuildOptions,
     jobs: list[Job],
     on_done: Callable[[Job, JobReport], None],
 ) -> None:
     """Runs jobs; those whose report lies there already were done before."""
-    pipeline = open_pipeline(options)
     failure = None
 
     def unfinished(jobs: list[Job]) -> list[tuple[Job, str]]:

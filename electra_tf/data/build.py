@@ -5,6 +5,7 @@
 import argparse
 import ctypes
 import dataclasses
+import functools
 import hashlib
 import json
 import multiprocessing
@@ -62,8 +63,8 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
         # Imported here because Beam's import takes seconds, and few have it.
         from electra_tf.data import beam
 
-        beam.open_pipeline(options)  # Refuses its flags before any work.
-        run = beam.run_jobs
+        # Refuses its flags before any work.
+        run = functools.partial(beam.run_jobs, beam.open_pipeline(options))
     listing = corpora.list_sources(options.corpus)
     num_jobs = _num_jobs(options, listing.sources)
     manifest = _open_output(options, _manifest(options, listing, num_jobs))

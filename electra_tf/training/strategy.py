@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from configure.errors import UserError, first_lines
+from configure.errors import TRY_AGAIN, UserError, first_lines
 from electra_tf.plan import memory
 
 MEET_SECONDS = 600
@@ -145,7 +145,7 @@ def describe(strategy: tf.distribute.Strategy) -> str:
 class WorkerLostError(UserError):
     """A worker is gone, and the others cannot go on without it."""
 
-    exit_status = 75  # EX_TEMPFAIL: starting all again goes on.
+    exit_status = TRY_AGAIN
 
 
 @contextlib.contextmanager
@@ -303,15 +303,21 @@ def batch_rows(
     Args:
       worker: w and n, where the replicas of worker w share every n-th row.
     """
-    context = tf.distribute.get_replica_context()
-    replicas, (first, step) = context.num_replicas_in_sync, worker
+    index, replicas = _replica_of(worker)
+    first, step = worker
     tensor = next(iter(rows.values()))
     count = tensor.shape[0] or tf.shape(tensor)[0]
-    if replicas == 1:
+    if replicas * step == 1:
         return BatchRows(seed, None, count)
-    index = context.replica_id_in_sync_group - first * (replicas // step)
     places = (tf.range(count) + index * count) * step + first
-    return BatchRows(seed, places, count * replicas)
+    return BatchRows(seed, places, count * replicas * step)
+
+
+def _replica_of(worker: tuple[int, int]) -> tuple[Any, int]:
+    """This replica's number among its worker's, and how many those are."""
+    context = tf.distribute.get_replica_context()
+    replicas = context.num_replicas_in_sync // worker[1]
+    return context.replica_id_in_sync_group - worker[0] * replicas, replicas
 
 
 def replica_rows(
@@ -323,11 +329,9 @@ def replica_rows(
     stays a plain one, which a checkpoint can hold (those of
     `experimental_distribute_dataset` cannot be saved).
     """
-    context = tf.distribute.get_replica_context()
-    replicas = context.num_replicas_in_sync // worker[1]
+    index, replicas = _replica_of(worker)
     if replicas == 1:
         return features
-    index = context.replica_id_in_sync_group - worker[0] * replicas
 
     def rows(batch: tf.Tensor) -> tf.Tensor:
         count = (batch.shape[0] or tf.shape(batch)[0]) // replicas
