@@ -9,8 +9,8 @@ worker that every runner of Beam has.
 import json
 import os
 import pathlib
+import queue
 import shlex
-import signal
 import threading
 import uuid
 from collections.abc import Callable
@@ -57,6 +57,33 @@ class _RunJob(beam.DoFn):
         files.write_atomically(path, json.dumps(report), temporary)
 
 
+def _run_here(pipeline: beam.Pipeline) -> BaseException | None:
+    """Runs it to its end, or until a worker on this machine is gone.
+
+    In a thread: for a worker that was killed Beam would wait for ever.
+    """
+    ends: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            pipeline.run().wait_until_finish()
+            ends.put(None)
+        except BaseException as error:  # Every runner raises its own.
+            ends.put(error)
+
+    def on_lost(said: threading.ExceptHookArgs) -> None:
+        hook(said)
+        if "Worker subprocess" in str(said.exc_value):
+            ends.put(said.exc_value)
+
+    hook, threading.excepthook = threading.excepthook, on_lost
+    try:
+        threading.Thread(target=run, daemon=True).start()
+        return ends.get()
+    finally:
+        threading.excepthook = hook
+
+
 def _report_path(options: BuildOptions, job: Job, attempt: str = "") -> str:
     name = f"{example_writer.TEMPORARY_PREFIX}{attempt}job-{job.index}.json"
     return os.path.join(options.output_dir, name)
@@ -69,7 +96,7 @@ def run_jobs(
     on_done: Callable[[Job, JobReport], None],
 ) -> None:
     """Runs jobs; those whose report lies there already were done before."""
-    failure = None
+    failure: BaseException | None = None
 
     def unfinished(jobs: list[Job]) -> list[tuple[Job, str]]:
         found = []
@@ -88,27 +115,7 @@ def run_jobs(
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         made = pipeline | beam.Create(left).with_output_types(Any)
         made | beam.Reshuffle() | beam.ParDo(_RunJob(options))
-        hook = threading.excepthook
-
-        def on_lost(said: threading.ExceptHookArgs) -> None:
-            nonlocal failure
-            hook(said)
-            # A worker here was killed, for which Beam would wait for ever.
-            if "Worker subprocess" in str(said.exc_value):
-                failure = said.exc_value
-                main = threading.main_thread().ident
-                signal.pthread_kill(main, signal.SIGINT)
-
-        threading.excepthook = on_lost
-        try:
-            pipeline.run().wait_until_finish()
-        except KeyboardInterrupt:
-            if failure is None:
-                raise
-        except Exception as error:  # Every runner raises its own.
-            failure = error
-        finally:
-            threading.excepthook = hook
+        failure = _run_here(pipeline)
     if failed := unfinished(left):
         ended = f"Beam's run ended: {failure!r:.500}"
         raise UserError(

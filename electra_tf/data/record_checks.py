@@ -7,7 +7,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from absl import logging
@@ -344,18 +344,23 @@ DATA = ("pretrain_tfrecords", "eval_tfrecords", "pretrain_text", "eval_text")
 _BEGINNING = 1 << 16  # bytes
 
 
-def file_facts(config: Any) -> dict[str, str]:
-    """What the files that hparams name hold, to be compared.
+def file_facts(config: Any, data: Mapping[str, str | None]) -> dict[str, str]:
+    """What files hold that a run reads, to be compared.
 
     A file is known by its name, its size and its beginning.
+
+    Args:
+      data: name -> patterns, beside the vocabulary and the starting weights.
     """
-    names = (*DATA, "vocab_file", "init_checkpoint")
-    patterns = {name: getattr(config, name) or "" for name in names}
-    if start := patterns["init_checkpoint"]:
-        patterns["init_checkpoint"] = f"{start}*,{start}/*"
+    start = config.init_checkpoint
+    patterns = {
+        **data,
+        "vocab_file": config.vocab_file,
+        "init_checkpoint": start and f"{start}*,{start}/*",
+    }
     facts = {}
     for name, pattern in patterns.items():
-        paths, _ = files.matching(pattern)
+        paths, _ = files.matching(pattern or "")
         paths = [path for path in paths if not files.is_directory(path)]
         digest, total = hashlib.sha256(), 0
         for path in paths:

@@ -54,6 +54,11 @@ def run(
 ) -> dict[str, Any]:
     """Fine-tunes on each task that has data, as far as that is not done."""
     config.check_mode()
+    if config.distribution_strategy == "multi_worker":
+        raise UserError(
+            "distribution_strategy multi_worker: workers meet once a process;"
+            " use run_finetuning.py for each task."
+        )
     for name in config.task_names:
         if name not in GLUE_TASKS:
             raise UserError(

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import pickle
+import signal
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +23,7 @@ import tensorflow as tf
 from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
+from electra_tf.data.record_checks import file_facts
 from electra_tf.files import (
     is_directory,
     list_directory,
@@ -73,7 +75,9 @@ def run(
     """
     config.check_mode()
     strategies.use_threads(config.threads)  # Before TensorFlow starts.
-    return _Run(config, console or Console(), tasks).run()
+    strategy = strategies.from_config(config)
+    with strategies.lost_workers_told(strategy):
+        return _Run(config, strategy, console or Console(), tasks).run()
 
 
 class _Run:
@@ -82,16 +86,13 @@ class _Run:
     def __init__(
         self,
         config: FinetuningConfig,
+        strategy: tf.distribute.Strategy,
         console: Console,
         tasks: list[Task] | None,
     ) -> None:
-        if config.distribution_strategy == "multi_worker":
-            raise UserError(
-                "distribution_strategy multi_worker: fine-tuning runs on one"
-                " machine; use mirrored or auto."
-            )
         self._console = console
-        self._strategy = strategies.from_config(config)
+        self._strategy = strategy
+        self._is_chief = strategies.worker_of(strategy)[0] == 0
         self._by_majority = _by_majority(config)
         if self._by_majority:  # There are no models to look for.
             trials = max(config.num_trials, 1)
@@ -112,9 +113,14 @@ class _Run:
         if config.do_train and not (config.overwrite or self._by_majority):
             _refuse_models_of_others(config)
         records: list[TrialRecord] = []
-        if config.do_eval:
-            records = self._files.earlier_trials()
+        with strategies.in_turn(self._strategy):
+            if config.do_eval:
+                records = self._files.earlier_trials()
+            facts = self._facts()
         done = {record.trial for record in records}
+        strategies.refuse_differences(
+            self._strategy, config, {**facts, "finished trials": sorted(done)}
+        )
         numbers, interrupted = range(1, config.num_trials + 1), None
         if config.num_trials < 0:
             numbers = itertools.count(1)
@@ -127,13 +133,17 @@ class _Run:
                 try:
                     record = self._run_trial(trial, preemption)
                 except TrainingInterruptedError:
-                    interrupted = preemption.signal_number
+                    # Another worker may have got it.
+                    interrupted = preemption.signal_number or signal.SIGTERM
                     break
                 if record:
                     records = sorted([*records, record], key=lambda r: r.trial)
-                    self._files.write(records)
+                    if self._is_chief:
+                        self._files.write(records)
                 last = trial == config.num_trials
-                if config.do_train and not (config.keep_all_models or last):
+                deletes = config.do_train and not config.keep_all_models
+                strategies.gathered(self._strategy, 0)  # All are through.
+                if deletes and self._is_chief and not last:
                     path = f"{config.model_dir}_{trial}"
                     if remove_run(path, **Trial.own_files):
                         self._console.line(
@@ -150,6 +160,19 @@ class _Run:
         if interrupted is not None:
             result["interrupted"] = interrupted
         return result
+
+    def _facts(self) -> dict[str, Any]:
+        """What the files hold that workers must have in common."""
+        if strategies.worker_of(self._strategy)[1] == 1:
+            return {}
+        data, labels = {}, {}
+        for task in self._tasks:
+            if task.labels_path():
+                labels[f"{task.name}, labels"] = task.known_labels
+            for split in ("train", *task.get_dev_splits()):
+                paths = ",".join(task.data_files(split) or ())
+                data[f"{task.name}, {split}"] = paths
+        return labels | file_facts(self._config, data)
 
     def _print_model(self, model: FinetuningModel) -> None:
         total, encoder = (

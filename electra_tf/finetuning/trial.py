@@ -32,6 +32,7 @@ from electra_tf.text.tokenization import refuse_other_vocab
 from electra_tf.training import checkpointing
 from electra_tf.training.loop import TOKENS, EvalLoop, StepMetrics, TrainLoop
 from electra_tf.training.run import Run
+from electra_tf.training.strategy import gathered, in_turn, worker_of
 from electra_tf.training.summaries import Console, Panel
 
 EXAMPLES = "examples"
@@ -118,6 +119,7 @@ class Evaluator:
     ) -> None:
         self._config = config
         self._preprocessor = preprocessor
+        self._strategy = strategy
         self._batches: dict[str, Batches] = {}
         self._loop = PredictLoop(
             task_names=tuple(task.name for task in tasks),
@@ -136,7 +138,7 @@ class Evaluator:
         results = {name: float(value) for name, value in scorer.get_results()}
         for kind, value in scorer.files().items():
             path = self._config.qa_file(task.name, kind)
-            files.write_atomically(path, json.dumps(value))
+            self.write(path, json.dumps(value))
         return Evaluation(
             task.name,
             split,
@@ -161,9 +163,15 @@ class Evaluator:
         """Reads a split, once."""
         key = f"{task.name}/{split}"
         if key not in self._batches:
-            found, _ = self._preprocessor.prepare_predict([task], split)
+            with in_turn(self._strategy):
+                found, _ = self._preprocessor.prepare_predict([task], split)
             self._batches[key] = found
         return self._batches[key]
+
+    def write(self, path: str, content: str | bytes) -> None:
+        """Writes a file, as the only one of several workers."""
+        if worker_of(self._strategy)[0] == 0:
+            files.write_atomically(path, content)
 
 
 def compute_of(model: FinetuningModel) -> Callable[..., dict[str, Any]]:
@@ -219,10 +227,10 @@ def write_test_outputs(
             evaluator.predict(task, split, scorer.update)
             scorer.answer()
             found = scorer.final_answers()
-            files.write_atomically(path, json.dumps(found) + "\n")
+            evaluator.write(path, json.dumps(found) + "\n")
         else:
             found = _test_outputs(evaluator, task, split)
-            files.write_atomically(path, pickle.dumps(found))
+            evaluator.write(path, pickle.dumps(found))
         console.line(
             f"{task.name}, {split}: {len(found)} predictions in {path}"
         )
@@ -281,6 +289,7 @@ class Trial(Run):
 
     own_files: ClassVar = {
         "kind": "fine-tuning",
+        "prefixes": ("worker_",),
         # Labels that a task found in its data, copied from beside the records.
         "suffixes": ("_labels.json", "_label_mapping.json"),
     }
@@ -304,7 +313,7 @@ class Trial(Run):
             tasks,
             preprocessor,
             self.strategy,
-            self.preemption.requested,
+            self.stop_requested,
         )
 
     def load(self, path: str) -> None:
@@ -333,6 +342,7 @@ class Trial(Run):
         if "interrupted" in self.train():
             return False
         kept = os.path.join(self.directory, checkpointing.DIRECTORY)
+        gathered(self.strategy, 0)  # The chief has written it.
         if self.best and (path := tf1.newest_in(kept)):
             checkpointing.restore_model(path, self.model, self.step)
             self.console.line(
@@ -354,7 +364,8 @@ class Trial(Run):
             figures = [task.get_scorer().figures for task in evaluated]
             if figures and all(figures):
                 self._check_keep_best(self._named(figures))
-        batches, num_steps = self._preprocessor.prepare_train()
+        with in_turn(self.strategy):
+            batches, num_steps = self._preprocessor.prepare_train()
         if not num_steps:
             raise UserError(
                 f"num_train_epochs {self.config.num_train_epochs:g} of"
@@ -470,7 +481,7 @@ class Trial(Run):
             seed=config.seed,
             strategy=self.strategy,
             step_values=step_values,
-            should_stop=self.preemption.requested,
+            should_stop=self.stop_requested,
         )
 
     def losses(self, taken: StepMetrics) -> dict[str, float]:
@@ -515,7 +526,8 @@ class Trial(Run):
     def _is_over(self) -> bool:
         config, rows = self.config, self.eval_log.rows
         patience = config.early_stopping_patience
-        return patience_is_over(rows, patience, config.keep_best)
+        over = patience_is_over(rows, patience, config.keep_best)
+        return bool(gathered(self.strategy, over)[0])  # as the chief's log says
 
     def panels(self) -> tuple[Panel, ...]:
         rows = self.eval_log.rows

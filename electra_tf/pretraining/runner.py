@@ -28,6 +28,7 @@ from electra_tf.checkpoints.weights import assign
 from electra_tf.data.build import load_manifest
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.record_checks import (
+    DATA,
     check_records,
     count_training_examples,
     file_facts,
@@ -98,7 +99,8 @@ def run(
     preemption = PreemptionHandler(config.preemption_seconds)
     with strategies.lost_workers_told(strategy):
         if strategies.worker_of(strategy)[1] > 1:
-            strategies.refuse_differences(strategy, _facts(config))
+            facts = file_facts(config, {n: getattr(config, n) for n in DATA})
+            strategies.refuse_differences(strategy, config, facts)
         print_start(console, config, strategy)
         if config.do_eval:
             path = _newest_checkpoint(config)
@@ -106,17 +108,6 @@ def run(
             return evaluation.evaluate_checkpoint(path)
         with preemption:
             return PretrainingRun(config, strategy, console, preemption).train()
-
-
-def _facts(config: PretrainingConfig) -> dict[str, Any]:
-    """What workers must have in common: hparams, and what their files hold."""
-    of_files = file_facts(config)
-    own = {*of_files, "data_dir", "model_dir", "require_gpu", "threads"}
-    return of_files | {
-        f"hparam {name}": value
-        for name, value in config.as_dict().items()
-        if name not in own and not name.startswith("results_")
-    }
 
 
 def _check_vocabulary(config: PretrainingConfig) -> None:
@@ -278,6 +269,7 @@ class PretrainingRun(Run):
             self.strategy,
             loss_scale=self.loss_scale,
             should_stop=self.stop_requested,
+            worker=strategies.worker_of(self.strategy),
         )
 
     def losses(self, taken: StepMetrics) -> dict[str, float]:
@@ -573,6 +565,7 @@ def build_train_loop(
     strategy: tf.distribute.Strategy,
     loss_scale: LossScale | None = None,
     should_stop: Callable[[], bool] = lambda: False,
+    worker: tuple[int, int] = (0, 1),
 ) -> TrainLoop | schedules.TwoStageLoop:
     """Returns the loop that updates a model, one batch a step."""
     make = functools.partial(
@@ -587,6 +580,7 @@ def build_train_loop(
         prepare=model.prepare_rows,
         jit_compile=config.jit_compile,
         loss_scale=loss_scale,
+        worker=worker,
     )
     if isinstance(optimizer, schedules.TwoStageOptimizer):
         return schedules.TwoStageLoop(make, model, optimizer)

@@ -278,7 +278,7 @@ class TrainLoop:
     compute: Compute
     variables: list[tf.Variable]
     optimizer: Any
-    iterator: Iterator[Features]  # of a worker's rows, tensors [B, ...]
+    iterator: Iterator[Features]  # tensors [B, ...]
     step: tf.Variable  # int64 scalar, updates done so far
     seed: int
     strategy: tf.distribute.Strategy
@@ -293,6 +293,8 @@ class TrainLoop:
     first_step: int = 0  # from which on the optimizer counts
     # Types of a batch whose length varies, so that one graph serves all.
     element_spec: Any = None
+    # w and n where `iterator` gives worker w every n-th row; else all rows.
+    worker: tuple[int, int] = (0, 1)
 
     def __post_init__(self) -> None:
         self._names: list[str] = []
@@ -338,23 +340,19 @@ class TrainLoop:
         return self.strategy.experimental_local_results(values)[0]
 
     def _replica_step(self, features: Features) -> tf.Tensor:
-        worker = strategies.worker_of(self.strategy)
-        rows = strategies.replica_rows(features, worker)
-        logged = self.update(rows, worker)
+        rows = strategies.replica_rows(features, self.worker)
+        logged = self.update(rows)
         self._names = list(logged)
         return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
 
-    def update(
-        self, rows: Features, worker: tuple[int, int] = (0, 1)
-    ) -> Values:
+    def update(self, rows: Features) -> Values:
         """Makes one update from a replica's rows; the scalars to log.
 
-        To be called on every replica; the scalars are of all of them. For
-        `worker` see `batch_rows`.
+        To be called on every replica; the scalars are of all of them.
         """
         step = self.step.read_value()
         seed = draws_seed(self.seed, step)
-        batch = strategies.batch_rows(rows, seed, worker)
+        batch = strategies.batch_rows(rows, seed, self.worker)
         gradients, values = self._gradients(rows, batch)
         gradients = strategies.sum_over_replicas(gradients)
         if self.loss_scale is not None:

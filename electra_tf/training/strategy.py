@@ -205,13 +205,45 @@ def gathered(strategy: tf.distribute.Strategy, value: Any) -> np.ndarray:
     return rows[:: len(rows) // workers]
 
 
+@contextlib.contextmanager
+def in_turn(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Lets one worker after the other in, the chief first.
+
+    For what all do with the same files: others find what the chief made.
+    """
+    worker, workers = worker_of(strategy)
+    for _ in range(worker):
+        gathered(strategy, 0)
+    yield
+    for _ in range(workers - worker):
+        gathered(strategy, 0)
+
+
+# What workers may have each for itself.
+_OWN_HPARAMS = frozenset(
+    """
+    data_dir model_dir preprocessed_data_dir require_gpu results_json
+    results_pkl results_txt tfds_data_dir threads
+    """.split()
+)
+
+
 def refuse_differences(
-    strategy: tf.distribute.Strategy, facts: dict[str, Any]
+    strategy: tf.distribute.Strategy, config: Any, facts: dict[str, Any]
 ) -> None:
     """Compares what workers were started with; all refuse what differs.
 
     Before a variable is made: making some of other shapes would wait for ever.
+
+    Args:
+      facts: what is compared beside hparams, or in place of some.
     """
+    left_out = _OWN_HPARAMS.union(facts)
+    facts = facts | {
+        f"hparam {name}": value
+        for name, value in config.as_dict().items()
+        if name not in left_out
+    }
     packed = json.dumps(facts).encode()
     size = gathered(strategy, len(packed)).max()
     packed = packed.ljust(-(-size // 4) * 4)  # as whole integers

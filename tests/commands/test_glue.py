@@ -217,6 +217,7 @@ def test_a_stopped_run_leaves_the_rest_for_later(data, glue_run, monkeypatch):
     [
         ({"task_names": ["chunk"]}, "chunk is no GLUE task"),
         ({"model_dir": "x"}, "model_dir: every GLUE task has its own"),
+        ({"distribution_strategy": "multi_worker"}, "workers meet once"),
         ({"task_names": ["rte"]}, "no GLUE task has data:\n  rte: no "),
         ({"init_checkpoint": "nowhere"}, "init_checkpoint"),
     ],

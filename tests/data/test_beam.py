@@ -4,7 +4,13 @@
 
 import collections
 import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -12,6 +18,7 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import example_writer
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SETTINGS = {"draws": "document", "num_processes": 2, "num_shards": 16}
 HERE = "--direct_running_mode=in_memory --direct_num_workers=1"
 
@@ -88,23 +95,71 @@ def test_what_workers_finished_for_a_killed_command_counts(
     beam, build, monkeypatch
 ):
     settings = {**SETTINGS, "runner": "beam", "beam_options": HERE}
-    pipeline = beam.beam.Pipeline
+    run = beam._run_here
 
-    def killed(self):
-        pipeline.run_pipeline(self)
+    def killed(pipeline):
+        run(pipeline)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pipeline, "run_pipeline", pipeline.run, raising=False)
-    monkeypatch.setattr(pipeline, "run", killed)
+    monkeypatch.setattr(beam, "_run_here", killed)
     with pytest.raises(KeyboardInterrupt):
         build("out", **settings)
     path = build.tmp_path / "out" / "manifest.json"
     assert not json.loads(path.read_text())["jobs"]
-    monkeypatch.setattr(pipeline, "run", None)  # nothing is left to run
+    monkeypatch.setattr(beam, "_run_here", None)  # nothing is left to run
     plain = build("plain", **SETTINGS)
     assert build("out", **settings)["counts"] == plain["counts"]
     with pytest.raises(UserError, match="another build:\n  seed"):
         build("out", seed=1, **settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["it starts", "it works"])
+def test_a_worker_killed_is_a_message_and_the_command_goes_on(
+    beam, tmp_path, vocab_file, corpus_dir, moment
+):
+    lines = "".join(p.read_text() for p in sorted(corpus_dir.iterdir()))
+    (tmp_path / "in").mkdir()
+    for number in range(8):
+        (tmp_path / f"in/{number}.txt").write_text(lines * 4)
+    command = [sys.executable, str(ROOT / "build_pretraining_dataset.py")]
+    command += [f"--corpus-dir={tmp_path}/in", f"--vocab-file={vocab_file}"]
+    command += [f"--output-dir={tmp_path}/out", "--max-seq-length=32"]
+    command += ["--runner=beam", "--num-processes=2", "--draws=document"]
+    said = tmp_path / "said"
+    with open(said, "w") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file, cwd=ROOT)
+    try:
+        while not (workers := _beam_workers(process.pid)):
+            assert process.poll() is None, said.read_text()
+            time.sleep(0.01)
+        while moment == "it works" and not list(tmp_path.glob("out/.tmp-*")):
+            assert process.poll() is None, said.read_text()
+            time.sleep(0.01)
+        os.kill(workers[-1], signal.SIGKILL)
+        assert process.wait(60) == 1
+    finally:
+        process.kill()
+    text = said.read_text()
+    assert re.search(r"error: Beam.s run ended: .*Worker subprocess", text)
+    assert "run the same command again" in text
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not _beam_workers(process.pid)
+
+
+def _beam_workers(parent):
+    """Numbers of the command's workers: shells, and what they run."""
+    listed = subprocess.run(
+        ["ps", "-wweo", "pid,ppid,args"], capture_output=True, text=True
+    )
+    rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
+    family, found = {parent}, []
+    for pid, above, what in rows:
+        if int(above) in family:
+            family.add(int(pid))
+            found += [int(pid)] * ("sdk_worker_main" in what)
+    return found
 
 
 @pytest.mark.parametrize(

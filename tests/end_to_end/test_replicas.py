@@ -45,7 +45,7 @@ def run_workers(data_dir, tmp_path):
     `own` are one worker's flags; that of `dies`, (number, step), kills itself.
     """
 
-    def run(hparams, *flags, count=2, own=None, dies=(None, 0)):
+    def run(hparams, *flags, count=2, own=None, dies=(None, 0), data=data_dir):
         workers = [f"127.0.0.1:{port}" for port in free_ports(count)]
         started = []
         for index in range(count):
@@ -54,7 +54,7 @@ def run_workers(data_dir, tmp_path):
             command = [
                 sys.executable,
                 str(PROGRAM),
-                *("--data-dir", str(data_dir), "--model-name", "m"),
+                *("--data-dir", str(data), "--model-name", "m"),
                 *("--hparams", json.dumps(hparams)),
                 *flags,
                 *(own or {}).get(index, ()),
@@ -237,6 +237,64 @@ def test_a_worker_with_other_settings_or_other_data_is_refused(
             "pretrain_tfrecords: '3 files, .* 0, '1 files, .* on worker 1", text
         )
     assert not list((tmp_path / "two").glob("model.ckpt*"))
+
+
+@pytest.mark.slow
+@pytest.mark.multi_device
+def test_two_workers_fine_tune_as_one_device_does_and_go_on_after_a_kill(
+    task_dir, hparams, tmp_path, run_workers, run_python
+):
+    hparams |= {
+        "num_train_epochs": 3.0,
+        "num_trials": 2,
+        "keep_all_models": True,
+        "save_checkpoints_steps": 2,
+        "eval_every_n_steps": 2,
+        "keep_best": "loss",
+        "write_test_outputs": True,
+        "n_writes_test": 2,
+        "early_stopping_patience": 3,
+    }
+    run_python(PROGRAM, task_dir, json.dumps(hparams), "one")
+    codes, said = run_workers(hparams, dies=(1, 4), data=task_dir)
+    assert codes == [75, -signal.SIGKILL]
+    assert "error: another worker ended, or cannot be reached" in said[0]
+    codes, said = run_workers(hparams, data=task_dir)
+    assert codes == [0, 0]
+    assert all("Continuing from" in text for text in said)
+    one, two = (task_dir / "models" / name for name in ("one", "m"))
+    expected, found = (
+        json.loads((folder / "results" / "sst_results.json").read_text())
+        for folder in (one, two)
+    )
+    for a, b in zip(expected["trials"], found["trials"], strict=True):
+        assert b["global_step"] == a["global_step"]
+        figures = a["results"]["sst"] | a["details"]["sst"]
+        own = b["results"]["sst"] | b["details"]["sst"]
+        assert own == pytest.approx(figures, rel=1e-5)
+    for trial in ("sst_model_1", "sst_model_2"):
+        a, b = (folder / "finetuning_models" / trial for folder in (one, two))
+        last = max(int(p.stem.rpartition("-")[2]) for p in a.glob("*.index"))
+        assert_close(tensors(b, last), tensors(a, last))
+        names = {path.name for path in b.iterdir()} - {"worker_1"}
+        assert names == {path.name for path in a.iterdir()}
+
+
+@pytest.mark.heavy
+@pytest.mark.multi_device
+def test_a_worker_with_other_rows_or_labels_to_fine_tune_on_is_refused(
+    task_dir, hparams, tmp_path_factory, run_workers
+):
+    other = tmp_path_factory.mktemp("other")
+    shutil.copytree(task_dir / "finetuning_data", other / "finetuning_data")
+    with open(other / "finetuning_data/sst/train.tsv", "a") as file:
+        file.write("the cat\t0\n")
+    own = {1: [f"--data-dir={other}"]}
+    codes, said = run_workers(hparams, own=own, data=task_dir)
+    assert codes == [1, 1]
+    for text in said:
+        assert re.search("sst, train: '1 files, .* 0, '1 files, .* on", text)
+    assert not (task_dir / "models/m/finetuning_models").exists()
 
 
 @pytest.fixture

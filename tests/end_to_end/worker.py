@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A program: a worker's `run_pretraining.py`, or runs of `WAYS`.
+"""A program: a worker's command, or runs of `WAYS`.
 
 The latter need devices that are made before TensorFlow starts.
 """
@@ -52,7 +52,9 @@ def main():
     fix()
     if "TF_CONFIG" in os.environ:
         die_after(int(os.environ["DIES_AFTER"]))
-        sys.argv[0] = str(ROOT / "run_pretraining.py")
+        is_task = any('"task_names"' in word for word in sys.argv)
+        name = "run_finetuning.py" if is_task else "run_pretraining.py"
+        sys.argv[0] = str(ROOT / name)
         return runpy.run_path(sys.argv[0], run_name="__main__")
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(
