@@ -19,6 +19,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data import feature_spec
 from electra_tf.data.example_writer import frame_record
+from electra_tf.data.record_checks import file_facts
 from electra_tf.finetuning.task import Example, RowReport, Task
 
 # Batches are padded to a multiple of this.
@@ -204,6 +205,17 @@ class Preprocessor:
                 f" {', '.join(sorted(twice))}; rename a task"
             )
         return specs
+
+    def facts(self) -> dict[str, Any]:
+        """What the files hold that several workers must have in common."""
+        data, labels = {}, {}
+        for task in self._tasks:
+            if task.labels_path():
+                labels[f"{task.name}, labels"] = task.known_labels
+            for split in ("train", *task.get_dev_splits()):
+                paths = ",".join(task.data_files(split) or ())
+                data[f"{task.name}, {split}"] = paths
+        return labels | file_facts(self._config, data)
 
     def prepare_train(
         self, order: random.Random | None = None

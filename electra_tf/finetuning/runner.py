@@ -23,7 +23,6 @@ import tensorflow as tf
 from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
-from electra_tf.data.record_checks import file_facts
 from electra_tf.files import (
     is_directory,
     list_directory,
@@ -112,15 +111,13 @@ class _Run:
         config = self._config
         if config.do_train and not (config.overwrite or self._by_majority):
             _refuse_models_of_others(config)
-        records: list[TrialRecord] = []
         with strategies.in_turn(self._strategy):
-            if config.do_eval:
-                records = self._files.earlier_trials()
-            facts = self._facts()
-        done = {record.trial for record in records}
-        strategies.refuse_differences(
-            self._strategy, config, {**facts, "finished trials": sorted(done)}
-        )
+            records = self._files.earlier_trials() if config.do_eval else []
+            done = {record.trial for record in records}
+            facts = {"finished trials": sorted(done)}
+            if strategies.worker_of(self._strategy)[1] > 1:
+                facts |= self._preprocessor.facts()
+        strategies.refuse_differences(self._strategy, config, facts)
         numbers, interrupted = range(1, config.num_trials + 1), None
         if config.num_trials < 0:
             numbers = itertools.count(1)
@@ -161,19 +158,6 @@ class _Run:
             result["interrupted"] = interrupted
         return result
 
-    def _facts(self) -> dict[str, Any]:
-        """What the files hold that workers must have in common."""
-        if strategies.worker_of(self._strategy)[1] == 1:
-            return {}
-        data, labels = {}, {}
-        for task in self._tasks:
-            if task.labels_path():
-                labels[f"{task.name}, labels"] = task.known_labels
-            for split in ("train", *task.get_dev_splits()):
-                paths = ",".join(task.data_files(split) or ())
-                data[f"{task.name}, {split}"] = paths
-        return labels | file_facts(self._config, data)
-
     def _print_model(self, model: FinetuningModel) -> None:
         total, encoder = (
             sum(variable.shape.num_elements() for variable in part.variables)
@@ -199,7 +183,7 @@ class _Run:
         of = f"/{config.num_trials}" if config.num_trials > 0 else ""
         self._console.heading(f"{config.model_name}: trial {trial}{of}")
         if self._by_majority:
-            run = _Majority(self._tasks[0], self._console)
+            run = _Majority(self._tasks[0], self._strategy, self._console)
             config = dataclasses.replace(config, model_dir=_NO_MODEL)
             return self._scored(run, trial, config)
         run = Trial(
@@ -307,9 +291,12 @@ class _Majority(Evaluator):
 
     global_step = 0
 
-    def __init__(self, task: ClassificationTask, console: Console) -> None:
+    def __init__(
+        self, task: ClassificationTask, strategy: Any, console: Console
+    ) -> None:
         """Counts the labels, each once more than it is there."""
-        self._config, self.evaluator = task.config, self
+        self._config, self._strategy = task.config, strategy
+        self.evaluator = self
         examples = task.get_examples("train")
         found = [example.label for example in examples]
         counts = collections.Counter([*task.labels, *found])

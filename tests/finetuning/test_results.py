@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
+from electra_tf.files import write_atomically
 from electra_tf.finetuning.runner import ResultsFiles, TrialRecord
 from electra_tf.finetuning.trial import (
     patience_is_over,
@@ -99,7 +100,8 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
     def written(name, *rows):
         stream = io.StringIO()
         evaluator = types.SimpleNamespace(
-            predict=lambda task, split, take: [take(row) for row in rows]
+            predict=lambda task, split, take: [take(row) for row in rows],
+            write=write_atomically,
         )
         config = finetuning_config(name)
         write_test_outputs(config, evaluator, Task(), 3, Console(stream))
