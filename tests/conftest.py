@@ -103,7 +103,7 @@ def _custom_gradients():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call():
-    """Lets go of the graphs that a test made."""
+    """Lets go of the graphs that a test made, and of a global seed."""
     _, before = _custom_gradients()
     try:
         return (yield)
@@ -111,6 +111,9 @@ def pytest_runtest_call():
         kept, now = _custom_gradients()
         for name in now - before:
             del kept[name]
+        # Orders of batches follow from it, too.
+        if eager := sys.modules.get("tensorflow.python.eager.context"):
+            eager.context()._set_global_seed(None)
 
 
 @pytest.fixture(scope="module", autouse=True)
