@@ -111,7 +111,6 @@ def pytest_runtest_call():
         kept, now = _custom_gradients()
         for name in now - before:
             del kept[name]
-        # Orders of batches follow from it, too.
         if eager := sys.modules.get("tensorflow.python.eager.context"):
             eager.context()._set_global_seed(None)
 
