@@ -209,10 +209,7 @@ def boolean_argument(
     help: str | None = None,
     declared: Any = bool,
 ) -> None:
-    """Adds a boolean flag in every form people write.
-
-    Where it is called `do_this`, `--this` and `--no-this` are understood, too.
-    """
+    """Adds a boolean flag in all its forms; `do_this` is `--this`, too."""
     names = dict.fromkeys([name, name.removeprefix("do_")])
     parser.add_argument(
         *(f"--{n}" for n in names),
@@ -421,9 +418,7 @@ def add_field_flags(
 ) -> None:
     """Adds a dataclass's fields as flags, under its section headings.
 
-    Args:
-      given_only: flags that are not given leave nothing behind, others their
-        text; else there are defaults, and numbers are read.
+    `given_only`: there are no defaults, and values stay text.
     """
     hints = typing.get_type_hints(fields_class, include_extras=True)
     left = {f.name: f for f in dataclasses.fields(fields_class)}

@@ -325,10 +325,7 @@ def write_digests(folder: str) -> None:
 
 
 def check_digest(path: str) -> None:
-    """Refuses a file that is not what the digests beside it say.
-
-    Folders of earlier versions, and of other programs, have none.
-    """
+    """Refuses a file that is not what the digests beside it, if any, say."""
     folder, name = os.path.split(path)
     listing = os.path.join(folder, DIGESTS)
     if not exists(listing):

@@ -387,10 +387,7 @@ class Contents:
             )
 
     def differences(self, model: "Contents") -> list[str]:
-        """Sizes that differ in a model, and the hparam to change.
-
-        Empty where one of the two is no whole ELECTRA.
-        """
+        """Sizes that differ in a model; none if one of the two is not whole."""
         try:
             return describe_differences(self.sizes, model.sizes)
         except UserError:

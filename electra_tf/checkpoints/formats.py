@@ -104,11 +104,7 @@ def open_weights(path: str, whole: bool = False) -> Weights:
 
 
 def finished(weights: Weights) -> Weights:
-    """Leaves out what only the run itself has a use for.
-
-    That is the baseline of adversarial training, and in the first of two stages
-    the discriminator.
-    """
+    """Leaves out the run's own: a baseline, a discriminator still untrained."""
     reasons = dict.fromkeys(TRAINING_ALONE, "of use to the run alone")
     first = weights.hparams.get("two_stage_steps")
     step = weights.global_step if first else None

@@ -324,10 +324,7 @@ def pair_notes(
     discriminator: Mapping[str, Any],
     path: str,
 ) -> dict[str, str]:
-    """Training settings of a generator that give way to the discriminator's.
-
-    Refuses what would change its outputs.
-    """
+    """A generator's settings that give way; refuses what changes outputs."""
     notes, hidden = {}, config["hidden_size"]
     heads = "num_attention_heads"
     same = {n: discriminator[n] for n in (*_TABLES.values(), *SETTINGS, heads)}
@@ -435,8 +432,7 @@ _LONGEST_WORD = 200
 def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
     """A tokenizer's hparams, where stated; refuses what is not so here.
 
-    Args:
-      words: it is a tagger's, whose words are split without these hparams.
+    `words`: it is a tagger's, whose words are split without these hparams.
     """
     path, hparams, config = os.path.join(folder, TOKENIZER_CONFIG), {}, {}
     whole = os.path.join(folder, TOKENIZER)

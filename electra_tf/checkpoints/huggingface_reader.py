@@ -300,10 +300,7 @@ class _Folder:
         return Network(architecture, *scopes)
 
     def _first_layer(self) -> str:
-        """What a classifier's first layer is here; empty where it has none.
-
-        A shifted identity that we wrote is no layer.
-        """
+        """Name of a classifier's first layer here; empty where it has none."""
         matrix = self._stored.get("classifier.dense.weight")
         if matrix is None or len(matrix.shape) != 2:
             return ""
@@ -434,10 +431,7 @@ def _find_vocab(folder: str) -> str | None:
 def _unfolded(
     weights: Weights, network: Network, config: Mapping[str, Any]
 ) -> Weights:
-    """A head without the shifted identity before it.
-
-    Its bias is the one that the config states, unless it was trained on.
-    """
+    """A head without the shifted identity, its bias as stated or as trained."""
     is_one = network.first == layout.IDENTITY
     if network.architecture != layout.SENTENCES or not is_one:
         return weights

@@ -212,10 +212,7 @@ def load_reader(prefix: str) -> Any:
 
 
 def open_tf1(path: str) -> Weights:
-    """Opens a checkpoint of the original, or of google-research/bert.
-
-    Their tensors are keyed by variable names; BERT's are given as ELECTRA's.
-    """
+    """Opens the original's checkpoint, or BERT's under ELECTRA's names."""
     prefix = find_checkpoint(path)
     names = sorted(load_reader(prefix).get_variable_to_shape_map())
     if OBJECT_GRAPH in names:

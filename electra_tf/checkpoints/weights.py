@@ -480,10 +480,7 @@ def check_shapes(
     targets: Mapping[str, Any],
     model: Mapping[str, Any] | None = None,
 ) -> None:
-    """Compares shapes and types of `targets`, some of `model`'s, with its own.
-
-    Nothing has to be read for it; the checkpoint has all targets.
-    """
+    """Refuses `targets` (of `model`) of another shape or type than there."""
     lines, specs = [], {name: spec_of(v) for name, v in targets.items()}
     for name, spec in specs.items():
         held = weights.specs[name]

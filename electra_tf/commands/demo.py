@@ -41,10 +41,7 @@ _RESULTS = (
 
 
 def corpus_lines() -> list[str]:
-    """The Python language reference, a sentence a line, without repetitions.
-
-    From the topics of `pydoc_data`; an empty line between documents.
-    """
+    """Python's reference, a sentence a line, a blank between documents."""
     from pydoc_data import topics
 
     seen: set[str] = set()

@@ -67,11 +67,7 @@ def load_model(args: argparse.Namespace) -> Any:
 
 
 def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
-    """Adds the flags that say what to read, and how.
-
-    Args:
-      sentences: whether texts may also stand on the command line.
-    """
+    """Adds the flags that say what to read (`sentences`: or --text)."""
     group = flags.add_flags(
         parser,
         "what is read",
@@ -164,10 +160,7 @@ def answers(
 
 
 class Run:
-    """Goes through what is asked: a progress bar, bad lines, a last line.
-
-    Use it as a context manager; the bar ends with it.
-    """
+    """Goes through what is asked: a progress bar, bad lines, a last line."""
 
     def __init__(
         self,

@@ -271,9 +271,8 @@ def run_model(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Runs a model without dropout; what it is not given, it draws.
 
-    Returns:
-      Its outputs by name, and the layers of its complete networks, float32
-      [layers, tokens, H] without padding.
+    Returns its outputs by name, and the layers of its complete networks,
+    float32 [layers, tokens, H] without padding.
     """
     outputs = loaded.model.compute(
         {name: tf.constant(features[name]) for name in FEATURE_NAMES},

@@ -226,10 +226,7 @@ def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
 
 
 def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """Lines such as "seed: built with 1, asked for 2"; none: go on building.
-
-    Only what was asked for is compared, not what came out.
-    """
+    """Lines such as "seed: built with 1, asked for 2"; none: go on building."""
     lines = []
     for name, value in wanted["settings"].items():
         before = found["settings"].get(name)

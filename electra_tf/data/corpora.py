@@ -115,9 +115,8 @@ def _read_pieces(
 ) -> Iterator[Piece]:
     """Cuts the lines of one text into documents.
 
-    Args:
-      prefix: for positions; where there is none, the text is the source, and
-        the report is told of bytes read at the end of each document.
+    `prefix`: for positions; where there is none, the text is the source, and
+    the report is told of bytes read at the end of each document.
     """
     position = start
     document = ""

@@ -121,10 +121,7 @@ class RawText:
         return np.array([self._encoder.encode(*p) for p in found], object)
 
     def sample(self) -> list[int]:
-        """Looks into random documents, a megabyte or all there is.
-
-        Returns: their examples in the first epoch, tokens, [UNK]s and bytes.
-        """
+        """Examples, tokens, [UNK]s, bytes of random documents: 1 MB, or all."""
         found = np.zeros(4, np.int64)
         unknown = self._tokenizer.vocab[tokenization.UNK]
         for document in _order(self._seed, 0, len(self)):

@@ -92,10 +92,8 @@ def check_records(
 ) -> list[str]:
     """Compares records, or text, with what a run expects; returns warnings.
 
-    With `config.strict` those of the data themselves are problems.
-
-    Args:
-      problems: takes whatever would stop the run; None: the first is raised.
+    `problems` takes whatever would stop the run (with `config.strict` doubts
+    about the data, too); None: the first is raised.
     """
 
     def attempt(check: Callable[..., Any], *arguments: Any) -> Any:
@@ -288,10 +286,7 @@ def _check_length(config: Any, where: str, length: int) -> None:
 
 
 def _check_unlisted(config: Any, paths: list[str]) -> Counter[int]:
-    """Looks into records that have no manifest, such as the original's.
-
-    Returns how often the first of them hold each id.
-    """
+    """Checks records without a manifest; counts the ids of the first ones."""
     walked, ids = 0, Counter()
     for path in paths:
         size = files.file_size(path)
@@ -345,12 +340,9 @@ _BEGINNING = 1 << 16  # bytes
 
 
 def file_facts(config: Any, data: Mapping[str, str | None]) -> dict[str, str]:
-    """What files hold that a run reads, to be compared.
+    """Name, size and beginning of what a run reads, to be compared, as digests.
 
-    A file is known by its name, its size and its beginning.
-
-    Args:
-      data: name -> patterns, beside the vocabulary and the starting weights.
+    `data`: name -> patterns, beside the vocabulary and the starting weights.
     """
     start = config.init_checkpoint
     patterns = {

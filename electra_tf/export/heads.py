@@ -228,10 +228,7 @@ class FillMaskModule(PretrainedModule):
         super().__init__(loaded, max_seq_length, top_k=self.top_k)
 
     def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
-        """From strings [B] to ids, each "[MASK]" in them being one id.
-
-        What is left and right of it is split as a text of its own.
-        """
+        """From strings [B] to ids; a "[MASK]" is one, and parts two texts."""
         parts = tf.strings.split(text, "[MASK]")  # [B, (parts)]
         ids = self.tokenizer.encode(parts.values)
         mask = tf.fill([tf.size(parts.values), 1], self.tokenizer.mask_id)

@@ -103,15 +103,10 @@ def _count_read(
 def _first_words(
     before: tf.Tensor, n_words: tf.Tensor, n_read: tf.Tensor, most: int
 ) -> tf.Tensor:
-    """The first word of each window, counted through all sentences.
+    """The first word of each window through all sentences: int32 [W], rising.
 
-    Args:
-      before: int32 [N + 1], wordpieces before each word.
-      n_read: int32 [B], words of each sentence's first window.
-      most: wordpieces of a window.
-
-    Returns:
-      int32 [W], rising.
+    Of int32 `before` [N + 1], wordpieces before each word; `n_read` [B],
+    words of each sentence's first window; and `most` wordpieces a window.
     """
     ends = tf.cumsum(n_words)
 

@@ -76,11 +76,7 @@ class TextTask(DescribedTask):
         return ("train", "dev") if self.given_labels is None else ()
 
     def get_examples(self, split: str) -> list[TextExample]:
-        """Reads a split; see `Task.get_examples`.
-
-        Pairs whose order means nothing are trained on in both orders: all
-        once more with the texts exchanged, and ids that go on.
-        """
+        """Reads a split; unordered training pairs come in both orders."""
         place = self._place(split)
         examples = []
         for number, line, cells in self._read(split):
@@ -118,10 +114,7 @@ class TextTask(DescribedTask):
     def featurize(
         self, example: TextExample, is_training: bool
     ) -> dict[str, Any]:
-        """Joins the texts; what does not fit is cut off the longer one's end.
-
-        Of the second where they are equally long.
-        """
+        """Joins the texts; what does not fit is cut off the longer's end."""
         first = [*self.tokenizer.encode(example.text_a)]
         second = [*self.tokenizer.encode(example.text_b or "")]
         room = self.config.max_seq_length - (3 if second else 2)

@@ -349,10 +349,7 @@ class _MissingError(Exception):
 def collect(
     model_name: str, data_dir: str, trial: int | None = None, run_name: str = ""
 ) -> Submission:
-    """Collects a model's test predictions for all tasks.
-
-    Of a `trial`, or (None) of each task's best one on the dev set.
-    """
+    """A model's test predictions: of `trial`, or each task's best on dev."""
     found = Submission({}, {}, {}, [])
     for part in PARTS:
         config, best = _settings(model_name, data_dir, part.task, run_name)

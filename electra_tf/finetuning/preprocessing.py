@@ -42,10 +42,7 @@ _DECIDING = tuple(
 
 @dataclasses.dataclass(frozen=True)
 class Batches:
-    """A split's records as a data set of batches.
-
-    Call it for a fresh data set; the same arguments give the same batches.
-    """
+    """A split's records; every call gives the same batches, as a data set."""
 
     path: str  # the record file
     specs: Sequence[feature_spec.FeatureSpec]  # every feature of a record

@@ -128,10 +128,7 @@ class QATask(DescribedTask):
         return self.config.beam_size if joint else 1
 
     def get_examples(self, split: str) -> list[QAExample]:
-        """Reads a split; see `Task.get_examples`.
-
-        Unusable questions are left out without a gap in the numbers.
-        """
+        """Reads a split; unusable questions leave no gap in the numbers."""
         if split not in self._examples:
             self._examples[split] = self._make_examples(split)
         return self._examples[split]

@@ -28,10 +28,7 @@ class Passage:
         self.starts = [match.start() for match in matches]
 
     def word_at(self, offset: int) -> int:
-        """Returns the number of the word at a character.
-
-        White space belongs to the word before it, or to none: -1.
-        """
+        """The word at a character, or before its white space; -1 for none."""
         return bisect.bisect_right(self.starts, offset) - 1
 
 

@@ -354,10 +354,7 @@ def _refuse_models_of_others(config: FinetuningConfig) -> None:
 
 
 def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
-    """Evaluation only: the trials' own models, unless one is given.
-
-    Settings that are not stated are those of the first trial.
-    """
+    """Evaluation only: the trials' models and settings, unless given."""
     if config.init_checkpoint and config.is_stated("init_checkpoint"):
         return dataclasses.replace(config, num_trials=1)
     config = config.with_settings_of(
@@ -433,11 +430,7 @@ class ResultsFiles:
         self._paths = [*(getattr(config, name) for name in names), self._plot]
 
     def earlier_trials(self) -> list[TrialRecord]:
-        """Returns the finished trials of the run that is being continued.
-
-        Results of another kind of run are put aside, under names that end in
-        `.before`.
-        """
+        """Finished trials of the run to continue; others' are put aside."""
         found = _read(self._config.results_json)
         config = self._config
         is_training = found and found["config"].get("do_train", True)

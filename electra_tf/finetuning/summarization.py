@@ -40,10 +40,7 @@ class Document(Example):
 
 
 class SummarizationTask(DescribedTask):
-    """Reads documents and makes the inputs of them, long ones in windows.
-
-    Windows hold whole sentences and do not overlap.
-    """
+    """Makes windows of whole sentences, none of them twice, of documents."""
 
     def __init__(self, *described: Any) -> None:
         super().__init__(*described)

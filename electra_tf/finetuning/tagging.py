@@ -120,11 +120,7 @@ class TaggingTask(DescribedTask):
     def featurize(
         self, example: TaggingExample, is_training: bool
     ) -> dict[str, Any]:
-        """Turns a sentence into the inputs of encoder and head.
-
-        Only the first wordpiece of a word has its label. Segment ids are one
-        at all tokens, unlike in every other task.
-        """
+        """Labels stand at words' first wordpieces; segment ids are all one."""
         length = self.config.max_seq_length
         fixed = self.config.fix_tagging_truncation
         input_ids, positions = place_words(

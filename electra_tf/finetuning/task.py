@@ -235,10 +235,7 @@ class Task(abc.ABC):
 
     @property
     def known_labels(self) -> Any:
-        """Labels as found in the data and kept, or those kept earlier.
-
-        The data wins, so what is kept cannot be stale while the data is there.
-        """
+        """Labels as found in the data, which wins, or as kept earlier."""
         if self._known_labels is not None:
             return self._known_labels
         path, found = self.labels_path(), self.find_labels()

@@ -261,10 +261,7 @@ def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def watched_figure(
     rows: Sequence[Mapping[str, float]], wanted: str | None = None
 ) -> str:
-    """What evaluations (at least one) are compared by.
-
-    `wanted`, or else the main figure: F1, or the first that is no loss.
-    """
+    """The figure to compare by: `wanted`, F1, or the first that is no loss."""
     names = [name for name in rows[0] if name != "step"]
     scores = [name for name in names if not lower_is_better(name)]
     return wanted or main_figure(scores or names)
@@ -485,10 +482,7 @@ class Trial(Run):
         )
 
     def losses(self, taken: StepMetrics) -> dict[str, float]:
-        """Means over steps of the sum over a batch, as the original prints it.
-
-        And over examples.
-        """
+        """Means of batches' sums, as the original prints them; per example."""
         total = taken.sums["total_loss"]
         return {
             "loss": taken.mean("total_loss"),

@@ -61,10 +61,7 @@ class TaskScore:
 
 
 def score_task(task: str, trials: Sequence[Mapping[str, Any]]) -> TaskScore:
-    """Scores a task from its trials (at least one) as results files hold them.
-
-    Of each, `results`, `details` and `other_splits` are looked at.
-    """
+    """Scores a task from the trials (at least one) of a results file."""
     found = []
     for trial in trials:
         figures = trial["results"][task] | trial["details"].get(task, {})

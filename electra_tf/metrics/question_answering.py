@@ -89,11 +89,7 @@ def find_answers(
     doc_tokens: Sequence[str],
     tokenizer: BasicTokenizer,
 ) -> list[Answer]:
-    """Returns a question's best answers with different texts, best first.
-
-    At most `n_best_size`; where no span is allowed, the answer "empty" with
-    score 0.
-    """
+    """The `n_best_size` best different texts, best first; "empty" for none."""
     parts = [
         _allowed_spans(config, number, window, output)
         for number, (window, output) in enumerate(

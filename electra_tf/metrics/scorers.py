@@ -32,11 +32,7 @@ _DASH = "\N{HYPHEN}"
 
 
 class Scorer(abc.ABC):
-    """Collects a task's predictions one by one and turns them into figures.
-
-    The figures are computed once per set of predictions: asking again without
-    an update is free.
-    """
+    """Collects a task's predictions one by one; makes figures of them, once."""
 
     # Names of all, details among them; empty where only results show them.
     figures: tuple[str, ...] = ()
@@ -49,10 +45,7 @@ class Scorer(abc.ABC):
 
     @abc.abstractmethod
     def update(self, results: Mapping[str, Any]) -> None:
-        """Takes in the head's outputs for one row of a batch.
-
-        Subclasses call `super().update(results)`.
-        """
+        """Takes the head's outputs for a row; subclasses call it, too."""
         self._updated = True
 
     @abc.abstractmethod
@@ -78,18 +71,11 @@ class Scorer(abc.ABC):
         return {}
 
     def single_prediction(self) -> Any | None:
-        """What is predicted for every example, though the labels differ.
-
-        Such a model has collapsed: its figures say nothing about what it has
-        learned. None for a model that tells examples apart.
-        """
+        """What a collapsed model says of every example; None for others."""
         return None
 
     def of_rows(self, rows: Sequence[int]) -> "Scorer":
-        """The same of some rows, by place, each any number of times.
-
-        Losses, which are summed as they come, are NaN.
-        """
+        """The same of some rows, each any number of times; losses are NaN."""
         found = copy.copy(self)
         found._updated, found._total_loss = True, math.nan
         for name in self._of_rows:
@@ -204,11 +190,7 @@ class MCCScorer(SentenceLevelScorer):
 
 
 class RegressionScorer(SentenceLevelScorer):
-    """Correlations, times 100, and mean squared error.
-
-    Correlations are NaN of one example, and where all predictions are the
-    same number.
-    """
+    """Correlations, times 100 (NaN where undefined), and mean squared error."""
 
     figures = ("pearson", "spearman", "mse", "loss")
 
@@ -430,10 +412,7 @@ TrialResults = Mapping[str, Mapping[str, float]]
 
 @dataclasses.dataclass(frozen=True)
 class Statistics:
-    """One figure over all trials.
-
-    Undefined values (NaN) stay among `values` but enter nothing else.
-    """
+    """One figure over all trials; NaN stays in `values`, and counts nowhere."""
 
     values: tuple[float, ...]  # one a trial, in the order of the trials
     mean: float

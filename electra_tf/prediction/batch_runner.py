@@ -64,11 +64,7 @@ def run_in_batches(
     batch_size: int,
     longest: int,
 ) -> list[dict[str, np.ndarray]]:
-    """Runs rows in batches of similar length.
-
-    Returns:
-      The outputs of each row, in the order of the rows.
-    """
+    """Outputs of each row, in order, made in batches of similar length."""
     order = sorted(range(len(rows)), key=lambda i: -lengths[i])
     sizes = batch_sizes([lengths[i] for i in order], batch_size, call_cost())
     found: list[dict[str, np.ndarray]] = [{}] * len(rows)

@@ -53,12 +53,7 @@ class _Text(NamedTuple):
 
 
 class Embedder:
-    """Turns texts into vectors.
-
-    Attributes:
-      encoder: as given.
-      size: H.
-    """
+    """Turns texts into vectors; `size` is the encoder's H."""
 
     def __init__(
         self,

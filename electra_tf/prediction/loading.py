@@ -63,11 +63,7 @@ class FinetunedModel:
 
 
 def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
-    """Loads a fine-tuned model.
-
-    The training data are not needed: labels that were found in them are taken
-    from the folder, or from where the run kept them.
-    """
+    """Loads a fine-tuned model; its training data are not needed."""
     home, checkpoint = _find(folder)
     config, tokenizer, tasks = read_run(folder, **overrides)
     model = FinetuningModel(config, tasks)

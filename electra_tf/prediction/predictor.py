@@ -31,11 +31,8 @@ _GROWTH = 4
 class Predictor:
     """Answers with one task of a fine-tuned model.
 
-    Attributes:
-      loaded: the model.
-      task: the task; `task.row_report.losses` says what was cut off so far.
-      answerer: what makes examples and answers; its class says what can be
-        asked and what an answer holds.
+    `task.row_report.losses` says what was cut off so far, the class of
+    `answerer` what can be asked and what an answer holds.
     """
 
     def __init__(

@@ -224,14 +224,11 @@ def _save(path: str, about: dict[str, Any], index: PassageIndex) -> None:
 
 
 class Asker:
-    """Answers questions from a corpus.
+    """Answers questions from a corpus; `count` passages are read for each.
 
     A score is (1 - weight) * reader + weight * retrieval: what the model gives
     its span, less its odds of no answer where it knows them, and what BM25
     gives the passage.
-
-    Attributes:
-      count: passages that are read for a question.
     """
 
     def __init__(

@@ -284,10 +284,7 @@ def _vocab_file(
 def write_pretrained(
     weights: Weights, folder: str, config: PretrainingConfig
 ) -> str:
-    """Writes weights in the original's format, settings and vocabulary.
-
-    What was there is replaced. Returns the prefix of the weights.
-    """
+    """Writes weights, settings and vocabulary; returns the weights' prefix."""
     prefix = os.path.join(folder, "model.ckpt")
     complete = functools.partial(
         formats.complete_folder, folder, config.as_dict(), config.vocab_file

@@ -41,10 +41,7 @@ def stage_variables(model: Any, stage: int) -> list[tf.Variable]:
 
 
 def copy_generator(model: Any) -> None:
-    """Gives the discriminator the generator's weights.
-
-    Tables and transformer, not the heads, which are of two kinds.
-    """
+    """Gives the discriminator the generator's tables and transformer."""
     named = {v.name: v for v in model.trainable_variables}
     for name, variable in named.items():
         scope, _, rest = name.partition("/")

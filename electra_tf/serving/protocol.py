@@ -231,10 +231,7 @@ def _short(value: Any) -> str:
 def answer(
     outputs: Mapping[str, np.ndarray], row_format: bool
 ) -> dict[str, Any]:
-    """The JSON of an answer, by rows or by outputs.
-
-    A single output goes without its name, as in TensorFlow Serving.
-    """
+    """The JSON of an answer; a single output goes without its name."""
     lengths = {len(a) if a.ndim else -1 for a in outputs.values()}
     if row_format and (len(lengths) != 1 or -1 in lengths):
         raise RequestError(

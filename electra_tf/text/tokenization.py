@@ -88,10 +88,7 @@ def is_accent(char: str) -> bool:
 
 
 class _Table(dict):
-    """A `str.translate` table whose rows are worked out when first wanted.
-
-    Filling it for all of Unicode would delay every start.
-    """
+    """A `str.translate` table whose rows are worked out when first wanted."""
 
     def __init__(self, row: Callable[[str], str | None]):
         """Takes what a character becomes; None deletes it."""
