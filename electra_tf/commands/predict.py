@@ -122,21 +122,14 @@ def _columns(
     predictor: "Predictor", like: str | None
 ) -> tuple[dict[str, list[int | str]], bool | None, str | None]:
     """What columns may be called, whether there is a header, the format."""
-    spec = getattr(predictor.task, "spec", None)
-    names = predictor.answerer.columns
+    spec, names = predictor.task.spec, predictor.answerer.columns
     if like is None:
-        own = {} if spec is None else spec.columns
-        own = {n: [c] for n, c in own.items() if isinstance(c, str)}
+        own = {n: [c] for n, c in spec.columns.items() if isinstance(c, str)}
         found = {
             name: [*own.get(name, ()), *others, i]
             for i, (name, others) in enumerate(names.items())
         }
         return found, None, None
-    if spec is None:
-        raise UserError(
-            f"--like={like}: task {predictor.task.name} has no description of"
-            " columns; use --columns"
-        )
     split = spec.split(like, "")
     places = {
         name: [split.columns[name]] for name in names if name in split.columns

@@ -18,7 +18,7 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import model
-from electra_tf.finetuning.task import Columns, DescribedTask, Example
+from electra_tf.finetuning.task import Columns, Example, Task
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 
@@ -39,7 +39,7 @@ class BadLabelError(ValueError):
     """A label's cell that means none; the text says what was expected."""
 
 
-class TextTask(DescribedTask):
+class TextTask(Task):
     """Reads texts and labels and makes the inputs of them.
 
     Differs: labels are checked when they are read, so that a bad one costs a
@@ -90,11 +90,7 @@ class TextTask(DescribedTask):
             examples.append(
                 TextExample(eid=number, task_name=self.name, line=line, **cells)
             )
-        if not examples:
-            raise UserError(
-                f"task {self.name}: no usable example in its {split} split"
-                f" ({place}; bad rows: {len(self.row_report.rows)})"
-            )
+        self._require_some(examples, split, "example")
         doubles = self.spec.both_orders and self.config.double_unordered
         if doubles and split == "train":
             examples += [

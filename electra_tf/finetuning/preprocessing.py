@@ -362,9 +362,7 @@ class Preprocessor:
             "features": [repr(spec) for spec in self.feature_specs],
             "tasks": [task.fingerprint() for task in tasks],
             "vocabulary": [
-                _digest(list(task.tokenizer.vocab.items()))
-                for task in tasks
-                if task.tokenizer is not None
+                _digest(list(task.tokenizer.vocab.items())) for task in tasks
             ],
         }
         paths = [task.data_files(split) for task in tasks]

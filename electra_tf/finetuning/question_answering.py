@@ -21,7 +21,7 @@ from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.model import QuestionAnsweringHead
 from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
-from electra_tf.finetuning.task import DescribedTask
+from electra_tf.finetuning.task import Task
 from electra_tf.metrics.question_answering import SpanScorer, Window
 from electra_tf.modeling.encoder_config import EncoderConfig
 
@@ -95,7 +95,7 @@ def _windows_of_most_context(
     return best
 
 
-class QATask(DescribedTask):
+class QATask(Task):
     """Finds answers in passages.
 
     A description without files finds `<split>.json` (MRQA: `.jsonl`, plain or
@@ -351,11 +351,7 @@ class QATask(DescribedTask):
                 report.add(raw.path, raw.line(), found, expected, False)
             keys.add(example.key)
             examples.append(example)
-        if not examples:
-            raise UserError(
-                f"task {self.name}: no usable question in its {split} split"
-                f" (bad rows: {len(self.row_report.rows)})"
-            )
+        self._require_some(examples, split, "question")
         if len(examples) > _MAX_EXAMPLES:
             raise UserError(
                 f"task {self.name}: {len(examples)} questions in its {split}"

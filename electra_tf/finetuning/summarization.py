@@ -13,10 +13,9 @@ import dataclasses
 import functools
 from typing import Any
 
-from configure.errors import UserError
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import SummarizationHead
-from electra_tf.finetuning.task import DescribedTask, Example
+from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics.summaries import SummaryScorer, find_oracle
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.words import place_words, split_sentences
@@ -39,7 +38,7 @@ class Document(Example):
         return tuple(self.text[start:end] for start, end in self.places)
 
 
-class SummarizationTask(DescribedTask):
+class SummarizationTask(Task):
     """Makes windows of whole sentences, none of them twice, of documents."""
 
     def __init__(self, *described: Any) -> None:
@@ -74,11 +73,7 @@ class SummarizationTask(DescribedTask):
             else:
                 made = Document(eid=number, task_name=self.name, **texts)
                 examples.append(made)
-        if not examples:
-            raise UserError(
-                f"task {self.name}: no usable document in its {split} split"
-                f" ({place}; bad rows: {len(self.row_report.rows)})"
-            )
+        self._require_some(examples, split, "document")
         return examples
 
     def featurize(

@@ -18,7 +18,7 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import TaggingHead
-from electra_tf.finetuning.task import DescribedTask, Example, RowReport
+from electra_tf.finetuning.task import Example, RowReport, Task
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.words import (
@@ -58,7 +58,7 @@ class TaggingExample(Example):
     labels: list[int]  # the id of each word's label; empty without labels
 
 
-class TaggingTask(DescribedTask):
+class TaggingTask(Task):
     """Reads sentences and makes the inputs of them.
 
     Spans are learned as tags of the BIOES scheme, whatever the files' scheme.
@@ -109,12 +109,7 @@ class TaggingTask(DescribedTask):
                         labels=labels,
                     )
                 )
-        if not examples:
-            raise UserError(
-                f"task {self.name}: no usable sentence in its {split} split"
-                f" ({self._path(split)}; bad rows:"
-                f" {len(self.row_report.rows)})"
-            )
+        self._require_some(examples, split, "sentence")
         return examples
 
     def featurize(

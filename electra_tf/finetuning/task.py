@@ -13,7 +13,7 @@ import collections
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError, first_lines
@@ -120,27 +120,48 @@ class Example:
 
 
 class Task(abc.ABC):
-    """One task: data, head and scorer.
+    """One task, made of its description: data, head and scorer.
 
     Source: google-research/electra, finetune/task.py.
     Differs: `featurize` and `get_scorer` are told the split they need, heads
       are layers, and bad rows are collected.
     """
 
+    # Whether text must be traced to words, which byte-level BPE has not.
+    needs_words = False
+    # Splits whose labels are collected; their files decide the features, too.
+    label_splits: tuple[str, ...] = ()
+
     def __init__(
         self,
         config: FinetuningConfig,
-        name: str,
-        tokenizer: Tokenizer | None = None,
+        spec: TaskSpec,
+        tokenizer: Tokenizer,
+        directory: str | None = None,
     ) -> None:
-        self.config = config
-        self.name = name
+        """`directory` is where the description's paths begin."""
+        if self.needs_words:
+            what = f"task {spec.name} ({spec.type.replace('_', ' ')})"
+            require_wordpiece(config.vocab_file, what)
+        self.config, self.spec, self.name = config, spec, spec.name
         self.tokenizer = tokenizer
         self.row_report = RowReport(config.strict_rows or config.strict)
         self._known_labels: Any = None
+        self.directory = directory or config.raw_data_dir(spec.name)
+        special = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
+        self._cls_id, self._sep_id = special
+        # Where TensorFlow Datasets has the data; None: they are files.
+        self._tfds = spec.tfds if config.data_source == "tfds" else None
+        if config.data_source == "tfds" and spec.tfds is None:
+            raise UserError(
+                f"task {self.name}: not known to TensorFlow Datasets; use"
+                " data_source=files"
+            )
 
-    # What a checkpoint's shapes do not show of its head, where that is known.
-    head: TaskHead | None = None
+    @property
+    def head(self) -> TaskHead:
+        """What a checkpoint's shapes do not show of its head."""
+        return TaskHead(self.spec.type)
 
     @abc.abstractmethod
     def get_examples(self, split: str) -> list[Example]:
@@ -149,7 +170,7 @@ class Task(abc.ABC):
     @property
     def main_metric(self) -> str | None:
         """The figure that counts when runs are compared; None: the first."""
-        return None
+        return self.spec.metric
 
     @property
     def min_length(self) -> int:
@@ -158,18 +179,24 @@ class Task(abc.ABC):
 
     def get_test_splits(self) -> list[str]:
         """The splits that predictions are made for."""
-        return ["test"]
+        return [s for s in self.spec.files or ["test"] if "test" in s]
 
     def get_dev_splits(self) -> list[str]:
         """The labelled splits to evaluate on, the main one first."""
-        return ["dev"]
+        known = ("train", "dev", "dev_matched", *self.get_test_splits())
+        others = [s for s in self.spec.files if s not in known]
+        return ["dev", *filter(self.spec.labelled, others)]
 
     def has_split(self, split: str) -> bool:
         """Whether the split's data is there."""
-        return True
+        if self.spec.file_split(split) not in self.spec.files:
+            return False
+        return self._tfds is not None or files.exists(self._path(split))
 
-    def check_split(self, split: str) -> None:  # noqa: B027
-        """Raises a UserError where its data is known to be missing."""
+    def check_split(self, split: str) -> None:
+        """Raises a UserError where its data is missing."""
+        if not self.has_split(split):
+            self._existing_path(split)
 
     @abc.abstractmethod
     def get_feature_specs(self) -> list[FeatureSpec]:
@@ -198,13 +225,23 @@ class Task(abc.ABC):
         """The files that a split's features depend on, its own first.
 
         Cached records are used again only while these files stay the same;
-        None (the default) means unknown, and nothing is used again.
+        None means unknown, and nothing is used again.
         """
-        return None
+        if self._tfds is not None:
+            return []
+        if not self.has_split(split):
+            return None
+        splits = [split, *filter(self.has_split, self.label_splits)]
+        return list(dict.fromkeys(map(self._path, splits)))
 
     def fingerprint(self) -> dict[str, Any]:
         """Plain values, besides hparams, that decide the features."""
-        return {"class": type(self).__name__, "name": self.name}
+        facts = {"class": type(self).__name__, "name": self.name}
+        facts["spec"] = repr(self.spec)
+        if self._tfds is not None:
+            name, data_dir = self._tfds.name, self.config.tfds_data_dir
+            facts["tfds"] = tables.tfds_identity(name, data_dir)
+        return facts
 
     def labels_of(self, example: Example) -> Iterable[str]:
         """Names of an example's labels, to be counted; none of other kinds."""
@@ -246,96 +283,30 @@ class Task(abc.ABC):
         elif files.exists(path):
             self.load_labels(path)
         else:
+            splits = [s for s in self.label_splits if s in self.spec.files]
             raise UserError(
                 f"task {self.name}: its labels are not known, for none of its"
-                f" data is there{self._places}. Put it there, or, where a"
-                f" trained model is asked, that one's {os.path.basename(path)}"
-                " beside it"
+                f" data is there ({', '.join(map(self._path, splits))}). Put it"
+                " there, or, where a trained model is asked, that one's"
+                f" {os.path.basename(path)} beside it"
             )
         return self._known_labels
-
-    _places = ""  # in brackets, where labelled data is looked for
 
     def __repr__(self) -> str:
         return f"Task({self.name})"
 
+    # Files and rows, and features of them.
 
-class DescribedTask(Task):
-    """A task made of its description; `directory` is where its paths begin."""
-
-    # Whether text must be traced to words, which byte-level BPE has not.
-    needs_words = False
-    # Splits whose labels are collected; their files decide the features, too.
-    label_splits: tuple[str, ...] = ()
-
-    def __init__(
-        self,
-        config: FinetuningConfig,
-        spec: TaskSpec,
-        tokenizer: Tokenizer,
-        directory: str | None = None,
+    def _require_some(
+        self, examples: Sequence[Example], split: str, what: str
     ) -> None:
-        if self.needs_words:
-            what = f"task {spec.name} ({spec.type.replace('_', ' ')})"
-            require_wordpiece(config.vocab_file, what)
-        super().__init__(config, spec.name, tokenizer)
-        self.spec = spec
-        self.directory = directory or config.raw_data_dir(spec.name)
-        special = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
-        self._cls_id, self._sep_id = special
-        # Where TensorFlow Datasets has the data; None: they are files.
-        self._tfds = spec.tfds if config.data_source == "tfds" else None
-        if config.data_source == "tfds" and spec.tfds is None:
+        """Raises where no row of a split makes an example."""
+        if not examples:
             raise UserError(
-                f"task {self.name}: not known to TensorFlow Datasets; use"
-                " data_source=files"
+                f"task {self.name}: no usable {what} in its {split} split"
+                f" ({self._place(split)}; bad rows:"
+                f" {len(self.row_report.rows)})"
             )
-
-    @property
-    def main_metric(self) -> str | None:
-        return self.spec.metric
-
-    def get_test_splits(self) -> list[str]:
-        return [s for s in self.spec.files or ["test"] if "test" in s]
-
-    def get_dev_splits(self) -> list[str]:
-        known = ("train", "dev", "dev_matched", *self.get_test_splits())
-        others = [s for s in self.spec.files if s not in known]
-        return ["dev", *filter(self.spec.labelled, others)]
-
-    def has_split(self, split: str) -> bool:
-        if self.spec.file_split(split) not in self.spec.files:
-            return False
-        return self._tfds is not None or files.exists(self._path(split))
-
-    @property
-    def head(self) -> TaskHead:
-        return TaskHead(self.spec.type)
-
-    def check_split(self, split: str) -> None:
-        if not self.has_split(split):
-            self._existing_path(split)
-
-    def data_files(self, split: str) -> list[str] | None:
-        if self._tfds is not None:
-            return []
-        if not self.has_split(split):
-            return None
-        splits = [split, *filter(self.has_split, self.label_splits)]
-        return list(dict.fromkeys(map(self._path, splits)))
-
-    def fingerprint(self) -> dict[str, Any]:
-        """The description, and which data set TFDS gives."""
-        facts = super().fingerprint() | {"spec": repr(self.spec)}
-        if self._tfds is not None:
-            name, data_dir = self._tfds.name, self.config.tfds_data_dir
-            facts["tfds"] = tables.tfds_identity(name, data_dir)
-        return facts
-
-    @property
-    def _places(self) -> str:
-        splits = [s for s in self.label_splits if s in self.spec.files]
-        return f" ({', '.join(map(self._path, splits))})"
 
     def _path(self, split: str) -> str:
         return self.spec.split(split, self.directory).path

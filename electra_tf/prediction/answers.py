@@ -397,43 +397,29 @@ class QuestionAnswerer(Answerer):
         for row in itertools.chain.from_iterable(rows):
             scorer.update({**row, "loss": 0.0})
         scorer.answer()
-        final = scorer.final_answers()
-        return [
-            self._of_spans(
-                example,
-                scorer.best[example.key],
-                final[example.key],
-                scorer.null_odds.get(example.key),
-            )
-            for example in examples
-        ]
-
-    def _of_spans(
-        self,
-        example: QAExample,
-        best: Sequence[Answer],
-        final: str,
-        null_odds: float | None,
-    ) -> dict[str, Any]:
-        listed = [
-            {
-                "answer": found.text,
-                "score": float(found.score),
-                "probability": share,
-                **_place(example, found),
-            }
-            for found, share in zip(best, probabilities(best), strict=True)
-            if found.words is not None
-        ]
-        best_one = listed[0] if listed else {"score": 0.0, "probability": 0.0}
-        answer = {**best_one, "answer": "", "start": None, "end": None}
-        # Without any span there is none, whatever evaluation calls it.
-        if listed and final:
-            chosen = [one for one in listed if one["answer"] == final]
-            answer = dict(chosen[0]) if chosen else answer
-        if null_odds is not None:
-            answer["null_odds"] = null_odds
-        return {**answer, "n_best": listed[: self._n_best]}
+        final, answers = scorer.final_answers(), []
+        for example in examples:
+            key, best = example.key, scorer.best[example.key]
+            listed = [
+                {
+                    "answer": found.text,
+                    "score": float(found.score),
+                    "probability": share,
+                    **_place(example, found),
+                }
+                for found, share in zip(best, probabilities(best), strict=True)
+                if found.words is not None
+            ]
+            first = listed[0] if listed else {"score": 0.0, "probability": 0.0}
+            answer = {**first, "answer": "", "start": None, "end": None}
+            # Without any span there is none, whatever evaluation calls it.
+            if listed and final[key]:
+                chosen = (one for one in listed if one["answer"] == final[key])
+                answer = next(chosen, answer)
+            if key in scorer.null_odds:
+                answer = {**answer, "null_odds": scorer.null_odds[key]}
+            answers.append({**answer, "n_best": listed[: self._n_best]})
+        return answers
 
 
 def _place(example: QAExample, found: Answer) -> dict[str, int | None]:
