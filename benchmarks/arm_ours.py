@@ -24,6 +24,7 @@ PLACES = {
     "electra_tf.pretraining.model": "PretrainingModel",
     "electra_tf.pretraining.build": "build_train_loop",
     "electra_tf.training.loop": "LossScale TrainLoop",
+    "electra_tf.training.strategy": "cores",
     "electra_tf.finetuning.registry": "get_tasks",
     "electra_tf.finetuning.build": "trained_variables",
     "electra_tf.finetuning.trial": "PredictLoop",
@@ -60,6 +61,14 @@ def product(name, root=None):
     raise ImportError(f"{name} is not where arm_ours.py looks for it")
 
 
+def _cores_take_rows():
+    """Whether this checkout lets cores compute rows of a batch each."""
+    try:
+        return bool(product("cores"))
+    except ImportError:
+        return False
+
+
 class Arm(work.Trainer):
     """A model of this project; a subclass makes `_model` and `_loop`."""
 
@@ -68,7 +77,13 @@ class Arm(work.Trainer):
     def __init__(self, spec, builder):
         product("LossScale", spec["root"])
         self._build = importlib.import_module(builder)
-        work.use_threads(spec["hparams"].get("threads") or spec["threads"])
+        threads = spec["hparams"].get("threads", 0)
+        one_each = (
+            not threads and 1 < spec["threads"] <= 4 and _cores_take_rows()
+        )
+        work.use_threads(
+            1 if one_each else threads or spec["threads"], spec["threads"]
+        )
         self.imported = harness.process_memory()["now"]
         self._work = spec["work"]
         hparams = {**self._work["hparams"], **spec["hparams"]}
@@ -141,6 +156,8 @@ class Finetuning(Arm):
             found = self._model.compute(features, training, seed)
             return {**found, "total_loss": found["loss"]}
 
+        if _cores_take_rows():
+            shared["cores"] = product("cores")(self._config, shared["strategy"])
         try:
             train_loop = product("FinetuningLoop")  # 4a16307
         except ImportError:

@@ -201,12 +201,12 @@ def timed(run, *arguments):
     return time.perf_counter() - started
 
 
-def use_threads(count):
+def use_threads(count, at_a_time=None):
     """Threads of TensorFlow: of one operation, and operations at a time."""
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(count)
-    tf.config.threading.set_inter_op_parallelism_threads(count)
+    tf.config.threading.set_inter_op_parallelism_threads(at_a_time or count)
 
 
 class Trainer:

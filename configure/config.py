@@ -307,7 +307,10 @@ class TrainingConfig:
     require_gpu: bool = False  # refuse to run without a GPU
     # XLA makes one program of a step: other draws, and slower on CPUs.
     jit_compile: bool = False
-    threads: Natural = 0  # CPU threads of an operation; 0: TensorFlow's choice
+    # CPU threads of an operation. 0: TensorFlow's choice; programs that train
+    # take one where the machine has two to four cores and no GPU, and each core
+    # computes rows of a batch of its own.
+    threads: Natural = 0
     # bf16 or fp16: transformer blocks compute in half precision; weights,
     # norms, softmaxes and losses stay float32. Empty: all in float32.
     mixed_precision: _Precision = ""

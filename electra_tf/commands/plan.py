@@ -296,7 +296,7 @@ def measure_steps(
     from electra_tf.training import strategy as strategies
     from electra_tf.training.loop import LossScale
 
-    strategies.use_threads(config.threads)
+    strategies.use_threads(config)
     strategy = strategies.from_config(config)
     vocab_size = EncoderConfig.of(config).vocab_size
     with tempfile.TemporaryDirectory() as folder:

@@ -73,7 +73,7 @@ def run(
     Differs: seeded, continues, never deletes without `overwrite`, statistics.
     """
     config.check_mode()
-    strategies.use_threads(config.threads)  # Before TensorFlow starts.
+    strategies.use_threads(config)  # Before TensorFlow starts.
     strategy = strategies.from_config(config)
     with strategies.lost_workers_told(strategy):
         return _Run(config, strategy, console or Console(), tasks).run()

@@ -32,7 +32,7 @@ from electra_tf.text.tokenization import refuse_other_vocab
 from electra_tf.training import checkpointing
 from electra_tf.training.loop import TOKENS, EvalLoop, StepMetrics, TrainLoop
 from electra_tf.training.run import Run
-from electra_tf.training.strategy import gathered, in_turn, worker_of
+from electra_tf.training.strategy import cores, gathered, in_turn, worker_of
 from electra_tf.training.summaries import Console, Panel
 
 EXAMPLES = "examples"
@@ -129,6 +129,7 @@ class Evaluator:
             strategy=strategy,
             should_stop=should_stop,
             jit_compile=config.jit_compile,
+            cores=cores(config, strategy),
         )
 
     def evaluate_task(self, task: Task, split: str = "dev") -> Evaluation:
@@ -467,6 +468,7 @@ class Trial(Run):
 
         return TrainLoop(
             micro_batches=config.gradient_accumulation_steps,
+            cores=cores(config, self.strategy),
             jit_compile=config.jit_compile,
             loss_scale=self.loss_scale,
             element_spec=self.iterator.element_spec,

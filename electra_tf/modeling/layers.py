@@ -35,6 +35,25 @@ def inference() -> Iterator[None]:
         _INFERENCE.reset(token)
 
 
+def _fuses(*tensors: tf.Tensor) -> bool:
+    """Whether XLA is to make one loop of what is done with tensors.
+
+    TensorFlow runs one operation after the other, each through memory, but on
+    all threads, XLA's loops on one. So where an operation has one anyway. XLA
+    compiles anew for every shape, so these must be known.
+    """
+    threads = tf.config.threading.get_intra_op_parallelism_threads()
+    if _INFERENCE.get() or tf.executing_eagerly() or threads != 1:
+        return False
+    return all(tensor.shape.is_fully_defined() for tensor in tensors)
+
+
+# The same in all layers, so that it is compiled once for each shape.
+_compiled = functools.partial(
+    tf.function, autograph=False, jit_compile=True, reduce_retracing=False
+)
+
+
 class SeedStream:
     """Hands out one independent seed per named site.
 
@@ -226,10 +245,25 @@ class LayerNorm(ScopedLayer):
         self.beta = self.scoped_weight("LayerNorm/beta", [width], "zeros")
         self.gamma = self.scoped_weight("LayerNorm/gamma", [width], "ones")
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Maps float [..., width] to the same; half precision in float32."""
+    def call(
+        self,
+        inputs: tf.Tensor,
+        residual: tf.Tensor | None = None,
+        rate: float = 0.0,
+        seed: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Maps float [..., width] to the same; half precision in float32.
+
+        Given a `residual`, of inputs after dropout and that together.
+        """
         gamma = tf.convert_to_tensor(self.gamma)
         beta = tf.convert_to_tensor(self.beta)
+        if residual is not None:
+            if _fuses(inputs, residual):
+                tensors = inputs, residual, gamma, beta
+                rate = 0.0 if seed is None else rate
+                return _fused_norm(*tensors, rate, seed, self.epsilon)
+            inputs = dropout(inputs, rate, seed) + residual
         wide = tf.cast(inputs, gamma.dtype)
         if _INFERENCE.get():
             outputs = _normalized(wide, self.epsilon)[0] * gamma + beta
@@ -262,23 +296,87 @@ def _layer_norm(
         normalized, inverse = _normalized(inputs, epsilon)
 
         def gradient(upstream: tf.Tensor):
-            width = inputs.shape[-1]
-            product = upstream * normalized
-            gamma_gradient = tf.raw_ops.BiasAddGrad(
-                out_backprop=tf.reshape(product, [-1, width])
-            )
-            beta_gradient = tf.raw_ops.BiasAddGrad(
-                out_backprop=tf.reshape(upstream, [-1, width])
-            )
-            scaled = upstream * gamma
-            mean = tf.reduce_mean(scaled, -1, keepdims=True)
-            along = tf.reduce_mean(product * gamma, -1, keepdims=True)
-            inputs_gradient = inverse * (scaled - mean - normalized * along)
-            return inputs_gradient, gamma_gradient, beta_gradient
+            return _norm_gradient(upstream, normalized, inverse, gamma)
 
         return normalized * gamma + beta, gradient
 
     return normalize(inputs, gamma, beta)
+
+
+def _norm_gradient(
+    upstream: tf.Tensor,
+    normalized: tf.Tensor,
+    inverse: tf.Tensor,
+    gamma: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The gradients of a layer norm's inputs, gamma and beta."""
+    width = gamma.shape[0]
+    product = upstream * normalized
+    gamma_gradient = tf.raw_ops.BiasAddGrad(
+        out_backprop=tf.reshape(product, [-1, width])
+    )
+    beta_gradient = tf.raw_ops.BiasAddGrad(
+        out_backprop=tf.reshape(upstream, [-1, width])
+    )
+    scaled = upstream * gamma
+    mean = tf.reduce_mean(scaled, -1, keepdims=True)
+    along = tf.reduce_mean(product * gamma, -1, keepdims=True)
+    inputs_gradient = inverse * (scaled - mean - normalized * along)
+    return inputs_gradient, gamma_gradient, beta_gradient
+
+
+def _fused_norm(
+    inputs: tf.Tensor,
+    residual: tf.Tensor,
+    gamma: tf.Tensor,
+    beta: tf.Tensor,
+    *settings: Any,  # rate, seed, epsilon
+) -> tf.Tensor:
+    """Layer norm of dropout(inputs) + residual; keeps the sum alone.
+
+    For the gradient the mask is drawn again, and the sum normalized again.
+    """
+
+    @tf.custom_gradient
+    def normalize(*tensors: tf.Tensor):
+        outputs, total = _sum_and_norm(*tensors, *settings)
+        return outputs, lambda upstream: _sum_and_norm_gradient(
+            upstream, total, gamma, *settings
+        )
+
+    return normalize(inputs, residual, gamma, beta)
+
+
+@_compiled
+def _sum_and_norm(
+    inputs: tf.Tensor,
+    residual: tf.Tensor,
+    gamma: tf.Tensor,
+    beta: tf.Tensor,
+    rate: float,
+    seed: tf.Tensor | None,
+    epsilon: float,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    total = dropout(inputs, rate, seed, fused=True) + residual
+    normalized, _ = _normalized(tf.cast(total, gamma.dtype), epsilon)
+    return tf.cast(normalized * gamma + beta, inputs.dtype), total
+
+
+@_compiled
+def _sum_and_norm_gradient(
+    upstream: tf.Tensor,
+    total: tf.Tensor,
+    gamma: tf.Tensor,
+    rate: float,
+    seed: tf.Tensor | None,
+    epsilon: float,
+) -> tuple[tf.Tensor, ...]:
+    wide = tf.cast(total, gamma.dtype)
+    change, *others = _norm_gradient(
+        tf.cast(upstream, gamma.dtype), *_normalized(wide, epsilon), gamma
+    )
+    change = tf.cast(change, total.dtype)
+    return dropout(change, rate, seed, fused=True), change, *others
 
 
 def gelu(inputs: tf.Tensor) -> tf.Tensor:
@@ -288,7 +386,7 @@ def gelu(inputs: tf.Tensor) -> tf.Tensor:
     """
     if _INFERENCE.get():  # The form that TensorFlow and converters look for.
         return 0.5 * inputs * (1.0 + tf.math.erf(inputs * math.sqrt(0.5)))
-    return _gelu(inputs)
+    return _fused_gelu(inputs) if _fuses(inputs) else _gelu(inputs)
 
 
 @tf.custom_gradient
@@ -298,18 +396,45 @@ def _gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
     So one tensor is kept for it instead of two (`inputs` and `cdf`). Where no
     gradient is asked for, TensorFlow removes the slope from the graph.
     """
+    cdf, slope = _cdf_and_slope(inputs)
+    return inputs * cdf, lambda upstream: upstream * slope
+
+
+def _cdf_and_slope(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     scaled = inputs * math.sqrt(0.5)
     # Not erfc, which would do with one operation less: TensorFlow's takes
     # three times as long as its erf.
     cdf = 0.5 + 0.5 * tf.math.erf(scaled)
     density = tf.exp(-tf.square(scaled))
     density *= inputs * (1.0 / math.sqrt(2.0 * math.pi))
-    slope = cdf + density
-    return inputs * cdf, lambda upstream: upstream * slope
+    return cdf, cdf + density
+
+
+@tf.custom_gradient
+def _fused_gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
+    """The same; XLA takes longer for both at once than one by one."""
+    return _gelu_alone(inputs), lambda upstream: _gelu_gradient(
+        upstream, inputs
+    )
+
+
+@_compiled
+def _gelu_alone(inputs: tf.Tensor) -> tf.Tensor:
+    wide = tf.cast(inputs, tf.float32)
+    return tf.cast(wide * _cdf_and_slope(wide)[0], inputs.dtype)
+
+
+@_compiled
+def _gelu_gradient(upstream: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+    upstream, wide = (tf.cast(x, tf.float32) for x in (upstream, inputs))
+    return tf.cast(upstream * _cdf_and_slope(wide)[1], inputs.dtype)
 
 
 def dropout(
-    inputs: tf.Tensor, rate: float, seed: tf.Tensor | None
+    inputs: tf.Tensor,
+    rate: float,
+    seed: tf.Tensor | None,
+    fused: bool = False,  # whether XLA compiles it
 ) -> tf.Tensor:
     """Zeroes elements with probability `rate` and rescales the others.
 
@@ -340,10 +465,26 @@ def dropout(
     bits = tf.random.stateless_uniform(
         [(size + 1) // 2], seed, None, None, tf.uint32, alg="philox"
     )
-    bits = tf.reshape(tf.bitcast(bits, tf.uint16), [-1])[:size]
-    keep = tf.cast(tf.reshape(bits, shape) >= threshold, inputs.dtype)
+    if fused:  # What XLA makes of a bitcast takes four times as long.
+        low = tf.bitwise.bitwise_and(bits, 0xFFFF)
+        high = tf.bitwise.right_shift(bits, 16)
+        bits = tf.cast(tf.stack([low, high], -1), tf.int32)
+    else:
+        bits = tf.bitcast(bits, tf.uint16)
+    bits = tf.reshape(tf.reshape(bits, [-1])[:size], shape)
+    keep = tf.cast(bits >= threshold, inputs.dtype)
     scaled_keep = keep * tf.cast(65536.0 / (65536 - threshold), inputs.dtype)
     return inputs * tf.ensure_shape(scaled_keep, inputs.shape)
+
+
+def dropout_alone(inputs: tf.Tensor, rate: float, seed: tf.Tensor) -> tf.Tensor:
+    """The same, for whoever brings the gradient."""
+    if _fuses(inputs):
+        return _compiled_dropout(inputs, rate, seed, fused=True)
+    return dropout(inputs, rate, seed)
+
+
+_compiled_dropout = _compiled(dropout)
 
 
 def activation_function(

@@ -16,6 +16,7 @@ from electra_tf.modeling.layers import (
     ScopedLayer,
     SeedStream,
     dropout,
+    dropout_alone,
     static_or_dynamic_shape,
 )
 
@@ -277,7 +278,7 @@ def _attention_probs(
     @tf.custom_gradient
     def dropped_softmax(scores: tf.Tensor) -> tuple[tf.Tensor, Callable]:
         probs = softmax(scores)
-        dropped = dropout(probs, rate, seed)
+        dropped = dropout_alone(probs, rate, seed)
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             upstream, mixed = (
@@ -330,17 +331,19 @@ class TransformerBlock(ScopedLayer):
         seeds: SeedStream | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Runs the block; arguments and results as of `SelfAttention`."""
+        rate = self.config.hidden_dropout_prob
 
-        def drop(tensor: tf.Tensor, site: str) -> tf.Tensor:
-            seed = seeds.seed(site) if seeds else None
-            return dropout(tensor, self.config.hidden_dropout_prob, seed)
+        def seed(site: str) -> tf.Tensor | None:
+            return seeds.seed(site) if seeds else None
 
         mixed, probs = self.attention(hidden, bias, seeds)
-        mixed = drop(self.attention_output(mixed), "attention_output")
-        hidden = self.attention_norm(mixed + hidden)
+        mixed = self.attention_output(mixed)
+        hidden = self.attention_norm(
+            mixed, hidden, rate, seed("attention_output")
+        )
         inner = self.intermediate(hidden)  # [B, L, intermediate_size]
-        inner = drop(self.output_dense(inner), "output")
-        return self.output_norm(inner + hidden), probs
+        inner = self.output_dense(inner)
+        return self.output_norm(inner, hidden, rate, seed("output")), probs
 
 
 class EncoderOutput(NamedTuple):

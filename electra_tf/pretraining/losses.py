@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Losses: softmax, replaced token detection, Electric's term, copying."""
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 from electra_tf.training.strategy import sum_over_replicas
@@ -33,11 +35,33 @@ def weighted_mean(
 def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
     """Returns -log softmax(logits)[target] in nats, [..., V] to [...].
 
+    From the softmax, which the gradient needs anyway: TensorFlow's own
+    operation takes twice as long over a vocabulary on CPUs.
+
     Source: google-research/electra, run_pretraining.py, get_softmax_output.
     """
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=targets, logits=logits
-    )
+    axes = logits.shape.rank - 1
+
+    @tf.custom_gradient
+    def of_logits(logits: tf.Tensor) -> tuple[tf.Tensor, Callable]:
+        probs = tf.nn.softmax(logits)
+        # The largest logit's probability is at least 1 / V: its log is finite.
+        largest = tf.reduce_max(probs, -1)
+        total = tf.reduce_max(logits, -1) - tf.math.log(largest)
+        losses = total - tf.gather(logits, targets, batch_dims=axes)
+
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            width = logits.shape[-1]
+            rows = tf.reshape(probs * upstream[..., None], [-1, width])
+            index = tf.reshape(targets, [-1])
+            index = tf.stack([tf.range(tf.size(index)), index], -1)
+            change = tf.reshape(upstream, [-1])
+            rows = tf.tensor_scatter_nd_sub(rows, index, change)
+            return tf.reshape(rows, tf.shape(logits))
+
+        return losses, gradient
+
+    return of_logits(logits)
 
 
 def replaced_token_losses(

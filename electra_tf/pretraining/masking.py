@@ -3,6 +3,7 @@
 """Masking, the sampling of replacements, and the corrupted inputs."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -107,8 +108,10 @@ def _draw_with_replacement(
     candidates: tf.Tensor, draws: int, seed: tf.Tensor
 ) -> tf.Tensor:
     """Draws positions uniformly among candidates, independently."""
-    logits = tf.where(candidates, 0.0, -np.inf)
-    return tf.random.stateless_categorical(logits, draws, seed, tf.int32)
+    uniform = tf.random.stateless_uniform(
+        [tf.shape(candidates)[0], draws], seed
+    )
+    return _drawn(tf.cast(candidates, tf.float32), uniform)
 
 
 def _draw_distinct(
@@ -208,9 +211,7 @@ def mask_inputs(
         weights = tf.sequence_mask(wanted, draws, dtype=tf.float32)
     positions = _pad_slots(positions, draws)
     used = tf.cast(weights, tf.int32)
-    # Unused slots become position 0; without candidates the draw itself may
-    # point past the end, which the product removes too.
-    positions *= used
+    positions *= used  # Unused slots become position 0.
     shown = tf.random.stateless_uniform(
         tf.shape(positions), seeds.seed("show_mask_token")
     )
@@ -258,24 +259,40 @@ def sampling_logits(
     return tf.tensor_scatter_nd_sub(logits, index, penalty)
 
 
-def sample_from_softmax(logits: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+def sample_from_softmax(logits: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
     """Draws one id per position from softmax(logits): [B, N, V] to [B, N].
+
+    Args:
+      uniform: float32 [B, N, 2] in [0, 1).
 
     Source: google-research/electra, pretrain/pretrain_helpers.py,
     sample_from_softmax.
 
-    Differs: on a CPU, TensorFlow's kernel inverts the cumulative distribution
-    with one uniform a position where the original adds Gumbel noise to every
-    logit; on a GPU the kernel adds such noise, too. The distribution is the
-    same (the original's up to its 1e-9 guards).
+    Differs: inverts the cumulative distribution, of blocks of ids and then
+    within one, where the original adds Gumbel noise to every logit. The
+    distribution is the same (the original's up to its 1e-9 guards).
     """
     vocab_size = logits.shape[-1]
+    width = math.isqrt(vocab_size - 1) + 1  # of a block; as many blocks
     flat = tf.reshape(tf.stop_gradient(logits), [-1, vocab_size])
-    sampled = tf.random.stateless_categorical(flat, 1, seed, tf.int32)
-    # Of logits that are not finite it draws the id after the last; the losses
-    # are to show such logits, not a failing look-up of that id.
-    sampled = tf.minimum(sampled, vocab_size - 1)
-    return tf.reshape(sampled, tf.shape(logits)[:-1])
+    probs = tf.pad(tf.nn.softmax(flat), [[0, 0], [0, width**2 - vocab_size]])
+    blocks = tf.reshape(probs, [-1, width, width])
+    uniform = tf.reshape(uniform, [-1, 2])
+    block = _drawn(tf.reduce_sum(blocks, -1), uniform[:, :1])
+    within = tf.gather(blocks, block[:, 0], batch_dims=1)
+    within = _drawn(within, uniform[:, 1:])
+    return tf.reshape(block * width + within, tf.shape(logits)[:-1])
+
+
+def _drawn(weights: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
+    """Draws by weights [R, K] with numbers in [0, 1), [R, N]: int32 [R, N].
+
+    What has no weight is never drawn; of rows that have none at all, or one
+    that is not finite, it is the first.
+    """
+    cumulative = tf.cumsum(weights, -1)[:, None]  # [R, 1, K]
+    reached = (1.0 - uniform[..., None]) * cumulative[..., -1:]
+    return tf.reduce_sum(tf.cast(cumulative < reached, tf.int32), -1)
 
 
 class CorruptedInputs(NamedTuple):

@@ -41,9 +41,10 @@ Features = Mapping[str, tf.Tensor]
 Outputs = dict[str, tf.Tensor]
 
 
-def _sample(logits: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+def _sampling_noise(slots: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    """Uniform numbers for slots [B, N], [B, N, 2]."""
     seed = SeedStream(seed).seed("sampled_tokens")
-    return masking.sample_from_softmax(logits, seed)
+    return tf.random.stateless_uniform([*tf.unstack(tf.shape(slots)), 2], seed)
 
 
 LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss", "policy_loss")
@@ -248,7 +249,10 @@ class PretrainingModel(tf_keras.Model):
                     outputs["mlm_logits"], masked_inputs["masked_lm_ids"]
                 )
                 rows = batch_rows or strategies.BatchRows(seed, None, None)
-                sampled_token_ids = rows.drawn(_sample, logits)
+                sampled_token_ids = masking.sample_from_softmax(
+                    logits,
+                    rows.drawn(_sampling_noise, masked_inputs["masked_lm_ids"]),
+                )
             outputs |= objectives.learn_from_replacements(
                 self,
                 features,

@@ -89,7 +89,7 @@ def run(
     if config.do_eval:
         before = checkpointing.read_config(config.model_dir) or {}
         config = config.with_settings_of(before, skip=("model_dir",))
-    strategies.use_threads(config.threads)  # Before TensorFlow starts.
+    strategies.use_threads(config)  # Before TensorFlow starts.
     console = console or Console()
     _check_vocabulary(config)
     check_records(config, training=config.do_train)
@@ -322,6 +322,7 @@ class PretrainingRun(Run):
                 prepare=self.model.prepare_rows,
                 should_stop=self.stop_requested,
                 jit_compile=self.config.jit_compile,
+                cores=strategies.cores(self.config, self.strategy),
             )
             for stage in (None, schedules.GENERATOR, schedules.DISCRIMINATOR)
         }
@@ -577,6 +578,7 @@ def build_train_loop(
         step_values=step_values,
         should_stop=should_stop,
         micro_batches=config.gradient_accumulation_steps,
+        cores=strategies.cores(config, strategy),
         prepare=model.prepare_rows,
         jit_compile=config.jit_compile,
         loss_scale=loss_scale,

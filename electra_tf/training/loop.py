@@ -5,8 +5,9 @@
 import dataclasses
 import io
 import json
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,107 +17,15 @@ from configure.errors import UserError
 from electra_tf.files import write_atomically
 from electra_tf.modeling.layers import inference
 from electra_tf.training import strategy as strategies
-
-Gradients = list[Any]  # Tensors, IndexedSlices or None.
-Values = dict[str, tf.Tensor]
-
-
-def micro_batch_rows(
-    tensors: Mapping[str, Any], index: tf.Tensor, count: int
-) -> dict[str, Any]:
-    """Takes the rows of one of `count` micro-batches of every tensor.
-
-    Tensors [B, ...], possibly nested; B is known when the graph is made, and a
-    multiple of `count`. `index` is an int32 scalar.
-    """
-
-    def rows(tensor: tf.Tensor) -> tf.Tensor:
-        size_of_one = tensor.shape[0] // count
-        rest = tensor.shape.rank - 1
-        # With a size that is known, which XLA asks for.
-        begin = [index * size_of_one, *[0] * rest]
-        return tf.slice(tensor, begin, [size_of_one, *[-1] * rest])
-
-    return tf.nest.map_structure(rows, dict(tensors))
-
-
-def sum_over_micro_batches(
-    gradients_of: Callable[[tf.Tensor], tuple[Gradients, Values]],
-    count: int,
-    variables: Sequence[tf.Variable],
-) -> tuple[Gradients, Values]:
-    """Adds up gradients and scalars in a loop of the graph.
-
-    `gradients_of` takes the index of a micro-batch (int32 scalar).
-
-    The sum is what the undivided batch gives, up to the rounding of a sum in
-    another order. The rows of `IndexedSlices` are joined, not added, so that
-    their norm is the undivided batch's, too.
-    """
-    # A function of its own is traced once, and tells what comes out of it
-    # before the loop is made.
-    one = tf.function(gradients_of, autograph=False).get_concrete_function(
-        tf.TensorSpec([], tf.int32)
-    )
-    gradients, values = one.structured_outputs
-    start = (
-        [_empty(g, count) for g in gradients],
-        {name: tf.zeros(v.shape, v.dtype) for name, v in values.items()},
-    )
-
-    def step(index: tf.Tensor, sums: Any) -> tuple[tf.Tensor, Any]:
-        found, numbers = one(index)
-        added = [_add(a, g, index) for a, g in zip(sums[0], found, strict=True)]
-        numbers = {name: sums[1][name] + v for name, v in numbers.items()}
-        return index + 1, (added, numbers)
-
-    _, (total, numbers) = tf.while_loop(
-        lambda index, sums: index < count,
-        step,
-        (tf.constant(0), start),
-        parallel_iterations=1,  # Else they would run side by side.
-        maximum_iterations=count,
-    )
-    joined = [_joined(t, v) for t, v in zip(total, variables, strict=True)]
-    return joined, numbers
-
-
-def _empty(gradient: Any, count: int) -> Any:
-    """What a gradient of this kind is added to."""
-    if gradient is None:
-        return ()
-    if not isinstance(gradient, tf.IndexedSlices):
-        return tf.zeros(gradient.shape, gradient.dtype)
-    return tuple(
-        tf.TensorArray(tensor.dtype, count, element_shape=tensor.shape)
-        for tensor in (gradient.values, gradient.indices)
-    )
-
-
-def _add(total: Any, gradient: Any, index: tf.Tensor) -> Any:
-    if gradient is None:
-        return total
-    if not isinstance(gradient, tf.IndexedSlices):
-        return total + gradient
-    values, indices = total
-    return (
-        values.write(index, gradient.values),
-        indices.write(index, gradient.indices),
-    )
-
-
-def _joined(total: Any, variable: tf.Variable) -> Any:
-    if not isinstance(total, tuple):
-        return total
-    if not total:
-        return None
-    values, indices = (array.stack() for array in total)
-    width = variable.shape[1:].as_list()
-    return tf.IndexedSlices(
-        tf.reshape(values, [-1, *width]),
-        tf.reshape(indices, [-1]),
-        tf.constant(variable.shape.as_list(), indices.dtype),
-    )
+from electra_tf.training.micro_batches import (
+    Features,
+    Gradients,
+    Prepare,
+    Values,
+    divided,
+    sum_over_micro_batches,
+    undivided,
+)
 
 
 class StepMetrics(tf.train.experimental.PythonState):
@@ -233,18 +142,10 @@ class LossScale(tf.Module):
 
 # Name of the step value that counts tokens without padding, for the rate.
 TOKENS = "tokens"
-Features = dict[str, tf.Tensor]
 # (features, seed int32 [2], training) -> dict with scalar `total_loss`.
 Compute = Callable[..., dict[str, tf.Tensor]]
 # (features, outputs) -> scalars that add up over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
-# What draws for rows as for their whole batch: (features, rows) -> further
-# arguments of `Compute`, which takes `batch_rows`, too, that all micro-batches
-# have in common: by row (tensors [B, ...]), and as they are.
-Prepare = Callable[
-    [Features, strategies.BatchRows], tuple[dict[str, Any], dict[str, Any]]
-]
-
 MAX_CHUNK_STEPS = 100  # Bounds the batches kept for a non-finite dump.
 
 
@@ -284,7 +185,8 @@ class TrainLoop:
     strategy: tf.distribute.Strategy
     step_values: StepValues  # further scalars to log
     should_stop: Callable[[], bool] = lambda: False
-    micro_batches: int = 1
+    micro_batches: int = 1  # one after the other, to need less memory
+    cores: int = 1  # that compute rows of a micro-batch each, side by side
     prepare: Prepare | None = None
     jit_compile: bool = False
     # For gradients in float16; an update whose gradients overflow is skipped,
@@ -371,34 +273,24 @@ class TrainLoop:
         self, rows: Features, batch: strategies.BatchRows
     ) -> tuple[Gradients, Values]:
         """Gradients of a replica's rows, and the scalars to log of them."""
-        count, seed = self.micro_batches, strategies.replica_seed(batch.seed)
+        at_once = math.gcd(self.cores, _rows(rows) // self.micro_batches)
+        count = self.micro_batches * at_once
         if count == 1:
-            prepared = prepared_rows(self.prepare, rows, batch)
-            return self._gradients_at_once(rows, seed, **prepared)
-        by_row, whole = {}, {}
-        if self.prepare:
-            by_row, whole = self.prepare(rows, batch)
-
-        def gradients_of(index: tf.Tensor) -> tuple[Gradients, Values]:
-            own = tf.random.experimental.stateless_fold_in(seed, index)
-            tensors = {"rows": rows, "by_row": by_row}
-            tensors = micro_batch_rows(tensors, index, count)
-            part = {"batch_rows": batch.micro_batch(index, count)}
-            return self._gradients_at_once(
-                tensors["rows"],
-                own,
-                **tensors["by_row"],
-                **whole,
-                **(part if self.prepare else {}),
-            )
-
-        return sum_over_micro_batches(gradients_of, count, self.variables)
+            arguments = undivided(self.prepare, rows, batch)
+            return self._gradients_at_once(rows, arguments)
+        part = divided(self.prepare, rows, batch, count)
+        return sum_over_micro_batches(
+            lambda index: self._gradients_at_once(*part(index)),
+            count,
+            self.variables,
+            at_once,
+        )
 
     def _gradients_at_once(
-        self, rows: Features, seed: tf.Tensor, **prepared: Any
+        self, rows: Features, arguments: dict[str, Any]
     ) -> tuple[Gradients, Values]:
         with tf.GradientTape() as tape:
-            outputs = self.compute(rows, seed=seed, training=True, **prepared)
+            outputs = self.compute(rows, training=True, **arguments)
             loss = outputs["total_loss"]
             if self.loss_scale is not None:
                 loss *= self.loss_scale.scale
@@ -423,6 +315,7 @@ class EvalLoop:
     should_stop: Callable[[], bool] = lambda: False
     jit_compile: bool = False
     batch_size: int | None = None  # given, one graph serves all lengths
+    cores: int = 1  # that compute rows of a batch each, side by side
     _run_step: Callable[..., Any] | None = None
 
     def run(
@@ -495,14 +388,27 @@ class EvalLoop:
         if not rows % self.strategy.num_replicas_in_sync:
             features = strategies.replica_rows(features)
             batch = strategies.batch_rows(features, seed)
-        with inference():
-            outputs = self.compute(
-                features,
-                seed=strategies.replica_seed(seed),
-                training=False,
-                **prepared_rows(self.prepare, features, batch),
-            )
-        return self.outputs(features, outputs), outputs["total_loss"]
+
+        def outputs_of(rows: Features, arguments: dict[str, Any]):
+            with inference():
+                outputs = self.compute(rows, training=False, **arguments)
+            return self.outputs(rows, outputs), outputs["total_loss"]
+
+        count = math.gcd(self.cores, _rows(features))
+        if count == 1:
+            arguments = undivided(self.prepare, features, batch)
+            return outputs_of(features, arguments)
+        part = divided(self.prepare, features, batch, count)
+        one = tf.function(
+            lambda index: outputs_of(*part(index)), autograph=False
+        )
+        found = [one(tf.constant(n)) for n in range(count)]
+        outputs, losses = zip(*found, strict=True)
+        joined = {
+            name: tf.concat([own[name] for own in outputs], 0)
+            for name in outputs[0]
+        }
+        return joined, tf.add_n(losses)
 
 
 def step_function(
@@ -527,16 +433,6 @@ def draws_seed(seed: int, word: tf.Tensor) -> tf.Tensor:
     """
     run = tf.constant(np.uint32(seed & 0xFFFFFFFF).astype(np.int32))
     return tf.stack([run, tf.cast(word, tf.int32)])
-
-
-def prepared_rows(
-    prepare: Prepare | None, rows: Features, batch: strategies.BatchRows
-) -> dict[str, Any]:
-    """What `compute` is told beyond its rows where these are not all."""
-    if not prepare or batch.places is None:
-        return {}
-    by_row, whole = prepare(rows, batch)
-    return {**by_row, **whole, "batch_rows": batch}
 
 
 def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:

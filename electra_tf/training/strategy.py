@@ -5,6 +5,7 @@
 import contextlib
 import functools
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -109,19 +110,58 @@ def _mirrored(*devices: str) -> tf.distribute.Strategy:
     return tf.distribute.MirroredStrategy(devices)
 
 
-def use_threads(threads: int) -> None:
-    """Sets how many threads share one operation on the CPU."""
+# Beyond so many nothing was measured.
+_MOST_CORES = 4
+
+
+def use_threads(config: Any) -> None:
+    """Sets how many threads share one operation on the CPU.
+
+    Where that is left open, one on a small machine, whose `cores` compute rows
+    of a batch each instead: none waits for the last thread of an operation.
+    """
+    threads = config.threads
+    if not threads and _cores_take_rows(config):
+        threads = 1
     if not threads:
         return
+    setting = tf.config.threading
     try:
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        setting.set_intra_op_parallelism_threads(threads)
     except RuntimeError as error:
+        if not config.threads:
+            return
         raise UserError(
             f"threads is {threads}, but TensorFlow is running already, with"
-            f" {tf.config.threading.get_intra_op_parallelism_threads()} (0:"
-            " its own choice). Set it before anything else uses TensorFlow in"
-            " this process."
+            f" {setting.get_intra_op_parallelism_threads()} (0: its own"
+            " choice). Set it before anything else uses TensorFlow in this"
+            " process."
         ) from error
+
+
+def _cores_take_rows(config: Any) -> bool:
+    return (
+        1 < _machine_cores() <= _MOST_CORES
+        and not {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"}
+        & os.environ.keys()
+        and not config.jit_compile
+        and not config.use_tpu
+        and config.distribution_strategy in ("auto", "one_device")
+        and not tf.config.get_visible_devices("GPU")
+    )
+
+
+def cores(config: Any, strategy: tf.distribute.Strategy) -> int:
+    """Into how many parts a batch is cut, which are computed side by side."""
+    alone = tf.config.threading.get_intra_op_parallelism_threads() == 1
+    alone &= strategy.num_replicas_in_sync == 1
+    return _machine_cores() if alone and not config.threads else 1
+
+
+def _machine_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def describe(strategy: tf.distribute.Strategy) -> str:
@@ -284,8 +324,6 @@ def worker_rows(
 
 # Replicas.
 
-_MOST_DRAWN = 1 << 27  # values of a whole batch: half a GiB
-
 
 class BatchRows(NamedTuple):
     """Which rows of a global batch a replica, or a micro-batch, has."""
@@ -306,16 +344,10 @@ class BatchRows(NamedTuple):
         """What `draw(rows, seed)` draws for these rows, [B, ...] all.
 
         One device draws for the whole batch at once: a row's draws follow from
-        its place, so each has them only where all other rows stand, too. Where
-        that would take too much memory, the rows draw by themselves.
+        its place, so each has them only where all other rows stand, too.
         """
         if self.places is None:
             return draw(rows, self.seed)
-        shapes = [tensor.shape[1:] for tensor in tf.nest.flatten(rows)]
-        values = max(shape.num_elements() for shape in shapes)
-        if isinstance(self.size, int) and self.size * values > _MOST_DRAWN:
-            fold_in = tf.random.experimental.stateless_fold_in
-            return draw(rows, fold_in(self.seed, self.places[0]))
 
         def whole(tensor: tf.Tensor) -> tf.Tensor:
             shape = [self.size, *tensor.shape[1:]]

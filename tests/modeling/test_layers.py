@@ -200,3 +200,38 @@ def test_sites_have_seeds_of_their_own():
     assert len(seeds) == len(sites)
     np.testing.assert_array_equal(sites[0], SeedStream(SEED).seed("a"))
     np.testing.assert_array_equal(sites[3], SeedStream(SEED, "a/a/").seed("a"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bound"), [("float32", 1e-5), ("bfloat16", 0.1)]
+)
+def test_what_xla_fuses_is_what_tensorflow_computes(monkeypatch, dtype, bound):
+    norm, seed = layers.LayerNorm("norm", 5), tf.constant([1, 2])
+    tensors = [
+        tf.cast(tf.random.stateless_normal([7, 3, 5], [n, 0]), dtype)
+        for n in range(3)
+    ]
+
+    def run(fuses):
+        monkeypatch.setattr(layers, "_fuses", lambda *tensors: fuses)
+
+        @tf.function
+        def outputs_and_gradients(inputs, residual, upstream):
+            with tf.GradientTape() as tape:
+                tape.watch([inputs, residual])
+                outputs = norm(gelu(inputs), residual, rate=0.3, seed=seed)
+            sources = [inputs, residual, *norm.trainable_variables]
+            return outputs, *tape.gradient(outputs, sources, upstream)
+
+        return outputs_and_gradients(*tensors)
+
+    for fused, plain in zip(run(True), run(False), strict=True):
+        fused, plain = (tf.cast(x, tf.float32) for x in (fused, plain))
+        np.testing.assert_allclose(fused, plain, atol=bound)
+
+
+def test_a_fused_mask_is_the_plain_one(monkeypatch):
+    monkeypatch.setattr(layers, "_fuses", lambda *tensors: True)
+    ones, seed = tf.ones([5, 9]), tf.constant([4, 7])
+    fused = tf.function(layers.dropout_alone)(ones, 0.4, seed)
+    np.testing.assert_array_equal(fused, dropout(ones, 0.4, seed))

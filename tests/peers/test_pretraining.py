@@ -68,7 +68,7 @@ def ours(tmp_path, hparams, monkeypatch):
     monkeypatch.setattr(
         masking,
         "sample_from_softmax",
-        lambda logits, seed: tf.argmax(logits, -1, tf.int32),
+        lambda logits, uniform: tf.argmax(logits, -1, tf.int32),
     )
 
     def run(name, objective):

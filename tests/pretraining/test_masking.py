@@ -178,7 +178,8 @@ def test_frequencies_agree_with_the_recorded_softmax(case, golden_dir):
     if disallowed is not None:
         disallowed = tf.fill([1, SAMPLES], disallowed)
     logits = masking.sampling_logits(logits, 1.0, disallowed)
-    drawn = masking.sample_from_softmax(logits, tf.constant([1, 2 + case]))
+    uniform = tf.random.stateless_uniform([1, SAMPLES, 2], [1, 2 + case])
+    drawn = masking.sample_from_softmax(logits, uniform)
     size = len(recorded["logits"])
     frequency = np.bincount(drawn.numpy().ravel(), minlength=size) / SAMPLES
     expected = np.array(recorded["softmax"])

@@ -12,6 +12,7 @@ from electra_tf.pretraining.build import (
     build_optimizer,
     build_train_loop,
 )
+from electra_tf.training import strategy
 from electra_tf.training.loop import LossScale
 
 pytestmark = pytest.mark.slow  # Several graphs a test.
@@ -98,7 +99,7 @@ def likeliest_samples(monkeypatch):
     monkeypatch.setattr(
         masking,
         "sample_from_softmax",
-        lambda logits, seed: tf.argmax(logits, -1, output_type=tf.int32),
+        lambda logits, uniform: tf.argmax(logits, -1, output_type=tf.int32),
     )
 
 
@@ -112,8 +113,17 @@ def likeliest_samples(monkeypatch):
         for name in OBJECTIVES
     ],
 )
-def test_parts_give_the_whole_step(tiny_config, likeliest_samples, objective):
-    def run(parts):
+def test_parts_give_the_whole_step(
+    tiny_config, likeliest_samples, objective, monkeypatch
+):
+    def run(parts, threads=2):
+        """With one thread an operation, two cores compute rows each."""
+        monkeypatch.setattr(strategy, "_machine_cores", lambda: 2)
+        monkeypatch.setattr(
+            tf.config.threading,
+            "get_intra_op_parallelism_threads",
+            lambda: threads,
+        )
         return train(
             tiny_config(
                 train_batch_size=8,
@@ -125,8 +135,10 @@ def test_parts_give_the_whole_step(tiny_config, likeliest_samples, objective):
         )
 
     whole, weights = run(1)
-    for parts in (2, 8) if objective == "electra" else (2,):
-        divided, found = run(parts)
+    electra = objective == "electra"
+    # And, XLA having fused what is between products, the same.
+    for parts in ((2,), (8,), (1, 1), (4, 1)) if electra else ((1, 1),):
+        divided, found = run(*parts)
         assert_close(divided, whole, rtol=1e-5)
         assert_close(found, weights, atol=5e-6)
 
@@ -161,7 +173,8 @@ def test_half_precision_trains_as_float32_does(tiny_config, likeliest_samples):
         )
 
     plain, weights = run("")
-    assert plain["mlm_loss"][-1] < plain["mlm_loss"][0] - 0.1  # It learns.
+    first, last = np.split(plain["mlm_loss"], 2)
+    assert last.mean() < first.mean() - 0.03  # It learns.
     for precision in ("bf16", "fp16"):
         half, found = run(precision)
         for name in ("total_loss", "mlm_loss", "disc_loss"):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.training.loop import (
-    LossScale,
-    TrainLoop,
+from electra_tf.training.loop import EvalLoop, LossScale, TrainLoop
+from electra_tf.training.micro_batches import (
     micro_batch_rows,
     sum_over_micro_batches,
 )
@@ -25,7 +24,7 @@ def variables():
     ]
 
 
-def gradients_of(variables, count, jit_compile=False):
+def gradients_of(variables, count, jit_compile=False, at_once=1):
     """Gradients and scalars of a gathered, a dense and an unused variable."""
     table, kernel, _ = variables
 
@@ -41,16 +40,17 @@ def gradients_of(variables, count, jit_compile=False):
     def run():
         if count == 1:
             return gradients_at(tf.constant(0))
-        return sum_over_micro_batches(gradients_at, count, variables)
+        return sum_over_micro_batches(gradients_at, count, variables, at_once)
 
     return run()
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("count_at_once", [(2, 1), (4, 1), (4, 2), (4, 4)])
 @pytest.mark.parametrize("jit_compile", [False, True])
-def test_micro_batches_sum_to_the_whole(variables, count, jit_compile):
+def test_micro_batches_sum_to_the_whole(variables, count_at_once, jit_compile):
+    count, at_once = count_at_once
     whole, numbers = gradients_of(variables, 1)
-    found, summed = gradients_of(variables, count, jit_compile)
+    found, summed = gradients_of(variables, count, jit_compile, at_once)
     assert found[2] is None
     np.testing.assert_allclose(found[1], whole[1], rtol=1e-6)
     # Rows stay apart and in order: clipping goes by the norm of them all.
@@ -98,6 +98,41 @@ def test_overflow_halves_and_good_steps_double_within_bounds():
     highest = LossScale(initial=2.0**127, growth_steps=1)
     highest.update(tf.constant(1.0))
     assert float(highest.scale) == 2.0**127
+
+
+def test_cores_evaluate_rows_each_and_draw_as_one_does():
+    rows = {"x": tf.random.stateless_normal([6, 3], [1, 2])}
+
+    def prepare(features, batch):
+        noise = batch.drawn(
+            lambda x, seed: tf.random.stateless_normal(tf.shape(x), seed),
+            features["x"],
+        )
+        return {"noise": noise}, {"total": tf.reduce_sum(noise)}
+
+    def compute(features, seed, training, noise, total, batch_rows):
+        sums = tf.reduce_sum(features["x"] * noise, -1)
+        return {"sums": sums, "total_loss": tf.reduce_sum(sums) / total}
+
+    def run(cores):
+        loop = EvalLoop(
+            compute=compute,
+            seed=3,
+            strategy=tf.distribute.get_strategy(),
+            outputs=lambda features, outputs: {"sums": outputs["sums"]},
+            prepare=prepare,
+            cores=cores,
+        )
+        found = []
+        dataset = tf.data.Dataset.from_tensors(rows).repeat(2)
+        loop.run(dataset, lambda *taken: found.append(taken))
+        return found
+
+    two, three = run(2), run(3)
+    for (sums, loss), (other, other_loss) in zip(two, three, strict=True):
+        np.testing.assert_allclose(sums["sums"], other["sums"], rtol=1e-6)
+        np.testing.assert_allclose(loss, other_loss, rtol=1e-5)
+    assert two[0][1] != two[1][1]  # Each batch has draws of its own.
 
 
 class Steps:

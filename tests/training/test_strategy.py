@@ -101,13 +101,55 @@ def test_what_replicas_cannot_share_is_refused(replicas, good, bad, message):
 
 THREADS = """
 import sys, tensorflow as tf
+from configure.pretraining import PretrainingConfig
 from electra_tf.training import strategy
-strategy.use_threads(int(sys.argv[1]))
+
+def use(threads):
+    strategy.use_threads(
+        PretrainingConfig.create("m", "none", threads=threads)
+    )
+
+use(int(sys.argv[1]))
 tf.constant(1.0) + 1.0
 print(tf.config.threading.get_intra_op_parallelism_threads())
-strategy.use_threads(0)
-strategy.use_threads(3)
+use(0)
+use(3)
 """
+
+
+CORES = """
+import os, sys, tensorflow as tf
+from configure.pretraining import PretrainingConfig
+from electra_tf.training import strategy
+cores, *hparams = sys.argv[1:]
+strategy._machine_cores = lambda: int(cores)
+config = PretrainingConfig.create(
+    "m", "none", **dict(map(eval, hparams))
+)
+strategy.use_threads(config)
+print(
+    tf.config.threading.get_intra_op_parallelism_threads(),
+    strategy.cores(config, tf.distribute.get_strategy()),
+)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["2"], "1 2"),
+        (["1"], "0 1"),
+        (["8"], "0 1"),
+        (["2", "('threads', 1)"], "1 1"),
+        (["2", "('distribution_strategy', 'mirrored')"], "0 1"),
+    ],
+)
+def test_cores_of_small_machines_take_rows_each(
+    run_python, arguments, says, monkeypatch
+):
+    monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
+    assert run_python("-c", CORES, *arguments).stdout.strip() == says
 
 
 @pytest.mark.slow
