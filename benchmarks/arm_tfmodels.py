@@ -118,16 +118,9 @@ class Finetuning(Arm):
         )
 
     def _rows(self, split):
-        renamed = {
-            "input_ids": "input_word_ids",
-            "input_mask": "input_mask",
-            "segment_ids": "input_type_ids",
-            "labels": "label_ids",
-        }
-        return [
-            {new: tf.constant(found[old]) for old, new in renamed.items()}
-            for found in work.make_batches(self._work, split, fixed=True)
-        ]
+        names = ("input_word_ids", "input_mask", "input_type_ids", "label_ids")
+        found = work.make_batches(self._work, split, fixed=True, names=names)
+        return [{n: tf.constant(x) for n, x in one.items()} for one in found]
 
 
 class Checkpoints(work.Checkpoints, Pretraining):

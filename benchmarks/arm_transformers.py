@@ -164,19 +164,11 @@ class Finetuning(Arm):
         return self._models[0](**batch).loss
 
     def _rows(self, split, by_length=False):
-        renamed = {
-            "input_ids": "input_ids",
-            "input_mask": "attention_mask",
-            "segment_ids": "token_type_ids",
-            "labels": "labels",
-        }
+        names = ("input_ids", "attention_mask", "token_type_ids", "labels")
         return [
-            {
-                new: torch.from_numpy(found[old]).long()
-                for old, new in renamed.items()
-            }
+            {name: torch.from_numpy(x).long() for name, x in found.items()}
             for found in work.make_batches(
-                self._work, split, by_length=by_length
+                self._work, split, by_length=by_length, names=names
             )
         ]
 

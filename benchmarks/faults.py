@@ -76,19 +76,19 @@ VICTIMS = {  # Commands that are killed; they write into the folder `killed`.
 }
 
 
-def start(command):
-    """Starts a command, alone in its process group; it speaks to `said`."""
+def start(command, said="said", **environment):
+    """Starts a command, alone in its process group; it speaks to a file."""
     program, *words = command.split()
     script = ["-m", "electra_tf", program]
     if program.endswith(".py"):
         script = [os.path.join(ROOT, program)]
-    with open("said", "w") as said:
+    with open(said, "w") as file:
         return subprocess.Popen(
             [sys.executable, *script, *words],
-            stdout=said,
-            stderr=said,
+            stdout=file,
+            stderr=file,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": ROOT},
+            env={**os.environ, "PYTHONPATH": ROOT, **environment},
         )
 
 
@@ -347,23 +347,13 @@ def kills(args):
 @contextlib.contextmanager
 def server(script=("-m", "electra_tf", "serve", "made/exported", "--port=0")):
     """The process and port of a server that is ended again."""
-    with open("said", "w") as said:
-        process = subprocess.Popen(
-            [sys.executable, *script],
-            stdout=subprocess.PIPE,
-            stderr=said,
-            text=True,
-            env={**os.environ, "PYTHONPATH": ROOT},
-        )
-    try:
-        for line in process.stdout:
-            if line.startswith("Predict:"):
-                yield process, int(line.split("/v1/")[0].rpartition(":")[2])
-                return
-        sys.exit(read("said"))
-    finally:
-        process.terminate()
-        process.wait(60)
+    command, paths = [sys.executable, *script], {"PYTHONPATH": ROOT}
+    environment = {**os.environ, **paths}
+    with (
+        open("said", "w") as said,
+        serving_load.serving(command, stderr=said, env=environment) as found,
+    ):
+        yield found
 
 
 def soak(args):

@@ -4,16 +4,14 @@
 
 A tiny model, the real command, two processes. What a chain of kills does is
 drawn by its number; every kill and every end is a line of STATE/trials.jsonl.
-The same command again goes on with the next chain; `--count=0` adds up.
+The same command again goes on with the next chain; `totals` adds up.
 `--frozen` stops a process instead, as a host that hangs does.
 
-  python benchmarks/faults_workers.py --count=10
+  python benchmarks/faults_workers.py kills --count=10
 """
 
-import argparse
 import collections
 import glob
-import hashlib
 import json
 import os
 import random
@@ -21,56 +19,17 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 
+import faults
 import tensorflow as tf
-from faults import TIMES, TRIALS, fresh, keep, kept, read, write
-from harness import ROOT
+from faults import TIMES, TRAIN, digest, fresh, keep, kept, read, tensors_of
 
-HPARAMS = {
-    "vocab_size": 200,
-    "embedding_size": 8,
-    "max_seq_length": 16,
-    "train_batch_size": 4,
-    "eval_batch_size": 4,
-    "num_eval_steps": 4,
-    "generator_hidden_size": 1.0,
-    "model_hparam_overrides": {
-        "hidden_size": 16,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-        "max_position_embeddings": 32,
-    },
-    "num_train_steps": 60,
-    "num_warmup_steps": 10,
-    "save_checkpoints_steps": 5,
-    "eval_every_n_steps": 30,
-    "log_every_n_steps": 1,
-}
+COMMAND = f"""{TRAIN} --data-dir made --distribution_strategy=multi_worker
+  --num_train_steps=60 --save_checkpoints_steps=5 --eval_every_n_steps=30
+  --num_eval_steps=4 --log_every_n_steps=1 --keep_best=none --model_dir="""
 PATIENCE = 300  # seconds, for what should take much less
 MEETING = 45  # seconds; where one died before all met the others wait for it
-
-
-def make_records():
-    if os.path.exists("records/manifest.json"):
-        return
-    draw = random.Random("records")
-    words = "the of and to in is was for on that".split()
-    lines = (
-        " ".join(draw.choices(words, k=9)) * draw.randint(0, 1)
-        for _ in range(600)
-    )
-    write("text/a.txt", "\n".join([*lines, ""]))
-    command = [
-        sys.executable,
-        os.path.join(ROOT, "build_pretraining_dataset.py"),
-        *("--corpus-dir=text", "--output-dir=records", "--max-seq-length=16"),
-        f"--vocab-file={ROOT}/tests/fixtures/vocab_200.txt",
-        *("--num-shards=4", "--num-processes=1"),
-    ]
-    subprocess.run(command, check=True)
 
 
 def start():
@@ -81,29 +40,13 @@ def start():
     hosts = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:
         one.close()
-    here, workers = os.getcwd(), []
-    paths = {
-        "model_dir": f"{here}/run",
-        "vocab_file": f"{ROOT}/tests/fixtures/vocab_200.txt",
-        "pretrain_tfrecords": f"{here}/records/pretrain_data.tfrecord*",
-    }
+    workers = []
     for index in range(2):
         task = {"type": "worker", "index": index}
-        cluster = {"cluster": {"worker": hosts}, "task": task}
-        with open(f"said_{index}", "w") as said:
-            worker = subprocess.Popen(
-                [
-                    sys.executable,
-                    os.path.join(ROOT, "run_pretraining.py"),
-                    *("--data-dir", here, "--model-name", "m"),
-                    *("--hparams", json.dumps({**HPARAMS, **paths})),
-                    "--distribution_strategy=multi_worker",
-                ],
-                stdout=said,
-                stderr=said,
-                env={**os.environ, "TF_CONFIG": json.dumps(cluster)},
-            )
-        workers.append(worker)
+        cluster = json.dumps({"cluster": {"worker": hosts}, "task": task})
+        command = COMMAND + os.path.abspath("run")
+        said = f"said_{index}"
+        workers.append(faults.start(command, said, TF_CONFIG=cluster))
     return workers
 
 
@@ -122,13 +65,9 @@ def wait(workers, seconds=PATIENCE):
 
 def end():
     """What must be the same: the last weights and slots, the logs' rows."""
-    reader, digest = tf.train.load_checkpoint("run/model.ckpt-60"), []
-    for name in sorted(reader.get_variable_to_shape_map()):
-        if name.endswith("VARIABLE_VALUE") and "save_counter" not in name:
-            digest.append(reader.get_tensor(name).tobytes())
     logs = [re.sub(TIMES, "", read(path)) for path in glob.glob("run/*.jsonl")]
-    parts = [b"".join(digest), *(log.encode() for log in sorted(logs))]
-    return [hashlib.sha256(part).hexdigest() for part in parts]
+    digests = [digest(log.encode()) for log in sorted(logs)]
+    return [tensors_of("run/model.ckpt-60"), *digests]
 
 
 def chain(most, frozen):
@@ -192,47 +131,39 @@ def went_on(newest):
     return {"lost": any(name != wanted for name in names)}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--state", default="faults_workers")
-    parser.add_argument("--frozen", action="store_true")
-    args = parser.parse_args()
-    os.makedirs(args.state, exist_ok=True)
-    os.chdir(args.state)
-    open(TRIALS, "a").close()
-    make_records()
-    if args.count and not kept(kind="undisturbed"):
+def kills(args):
+    if not kept(kind="undisturbed"):
         fresh("run")
         assert wait(start()) == [0, 0], read("said_0")
         keep(kind="undisturbed", end=end())
     wanted = len(kept(kind="kill")) + args.count
     while left := wanted - len(kept(kind="kill")):
         chain(left, args.frozen)
+
+
+def totals(args):
     whole = kept(kind="undisturbed")[0]["end"]
-    kills, ends = kept(kind="kill"), kept(kind="end")
-    totals = {
-        "kills": len(kills),
+    rows, ends = kept(kind="kill"), kept(kind="end")
+    met = [row["seconds"] for row in rows if row.get("met", True)]
+    found = {
+        "kills": len(rows),
         "chains": len(ends),
         "of worker 0": len(kept(kind="kill", victim=0)),
         "at start": len(kept(kind="kill", moment="start")),
-        "lost": sum(row["lost"] for row in kills + ends),
+        "lost": sum(row["lost"] for row in rows + ends),
         "different": sum(row["end"] != whole for row in ends),
         "second tries": sum(row["statuses"] != [0, 0] for row in ends),
         "the other's status": collections.Counter(
-            str(row["status"]) for row in kills
+            str(row["status"]) for row in rows
         ),
-        "told": sum(row["told"] for row in kills),
+        "told": sum(row["told"] for row in rows),
         "before all met": len(kept(kind="kill", met=False)),
         "frozen": len(kept(kind="kill", frozen=True)),
-        "longest, s": max(
-            row["seconds"] for row in kills if row.get("met", True)
-        ),
+        "longest, s": max(met),
     }
-    print(json.dumps(totals, indent=1))
-    with open("workers.json", "w") as file:
-        json.dump(totals, file, indent=1)
+    print(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":
-    main()
+    frozen = {"action": "store_true", "help": "stopped, not killed"}
+    faults.run(__doc__, (kills, totals), count=10, frozen=frozen)

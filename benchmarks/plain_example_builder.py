@@ -8,6 +8,7 @@ are the same as the fast builder's.
 """
 
 import argparse
+import itertools
 import os
 import random
 
@@ -15,61 +16,56 @@ import tensorflow as tf
 from official.nlp.tools import tokenization
 
 
-class PlainExampleBuilder:
-    """Lines -> tf.train.Example, one step at a time."""
-
-    def __init__(self, tokenizer, max_length, rng):
-        self.tokenizer = tokenizer
-        self.max_length = self.target = max_length
-        self.rng = rng
-        self.sentences, self.length = [], 0
-
-    def add_line(self, line):
-        if not line and self.length:
-            return self.make_example()
-        tokens = self.tokenizer.tokenize(line)
-        ids = self.tokenizer.convert_tokens_to_ids(tokens)
-        self.sentences.append(ids)
-        self.length += len(ids)
-        return self.make_example() if self.length >= self.target else None
-
-    def make_example(self):
-        limit = 100000
-        if self.rng.random() >= 0.1:
-            limit = (self.target - 3) // 2
+def sentences_to_examples(lines, tokenizer, max_length, rng):
+    """Yields the examples of stripped lines, one step at a time."""
+    sentences, target = [], max_length
+    for line in lines:
+        if line or not sum(map(len, sentences)):
+            tokens = tokenizer.tokenize(line)
+            sentences.append(tokenizer.convert_tokens_to_ids(tokens))
+            if sum(map(len, sentences)) < target:
+                continue
+        limit = 100000 if rng.random() < 0.1 else (target - 3) // 2
         first, second = [], []
-        for ids in self.sentences:
+        for ids in sentences:
             fits = not first or len(first) + len(ids) < limit
             if fits or (
-                not second and len(first) < limit and self.rng.random() < 0.5
+                not second and len(first) < limit and rng.random() < 0.5
             ):
                 first.extend(ids)
             else:
                 second.extend(ids)
-        first = first[: self.max_length - 2]
-        second = second[: max(0, self.max_length - len(first) - 3)]
-        self.sentences, self.length = [], 0
-        self.target = self.max_length
-        if self.rng.random() < 0.05:
-            self.target = self.rng.randint(5, self.max_length)
-        return self.to_example(first, second)
+        first = first[: max_length - 2]
+        second = second[: max(0, max_length - len(first) - 3)]
+        yield to_example(first, second, tokenizer.vocab, max_length)
+        sentences, target = [], max_length
+        if rng.random() < 0.05:
+            target = rng.randint(5, max_length)
 
-    def to_example(self, first, second):
-        vocab = self.tokenizer.vocab
-        ids = [vocab["[CLS]"], *first, vocab["[SEP]"]]
-        segments = [0] * len(ids)
-        if second:
-            ids += [*second, vocab["[SEP]"]]
-            segments += [1] * (len(second) + 1)
-        example = tf.train.Example()
-        for name, values in {
-            "input_ids": ids,
-            "input_mask": [1] * len(ids),
-            "segment_ids": segments,
-        }.items():
-            padded = values + [0] * (self.max_length - len(values))
-            example.features.feature[name].int64_list.value.extend(padded)
-        return example
+
+def to_example(first, second, vocab, max_length):
+    ids = [vocab["[CLS]"], *first, vocab["[SEP]"]]
+    segments = [0] * len(ids)
+    if second:
+        ids += [*second, vocab["[SEP]"]]
+        segments += [1] * (len(second) + 1)
+    example = tf.train.Example()
+    for name, values in {
+        "input_ids": ids,
+        "input_mask": [1] * len(ids),
+        "segment_ids": segments,
+    }.items():
+        padded = values + [0] * (max_length - len(values))
+        example.features.feature[name].int64_list.value.extend(padded)
+    return example
+
+
+def read_lines(folder, names):
+    """All lines, stripped, and an empty one after each file."""
+    for name in names:
+        with tf.io.gfile.GFile(os.path.join(folder, name)) as file:
+            yield from (line.strip() for line in file)
+        yield ""
 
 
 def main():
@@ -80,26 +76,20 @@ def main():
     parser.add_argument("--num_shards", type=int, default=1000)
     args = parser.parse_args()
     os.makedirs(args.output_dir)
-    rng = random.Random(0)
     tokenizer = tokenization.FullTokenizer(args.vocab_file, do_lower_case=True)
-    builder = PlainExampleBuilder(tokenizer, args.max_seq_length, rng)
     count = args.num_shards
-    shards = [f"pretrain_data.tfrecord-{i}-of-{count}" for i in range(count)]
     writers = [
-        tf.io.TFRecordWriter(os.path.join(args.output_dir, shard))
-        for shard in shards
+        tf.io.TFRecordWriter(
+            f"{args.output_dir}/pretrain_data.tfrecord-{i}-of-{count}"
+        )
+        for i in range(count)
     ]
-    names = sorted(os.listdir(args.corpus_dir))
+    rng, names = random.Random(0), sorted(os.listdir(args.corpus_dir))
     rng.shuffle(names)
-    written = 0
-    for name in names:
-        with tf.io.gfile.GFile(os.path.join(args.corpus_dir, name)) as file:
-            lines = (line.strip() for line in file)
-            for line in [*lines, ""]:
-                if example := builder.add_line(line):
-                    writer = writers[written % len(writers)]
-                    writer.write(example.SerializeToString())
-                    written += 1
+    lines = read_lines(args.corpus_dir, names)
+    examples = sentences_to_examples(lines, tokenizer, args.max_seq_length, rng)
+    for writer, example in zip(itertools.cycle(writers), examples):
+        writer.write(example.SerializeToString())
     for writer in writers:
         writer.close()
 

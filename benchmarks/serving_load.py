@@ -51,12 +51,11 @@ def main():
         ports = {"ours": args.port}
         if args.folder:
             folder = os.path.abspath(args.folder)
-            ports = {
-                name: stack.enter_context(
-                    serving(harness.module_command(root, "serve"), root, folder)
-                )
-                for name, root in harness.checkouts(args).items()
-            }
+            for name, root in harness.checkouts(args).items():
+                command = harness.module_command(root, "serve")
+                command += [folder, "--port=0"]
+                server = serving(command, cwd=root)
+                _, ports[name] = stack.enter_context(server)
         names = ("requests", "clients", "malformed", "seconds")
         options = {name: getattr(args, name) for name in names}
         turns = harness.take_turns(
@@ -85,16 +84,15 @@ def main():
 
 
 @contextlib.contextmanager
-def serving(command, root, folder):
-    """The port of a server that is started here, and ended again."""
-    command = [*command, folder, "--port=0"]
+def serving(command, **settings):
+    """The process and port of a server that is started, and ended again."""
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=root
+        command, stdout=subprocess.PIPE, text=True, **settings
     )
     try:
         for line in process.stdout:
             if line.startswith("Predict:"):
-                yield int(line.split("/v1/")[0].rpartition(":")[2])
+                yield process, int(line.split("/v1/")[0].rpartition(":")[2])
                 return
         raise SystemExit("the server did not start")
     finally:

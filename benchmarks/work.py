@@ -21,6 +21,7 @@ WEIGHT_DECAY, CLIP_NORM, DISC_WEIGHT = 0.01, 1.0, 50.0
 PRETRAINING = {"rate": 5e-4, "steps": 1_000_000, "warmup": 10_000}
 FINETUNING = {"rate": 1e-4, "steps": 10_000, "warmup": 1_000}
 SIZES = {"small": (256, 128), "base": (768, 768)}  # hidden, embedding
+NAMES = ("input_ids", "input_mask", "segment_ids", "labels")  # of arrays
 
 
 def encoder(hidden_size):
@@ -131,12 +132,14 @@ def make_batch(work):
     }
 
 
-def make_batches(work, split, fixed=False, by_length=False, multiple=1):
+def make_batches(
+    work, split, fixed=False, by_length=False, multiple=1, names=NAMES
+):
     """Batches of a split, padded to `length` if fixed, else to the longest row.
 
     Lengths are rounded up to `multiple`; `by_length` puts rows of similar
-    length together. int32 arrays: `input_ids`, `input_mask`, `segment_ids`
-    [B, L], `labels` [B].
+    length together. int32 arrays, under the given `names`: `input_ids`,
+    `input_mask`, `segment_ids` [B, L], `labels` [B].
     """
     import numpy as np
 
@@ -153,14 +156,9 @@ def make_batches(work, split, fixed=False, by_length=False, multiple=1):
         ids, mask = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
         for i, (row, _) in enumerate(chosen):
             ids[i, : len(row)], mask[i, : len(row)] = row, 1
-        batches.append(
-            {
-                "input_ids": ids,
-                "input_mask": mask,
-                "segment_ids": np.zeros_like(ids),
-                "labels": np.array([label for _, label in chosen], np.int32),
-            }
-        )
+        labels = np.array([label for _, label in chosen], np.int32)
+        arrays = (ids, mask, np.zeros_like(ids), labels)
+        batches.append(dict(zip(names, arrays, strict=True)))
     return batches
 
 
