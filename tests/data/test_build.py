@@ -270,18 +270,6 @@ def test_the_originals_command_line_works(run_python, flags, tmp_path):
 
 
 @pytest.mark.slow
-def test_user_errors_are_one_line_without_traceback(run_python, flags):
-    program = "build_pretraining_dataset.py"
-    for extra, status, message in (
-        ("--vocab_file=/nowhere", 1, "error: Vocabulary file /nowhere"),
-        ("--no-such-flag", 2, "error: Unknown flag no_such_flag"),
-    ):
-        done = run_python(program, *flags, extra, status=status)
-        assert done.stderr.startswith(message)
-        assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
 def test_openwebtext_is_built_in_the_originals_layout(
     run_python, tmp_path, vocab_file, corpus_dir
 ):

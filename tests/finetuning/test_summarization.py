@@ -37,10 +37,8 @@ def write_rows(write_task):
 @pytest.mark.parametrize(
     ("row", "found", "expected"),
     [
-        (ROW | {"article": ""}, "article ''", "a text under article"),
         (ROW | {"article": " \n"}, r"article ' \n'", "a text under article"),
         (ROW | {"article": 5}, "article 5", "a text under article"),
-        (ROW | {"article": ["a"]}, "article ['a']", "a text under article"),
         ({"highlights": "a"}, "article None", "a text under article"),
         ({"article": "A."}, "highlights None", "a summary under highlights"),
         (ROW | {"highlights": {}}, "highlights {}", "a summary under highl"),

@@ -182,6 +182,7 @@ def test_labels_that_tell_nothing_raise_the_alarm(start, monkeypatch):
     for steps in (66, 60):  # the first window ends with a row
         assert f"WARNING: over the last {steps} steps the disc" in output
     assert "The generator has 1 of its width" in output
+    assert "lower generator_hidden_size" in output
 
 
 def test_evaluations_are_equal_in_all_files(start, finished, tmp_path):
