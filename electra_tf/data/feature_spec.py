@@ -1,6 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Named features of fine-tuning examples, and their tf.Example form."""
+"""Named features of fine-tuning examples, and their tf.Example form.
+
+Source: google-research/electra, finetune/feature_spec.py; finetune/
+preprocessing.py, _make_tf_example.
+"""
 
 import dataclasses
 import math
@@ -13,10 +17,7 @@ import tensorflow as tf
 
 @dataclasses.dataclass(frozen=True)
 class FeatureSpec:
-    """One input of a model.
-
-    Source: google-research/electra, finetune/feature_spec.py.
-    """
+    """One input of a model."""
 
     name: str
     shape: list[int]  # its shape without the batch axis; [] is a scalar
@@ -28,11 +29,7 @@ class FeatureSpec:
 
 
 def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
-    """The inputs that every task has.
-
-    Source: google-research/electra, finetune/feature_spec.py,
-      get_shared_feature_specs.
-    """
+    """The inputs that every task has."""
     return [
         FeatureSpec("input_ids", [max_seq_length], per_token=True),
         FeatureSpec("input_mask", [max_seq_length], per_token=True),
@@ -44,11 +41,7 @@ def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
 def encode_example(
     specs: Sequence[FeatureSpec], values: Mapping[str, Any]
 ) -> tf.train.Example:
-    """Makes a tf.Example of an example's features; those not given are 0.
-
-    Source: google-research/electra, finetune/preprocessing.py,
-      _make_tf_example.
-    """
+    """Makes a tf.Example of an example's features; those not given are 0."""
     known = {spec.name for spec in specs}
     for name in values:
         if name not in known:

@@ -26,7 +26,6 @@ BY_EXTENSION = {
     ".bio": "conll",
     ".iob": "conll",
 }
-FORMATS = ("tsv", "csv", "jsonl", "conll")
 
 
 class Row(NamedTuple):

@@ -20,6 +20,7 @@ from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_normalization import (
     GraphNormalizer,
     GraphWordSplitter,
+    ragged,
 )
 from electra_tf.text.graph_tokenization import GraphTokenizer, GraphWordpiece
 from electra_tf.text.tokenization import load_vocab
@@ -66,14 +67,11 @@ def place_words(
     first = _first_words(before, n_words, n_read, max_length - 2)
     splits = tf.concat([first, [tf.size(sizes)]], 0)
 
-    def rows(values: tf.Tensor, splits: tf.Tensor) -> tf.RaggedTensor:
-        splits = tf.cast(splits, tf.int64)
-        return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
-
     # The wordpieces of a window follow each other.
-    ids = rows(signatures.cut(pieces, sizes).values, tf.gather(before, splits))
+    pieces = signatures.cut(pieces, sizes)
+    ids = ragged(pieces.values, tf.gather(before, splits))
     inputs, _ = signatures.pack(ids, None, max_length, tokenizer)
-    starts = rows(before[:-1], splits)
+    starts = ragged(before[:-1], splits)
     begin = tf.gather(tf.gather(before, first), starts.value_rowids())
     return Windows(
         inputs._replace(segment_ids=inputs.input_mask),
@@ -151,9 +149,8 @@ class LowercaseWordEncoder(tf.Module):
         tokens = self._normalizer.split(self._normalizer.decode(words))
         lengths = tokens.splits[1:] - tokens.splits[:-1]
         pieces = self._wordpiece.split_words(tokens.values, lengths)
-        splits = tf.gather(pieces.splits, tokens.string_splits)
-        return tf.RaggedTensor.from_row_splits(
-            pieces.ids, splits, validate=False
+        return ragged(
+            pieces.ids, tf.gather(pieces.splits, tokens.string_splits)
         )
 
 

@@ -174,10 +174,7 @@ class TaggingTask(Task):
         )
 
     def _read(self, split: str) -> list[Sentence]:
-        """Reads a split's good sentences.
-
-        Source: _get_labeled_sentences.
-        """
+        """A split's good sentences. Source: _get_labeled_sentences."""
         kind = tables.file_format(self._existing_path(split), self.spec.format)
         place = self.spec.split(split, self.directory)
         if kind == "jsonl":

@@ -18,16 +18,8 @@ from electra_tf.data import tables
 
 FORMATS = ("text", "tsv", "csv", "jsonl", "conll")
 _BY_EXTENSION = {
-    ".txt": "text",
-    ".text": "text",
-    ".tsv": "tsv",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".conll": "conll",
-    ".bio": "conll",
-    ".iob": "conll",
+    **tables.BY_EXTENSION,
+    **{".txt": "text", ".text": "text", ".json": "jsonl"},
 }
 # What cells of a header look like, and texts seldom: a name of a word or two.
 _NAME = re.compile(r"((#\d )?[^\W\d][\w-]*([ .][\w-]+)?)?")

@@ -343,12 +343,7 @@ class GraphWordSplitter(tf.Module):
         starts = where(tf.boolean_mask(begins, stays))
         codes = tf.gather(decoded.codes, sources)
         words = _words(codes, sources, starts, decoded)
-
-        def by_text(values: tf.Tensor) -> tf.RaggedTensor:
-            return tf.RaggedTensor.from_row_splits(
-                values, tf.cast(words.string_splits, tf.int64), validate=False
-            )
-
+        by_text = functools.partial(ragged, splits=words.string_splits)
         firsts = tf.gather(sources, words.splits[:-1])
         lasts = tf.gather(sources, words.splits[1:] - 1)
         return WordSpans(
@@ -427,3 +422,9 @@ def _any(rows: tf.Tensor, flags: int) -> tf.Tensor:
 def where(mask: tf.Tensor) -> tf.Tensor:
     """Where a mask [N] is true, int32."""
     return tf.cast(tf.where(mask)[:, 0], tf.int32)
+
+
+def ragged(values: tf.Tensor, splits: tf.Tensor) -> tf.RaggedTensor:
+    """Rows of values, by where each begins and the last ends."""
+    splits = tf.cast(splits, tf.int64)
+    return tf.RaggedTensor.from_row_splits(values, splits, validate=False)

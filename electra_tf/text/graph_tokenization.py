@@ -18,6 +18,7 @@ from electra_tf.text.graph_normalization import (
     GraphNormalizer,
     Words,
     build_table,
+    ragged,
     utf8_lengths,
     where,
 )
@@ -305,7 +306,7 @@ class GraphTokenizer(tf.Module):
     def encode(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """From strings [B], any bytes, to `FullTokenizer`'s ids [B, (T)]."""
         pieces = self._split(strings, with_offsets=False)
-        return _ragged(pieces.ids, pieces.splits)
+        return ragged(pieces.ids, pieces.splits)
 
     @tf.function(input_signature=_STRINGS, autograph=False)
     def encode_with_offsets(
@@ -326,9 +327,9 @@ class GraphTokenizer(tf.Module):
         pieces = self._split(strings, with_offsets=True)
         splits = pieces.splits
         return (
-            _ragged(pieces.ids, splits),
-            _ragged(pieces.starts, splits),
-            _ragged(pieces.ends, splits),
+            ragged(pieces.ids, splits),
+            ragged(pieces.starts, splits),
+            ragged(pieces.ends, splits),
         )
 
     @tf.function(input_signature=_IDS, autograph=False)
@@ -362,12 +363,6 @@ class GraphTokenizer(tf.Module):
         )
         splits = tf.gather(pieces.splits, words.string_splits)
         return Pieces(splits, pieces.ids, starts, ends)
-
-
-def _ragged(values: tf.Tensor, splits: tf.Tensor) -> tf.RaggedTensor:
-    return tf.RaggedTensor.from_row_splits(
-        values, tf.cast(splits, tf.int64), validate=False
-    )
 
 
 def _interleave(one: Pieces, two: Pieces, places: tf.Tensor) -> Pieces:

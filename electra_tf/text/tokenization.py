@@ -6,6 +6,9 @@ What a word becomes depends on that word alone, so the answer is remembered:
 in running text nearly every word has been met before. Text is split at white
 space and around the commonest marks, and each raw word is looked up; only a
 word not met before is cleaned, lower-cased and split.
+
+Source: google-research/electra, model/tokenization.py, under the same names
+where no other is said.
 """
 
 import abc
@@ -43,17 +46,14 @@ _SPACING_CONTROLS = frozenset("\t\n\r")
 
 
 def is_whitespace(char: str) -> bool:
-    """Whether a character becomes a space.
-
-    Source: model/tokenization.py `_is_whitespace`.
-    """
+    """Whether a character becomes a space. Source: `_is_whitespace`."""
     return char in _SPACING_CONTROLS or unicodedata.category(char) == "Zs"
 
 
 def is_removed(char: str) -> bool:
     """Whether cleaning deletes a character: C* and U+FFFD, not tab, line ends.
 
-    Source: model/tokenization.py `_is_control`, `BasicTokenizer._clean_text`.
+    Source: `_is_control`, `BasicTokenizer._clean_text`.
     """
     if char in _SPACING_CONTROLS:
         return False
@@ -61,29 +61,20 @@ def is_removed(char: str) -> bool:
 
 
 def is_punctuation(char: str) -> bool:
-    """Whether a character is a token of its own as punctuation.
-
-    Source: model/tokenization.py `_is_punctuation`.
-    """
+    """Whether a character is a token by itself. Source: `_is_punctuation`."""
     if char.isascii():
         return char.isprintable() and not char.isalnum() and char != " "
     return unicodedata.category(char).startswith("P")
 
 
 def is_cjk(char: str) -> bool:
-    """Whether a character is an ideograph, set apart by spaces.
-
-    Source: model/tokenization.py `BasicTokenizer._is_chinese_char`.
-    """
+    """Whether a character is an ideograph. Source: `_is_chinese_char`."""
     code_point = ord(char)
     return any(first <= code_point <= last for first, last in CJK_RANGES)
 
 
 def is_accent(char: str) -> bool:
-    """Whether stripping accents drops a character of decomposed (NFD) text.
-
-    Source: model/tokenization.py `BasicTokenizer._run_strip_accents`.
-    """
+    """Whether an accent of NFD text is dropped. Source: `_run_strip_accents`."""
     return unicodedata.category(char) == "Mn"
 
 
@@ -140,10 +131,7 @@ PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = (
 
 
 def load_vocab(path: str) -> dict[str, int]:
-    """Reads a vocabulary as the original does, whatever is in it.
-
-    Source: model/tokenization.py `load_vocab`.
-    """
+    """Reads a vocabulary as the original does, whatever is in it."""
     require_wordpiece(path, "text in exports and inspection")
     return {token: number for number, token in enumerate(_read_tokens(path))}
 
@@ -310,10 +298,7 @@ _ASCII_PIECES = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")
 
 
 def as_text(text: str | bytes) -> str:
-    """Makes a `str` of text; of bytes, what is not UTF-8 is left out.
-
-    Source: model/tokenization.py `convert_to_unicode`.
-    """
+    """Text as `str`, without what is no UTF-8. Source: `convert_to_unicode`."""
     if isinstance(text, str):
         return text
     if isinstance(text, bytes):
@@ -339,10 +324,7 @@ def split_raw_words(text: str) -> list[str]:
 
 
 class BasicTokenizer:
-    """Splits text into words and punctuation marks.
-
-    Source: model/tokenization.py `BasicTokenizer`.
-    """
+    """Splits text into words and punctuation marks."""
 
     def __init__(self, do_lower_case: bool = True, strip_accents: bool = True):
         self.do_lower_case = do_lower_case
@@ -388,10 +370,7 @@ MAX_WORD_LENGTH = 200
 
 
 class WordpieceTokenizer:
-    """Splits words into the longest pieces the vocabulary holds.
-
-    Source: model/tokenization.py `WordpieceTokenizer`.
-    """
+    """Splits words into the longest pieces the vocabulary holds."""
 
     def __init__(
         self,
@@ -457,7 +436,6 @@ class Tokenizer(abc.ABC):
     def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
         """Looks up the ids of wordpieces.
 
-        Source: model/tokenization.py `convert_tokens_to_ids`.
         Differs: an unknown token is named in a sentence, not in a `KeyError`.
         """
         try:
@@ -470,10 +448,7 @@ class Tokenizer(abc.ABC):
             ) from None
 
     def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
-        """Looks up the wordpieces of ids.
-
-        Source: model/tokenization.py `convert_ids_to_tokens`.
-        """
+        """Looks up the wordpieces of ids."""
         try:
             return [self.inv_vocab[number] for number in ids]
         except KeyError as error:
@@ -501,8 +476,6 @@ class FullTokenizer(Tokenizer):
 
     Changing the attributes of a made tokenizer has no effect on words that it
     has met.
-
-    Source: model/tokenization.py `FullTokenizer`.
     """
 
     def __init__(
