@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ELECTRA as one model: mask, generate, corrupt, discriminate, add losses."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,20 @@ def step_values(
         replaced = tf.reduce_sum(outputs["fake_is_fake_tokens"] * mask)
         values["replaced_tokens"] = tf.cast(replaced, tf.float32)
     return values
+
+
+def logged_losses(values: Collection[str]) -> dict[str, str]:
+    """What logs call the losses among a step's values: name there -> here.
+
+    `gen_loss` is what the generator is trained with: the cloze loss of two
+    towers, that of policy gradients if adversarial, else the masked-LM loss.
+    """
+    names = {"loss": "total_loss", "gen_loss": "mlm_loss"}
+    for name, more in (("cloze_loss", ()), ("policy_loss", schedules.REWARDS)):
+        if name in values:
+            names["gen_loss"] = name
+            names |= {n: n for n in ("mlm_loss", *more)}
+    return names | {n: n for n in ("disc_loss", "token_loss") if n in values}
 
 
 class PretrainingModel(tf_keras.Model):
@@ -446,25 +460,16 @@ class PretrainingModel(tf_keras.Model):
 
     def _add_means(self, values: Outputs) -> Outputs:
         """Adds a step to the means; returns them under the logs' names."""
-        means = {"loss": values["total_loss"], "gen_loss": values["mlm_loss"]}
-        if "cloze_loss" in values:
-            means["gen_loss"] = values["cloze_loss"]
-            means["mlm_loss"] = values["mlm_loss"]
-        if "policy_loss" in values:
-            means["gen_loss"] = values["policy_loss"]
-            means["mlm_loss"] = values["mlm_loss"]
-            means |= {name: values[name] for name in schedules.REWARDS}
-        for name in ("disc_loss", "token_loss"):
-            if name in values:
-                means[name] = values[name]
-        for name, value in means.items():
-            self._means[name].update_state(value)
+        named = logged_losses(values)
+        names = list(named)
+        for name, own in named.items():
+            self._means[name].update_state(values[own])
         if "replaced_tokens" in values:
-            means["replaced_share"] = None
+            names.append("replaced_share")
             self._means["replaced_share"].update_state(
                 values["replaced_tokens"] / values[TOKENS], values[TOKENS]
             )
-        return {name: self._means[name].result() for name in means}
+        return {name: self._means[name].result() for name in names}
 
     def save_pretrained(self, folder: str) -> str:
         """Writes weights, settings and vocabulary: what all commands read."""

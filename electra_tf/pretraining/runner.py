@@ -43,7 +43,11 @@ from electra_tf.optimization.optimizer import (
 from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import metrics, schedules, unigram
 from electra_tf.pretraining.loading import EXPORT, export_parts
-from electra_tf.pretraining.model import PretrainingModel, step_values
+from electra_tf.pretraining.model import (
+    PretrainingModel,
+    logged_losses,
+    step_values,
+)
 from electra_tf.text.tokenization import (
     check_vocab,
     check_vocab_size,
@@ -273,26 +277,10 @@ class PretrainingRun(Run):
         )
 
     def losses(self, taken: StepMetrics) -> dict[str, float]:
-        """Means of the losses, and the share of replaced tokens.
-
-        `gen_loss` is the loss that the generator is trained with: the cloze
-        loss for a two-tower generator, that of policy gradients for an
-        adversarial one, else the masked-LM loss.
-        """
+        """Means of the losses, and the share of replaced tokens."""
         row = {"stage": self._stage} if self._stage else {}
-        row["loss"] = taken.mean("total_loss")
-        if "cloze_loss" in taken.sums:
-            row["gen_loss"] = taken.mean("cloze_loss")
-            row["mlm_loss"] = taken.mean("mlm_loss")
-        elif "policy_loss" in taken.sums:
-            row["gen_loss"] = taken.mean("policy_loss")
-            for name in ("mlm_loss", *schedules.REWARDS):
-                row[name] = taken.mean(name)
-        else:
-            row["gen_loss"] = taken.mean("mlm_loss")
-        for name in ("disc_loss", "token_loss"):
-            if name in taken.sums:
-                row[name] = taken.mean(name)
+        names = logged_losses(taken.sums)
+        row |= {name: taken.mean(own) for name, own in names.items()}
         if "replaced_tokens" in taken.sums:
             replaced = taken.sums["replaced_tokens"]
             row["replaced_share"] = replaced / taken.sums[TOKENS]

@@ -74,7 +74,7 @@ def is_cjk(char: str) -> bool:
 
 
 def is_accent(char: str) -> bool:
-    """Whether an accent of NFD text is dropped. Source: `_run_strip_accents`."""
+    """Whether NFD text loses it with accents. Source: `_run_strip_accents`."""
     return unicodedata.category(char) == "Mn"
 
 
