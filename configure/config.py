@@ -52,10 +52,10 @@ def check_names(
         raise UserError("\n".join(complaints))
 
 
-def nearest_names(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """The `count` names in `known` most like `name`, best first."""
+def nearest_names(name: str, known: Iterable[str]) -> list[str]:
+    """The three names in `known` most like `name`, best first."""
     name = name.lower().strip("-").replace("-", "_")
-    return difflib.get_close_matches(name, list(known), count, cutoff=0)
+    return difflib.get_close_matches(name, list(known), 3, cutoff=0)
 
 
 def coerce(name: str, value: Any, declared: Any) -> Any:

@@ -205,11 +205,6 @@ class FinetuningConfig(TrainingConfig):
         path = given.get("task_config")
         if path is None:
             return []
-        if not str(path).endswith(".json"):
-            raise UserError(
-                "hparam task_config: expected the path of a .json file, got"
-                f" {path!r}"
-            )
         spec = read_hparams(str(path), "--task_config")
         brought = spec.get("hparams", {})
         if not isinstance(brought, dict):

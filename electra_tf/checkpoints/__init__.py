@@ -3,6 +3,5 @@
 """Weights on disk: the original's TF1 files, ours, Hugging Face's, BERT's.
 
 Every format is read as `Weights`, named tensors on demand under the original's
-names (`weights`), and written from them; `contents` says what they hold and
-which hparams make them, `restore` puts them into a model.
+names, and written from them.
 """

@@ -282,17 +282,14 @@ class StepFlops:
 
 
 def pretraining_step_flops(
-    config: Any,
-    batch_size: int | None = None,
-    parameters: int = 0,
-    stage: int | None = None,
+    config: Any, parameters: int = 0, stage: int | None = None
 ) -> StepFlops:
     """Counts one step of pre-training; without parameters, no optimizer.
 
     Of two stages it is a step of one of them, or their mean, which as often
     as there are steps is the whole run.
     """
-    batch, length = batch_size or config.train_batch_size, config.max_seq_length
+    batch, length = config.train_batch_size, config.max_seq_length
     parts = [_encoder(network, batch, length) for network in networks(config)]
     if config.has_delta:
         width = networks(config)[-1].width

@@ -17,7 +17,6 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
-from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import assign
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
@@ -67,7 +66,7 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
     home, checkpoint = _find(folder)
     config, tokenizer, tasks = read_run(folder, **overrides)
     model = FinetuningModel(config, tasks)
-    weights = open_weights(checkpoint)
+    weights = formats.open_weights(checkpoint)
     if weights.vocab_file:
         refuse_other_vocab(config.vocab_file, weights.vocab_file, home)
     try:

@@ -21,7 +21,6 @@ from configure.pretraining import (
 from electra_tf import files
 from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.contents import Contents
-from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.sizes import MODEL_HPARAMS, merged
 from electra_tf.checkpoints.weights import (
     ModelWeights,
@@ -218,18 +217,20 @@ class PretrainedModel(LoadedModel):
         return names <= set(self.missing)
 
     def require_generator(self, purpose: str) -> None:
-        if why := self.lacks_generator():
-            raise UserError(
-                f"{why}; {purpose} needs one. Give the run's model directory,"
-                " or a checkpoint that holds the generator (or a masked LM)."
-            )
+        what = "generator (or a masked LM)"
+        _refuse_lack(self.lacks_generator(), purpose, what)
 
     def require_discriminator(self, purpose: str) -> None:
-        if why := self.lacks_discriminator():
-            raise UserError(
-                f"{why}; {purpose} needs one. Give the run's model directory,"
-                " or a checkpoint that holds the discriminator with its head."
-            )
+        what = "discriminator with its head"
+        _refuse_lack(self.lacks_discriminator(), purpose, what)
+
+
+def _refuse_lack(why: str | None, purpose: str, what: str) -> None:
+    if why:
+        raise UserError(
+            f"{why}; {purpose} needs one. Give the run's model directory, or a"
+            f" checkpoint that holds the {what}."
+        )
 
 
 def load_pretrained(
@@ -248,7 +249,7 @@ def read_pretrained(
 ) -> tuple[Weights, PretrainingConfig, frozenset[str]]:
     """Weights, not read yet, their settings, and which of these are stated."""
     path = formats.placed(path)
-    weights = open_weights(path)
+    weights = formats.open_weights(path)
     given = PretrainingConfig.clean_hparams(dict(hparams or {}))
     run = read_config(_home_of(path)) or {}
     if "model_size" not in run:  # Of another program.
@@ -317,7 +318,7 @@ def export_parts(
         folder = os.path.join(directory, EXPORT, name)
         if only_missing:
             with contextlib.suppress(UserError):
-                if open_weights(folder).global_step == step:
+                if formats.open_weights(folder).global_step == step:
                     continue
         part = select_part(weights, name)
         written.append(write_pretrained(part, folder, config))
