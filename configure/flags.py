@@ -45,15 +45,12 @@ _FIELD = re.compile(r"    ([a-z]\w*): .*?(?:  # (.*))?")
 
 @functools.cache
 def read_sections(config_class: type[Any]) -> dict[str, dict[str, str]]:
-    """The comments of fields, by section; those of base classes come last.
-
-    There are none without source (in a frozen application).
-    """
+    """The comments of fields, by section; those of base classes come last."""
     sections: dict[str, dict[str, str]] = {}
     for part in filter(dataclasses.is_dataclass, config_class.__mro__):
         try:
             lines = inspect.getsource(part).splitlines()
-        except (OSError, TypeError):
+        except (OSError, TypeError):  # A frozen application has no source.
             return {}
         notes: dict[str, str] = {}  # what stands above the first section
         pending: list[str] = []

@@ -218,10 +218,8 @@ _GELU_IS_IDENTITY = 6.0
 
 
 def identity_shift(gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Float32 [H] that lifts any output of a layer norm past GELU's bend.
-
-    What is normalized is at most sqrt(H - 1) in size.
-    """
+    """Float32 [H] that lifts any output of a layer norm past GELU's bend."""
+    # What is normalized is at most sqrt(H - 1) in size.
     reach = np.sqrt(len(gamma) - 1.0) * np.abs(gamma.astype(np.float64))
     return (_GELU_IS_IDENTITY + reach - beta).astype(np.float32)
 

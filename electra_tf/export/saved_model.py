@@ -132,10 +132,7 @@ def writing(
 
 
 def choose(output_dir: str, version: int | None, overwrite: bool) -> int:
-    """Decides an export's number; `output_dir` may hold nothing but exports.
-
-    Where none is asked for: the next, or with `overwrite` the highest.
-    """
+    """An export's number: the next, or with `overwrite` the highest."""
     names: list[str] = []
     if tf.io.gfile.isdir(output_dir):
         names = [n.rstrip("/") for n in tf.io.gfile.listdir(output_dir)]

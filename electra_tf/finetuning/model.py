@@ -276,10 +276,7 @@ class TaggingHead(Head):
     def logits(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
-        """Returns `logits` [B, L, num_labels] and `predictions` [B, L].
-
-        Besides the encoder's output they need `<task>_labeled_positions`.
-        """
+        """Returns `logits` [B, L, num_labels] and `predictions` [B, L]."""
         logits = self.dense(self.vectors(encoded, features, dropout))
         return {"logits": logits, "predictions": tf.argmax(logits, -1)}
 

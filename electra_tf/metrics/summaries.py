@@ -93,10 +93,8 @@ class SummaryScorer(Scorer):
     """ROUGE of the best sentences of each document, in percent.
 
     Among the details is what the first sentences give (`lead`), those of
-    `find_oracle`, and random ones, always the same.
-
-    Args:
-      documents: each with `eid`, `sentences` and, for figures, a `summary`.
+    `find_oracle`, and random ones, always the same. Documents have `eid`,
+    `sentences` and, for figures, a `summary`.
     """
 
     figures = (

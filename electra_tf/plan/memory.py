@@ -72,11 +72,7 @@ class MemoryEstimate:
 def pretraining_memory(
     config: Any, batch_size: int | None = None
 ) -> MemoryEstimate:
-    """Estimates the peak of a training run.
-
-    It comes where a network's backward pass begins: the generator's (a masked
-    LM's), or later the discriminator's.
-    """
+    """Estimates training's peak, where a network's backward pass begins."""
     batch = _batch_at_once(config, batch_size)
     vocab = EncoderConfig.of(config).vocab_size
     encoders = [network.sizes for network in networks(config)]

@@ -25,8 +25,7 @@ class PackedFunction:
     One tensor to convert and one function that needs no look-up: a call costs
     little beside what it computes, even with one short row.
 
-    Args:
-      compute: from features [B, L] by name to tensors whose first axis is B.
+    `compute`: from features [B, L] by name to tensors whose first axis is B.
     """
 
     def __init__(

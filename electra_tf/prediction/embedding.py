@@ -108,10 +108,8 @@ class Embedder:
     ) -> np.ndarray | list[np.ndarray]:
         """Returns the vectors of one text or of several; see `embed`.
 
-        Returns:
-          float32: [H] for one text and [N, H] for several; with pooling
-          "words" or "none", which make several vectors a text, [T, H] or a
-          list of them.
+        Float32: [H] for one text and [N, H] for several; with pooling "words"
+        or "none", which make several vectors a text, [T, H] or a list of them.
         """
         alone = isinstance(texts, str | bytes)
         texts = [texts] if alone else texts

@@ -140,9 +140,8 @@ def encoder_of(
 ) -> Encoder:
     """One of a model's encoders, whose weights must all be there.
 
-    Args:
-      part: "encoder": the discriminator's, or a masked LM's own; "generator";
-        "any": the generator's where there is no discriminator.
+    `part`: "encoder": the discriminator's, or a masked LM's own; "generator";
+    "any": the generator's where there is no discriminator.
     """
     if isinstance(loaded, FinetunedModel):
         if part == "generator":

@@ -51,10 +51,8 @@ def answer_file(
 
     After an error what there is stays under `<path>.part`.
 
-    Args:
-      format_name: "jsonl": an object a line; "tsv": a header and a column for
-        each value, those of nested values as `probabilities.good`, lists as
-        JSON.
+    `format_name`: "jsonl": an object a line; "tsv": a header and a column for
+    each value, those of nested values as `probabilities.good`, lists as JSON.
     """
     check_free(path, overwrite)
     columns: list[str] = []

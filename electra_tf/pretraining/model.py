@@ -321,14 +321,10 @@ class PretrainingModel(tf_keras.Model):
         positions: tf.Tensor | None = None,
         dropout: SeedStream | None = None,
     ) -> tuple[tf.Tensor, list[EncoderOutput]]:
-        """What the generator (or masked LM) expects.
+        """What the generator (or masked LM) expects of int32 [B, L] `features`.
 
-        Args:
-          features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
-          positions: int32 [B, N]; None for all.
-
-        Returns:
-          float32 [B, N or L, V] logits, and the outputs of its encoders.
+        Float32 [B, N or L, V] logits, at `positions` [B, N] or all of them, and
+        the outputs of its encoders.
         """
         inputs = [features[name] for name in INPUTS]
         found = self.generator(

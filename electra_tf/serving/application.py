@@ -252,11 +252,7 @@ async def serve(
     ready: Callable[[str], None],
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serves until SIGINT or SIGTERM, or until told to stop.
-
-    On a signal no new connection is taken, requests that are in are answered,
-    and the function returns.
-    """
+    """Serves until SIGINT, SIGTERM or `stop`; what is in is answered then."""
     stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
