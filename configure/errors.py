@@ -18,6 +18,14 @@ class UserError(ValueError):
     exit_status: int | None = None  # None: that of any mistake
 
 
+def missing_extra(what: str, extra: str, error: ImportError) -> UserError:
+    """Words for a package of an extra that cannot be imported."""
+    return UserError(
+        f"{what} cannot be imported ({error}); install the extra: pip install"
+        f' "electra_tf[{extra}]", or from a checkout: pip install .[{extra}]'
+    )
+
+
 def listed(names: Iterable[object], most: int = 5) -> str:
     """Lists names for a message: "a, b and 7 more"."""
     names = [str(name) for name in names]

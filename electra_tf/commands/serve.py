@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from configure import flags
-from configure.errors import UserError
+from configure.errors import missing_extra
 
 _LIMITS = (
     ("max_batch", 32, "N", "rows computed at once"),
@@ -72,11 +72,8 @@ def require_aiohttp(command: str) -> None:
     try:
         import aiohttp  # noqa: F401
     except ImportError as error:
-        raise UserError(
-            f"{command} needs aiohttp, which cannot be imported ({error});"
-            ' install the extra: pip install "electra_tf[serve]", or from a'
-            " checkout: pip install .[serve]"
-        ) from None
+        what = f"{command} needs aiohttp, which"
+        raise missing_extra(what, "serve", error) from None
 
 
 def serve_model(host: str, port: int, model: Any, *limits: Any) -> int:

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from configure.errors import UserError
+from configure.errors import UserError, missing_extra
 from electra_tf import files
 from electra_tf.data import build, example_writer
 from electra_tf.data.example_writer import BuildOptions, Job, JobReport
@@ -25,11 +25,7 @@ try:
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PipelineOptions
 except ImportError as error:
-    raise UserError(
-        f"--runner=beam: Apache Beam cannot be imported ({error}); install the"
-        ' extra: pip install "electra_tf[beam]", or from a checkout: pip'
-        " install .[beam]"
-    ) from error
+    raise missing_extra("--runner=beam: Apache Beam", "beam", error) from error
 
 # Runners whose job server knows more flags than Beam's Python part does.
 _OWN_FLAGS = ("flink", "portable", "spark")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from configure.errors import UserError
+from configure.errors import UserError, missing_extra
 from electra_tf.export.signatures import Inputs, Outputs, ServingModule
 from electra_tf.files import read_bytes, write_atomically
 from electra_tf.modeling.layers import inference
@@ -37,11 +37,8 @@ def check_onnx_installed() -> None:
         try:
             importlib.import_module(name)
         except ImportError as error:
-            raise UserError(
-                f"--onnx needs {name}, which cannot be imported ({error});"
-                ' install the extra: pip install "electra_tf[onnx]", or from'
-                " a checkout: pip install .[onnx]"
-            ) from error
+            what = f"--onnx needs {name}, which"
+            raise missing_extra(what, "onnx", error) from error
 
 
 def write_lite(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from configure.errors import UserError
+from configure.errors import missing_extra
 from electra_tf.metrics.scorers import Figures, Scorer
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -25,11 +25,8 @@ def _package() -> tuple[Any, Callable[[str], list[str]]]:
     try:
         from rouge_score import rouge_scorer, tokenizers
     except ImportError as error:
-        raise UserError(
-            "summaries are labelled and scored by the package rouge-score,"
-            f" which cannot be imported ({error}): pip install"
-            ' "electra_tf[rouge]", or from a checkout: pip install .[rouge]'
-        ) from error
+        what = "summaries are labelled and scored by rouge-score, which"
+        raise missing_extra(what, "rouge", error) from error
     tokenizer = tokenizers.DefaultTokenizer(use_stemmer=True)
     scorer = rouge_scorer.RougeScorer(ROUGE, tokenizer=tokenizer)
     return scorer, tokenizer.tokenize

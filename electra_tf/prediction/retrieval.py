@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from configure.errors import UserError, listed
+from configure.errors import UserError, listed, missing_extra
 from electra_tf import files
 from electra_tf.data import tables
 from electra_tf.finetuning import questions
@@ -121,10 +121,8 @@ class PassageIndex:
             import bm25s
             import Stemmer
         except ImportError as error:
-            raise UserError(
-                f"ask needs bm25s and PyStemmer ({error}); install the extra:"
-                ' pip install "electra_tf[ask]"'
-            ) from None
+            what = "ask needs bm25s and PyStemmer, one of which"
+            raise missing_extra(what, "ask", error) from None
         logging.getLogger("bm25s").setLevel(logging.WARNING)
         if language not in (known := ["none", *Stemmer.algorithms()]):
             raise UserError(

@@ -10,7 +10,7 @@ Source: Radford et al., "Language Models are Unsupervised Multitask Learners"
 from collections.abc import Mapping
 from typing import Any
 
-from configure.errors import UserError, listed
+from configure.errors import UserError, listed, missing_extra
 from electra_tf import files
 from electra_tf.text.tokenization import SPECIAL_TOKENS, Tokenizer, as_text
 
@@ -84,11 +84,8 @@ class BpeTokenizer(Tokenizer):
         try:
             import tokenizers
         except ImportError as error:
-            raise UserError(
-                f"{path}: needs the package tokenizers, which cannot be"
-                f" imported ({error}); install the extra: pip install"
-                ' "electra_tf[bpe]", or from a checkout: pip install .[bpe]'
-            ) from None
+            what = f"{path}: needs the package tokenizers, which"
+            raise missing_extra(what, "bpe", error) from None
         try:
             self._model = tokenizers.Tokenizer.from_str(files.read_text(path))
         except Exception as error:  # It has no class of its own.
