@@ -234,6 +234,11 @@ _OVERRIDES: dict[str, Any] = {
 _MAX_POSITION_EMBEDDINGS = 512  # of every size
 
 NAMES = ("model_name", "data_dir")
+# What fine-tuning takes from a pre-trained model.
+SIZE_HPARAMS = tuple(
+    "model_size embedding_size vocab_size model_hparam_overrides".split()
+)
+TOKENIZER_HPARAMS = ("do_lower_case", "strip_accents")
 # Origins that a value has without anybody asking for it.
 _SETTLED_ORIGINS = frozenset({"default", "preset", "derived"})
 

@@ -15,6 +15,7 @@ import sysconfig
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from configure.config import TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.pretraining import (
     EXPERIMENTS,
@@ -44,9 +45,8 @@ RELEASED = "reference"  # the name of the model that comes with the project
 
 # Where another program, or a run, may have left the sizes; first come.
 _CONFIGS = (ELECTRA_CONFIG, "bert_config.json", "config.json")
-_TOKENIZER = ("do_lower_case", "strip_accents")
 # The sizes, and what text and scores need to mean the same.
-_KEPT = (*MODEL_HPARAMS, *_TOKENIZER, "mask_prob")
+_KEPT = (*MODEL_HPARAMS, *TOKENIZER_HPARAMS, "mask_prob")
 # What decides how a run is trained, which nobody may change on the way.
 _SCHEDULE = ("training_schedule", "two_stage_steps")
 # How Hugging Face names files of weights, whole or in shards.
@@ -189,7 +189,7 @@ def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
     contents = {
         "format_version": FORMAT_VERSION,
         **dataclasses.asdict(sizes),
-        **{name: kept[name] for name in ("embedding_size", *_TOKENIZER)},
+        **{name: kept[name] for name in ("embedding_size", *TOKENIZER_HPARAMS)},
         "hparams": kept,
     }
     if hparams.get("two_stage_steps"):  # Which weights mean something.
@@ -246,7 +246,7 @@ def _hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
         "model_hparam_overrides": {n: given[n] for n in known if n in given},
         "embedding_size": given.get("embedding_size") or hidden,
     }
-    stated = {n: given.get(n) for n in ("vocab_size", *_TOKENIZER)}
+    stated = {n: given.get(n) for n in ("vocab_size", *TOKENIZER_HPARAMS)}
     return hparams | {n: v for n, v in stated.items() if v is not None}
 
 
@@ -290,7 +290,7 @@ def unseen_differences(
     )
     return [
         f"{name}: {old[name]} beside the checkpoint, {new[name]} here"
-        for name in (*UNSEEN_SIZES, *_TOKENIZER)
+        for name in (*UNSEEN_SIZES, *TOKENIZER_HPARAMS)
         if name in old and name in new and old[name] != new[name]
     ]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights, vocab_in
@@ -21,15 +22,6 @@ from electra_tf.optimization import optimizer
 from electra_tf.plan.memory import finetuning_memory
 from electra_tf.text import tokenization
 from electra_tf.training.strategy import rows_of_a_machine, uses_remat
-
-_SIZE_HPARAMS = (
-    "model_size",
-    "embedding_size",
-    "vocab_size",
-    "model_hparam_overrides",
-)
-_TOKENIZER_HPARAMS = ("do_lower_case", "strip_accents")
-
 
 # Variables that the starting weights may lack.
 HEADS = "^task_specific/"
@@ -152,7 +144,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
                 " init_checkpoint to null."
             ) from error
         adopted = _sizes_of(config, weights)
-        for name in _TOKENIZER_HPARAMS:
+        for name in TOKENIZER_HPARAMS:
             ours = getattr(config, name)
             theirs = weights.hparams.get(name, ours)
             if not config.is_stated(name):
@@ -190,7 +182,7 @@ def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
     """The size hparams that the weights fill in; refuses contradictions."""
     given = {
         name: getattr(config, name)
-        for name in (*_SIZE_HPARAMS, "debug")
+        for name in (*SIZE_HPARAMS, "debug")
         if config.is_stated(name)
     }
     weights.contents.check_hparams(given)
@@ -207,7 +199,7 @@ def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
                 f" {getattr(ours, name)}; set"
                 f" model_hparam_overrides.{name}, or leave the sizes out."
             )
-    return {name: whole[name] for name in _SIZE_HPARAMS if name in whole}
+    return {name: whole[name] for name in SIZE_HPARAMS if name in whole}
 
 
 def _check_vocabulary(

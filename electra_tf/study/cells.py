@@ -19,7 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from configure.config import nearest_names
+from configure.config import (
+    SIZE_HPARAMS,
+    TOKENIZER_HPARAMS,
+    nearest_names,
+)
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
@@ -48,11 +52,6 @@ _OWN = frozenset(
     overwrite preprocessed_data_dir results_json results_pkl results_txt
     run_name seed task_names
     """.split()
-)
-# What fine-tuning has to know of the model where no checkpoint tells it.
-_SIZES = (
-    *("model_size", "embedding_size", "vocab_size", "model_hparam_overrides"),
-    *("do_lower_case", "strip_accents"),
 )
 _CHOOSING = 2**30  # added to the seeds that choose a rate and do not count
 RANDOM = "random"
@@ -193,7 +192,9 @@ class Study:
                     _check_task(config, task)
 
     def _finetuning_hparams(self, arm: Arm, task: str) -> Hparams:
-        sizes = {n: getattr(arm.config, n) for n in _SIZES if arm.config}
+        # Where no checkpoint tells it.
+        names = (*SIZE_HPARAMS, *TOKENIZER_HPARAMS) if arm.config else ()
+        sizes = {name: getattr(arm.config, name) for name in names}
         shared = _merged(self._said.get("finetune", {}), self.tasks[task])
         own = _merged(shared, arm.own.get("finetune", {}))
         return {**sizes, "keep_all_models": False, **own, "task_names": [task]}
