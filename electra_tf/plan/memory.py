@@ -35,6 +35,10 @@ _SHARE_TO_KEEP = 0.75
 # next moments, direction): two variables are updated at a time.
 _UPDATE_COPIES = 0.5
 
+# Beyond so many cores it was not measured what it brings that each computes
+# rows of a batch.
+_MOST_CORES = 4
+
 # Tensors of a block by kind of size: [B, L, H], [B, L, intermediate],
 # [B, A, L, L].
 _Tensors = tuple[float, float, float]
@@ -133,7 +137,8 @@ def _estimate(
 ) -> MemoryEstimate:
     """The estimate of a model whose activations are so many numbers."""
     weights = _FLOAT * parameters
-    sums = 2 if config.gradient_accumulation_steps > 1 else 1
+    cores = cores_taking_rows(config)
+    sums = cores + (cores > 1 or config.gradient_accumulation_steps > 1)
     blocks = sum(sizes.num_hidden_layers for sizes in encoders)
     return MemoryEstimate(
         weights=weights,
@@ -193,6 +198,32 @@ def machine_memory() -> int | None:
         except (OSError, ValueError):  # Not there, or "max".
             continue
     return min([whole, *limits])
+
+
+def machine_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cores_taking_rows(config: Any) -> int:
+    """How many cores of this machine compute rows of a batch each.
+
+    On a machine without accelerators, where the threads of an operation are
+    left to us: see `training.strategy.use_threads`.
+    """
+    chosen = {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"} & os.environ.keys()
+    if (
+        chosen
+        or config.threads
+        or config.jit_compile
+        or config.use_tpu
+        or config.distribution_strategy not in ("auto", "one_device")
+    ):
+        return 1
+    cores = machine_cores()
+    return cores if cores <= _MOST_CORES else 1
 
 
 def peak_memory() -> int | None:

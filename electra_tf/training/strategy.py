@@ -5,7 +5,6 @@
 import contextlib
 import functools
 import json
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -110,10 +109,6 @@ def _mirrored(*devices: str) -> tf.distribute.Strategy:
     return tf.distribute.MirroredStrategy(devices)
 
 
-# Beyond so many nothing was measured.
-_MOST_CORES = 4
-
-
 def use_threads(config: Any) -> None:
     """Sets how many threads share one operation on the CPU.
 
@@ -121,7 +116,8 @@ def use_threads(config: Any) -> None:
     of a batch each instead: none waits for the last thread of an operation.
     """
     threads = config.threads
-    if not threads and _cores_take_rows(config):
+    gpus = tf.config.get_visible_devices("GPU")
+    if not gpus and memory.cores_taking_rows(config) > 1:
         threads = 1
     if not threads:
         return
@@ -139,29 +135,11 @@ def use_threads(config: Any) -> None:
         ) from error
 
 
-def _cores_take_rows(config: Any) -> bool:
-    return (
-        1 < _machine_cores() <= _MOST_CORES
-        and not {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"}
-        & os.environ.keys()
-        and not config.jit_compile
-        and not config.use_tpu
-        and config.distribution_strategy in ("auto", "one_device")
-        and not tf.config.get_visible_devices("GPU")
-    )
-
-
 def cores(config: Any, strategy: tf.distribute.Strategy) -> int:
     """Into how many parts a batch is cut, which are computed side by side."""
     alone = tf.config.threading.get_intra_op_parallelism_threads() == 1
     alone &= strategy.num_replicas_in_sync == 1
-    return _machine_cores() if alone and not config.threads else 1
-
-
-def _machine_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return memory.machine_cores() if alone and not config.threads else 1
 
 
 def describe(strategy: tf.distribute.Strategy) -> str:

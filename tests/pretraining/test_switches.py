@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.plan import memory
 from electra_tf.pretraining import masking
 from electra_tf.pretraining.build import (
     build_model,
     build_optimizer,
     build_train_loop,
 )
-from electra_tf.training import strategy
 from electra_tf.training.loop import LossScale
 
 pytestmark = pytest.mark.slow  # Several graphs a test.
@@ -118,7 +118,7 @@ def test_parts_give_the_whole_step(
 ):
     def run(parts, threads=2):
         """With one thread an operation, two cores compute rows each."""
-        monkeypatch.setattr(strategy, "_machine_cores", lambda: 2)
+        monkeypatch.setattr(memory, "machine_cores", lambda: 2)
         monkeypatch.setattr(
             tf.config.threading,
             "get_intra_op_parallelism_threads",

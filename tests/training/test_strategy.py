@@ -120,9 +120,10 @@ use(3)
 CORES = """
 import os, sys, tensorflow as tf
 from configure.pretraining import PretrainingConfig
+from electra_tf.plan import memory
 from electra_tf.training import strategy
 cores, *hparams = sys.argv[1:]
-strategy._machine_cores = lambda: int(cores)
+memory.machine_cores = lambda: int(cores)
 config = PretrainingConfig.create(
     "m", "none", **dict(map(eval, hparams))
 )
