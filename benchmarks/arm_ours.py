@@ -139,8 +139,8 @@ class Pretraining(Arm):
 class Finetuning(Arm):
     """The loops of run_finetuning.py, given batches from memory.
 
-    Padded to a multiple of 16, in evaluation rows of similar length together;
-    with the hparam `length_buckets` false, all to the full length.
+    Padded to a batch's longest row, in evaluation rows of similar length
+    together; with the hparam `length_buckets` false, all to the full length.
     """
 
     def __init__(self, spec):
@@ -204,7 +204,7 @@ class Finetuning(Arm):
         import tensorflow as tf
 
         fixed = not self._config.length_buckets
-        made = work.make_batches(self._work, split, fixed, by_length, 16)
+        made = work.make_batches(self._work, split, fixed, by_length)
         for number, batch in enumerate(made):
             labels = batch.pop("labels")
             batch["task_id"] = labels * 0

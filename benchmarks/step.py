@@ -14,8 +14,8 @@ is of the steps.
 
 The same of a classifier, and its evaluation, batches in memory. `--rows=full`
 gives every arm the same full rows; `--rows=sst` real sentences, which each arm
-pads as its users do: ours to a batch's longest row (a multiple of 16), in
-evaluation sorted by length; transformers to a batch's longest;
+pads as its users do: ours and transformers to a batch's longest row, ours in
+evaluation sorted by length;
 tf-models-official and the original to --length.
 
 Further arms, of ours or a peer with other settings:

@@ -132,14 +132,12 @@ def make_batch(work):
     }
 
 
-def make_batches(
-    work, split, fixed=False, by_length=False, multiple=1, names=NAMES
-):
+def make_batches(work, split, fixed=False, by_length=False, names=NAMES):
     """Batches of a split, padded to `length` if fixed, else to the longest row.
 
-    Lengths are rounded up to `multiple`; `by_length` puts rows of similar
-    length together. int32 arrays, under the given `names`: `input_ids`,
-    `input_mask`, `segment_ids` [B, L], `labels` [B].
+    `by_length` puts rows of similar length together. int32 arrays, under the
+    given `names`: `input_ids`, `input_mask`, `segment_ids` [B, L], `labels`
+    [B].
     """
     import numpy as np
 
@@ -151,7 +149,6 @@ def make_batches(
     for start in range(0, len(rows), work["batch"]):
         chosen = rows[start : start + work["batch"]]
         longest = max(len(ids) for ids, _ in chosen)
-        longest = min(-(-longest // multiple) * multiple, work["length"])
         shape = [len(chosen), work["length"] if fixed else longest]
         ids, mask = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
         for i, (row, _) in enumerate(chosen):

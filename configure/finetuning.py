@@ -182,8 +182,8 @@ class FinetuningConfig(TrainingConfig):
     # WNLI is not learned: its answers are the majority of its training labels.
     wnli_majority: bool = False
     shuffle_whole_set: bool = False  # shuffle all examples, anew each epoch
-    # Pad a batch to its longest row, rounded up to 16, not to
-    # max_seq_length. On: the same results in less time.
+    # Pad a batch to its longest row, not to max_seq_length. On: the same
+    # results in less time.
     length_buckets: bool = True
     # Put examples of similar length into a batch when training: other batches
     # than without.

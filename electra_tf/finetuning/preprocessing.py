@@ -22,8 +22,8 @@ from electra_tf.data.example_writer import frame_record
 from electra_tf.data.record_checks import file_facts
 from electra_tf.finetuning.task import Example, RowReport, Task
 
-# Batches are padded to a multiple of this.
-BUCKET_WIDTH = 16
+# Examples whose lengths, rounded up to this, are equal count as alike.
+_BUCKET_WIDTH = 16
 # Batches whose examples are sorted by length among each other.
 _BATCHES_PER_POOL = 50
 _PARSE_AT_ONCE = 4096
@@ -104,9 +104,8 @@ class Batches:
                 used = tf.reduce_any(features[spec.name] != 0, 0)  # [L]
                 places = tf.where(used, tf.range(1, tf.size(used) + 1), 0)
                 needed = tf.maximum(needed, tf.reduce_max(places))
-        length = tf.minimum(_round_up(needed), self.max_seq_length)
         return {
-            spec.name: features[spec.name][:, :length]
+            spec.name: features[spec.name][:, :needed]
             if spec.per_token
             else features[spec.name]
             for spec in self.specs
@@ -159,13 +158,9 @@ class Batches:
             parsed = feature_spec.decode_example(mask, part)["input_mask"]
             records.append(part)
             # Within a bucket the order stays as it is.
-            lengths.append(_round_up(tf.reduce_sum(parsed, 1)))
+            buckets = -(-tf.reduce_sum(parsed, 1) // _BUCKET_WIDTH)
+            lengths.append(buckets * _BUCKET_WIDTH)
         return tf.concat(records, 0), tf.concat(lengths, 0)
-
-
-def _round_up(lengths: tf.Tensor) -> tf.Tensor:
-    """Rounds int32 lengths up to a multiple of `BUCKET_WIDTH`."""
-    return (lengths + BUCKET_WIDTH - 1) // BUCKET_WIDTH * BUCKET_WIDTH
 
 
 class Preprocessor:
