@@ -6,8 +6,8 @@ Importing this package does not import TensorFlow. It asks for TensorFlow's
 oneDNN kernels, which TensorFlow itself takes on newer x86 processors only, and
 for its pooled memory on CPUs; set TF_ENABLE_ONEDNN_OPTS=0 or
 TF_CPU_ALLOCATOR_USE_BFC=false to do without. The packages that answer
-(prediction, inspection, serving) take the request for oneDNN back when they are
-imported before TensorFlow.
+(prediction, inspection, serving) do without oneDNN when they are imported before
+TensorFlow, but for the commands that read files of texts.
 """
 
 import os
@@ -30,13 +30,11 @@ os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
 os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", "4000000")
 
 
-def leave_kernels_to_tensorflow() -> None:
-    """Takes back the request for oneDNN, where it was ours and is not granted.
+def use_onednn(wanted: bool) -> None:
+    """Chooses oneDNN's kernels or not, where neither user nor TensorFlow has.
 
     With one text or a few, oneDNN loses more by bringing weights into its order
     at every call than it gains.
     """
-    global _asked_for_onednn
     if _asked_for_onednn and "tensorflow" not in sys.modules:
-        os.environ.pop("TF_ENABLE_ONEDNN_OPTS", None)
-        _asked_for_onednn = False
+        os.environ["TF_ENABLE_ONEDNN_OPTS"] = str(int(wanted))

@@ -54,7 +54,7 @@ for name, value in {
 import electra_tf  # noqa: E402
 
 # All tests of a process compute alike, whichever package is imported first.
-electra_tf.leave_kernels_to_tensorflow = lambda: None
+electra_tf.use_onednn = lambda wanted: None
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=15)

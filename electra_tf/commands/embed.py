@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from configure import flags
 from configure.errors import UserError
 from configure.json_text import read_hparams
+from electra_tf import use_onednn
 from electra_tf.commands import shared_flags
 from electra_tf.files import write_atomically
 from electra_tf.prediction import writer
@@ -87,6 +88,7 @@ def main(args: argparse.Namespace) -> int:
     for path in (args.output, f"{stem}.json", f"{stem}.rows.jsonl"):
         writer.check_free(path, args.overwrite)
     shared_flags.check_inputs(args)
+    use_onednn(True)  # For batches of many texts.
     from electra_tf.prediction.embedding import Embedder
 
     given = read_hparams(args.hparams) if args.hparams else {}

@@ -259,6 +259,8 @@ def _lack_of_memory(
     config: PretrainingConfig, numbers: Numbers
 ) -> Iterator[str]:
     have, needed = numbers["machine_memory_bytes"], numbers["memory_bytes"]
+    # Where no core has gradients of its own.
+    there = pretraining_memory(dataclasses.replace(config, threads=1))
     if again := numbers["memory_bytes_recomputed"]:
         config = dataclasses.replace(config, recompute_grad=True)
     least = again or needed
@@ -267,7 +269,7 @@ def _lack_of_memory(
     text = (
         f"{_gib(least['total'])} of memory are needed at train_batch_size"
         f" {config.train_batch_size}, and this machine has {_gib(have)}; an"
-        f" accelerator needs {_gib(needed['total'])}"
+        f" accelerator needs {_gib(there.total)}"
     )
     parts = config.gradient_accumulation_steps
     while config.train_batch_size % (2 * parts) == 0:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from configure import flags
 from configure.errors import UserError
+from electra_tf import use_onednn
 from electra_tf.commands import shared_flags
 from electra_tf.prediction import writer
 
@@ -69,6 +70,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> int:
     """Predicts; 0 unless nothing could be answered."""
+    use_onednn(True)  # For batches of many texts.
     # Before TensorFlow, which takes seconds.
     shared_flags.check_inputs(args)
     writer.check_free(args.output, args.overwrite)

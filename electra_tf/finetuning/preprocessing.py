@@ -55,6 +55,7 @@ class Batches:
     by_length: bool = False  # put examples of similar length together
     trim: bool = True  # pad batches to their longest row, not to L
     shortest: int = 1  # least length of a batch
+    multiple: int = 1  # lengths are multiples of it (or L)
     seed: int = 0
 
     def __call__(self) -> tf.data.Dataset:
@@ -104,6 +105,7 @@ class Batches:
                 used = tf.reduce_any(features[spec.name] != 0, 0)  # [L]
                 places = tf.where(used, tf.range(1, tf.size(used) + 1), 0)
                 needed = tf.maximum(needed, tf.reduce_max(places))
+        needed = -(-needed // self.multiple) * self.multiple
         return {
             spec.name: features[spec.name][:, :needed]
             if spec.per_token
@@ -272,6 +274,8 @@ class Preprocessor:
             else config.group_eval_by_length and config.length_buckets,
             trim=config.length_buckets,
             shortest=max(task.min_length for task in self._tasks),
+            # XLA compiles anew for each length.
+            multiple=16 if config.jit_compile or config.use_tpu else 1,
             seed=config.seed,
         )
         return batches, steps

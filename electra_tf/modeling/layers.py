@@ -45,6 +45,8 @@ def _fuses(*tensors: tf.Tensor) -> bool:
     threads = tf.config.threading.get_intra_op_parallelism_threads()
     if _INFERENCE.get() or tf.executing_eagerly() or threads != 1:
         return False
+    if tf.config.get_visible_devices("GPU"):
+        return False
     return all(tensor.shape.is_fully_defined() for tensor in tensors)
 
 

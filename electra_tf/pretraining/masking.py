@@ -281,7 +281,9 @@ def sample_from_softmax(logits: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
     block = _drawn(tf.reduce_sum(blocks, -1), uniform[:, :1])
     within = tf.gather(blocks, block[:, 0], batch_dims=1)
     within = _drawn(within, uniform[:, 1:])
-    return tf.reshape(block * width + within, tf.shape(logits)[:-1])
+    # Sums in another order need not be level where there is no weight.
+    drawn = tf.minimum(block * width + within, vocab_size - 1)
+    return tf.reshape(drawn, tf.shape(logits)[:-1])
 
 
 def _drawn(weights: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:

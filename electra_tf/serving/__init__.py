@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An exported model behind HTTP, on this machine, with a page for people."""
 
-from electra_tf import leave_kernels_to_tensorflow
+from electra_tf import use_onednn
 
-leave_kernels_to_tensorflow()
+use_onednn(False)

@@ -464,7 +464,8 @@ def print_start(
         f"{len(values) - len(chosen)} more are as by default: --print_config"
     )
     console.line()
-    for text in (*notes, strategies.describe(strategy)):
+    at_once = strategies.cores(config, strategy)
+    for text in (*notes, strategies.describe(strategy, at_once)):
         console.line(text)
     for text in config.warnings():
         console.warning(text)

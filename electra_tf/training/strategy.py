@@ -130,8 +130,8 @@ def use_threads(config: Any) -> None:
         raise UserError(
             f"threads is {threads}, but TensorFlow is running already, with"
             f" {setting.get_intra_op_parallelism_threads()} (0: its own"
-            " choice). Set it before anything else uses TensorFlow in this"
-            " process."
+            " choice; 1: perhaps that of a run before this one). Set it before"
+            " anything else uses TensorFlow in this process."
         ) from error
 
 
@@ -139,11 +139,12 @@ def cores(config: Any, strategy: tf.distribute.Strategy) -> int:
     """Into how many parts a batch is cut, which are computed side by side."""
     alone = tf.config.threading.get_intra_op_parallelism_threads() == 1
     alone &= strategy.num_replicas_in_sync == 1
-    return memory.machine_cores() if alone and not config.threads else 1
+    alone &= not tf.config.get_visible_devices("GPU")
+    return memory.cores_taking_rows(config) if alone else 1
 
 
-def describe(strategy: tf.distribute.Strategy) -> str:
-    """One line: the strategy, its replicas and the devices TensorFlow sees."""
+def describe(strategy: tf.distribute.Strategy, at_once: int = 1) -> str:
+    """One line: strategy, replicas, `cores`, the devices TensorFlow sees."""
     devices = [
         device.name.rsplit("device:", 1)[-1]
         for kind in ("GPU", "TPU", "CPU")
@@ -154,6 +155,7 @@ def describe(strategy: tf.distribute.Strategy) -> str:
     return (
         f"{type(strategy).__name__}, {replicas} {noun}; devices:"
         f" {', '.join(devices)}"
+        + (f"; {at_once} cores take rows of a batch each" * (at_once > 1))
     )
 
 

@@ -26,7 +26,7 @@ ONE_BLOCK = {
 }
 
 
-def batches():
+def batches(sized=True):
     random = np.random.default_rng(0)
     ids = random.integers(104, 200, [4 * STEPS, 16]).astype(np.int32)
     mask = np.arange(16) < random.integers(6, 16, [4 * STEPS, 1])
@@ -36,7 +36,7 @@ def batches():
         "segment_ids": np.zeros_like(ids),
     }
     dataset = tf.data.Dataset.from_tensor_slices(features)
-    return dataset.batch(4, drop_remainder=True)
+    return dataset.batch(4, drop_remainder=sized)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,11 @@ def batches():
     ],
 )
 def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
-    """To the bit: weights, slots, losses; with dropout and drawn masks."""
+    """To the bit: weights, slots, losses; with dropout and drawn masks.
+
+    Batches of no known size, as Keras often has them, take other kernels.
+    """
+    sized = "optimizer" not in hparams
     config = tiny_config(model_hparam_overrides=ONE_BLOCK, **hparams)
     strategy = tf.distribute.get_strategy()
     loops = build.build_model(config)
@@ -89,14 +93,15 @@ def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
     names = [v.name for v in model.variables]
     model.compile()
     history = model.fit(
-        batches(), epochs=2, steps_per_epoch=STEPS // 2, verbose=0
+        batches(sized), epochs=2, steps_per_epoch=STEPS // 2, verbose=0
     ).history
     assert [v.name for v in model.variables] == names
     assert model.global_step == STEPS
+    bound = 0 if sized else 1e-5
     for one, other in zip(model.variables, loops.variables, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=one.name)
+        np.testing.assert_allclose(one, other, 0, bound, err_msg=one.name)
     for name, slot in optimizer.m.items():
-        np.testing.assert_array_equal(model.optimizer.m[name], slot)
+        np.testing.assert_allclose(model.optimizer.m[name], slot, 0, bound)
     means = rows["total_loss"].reshape(2, -1).mean(1)
     np.testing.assert_allclose(history["loss"], means, rtol=1e-6)
     names = ("cloze_loss", "policy_loss", "mlm_loss")

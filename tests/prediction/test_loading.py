@@ -112,6 +112,10 @@ VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
 
 
 ANSWERING = "import electra_tf.prediction, electra_tf.inspection"
+MANY = """from electra_tf.commands import predict
+import argparse, contextlib
+with contextlib.suppress(Exception):
+    predict.main(argparse.Namespace())"""
 ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
 
 
@@ -119,8 +123,10 @@ ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
     ("code", "wish", "wanted"),
     [
         ("import electra_tf.training", None, "1" if ON_X86 else None),
-        # Packages that answer leave the choice to TensorFlow.
-        (f"{ANSWERING}, electra_tf.serving", None, None),
+        # Packages that answer do without, but for files of many texts.
+        (f"{ANSWERING}, electra_tf.serving", None, "0" if ON_X86 else None),
+        (f"{ANSWERING}\n{MANY}", None, "1" if ON_X86 else None),
+        (f"{ANSWERING}\n{MANY}", "0", "0"),
         # What the user says stands.
         (f"import electra_tf.training\n{ANSWERING}", "0", "0"),
         (f"import electra_tf.training\n{ANSWERING}", "1", "1"),

@@ -142,6 +142,8 @@ print(
         (["2"], "1 2"),
         (["1"], "0 1"),
         (["8"], "0 1"),
+        (["3"], "0 1"),  # which cannot share 128 rows
+        (["2", "('eval_batch_size', 9)"], "0 1"),
         (["2", "('threads', 1)"], "1 1"),
         (["2", "('distribution_strategy', 'mirrored')"], "0 1"),
     ],
