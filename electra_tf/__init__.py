@@ -6,7 +6,7 @@ Importing this package does not import TensorFlow. It asks for TensorFlow's
 oneDNN kernels, which TensorFlow itself takes on newer x86 processors only, and
 for its pooled memory on CPUs; set TF_ENABLE_ONEDNN_OPTS=0 or
 TF_CPU_ALLOCATOR_USE_BFC=false to do without. The packages that answer
-(prediction, inspection, serving) do without oneDNN when they are imported before
+(prediction, inspection, serving) do without when they are imported before
 TensorFlow, but for the commands that read files of texts.
 """
 

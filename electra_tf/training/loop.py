@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The inner loops: a training step, a chunk of steps, an evaluation."""
 
+import contextlib
 import dataclasses
 import io
 import json
@@ -216,16 +217,17 @@ class TrainLoop:
         """
         self._first_step = int(self.step.numpy())
         self._pending = []
-        for _ in range(int(num_steps)):
-            batch = next_batch(self.iterator, "training")
-            if batch is None:
-                raise UserError(
-                    "the training records do not fill a single batch; build"
-                    " more records or lower train_batch_size."
-                )
-            self._pending.append((batch, self._run_step(batch)))
-            if self.should_stop():
-                raise TrainingInterruptedError
+        with _graph_as_traced(self.cores > 1):
+            for _ in range(int(num_steps)):
+                batch = next_batch(self.iterator, "training")
+                if batch is None:
+                    raise UserError(
+                        "the training records do not fill a single batch;"
+                        " build more records or lower train_batch_size."
+                    )
+                self._pending.append((batch, self._run_step(batch)))
+                if self.should_stop():
+                    raise TrainingInterruptedError
 
     def take_chunk(self) -> Chunk:
         """Reads the scalars of the pending steps; the only host sync."""
@@ -411,6 +413,22 @@ class EvalLoop:
             for name in outputs[0]
         }
         return joined, tf.add_n(losses)
+
+
+@contextlib.contextmanager
+def _graph_as_traced(wanted: bool) -> Iterator[None]:
+    """Keeps TensorFlow from rewriting graphs that are called.
+
+    Of a training step that takes seconds, and makes no later step faster where
+    cores take rows each. (What is not trained gains: see `inference`.)
+    """
+    optimizer, name = tf.config.optimizer, "disable_meta_optimizer"
+    before = optimizer.get_experimental_options().get(name, False)
+    optimizer.set_experimental_options({name: before or wanted})
+    try:
+        yield
+    finally:
+        optimizer.set_experimental_options({name: before})
 
 
 def step_function(

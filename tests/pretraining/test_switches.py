@@ -119,6 +119,8 @@ def test_parts_give_the_whole_step(
     def run(parts, threads=2):
         """With one thread an operation, two cores compute rows each."""
         monkeypatch.setattr(memory, "machine_cores", lambda: 2)
+        monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
         monkeypatch.setattr(
             tf.config.threading,
             "get_intra_op_parallelism_threads",
