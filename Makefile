@@ -29,7 +29,7 @@ help:
 	@echo "make lint                ruff and the import layers"
 	@echo "make notebook            run examples/pretraining.ipynb again (5 minutes)"
 	@echo "make format              rewrite the code in the house style"
-	@echo "make pretrain-reference  the reference model of docs/results.md (2.5 hours)"
+	@echo "make pretrain-reference  the reference model of docs/results.md (3 hours or more)"
 	@echo "make pretrain-twin       a masked LM with as many FLOPs, beside it"
 	@echo "make clean               remove .venv and caches"
 
