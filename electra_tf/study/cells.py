@@ -197,7 +197,9 @@ class Study:
         sizes = {name: getattr(arm.config, name) for name in names}
         shared = _merged(self._said.get("finetune", {}), self.tasks[task])
         own = _merged(shared, arm.own.get("finetune", {}))
-        return {**sizes, "keep_all_models": False, **own, "task_names": [task]}
+        told = {"keep_all_models": False, **own, "task_names": [task]}
+        # One size or rate among the overrides leaves the others as they are.
+        return _merged(sizes, told)
 
     def cells(self, lines: Lines) -> list[Cell]:
         """All but data, in order; `lines` tell which rates are best."""

@@ -118,6 +118,8 @@ def test_a_budget_gives_each_arm_its_steps(said, write_study):
 def test_a_grid_s_arms_share_what_does_not_differ(said, write_study):
     said["grid"] = {"finetune.layerwise_lr_decay": [0.8, 0.9]}
     said["arms"]["random"] = {"start": "random"}
+    own = {"hidden_dropout_prob": 0.2}  # beside the sizes of pre-training
+    put(said, "finetune.model_hparam_overrides", own)
     study = Study(write_study(said), "")
     decays = ("layerwise_lr_decay=0.8", "layerwise_lr_decay=0.9")
     names = [f"{n},{d}" for n in ("electra", "mlm", "random") for d in decays]
@@ -133,6 +135,7 @@ def test_a_grid_s_arms_share_what_does_not_differ(said, write_study):
     assert hparams["init_checkpoint"] is None
     assert hparams["vocab_size"] == 200 and hparams["seed"] == 2
     assert hparams["layerwise_lr_decay"] == 0.9
+    assert hparams["model_hparam_overrides"].items() >= own.items()
     assert hparams["model_hparam_overrides"]["hidden_size"] == 16
 
 
