@@ -159,7 +159,7 @@ def totals(args):
         "told": sum(row["told"] for row in rows),
         "before all met": len(kept(kind="kill", met=False)),
         "frozen": len(kept(kind="kill", frozen=True)),
-        "longest, s": max(met),
+        "longest, s": max(met, default=None),
     }
     print(json.dumps(found, indent=1))
 
