@@ -177,9 +177,9 @@ class Arms(dict):
             "original": os.path.join(args.original, "env", "bin", "python"),
         }
         for name, (kind, spec) in planned.items():
-            # Ours would take them for the user's choice.
-            threads = {"OMP_NUM_THREADS": str(args.threads)}
-            threads = {} if kind == "ours" else threads
+            threads = {}
+            if kind != "ours":  # It would take them for the user's choice.
+                threads["OMP_NUM_THREADS"] = str(args.threads)
             try:
                 self[name] = Worker(
                     name,

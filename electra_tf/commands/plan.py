@@ -259,13 +259,14 @@ def _lack_of_memory(
     config: PretrainingConfig, numbers: Numbers
 ) -> Iterator[str]:
     have, needed = numbers["machine_memory_bytes"], numbers["memory_bytes"]
-    # Where no core has gradients of its own.
-    there = pretraining_memory(dataclasses.replace(config, threads=1))
-    if again := numbers["memory_bytes_recomputed"]:
-        config = dataclasses.replace(config, recompute_grad=True)
+    again = numbers["memory_bytes_recomputed"]
     least = again or needed
     if not have or least["total"] <= have:
         return
+    # Where no core has gradients of its own.
+    there = pretraining_memory(dataclasses.replace(config, threads=1))
+    if again:
+        config = dataclasses.replace(config, recompute_grad=True)
     text = (
         f"{_gib(least['total'])} of memory are needed at train_batch_size"
         f" {config.train_batch_size}, and this machine has {_gib(have)}; an"

@@ -22,7 +22,8 @@ from electra_tf.data.example_writer import frame_record
 from electra_tf.data.record_checks import file_facts
 from electra_tf.finetuning.task import Example, RowReport, Task
 
-# Examples whose lengths, rounded up to this, are equal count as alike.
+# Examples whose lengths, rounded up to this, are equal count as alike; batches
+# have such lengths where each length costs a compilation.
 _BUCKET_WIDTH = 16
 # Batches whose examples are sorted by length among each other.
 _BATCHES_PER_POOL = 50
@@ -105,7 +106,7 @@ class Batches:
                 used = tf.reduce_any(features[spec.name] != 0, 0)  # [L]
                 places = tf.where(used, tf.range(1, tf.size(used) + 1), 0)
                 needed = tf.maximum(needed, tf.reduce_max(places))
-        needed = -(-needed // self.multiple) * self.multiple
+        needed = _round_up(needed, self.multiple)
         return {
             spec.name: features[spec.name][:, :needed]
             if spec.per_token
@@ -160,9 +161,12 @@ class Batches:
             parsed = feature_spec.decode_example(mask, part)["input_mask"]
             records.append(part)
             # Within a bucket the order stays as it is.
-            buckets = -(-tf.reduce_sum(parsed, 1) // _BUCKET_WIDTH)
-            lengths.append(buckets * _BUCKET_WIDTH)
+            lengths.append(_round_up(tf.reduce_sum(parsed, 1), _BUCKET_WIDTH))
         return tf.concat(records, 0), tf.concat(lengths, 0)
+
+
+def _round_up(lengths: tf.Tensor, multiple: int) -> tf.Tensor:
+    return -(-lengths // multiple) * multiple
 
 
 class Preprocessor:
@@ -275,7 +279,9 @@ class Preprocessor:
             trim=config.length_buckets,
             shortest=max(task.min_length for task in self._tasks),
             # XLA compiles anew for each length.
-            multiple=16 if config.jit_compile or config.use_tpu else 1,
+            multiple=_BUCKET_WIDTH
+            if config.jit_compile or config.use_tpu
+            else 1,
             seed=config.seed,
         )
         return batches, steps

@@ -116,8 +116,7 @@ def use_threads(config: Any) -> None:
     of a batch each instead: none waits for the last thread of an operation.
     """
     threads = config.threads
-    gpus = tf.config.get_visible_devices("GPU")
-    if not gpus and memory.cores_taking_rows(config) > 1:
+    if _cores_taking_rows(config) > 1:
         threads = 1
     if not threads:
         return
@@ -139,8 +138,12 @@ def cores(config: Any, strategy: tf.distribute.Strategy) -> int:
     """Into how many parts a batch is cut, which are computed side by side."""
     alone = tf.config.threading.get_intra_op_parallelism_threads() == 1
     alone &= strategy.num_replicas_in_sync == 1
-    alone &= not tf.config.get_visible_devices("GPU")
-    return memory.cores_taking_rows(config) if alone else 1
+    return _cores_taking_rows(config) if alone else 1
+
+
+def _cores_taking_rows(config: Any) -> int:
+    gpus = tf.config.get_visible_devices("GPU")
+    return 1 if gpus else memory.cores_taking_rows(config)
 
 
 def describe(strategy: tf.distribute.Strategy, at_once: int = 1) -> str:
