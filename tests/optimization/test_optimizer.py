@@ -1,7 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The schedule, layer-wise rates and Adam, by hand and against float64."""
+"""Schedule, layer-wise rates, the three optimizers: by hand, in float64."""
 
+import functools
 import json
 
 import hypothesis
@@ -11,15 +12,14 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.optimization.optimizer import (
+    AdamW,
     AdamWeightDecay,
+    Lamb,
     WarmupPolynomialDecay,
     layer_multipliers,
+    make_optimizer,
     rate_table,
 )
-
-
-def rate(schedule, completed):
-    return float(schedule(tf.constant(completed, tf.int64)))
 
 
 def reference(peak, total, warmup, power, order, completed):
@@ -44,7 +44,10 @@ def test_rates_equal_the_reference(peak, total, warmup, power, order, share):
     left = max(1 - completed / total, 1e-7)
     slack = 2e-7 * power * max(1.0, left ** (power - 1)) + 1e-7
     np.testing.assert_allclose(
-        rate(schedule, completed), expected, rtol=5e-7, atol=peak * slack
+        float(schedule(tf.constant(completed, tf.int64))),
+        expected,
+        rtol=5e-7,
+        atol=peak * slack,
     )
 
 
@@ -53,17 +56,16 @@ def test_another_order_is_refused():
         WarmupPolynomialDecay(1.0, 10, read_order="later")
 
 
-NAMES = [
+LAYERS = [
     "electra/embeddings/word_embeddings",
     "electra/embeddings_project/kernel",
     "electra/encoder/layer_0/output/dense/kernel",
     "electra/encoder/layer_1/output/dense/kernel",
     "task_specific/cola/dense/kernel",
 ]
-TRAJECTORIES = ("cola", "sts", "chunk", "squad")
 
 
-@pytest.mark.parametrize("task", TRAJECTORIES)
+@pytest.mark.parametrize("task", ["cola", "sts", "chunk", "squad"])
 def test_multipliers_equal_the_recorded_ones(task, golden_dir):
     path = golden_dir / f"train_finetune_{task}_layerwise" / "info.json"
     info = json.loads(path.read_text())
@@ -86,110 +88,196 @@ def test_multipliers_equal_the_recorded_ones(task, golden_dir):
     ],
 )
 def test_depths_of_the_original_and_corrected_ones(fixed, expected):
-    found = layer_multipliers(NAMES, 0.5, 2, fixed=fixed)
+    found = layer_multipliers(LAYERS, 0.5, 2, fixed=fixed)
     assert list(found.values()) == expected
 
 
 def test_the_table_lists_parts_from_the_bottom():
-    rows = rate_table(NAMES, 0.5, 2)
+    rows = rate_table(LAYERS, 0.5, 2)
     parts = ["embeddings", "layer 0", "layer 1", "heads"]
     assert [row.part for row in rows] == parts
     assert [row.num_variables for row in rows] == [2, 1, 1, 1]
-    assert {row.multiplier for row in rate_table(NAMES, -1, 2)} == {1.0}
-    assert layer_multipliers(NAMES, -1, 2) == {}
+    assert {row.multiplier for row in rate_table(LAYERS, -1, 2)} == {1.0}
+    assert layer_multipliers(LAYERS, -1, 2) == {}
     with pytest.raises(ValueError, match="generator/encoder/layer_5"):
         layer_multipliers(["generator/encoder/layer_5/x"], 0.5, 2)
 
 
-RATE = 0.5
+KINDS = {"original": AdamWeightDecay, "adamw": AdamW, "lamb": Lamb}
+CORRECTED = functools.partial(AdamWeightDecay, bias_correction=True)
+NAMES = ("dense/kernel", "dense/bias", "output/LayerNorm/gamma")
+SHAPES = ([4, 3], [3], [3])
+SETTINGS = {"beta_1": 0.8, "beta_2": 0.99, "epsilon": 1e-4}
+DECAY = 0.1
 
 
-def constant_rate(step):
-    del step
-    return tf.constant(RATE)
+def rate(step):
+    return 0.05 / (1.0 + tf.cast(step, tf.float32))
 
 
-def variables(**values):
-    """Variables by name; "__" stands for the slash."""
+def fresh():
+    random = np.random.default_rng(0)
     return [
-        tf.Variable(np.float32(value), name=name.replace("__", "/"))
-        for name, value in values.items()
+        tf.Variable(random.normal(size=shape).astype(np.float32), name=name)
+        for name, shape in zip(NAMES, SHAPES, strict=True)
     ]
 
 
-def update(optimizer, *gradients, step=0):
-    gradients = [
-        tf.constant(g, tf.float32) if isinstance(g, (list, float)) else g
-        for g in gradients
-    ]
-    return optimizer.update(gradients, tf.constant(step, tf.int64))
+def gradients(steps=6):
+    """From far below the clipping norm to far above it."""
+    random = np.random.default_rng(1)
+    for scale in 10.0 ** random.uniform(-2, 1, steps):
+        yield [
+            (scale * random.normal(size=shape)).astype(np.float32)
+            for shape in SHAPES
+        ]
 
 
-def rows(values, indices, shape):
-    return tf.IndexedSlices(
-        tf.constant(values), tf.constant(indices), tf.constant(shape)
+def clipped(values):
+    norm = np.sqrt(sum(np.sum(np.square(v, dtype=float)) for v in values))
+    return [v * min(1.0, 1.0 / norm) for v in values]
+
+
+def train(optimizer, given=None):
+    for step, values in enumerate(given or gradients()):
+        found = optimizer.update(
+            [*map(tf.convert_to_tensor, values)], tf.constant(step, tf.int64)
+        )
+    return found
+
+
+def in_numpy(kind):
+    """The formulas as they are written, in float64."""
+    weights = [v.numpy().astype(float) for v in fresh()]
+    m, v = ([np.zeros_like(w) for w in weights] for _ in "mv")
+    beta_1, beta_2, epsilon = SETTINGS.values()
+    for step, values in enumerate(gradients()):
+        for i, g in enumerate(clipped(values)):
+            m[i] = beta_1 * m[i] + (1 - beta_1) * g
+            v[i] = beta_2 * v[i] + (1 - beta_2) * g * g
+            unbiased = kind != "original"
+            first = m[i] / (1 - beta_1 ** (step + 1) * unbiased)
+            root = np.sqrt(1 - beta_2 ** (step + 1) * unbiased)
+            # AdamW's epsilon is the one before bias correction.
+            below = epsilon / root if kind == "adamw" else epsilon
+            change = first / (np.sqrt(v[i]) / root + below)
+            now, w = float(rate(step)), weights[i]
+            if kind == "adamw":
+                # Decays first; the step does not see the weight.
+                w = w - now * DECAY * w * (i == 0)
+            elif i == 0:
+                change = change + DECAY * w
+                if kind == "lamb":
+                    change *= np.linalg.norm(w) / np.linalg.norm(change)
+            weights[i] = w - now * change
+    return weights, m, v
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "corrected"])
+def test_updates_equal_the_formulas(kind):
+    variables, made = fresh(), KINDS.get(kind, CORRECTED)
+    optimizer = made(variables, rate, DECAY, **SETTINGS)
+    found = train(optimizer)
+    weights, m, v = in_numpy(kind)
+    for i, (name, variable) in enumerate(zip(NAMES, variables, strict=True)):
+        np.testing.assert_allclose(variable, weights[i], atol=1e-6)
+        np.testing.assert_allclose(optimizer.m[name], m[i], atol=1e-6)
+        np.testing.assert_allclose(optimizer.v[name], v[i], atol=1e-6)
+    assert float(found["learning_rate"]) == float(rate(5))
+    last = [*gradients()][-1]
+    norm = np.sqrt(sum(np.sum(np.square(g)) for g in last))
+    np.testing.assert_allclose(found["grad_norm"], norm, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_s_rate_is_a_multiple_of_the_schedule_s(kind):
+    variables, others = fresh(), fresh()
+    slow = {NAMES[0]: 0.25, NAMES[1]: 1.0, NAMES[2]: 0.25}
+    train(KINDS[kind](variables, rate, DECAY, learning_rate_multipliers=slow))
+    train(KINDS[kind](others, lambda s: 0.25 * rate(s), DECAY))
+    for name, variable, other in zip(NAMES, variables, others, strict=True):
+        same = np.allclose(variable, other, rtol=1e-6)
+        assert same is (slow[name] == 0.25), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_norm_that_is_not_finite_changes_no_weight(kind, bad, sparse):
+    variables = fresh()
+    optimizer = KINDS[kind](variables, rate, DECAY)
+    train(optimizer)
+    before = [v.numpy() for v in variables]
+    slots = optimizer.m, optimizer.v
+    moments = [{n: slot[n].numpy() for n in NAMES} for slot in slots]
+    broken = [np.full(shape, 0.1, np.float32) for shape in SHAPES]
+    broken[0][1] = bad
+    if sparse:
+        broken[0] = tf.IndexedSlices(broken[0][:2], [3, 1], SHAPES[0])
+    found = train(optimizer, [broken])
+    assert not np.isfinite(found["grad_norm"])
+    for variable, old in zip(variables, before, strict=True):
+        np.testing.assert_array_equal(variable, old)
+    for slot, beta, old in zip(slots, (0.9, 0.999), moments, strict=True):
+        for name in NAMES:
+            np.testing.assert_allclose(slot[name], beta * old[name], rtol=1e-5)
+    train(optimizer)
+    for variable, old in zip(variables, before, strict=True):
+        assert np.isfinite(variable).all() and (variable.numpy() != old).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_become_whole_and_what_has_no_gradient_is_left_alone(kind):
+    table, dense, unused = (
+        tf.Variable(np.ones([4, 2], np.float32), name=name)
+        for name in ("table", "dense", "unused")
     )
+    optimizer = KINDS[kind]([table, dense, unused], rate, DECAY)
+    optimizer.m["unused"].assign(np.full([4, 2], 0.7))
+    row = tf.IndexedSlices([[0.1, 0.2], [0.1, 0.1]], [2, 2], [4, 2])
+    merged = tf.constant([[0, 0], [0, 0], [0.2, 0.3], [0, 0]], tf.float32)
+    optimizer.update([row, merged, None], tf.constant(0, tf.int64))
+    np.testing.assert_array_equal(optimizer.m["table"], optimizer.m["dense"])
+    np.testing.assert_array_equal(table, dense)
+    assert float(table[0, 0]) < 1.0  # decayed, though absent from the batch
+    np.testing.assert_array_equal(unused, np.ones([4, 2]))
+    np.testing.assert_allclose(optimizer.m["unused"], np.full([4, 2], 0.7))
+    with pytest.raises(ValueError, match="2 gradients for 3 variables"):
+        optimizer.update([row, merged], tf.constant(1, tf.int64))
+
+
+def test_hparams_choose_the_optimizer_and_its_constants(tiny_config):
+    variables = fresh()
+    given = {"adam_beta_1": 0.0, "adam_beta_2": 0.5, "adam_epsilon": 0.1}
+    for kind in KINDS:
+        made = make_optimizer(
+            tiny_config(optimizer=kind, **given), fresh(), rate
+        )
+        assert made.kind == kind
+    config = tiny_config(adam_bias_correction=True, **given)
+    made = make_optimizer(config, variables, rate)
+    assert made.kind == "original"
+    gradient = [np.full(shape, 0.1, np.float32) for shape in SHAPES]
+    train(made, [gradient])
+    # One step from nothing: both moments are the gradient's own.
+    expected = fresh()[1].numpy() - 0.05 * 0.1 / (0.1 + 0.1)
+    np.testing.assert_allclose(variables[1], expected, rtol=1e-5)
+    twins = [*fresh(), *fresh()]
+    with pytest.raises(ValueError, match="Two variables are named dense"):
+        AdamW(twins, rate)
 
 
 def test_repeated_rows_count_apart_in_the_norm_and_together_in_the_update():
-    [table] = variables(word_embeddings=np.zeros([4, 1]))
-    optimizer = AdamWeightDecay([table], constant_rate)
-    gradient = rows([[0.3], [0.2], [-0.1]], [2, 0, 2], [4, 1])
-    result = update(optimizer, gradient)
+    table = tf.Variable(np.zeros([4, 1], np.float32), name="table")
+    optimizer = AdamWeightDecay([table], rate)
+    gradient = tf.IndexedSlices([[0.3], [0.2], [-0.1]], [2, 0, 2], [4, 1])
+    result = optimizer.update([gradient], tf.constant(0, tf.int64))
     # Merged, row 2 would be 0.2 and the norm sqrt(0.08).
     norm = np.sqrt(0.09 + 0.04 + 0.01)
     np.testing.assert_allclose(result["grad_norm"], norm, rtol=1e-6)
-    m, v = optimizer.m["word_embeddings"], optimizer.v["word_embeddings"]
+    m, v = optimizer.m["table"], optimizer.v["table"]
     np.testing.assert_allclose(m[:, 0], [0.02, 0, 0.02, 0], rtol=1e-5)
     np.testing.assert_allclose(v[:, 0], [4e-5, 0, 4e-5, 0], rtol=1e-4)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_norm_that_is_not_finite_changes_no_weight(bad, sparse):
-    kernel, table = variables(kernel=[1.0, 2.0], table=[[3.0], [4.0]])
-    optimizer = AdamWeightDecay([kernel, table], constant_rate, 0.1)
-    update(optimizer, [0.3, 0.4], [[0.5], [0.1]])
-    before = [v.numpy() for v in (kernel, table)]
-    moments = [optimizer.m["kernel"].numpy(), optimizer.v["kernel"].numpy()]
-    if sparse:
-        gradients = [0.1, 0.2], rows([[np.float32(bad)]], [1], [2, 1])
-    else:
-        gradients = [0.1, bad], [[0.1], [0.1]]
-    result = update(optimizer, *gradients, step=1)
-    assert not np.isfinite(result["grad_norm"])
-    np.testing.assert_array_equal(kernel, before[0])
-    np.testing.assert_array_equal(table, before[1])
-    np.testing.assert_allclose(optimizer.m["kernel"], 0.9 * moments[0], 1e-6)
-    np.testing.assert_allclose(optimizer.v["kernel"], 0.999 * moments[1], 1e-6)
-    for slots in (optimizer.m, optimizer.v):
-        assert all(np.isfinite(slot).all() for slot in slots.values())
-    update(optimizer, [0.3, 0.4], [[0.5], [0.1]], step=2)
-    assert np.isfinite(kernel).all() and (kernel.numpy() != before[0]).all()
-
-
-def test_a_variable_without_gradient_is_left_alone():
-    used, unused = variables(used=[1.0], unused=[1.0])
-    optimizer = AdamWeightDecay([used, unused], constant_rate, 0.1)
-    optimizer.m["unused"].assign([0.7])
-    result = update(optimizer, [0.6], None)
-    np.testing.assert_allclose(result["grad_norm"], 0.6, rtol=1e-6)
-    assert float(used[0]) != 1.0
-    assert float(unused[0]) == 1.0
-    np.testing.assert_allclose(optimizer.m["unused"], [0.7])
-
-
-def test_bias_correction_divides_the_moments():
-    [kernel] = variables(kernel=[1.0, 1.0])
-    optimizer = AdamWeightDecay([kernel], constant_rate, bias_correction=True)
-    weights, m, v = np.ones(2), np.zeros(2), np.zeros(2)
-    for step, gradient in enumerate(([0.3, -0.2], [0.1, 0.4], [0.2, 0.2])):
-        update(optimizer, gradient, step=step)
-        m = 0.9 * m + 0.1 * np.array(gradient)
-        v = 0.999 * v + 0.001 * np.array(gradient) ** 2
-        root = np.sqrt(v / (1 - 0.999 ** (step + 1)))
-        weights -= RATE * m / (1 - 0.9 ** (step + 1)) / (root + 1e-6)
-        np.testing.assert_allclose(kernel, weights, atol=1e-6)
 
 
 def plain_adam(gradients, weights, dtype):
@@ -214,7 +302,7 @@ def test_over_1000_steps_the_error_is_no_larger_than_the_plain_formulas(seed):
     # From far below the clipping norm to far above it.
     scales = 10.0 ** random.uniform(-4, 1, [1000, 1, 1])
     gradients = (random.randn(1000, 16, 8) * scales).astype(np.float32)
-    [kernel] = variables(kernel=weights)
+    kernel = tf.Variable(weights, name="kernel")
     optimizer = AdamWeightDecay([kernel], lambda _: tf.constant(1e-3), 0.01)
 
     @tf.function
