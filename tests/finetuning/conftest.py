@@ -5,7 +5,6 @@
 import io
 import json
 
-import numpy as np
 import pytest
 
 WORDS = ["the", "of", "and", "in", "to"]
@@ -121,20 +120,3 @@ def weights_of():
         return dict(tf2.open_native(path))
 
     return read
-
-
-@pytest.fixture(scope="session")
-def scored():
-    """Returns a task's scorer that has seen a model's dev outputs."""
-
-    def call(model, preprocessor, task):
-        scorer = task.get_scorer("dev")
-        dev, _ = preprocessor.prepare_predict([task], "dev")
-        for batch in dev():
-            outputs = model.compute(batch, training=False)[task.name]
-            arrays = {name: value.numpy() for name, value in outputs.items()}
-            for row in np.flatnonzero(batch["task_id"].numpy() == 0):
-                scorer.update({k: v[row] for k, v in arrays.items()})
-        return scorer
-
-    return call

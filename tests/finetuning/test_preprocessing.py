@@ -123,12 +123,6 @@ def test_what_was_wrong_with_data_is_told_again(prepare, write_task, capsys):
         prepare(strict_rows=True)
 
 
-def test_a_place_for_records_that_cannot_be_is_named(prepare, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="file/records.*cannot be written"):
-        prepare(preprocessed_data_dir=str(tmp_path / "file" / "records"))
-
-
 @pytest.mark.parametrize("size", [3, 4, 8, 32])
 def test_evaluation_loses_nothing_whatever_the_batch_size(prepare, size):
     batches, steps, _ = prepare(
@@ -304,9 +298,6 @@ def test_values_of_any_kind_come_back(number):
     found = decode_example(SPECS, tf.constant([record, nothing]))
     assert found["whole"].numpy().tolist() == [[1, 1, 7], [0, 0, 0]]
     assert found["number"].numpy()[1] == 0.0
-
-
-def test_unknown_names_and_wrong_sizes_are_refused():
     with pytest.raises(ValueError, match="Unknown feature other"):
         encode_example(SPECS, {"other": 1})
     with pytest.raises(ValueError, match="whole has 2 values"):

@@ -25,7 +25,7 @@ from electra_tf.finetuning.trial import (
 from electra_tf.training.summaries import Console
 
 
-def _record(trial=1, value=50.0, collapsed=False):
+def _record(trial, value, collapsed):
     return TrialRecord(
         trial=trial,
         seed=trial,
@@ -38,19 +38,11 @@ def _record(trial=1, value=50.0, collapsed=False):
     )
 
 
-@pytest.fixture
-def files(finetuning_config):
-    def make(**hparams):
-        config = finetuning_config("sts", **hparams)
-        return ResultsFiles(config, Console(io.StringIO())), config
-
-    return make
-
-
 @pytest.mark.usefixtures("with_pictures")
-def test_undefined_figures_survive_reading_back(files):
-    results, config = files()
-    records = [_record(1, math.nan, collapsed=True), _record(2)]
+def test_undefined_figures_survive_reading_back(finetuning_config):
+    config = finetuning_config("sts")
+    results = ResultsFiles(config, Console(io.StringIO()))
+    records = [_record(1, math.nan, True), _record(2, 50.0, False)]
     results.write(records)
     found = results.earlier_trials()
     assert math.isnan(found[0].results["sts"]["pearson"])
@@ -60,11 +52,6 @@ def test_undefined_figures_survive_reading_back(files):
     assert written["statistics"]["sts"]["extra"]["mean"] == 1.0
     pickled = pickle.loads(open(config.results_pkl, "rb").read())
     assert list(pickled[1]["sts"]) == ["pearson", "loss"]
-
-
-def test_a_file_that_is_no_results_file_is_named(files):
-    results, config = files()
-    results.write([_record()])
     with open(config.results_json, "w") as file:
         file.write("[]")
     with pytest.raises(UserError, match="no results file"):
@@ -90,15 +77,6 @@ def test_two_evaluations_without_a_better_figure_are_the_end(values, is_over):
     assert patience_is_over(losses, 2, "loss") == is_over
 
 
-class Task:
-    """A task with a test set and a set that is not there."""
-
-    name = "mine"
-    get_test_splits = staticmethod(lambda: ["test", "diagnostic"])
-    has_split = staticmethod("test".__eq__)
-    get_scorer = staticmethod(lambda split: None)
-
-
 def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
     def written(name, *rows):
         stream = io.StringIO()
@@ -106,8 +84,15 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
             predict=lambda task, split, take: [take(row) for row in rows],
             write=write_atomically,
         )
+        # A task with a test set and a set that is not there.
+        task = types.SimpleNamespace(
+            name="mine",
+            get_test_splits=lambda: ["test", "diagnostic"],
+            has_split="test".__eq__,
+            get_scorer=lambda split: None,
+        )
         config = finetuning_config(name)
-        write_test_outputs(config, evaluator, Task(), 3, Console(stream))
+        write_test_outputs(config, evaluator, task, 3, Console(stream))
         path = config.test_predictions("mine", "test", 3)
         assert path.endswith("mine_test_3_predictions.pkl")
         assert "there is no diagnostic split" in stream.getvalue()
@@ -168,14 +153,6 @@ def test_what_is_not_stated_comes_from_the_model(pretrained, tmp_path):
     assert found.config.do_lower_case is False
 
 
-def test_what_does_not_fit_a_model_is_refused(pretrained, tmp_path, golden_dir):
-    with pytest.raises(UserError, match="max_seq_length"):
-        resolve_start(_create(tmp_path, max_seq_length=64))
-    config = _create(tmp_path, vocab_file=str(golden_dir / "vocab.txt"))
-    with pytest.raises(UserError, match="30522 tokens but the model has 200"):
-        resolve_start(config)
-
-
 def test_random_weights_need_no_folder(tmp_path, tiny_vocab):
     given = {"init_checkpoint": None, "vocab_file": tiny_vocab}
     config = _create(tmp_path, vocab_size=200, **given)
@@ -185,7 +162,9 @@ def test_random_weights_need_no_folder(tmp_path, tiny_vocab):
         resolve_start(_create(tmp_path, **given))
 
 
-def test_another_vocabulary_is_refused(pretrained, tmp_path, tiny_vocab):
+def test_what_does_not_fit_a_model_is_refused(pretrained, tmp_path, tiny_vocab):
+    with pytest.raises(UserError, match="max_seq_length"):
+        resolve_start(_create(tmp_path, max_seq_length=64))
     tokens = pathlib.Path(tiny_vocab).read_text().splitlines()
     other = tmp_path / "other.txt"
     tokens[150], tokens[151] = tokens[151], tokens[150]

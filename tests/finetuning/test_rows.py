@@ -1,16 +1,18 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Bad rows of sentences and of words: reported, counted, skipped."""
+"""Bad rows of sentences, words and questions: never lost silently."""
+
+import gzip
+import json
 
 import hypothesis
 import hypothesis.strategies as st
 import pytest
 
 from configure.errors import UserError
+from electra_tf.finetuning import question_answering
 
 HEADER = "index\tsentence1\tsentence2\tlabel\n"
-
-
 GOOD = b"0\ta\tb\tentailment\n"
 
 
@@ -162,15 +164,9 @@ def test_entities_of_other_types_are_told_apart_but_not_in_chunking(chunk):
     text = "Ann P C I-PER\nOslo P C I-LOC\nis V C O\n\n"
     assert labels_of(chunk(text, "ner")) == ["S-PER", "S-LOC", "O"]
     assert labels_of(chunk(text, "chunk")) == ["B-LOC", "E-LOC", "O"]
-
-
-@pytest.mark.parametrize(
-    "text", ["a DT x B-PP\nb NN x O\n\n", "a DT\nb NN\n\n"]
-)
-def test_parts_of_speech_are_the_second_column(chunk, text):
-    task = chunk(text, "pos")
-    assert labels_of(task) == ["DT", "NN"]
-    assert task.is_token_level
+    # Parts of speech are the second column, of more or of two.
+    for text in ("a DT x B-PP\nb NN x O\n\n", "a DT\nb NN\n\n"):
+        assert labels_of(chunk(text, "pos")) == ["DT", "NN"]
 
 
 @pytest.mark.parametrize("fixed", [False, True])
@@ -190,3 +186,259 @@ def test_the_original_loses_a_sentence_of_many_words_whole(chunk):
     assert sum(features["chunk_labels_mask"]) == 0
     features = features_of(chunk(text, fix_tagging_truncation=True))
     assert sum(features["chunk_labels_mask"]) == 30
+
+
+CONTEXT = "The cat sat.  On a\u00a0mat,\tthe red one."
+RED = {"text": "red", "answer_start": CONTEXT.index("red")}
+
+
+def question(number, *answers, **fields):
+    return {
+        "id": f"q{number}",
+        "question": "the red cat?",
+        "answers": list(answers),
+        **fields,
+    }
+
+
+def answer(text, start):
+    return {"answers": [{"text": text, "answer_start": start}]}
+
+
+def squad(*qas, context=CONTEXT):
+    paragraph = {"context": context, "qas": list(qas)}
+    document = {"version": "1.1", "data": [{"paragraphs": [paragraph]}]}
+    return json.dumps(document, indent=1)
+
+
+def mrqa(number, text="red", **fields):
+    """A line of MRQA with one question."""
+    start = CONTEXT.index("red")
+    spans = [[start, start + len(text) - 1]]
+    qa = {
+        "qid": f"m{number}",
+        "question": "the cat?",
+        "answers": [text],
+        "detected_answers": [{"text": text, "char_spans": spans}],
+        **fields,
+    }
+    return json.dumps({"context": CONTEXT, "qas": [qa]}) + "\n"
+
+
+@pytest.fixture
+def qa_task(make_task, write_task):
+    """Writes a split of a task and makes the task."""
+
+    def make(name, text, split="train", file=None, **hparams):
+        end = "json" if name in ("squad", "squadv1") else "jsonl"
+        write_task(name, file or f"{split}.{end}", text)
+        settings = {"max_query_length": 8, "beam_size": 4, **hparams}
+        return make_task(name, **settings)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("fields", "found", "expected"),
+    [
+        (answer("dog", 4), "'dog' at character 4", "that stands there, 'cat'"),
+        (answer("cat", 400), "character 400", "within the passage (36)"),
+        ({"answers": []}, "no answer", "an answer with its text and place"),
+        (answer(3, 4), "3", "with a text"),
+        ({"answers": {"a": 1}}, "{'a': 1}", "a list of answers"),
+        ({"question": None}, "question None", "a text under question"),
+        ({"id": None}, "no id", "a text under id"),
+    ],
+)
+def test_an_unusable_question_is_skipped(fields, found, expected, qa_task):
+    bad = {**question(1, RED), **fields}
+    text = squad(question(0, RED), bad, question(2, RED))
+    task = qa_task("squadv1", "\ufeff" + text)  # a byte order mark is no error
+    examples = task.get_examples("train")
+    assert [e.key for e in examples] == ["q0", "q2"]
+    assert [e.eid for e in examples] == [0, 1]  # no gap, as in the original
+    (row,) = task.row_report.rows
+    assert row.path.endswith("squadv1/train.json")
+    assert row.skipped
+    assert found in row.found
+    assert expected in row.expected
+    losses = task.row_report.losses
+    assert losses["train: questions that make no example"] == 1
+    if fields.get("id", "q1"):
+        line = next(i for i, t in enumerate(text.split("\n"), 1) if '"q1"' in t)
+        assert row.line == line
+    task = qa_task("squadv1", text, strict_rows=True)
+    with pytest.raises(UserError, match=r"train.json:\d+: found "):
+        task.get_examples("train")
+
+
+def test_answers_of_other_splits_need_no_place(qa_task):
+    text = squad(question(0, {"text": "dog"}), question(1))
+    task = qa_task("squadv1", text, "dev")
+    examples = task.get_examples("dev")
+    assert [e.answers for e in examples] == [("dog",), ()]
+    assert task.row_report.rows == []
+    # SQuAD 1.1 scores what has an answer, and says what it leaves out.
+    assert task.row_report.losses == {
+        "dev: questions that make no example": 0,
+        "dev: questions about an empty passage": 0,
+        "dev: questions without an answer, not scored": 1,
+    }
+    # An empty passage gives no window.
+    task = qa_task("squad", squad(question(0), context=" "), "dev")
+    (example,) = task.get_examples("dev")
+    assert task.featurize(example, False) == []
+    counted = task.row_report.losses["dev: questions about an empty passage"]
+    assert counted == 1
+
+
+def test_impossible_questions_have_no_place(qa_task):
+    qas = [
+        question(0, RED, is_impossible=False),
+        question(1, is_impossible=True),
+        question(2),  # says nothing: has no answers
+        question(0, RED),  # an id used twice is kept
+    ]
+    task = qa_task("squad", squad(*qas))
+    examples = task.get_examples("train")
+    assert [e.is_impossible for e in examples] == [False, True, True, False]
+    (row,) = task.row_report.rows
+    assert not row.skipped
+    assert "'q0' once more" in row.found
+    (features,) = task.featurize(examples[1], True)
+    assert features["squad_start_positions"] == 0
+    assert features["squad_is_impossible"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"data":\n [,', r"train.json:2: malformed JSON at character 3"),
+        ("[]", "no list under data"),
+        ('{"data": 3}', "no list under data"),
+        (b'{"data": "\xff"}', r"train.json:1: byte 10 is not UTF-8"),
+        ('{"data": []}', "no usable question in its train split"),
+    ],
+)
+def test_a_malformed_file_is_an_error_that_says_where(text, message, qa_task):
+    task = qa_task("squad", text)
+    with pytest.raises(UserError, match=message):
+        task.get_examples("train")
+
+
+def test_broken_paragraphs_and_lines_are_reported_with_their_number(qa_task):
+    good = {"context": CONTEXT, "qas": [question(0, RED), "text"]}
+    paragraphs = [{"qas": []}, {"context": 3, "qas": []}, "text", good]
+    data = [{"title": "no paragraphs"}, {"paragraphs": paragraphs}]
+    task = qa_task("squadv1", json.dumps({"data": data}))
+    assert len(task.get_examples("train")) == 1
+    assert [row.expected for row in task.row_report.rows] == [
+        "an article with a list of paragraphs",
+        *["a paragraph with a context and a list of qas"] * 3,
+        "a question as an object",
+    ]
+    undetected = ([], [{"text": " ", "char_spans": [[3, 3]]}])
+    lines = [
+        '{"header": {"dataset": "x"}}\n',
+        "{broken\n",
+        "\n",
+        mrqa(0),
+        mrqa(1, "dog"),
+        '["no object"]\n',
+        '{"context": "a"}\n',
+        mrqa(2),
+        *(mrqa(3, detected_answers=answers) for answers in undetected),
+    ]
+    task = qa_task("triviaqa", "".join(lines))
+    assert [e.key for e in task.get_examples("train")] == ["m0", "m2"]
+    rows = task.row_report.rows
+    assert [row.line for row in rows] == [2, 5, 6, 7, 9, 10]
+    assert "'dog'" in rows[1].found
+    assert rows[4].found.endswith("no answer")
+    assert rows[5].found.endswith("answer ' '")
+
+
+def test_compressed_mrqa_files_are_read(qa_task):
+    packed = gzip.compress((mrqa(0) + "{broken\n" + "[]\n").encode())
+    task = qa_task("searchqa", packed, file="train.jsonl.gz")
+    assert task.has_split("train")
+    assert len(task.get_examples("train")) == 1
+    assert [row.line for row in task.row_report.rows] == [2, 3]
+    assert task.data_files("train")[0].endswith("train.jsonl.gz")
+    task = qa_task("naturalqs", packed[:30], file="train.jsonl.gz")
+    with pytest.raises(UserError, match="cannot be unpacked"):
+        task.get_examples("train")
+
+
+def test_long_questions_and_many_windows_are_cut(qa_task, monkeypatch):
+    task = qa_task("squadv1", squad(question(0, RED)), max_query_length=2)
+    (example,) = task.get_examples("train")
+    window = task.featurize(example, True)[0]
+    assert window["segment_ids"].index(1) == 4
+    assert task.row_report.losses["questions cut to max_query_length"] == 1
+    monkeypatch.setattr(question_answering, "MAX_WINDOWS", 3)
+    context = "red " * 200
+    answers = [{"text": "red", "answer_start": 796}]
+    text = squad(question(0, *answers), context=context)
+    task = qa_task("squadv1", text, doc_stride=4)
+    (example,) = task.get_examples("train")
+    windows = task.featurize(example, True)
+    assert [w["squadv1_eid"] for w in windows] == [0, 1, 2]
+    losses = task.row_report.losses
+    assert losses["wordpieces cut off such passages"] > 100
+    lost = "training questions whose answer no window holds whole"
+    assert losses[lost] == 1
+
+
+def test_debug_reads_few_questions(qa_task, write_task, monkeypatch):
+    monkeypatch.setattr(question_answering, "DEBUG_LINES", 1)
+    text = squad(question(0, RED), question(1, RED))
+
+    def count(name, text):
+        task = qa_task(name, text, debug=True)
+        return len(task.get_examples("train"))
+
+    assert count("squadv1", text) == 2
+    write_task("squadv1", "train-debug.json", squad(question(0, RED)))
+    assert count("squadv1", text) == 1
+    assert count("newsqa", mrqa(0) + mrqa(1)) == 1
+
+
+@pytest.fixture
+def own_task(describe):
+    """Makes a task of one's own from its description."""
+
+    def make(text, hparams=None, **description):
+        return describe(
+            {"type": "question_answering", **description},
+            {"train.json": text, "dev.json": text},
+            **{"max_query_length": 8, "beam_size": 4, **(hparams or {})},
+        )
+
+    return make
+
+
+def test_a_task_of_ones_own_files_answers_by_id(own_task):
+    text = squad(question(0, RED))
+    for version in ("squad1", "squad2"):
+        task = own_task(text, version=version)
+        assert task.v2 == (version == "squad2")
+        assert [e.key for e in task.get_examples("dev")] == ["q0"]
+        assert task.main_metric == "f1"
+        own = own_task(text, metric="exact_match", version=version)
+        assert own.main_metric == ("exact" if task.v2 else "exact_match")
+    task = own_task(mrqa(0), version="mrqa")
+    assert [e.key for e in task.get_examples("train")] == ["m0"]
+    assert task.get_test_splits() == []
+    with pytest.raises(UserError, match="no test split .it has: train, dev"):
+        task.get_examples("test")
+
+
+def test_settings_without_room_are_refused(own_task, qa_task):
+    text = squad(question(0, RED))
+    with pytest.raises(UserError, match="max_query_length 29 leaves no room"):
+        own_task(text, {"max_query_length": 29})
+    with pytest.raises(UserError, match="beam_size 33 is more than the 32"):
+        own_task(text, {"beam_size": 33})
+    with pytest.raises(UserError, match="newsqa: not known to TensorFlow Data"):
+        qa_task("newsqa", "", data_source="tfds")

@@ -10,14 +10,12 @@ from configure.errors import UserError
 from electra_tf.metrics.summaries import BASELINES, ROUGE, find_oracle
 
 pytest.importorskip("rouge_score", reason="no extra rouge")
-SENTENCES = [
-    "The king of the north is in the city.",
-    "That was for her.",
-    "The king was in the north. ",
-    "And it is for the city?",
-]
+ARTICLE = (
+    "The king of the north is in the city. That was for her."
+    " The king was in the north. And it is for the city?"
+)
 SUMMARY = "the king was in the north\nit is for the city"
-ROW = {"id": "a", "article": " ".join(SENTENCES), "highlights": SUMMARY}
+ROW = {"id": "a", "article": ARTICLE, "highlights": SUMMARY}
 
 
 @pytest.fixture
@@ -38,11 +36,8 @@ def write_rows(write_task):
     ("row", "found", "expected"),
     [
         (ROW | {"article": " \n"}, r"article ' \n'", "a text under article"),
-        (ROW | {"article": 5}, "article 5", "a text under article"),
         ({"highlights": "a"}, "article None", "a text under article"),
-        ({"article": "A."}, "highlights None", "a summary under highlights"),
         (ROW | {"highlights": {}}, "highlights {}", "a summary under highl"),
-        (ROW | {"highlights": "\n"}, r"highlights '\n'", "a summary under hi"),
         ("[1]", "[1]", "one JSON object a line"),
         ("{", "Expecting", "one JSON object a line"),
     ],
@@ -57,12 +52,6 @@ def test_bad_documents_are_named(make_task, write_rows, row, found, expected):
     assert expected in bad.expected
     with pytest.raises(UserError, match="train.jsonl:2: found"):
         make_task("summarization", strict_rows=True).get_examples("train")
-
-
-def test_a_split_without_a_usable_document_is_refused(make_task, write_rows):
-    write_rows("dev", {"article": "", "highlights": "a"})
-    with pytest.raises(UserError, match="no usable document in its dev split"):
-        make_task("summarization").get_examples("dev")
 
 
 def test_a_description_names_columns_and_the_number_of_sentences(describe):

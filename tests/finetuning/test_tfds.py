@@ -128,7 +128,6 @@ def test_every_task_names_features_that_the_data_set_has(name, tmp_path):
         assert label.num_classes == len(spec.labels)
 
 
-CONTEXT = "The red café, number {}. It is red."
 SQUADS = {"squad": "squad/v2.0", "squadv1": "squad"}
 
 
@@ -141,7 +140,7 @@ def question_rows(v2):
         row = {
             "id": f"q{number}",
             "title": "A",
-            "context": CONTEXT.format(number // 2),
+            "context": f"The red café, number {number // 2}. It is red.",
             "question": "the red ?",
             "answers": answers,
         }
