@@ -26,7 +26,6 @@ KINDS = {
     "all_tokens": {"objective": "all_tokens_mlm"},
     "unigram": {"generator": "unigram"},
 }
-SENTENCE = "the cat is on the mat, and that was it."
 
 
 @pytest.fixture(scope="session")
