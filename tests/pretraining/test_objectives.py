@@ -211,15 +211,6 @@ def draws(model, step=0):
     return np.bincount(outputs["sampled_tokids"].numpy().ravel()), outputs
 
 
-def test_a_damaged_record_is_an_error_when_tokens_are_counted(
-    records, tiny_config
-):
-    (path,) = records([([120] * 3, [130] * 6)]).iterdir()
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(UserError, match="a record for counting cannot be read"):
-        build_model(tiny_config(**UNIGRAM))
-
-
 def test_replacements_are_drawn_by_the_counts(records, tiny_config):
     # [UNK] (100) is a token of the text, but none to put there.
     records([([120] * 3 + [100], [130] * 6), ([140, 120], [130] * 2)])
