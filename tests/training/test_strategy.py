@@ -55,66 +55,26 @@ def test_the_chief_is_the_first_worker_unless_one_is_called_so():
     assert number("worker", 0, chief=["c:1"], worker=two) == 1
 
 
-def test_a_row_draws_what_it_draws_in_the_whole_batch():
-    seed = tf.constant([3, 4])
-    batch = tf.random.stateless_normal([8, 5], [1, 2])
-
-    def draw(logits, seed):
-        return tf.random.stateless_categorical(logits, 3, seed)
-
-    whole = strategy.BatchRows(seed, None, 8)
-    expected = whole.drawn(draw, batch)
-    parts = [whole.micro_batch(n, 2) for n in (0, 1)]
-    odd = strategy.BatchRows(seed, tf.range(1, 8, 2), 8)
-    parts += [odd, odd.micro_batch(1, 2)]
-    for rows, places in zip(
-        parts, ([0, 1, 2, 3], [4, 5, 6, 7], [1, 3, 5, 7], [5, 7]), strict=True
-    ):
-        found = rows.drawn(draw, tf.gather(batch, places))
-        assert found.numpy().tolist() == expected.numpy()[places].tolist()
-
-
 @pytest.mark.parametrize(
-    ("replicas", "good", "bad", "message"),
+    ("replicas", "changes", "message"),
     [
-        (3, (12, 1), (10, 1), "for example 9 or 12"),
-        (2, (12, 3), (12, 4), "accumulation_steps is 3"),
-        (2, (12, 1, False), (12, 1, True), "jit_compile: 2 replicas"),
+        (3, {"train_batch_size": 10}, "for example 9 or 12"),
+        (2, {"gradient_accumulation_steps": 4}, "accumulation_steps is 3"),
+        (2, {"jit_compile": True}, "jit_compile: 2 replicas"),
     ],
 )
-def test_what_replicas_cannot_share_is_refused(replicas, good, bad, message):
+def test_what_replicas_cannot_share_is_refused(replicas, changes, message):
     several = types.SimpleNamespace(num_replicas_in_sync=replicas)
-
-    def check(batch_size, parts, jit_compile=False):
-        config = types.SimpleNamespace(
-            do_train=True,
-            train_batch_size=batch_size,
-            gradient_accumulation_steps=parts,
-            jit_compile=jit_compile,
-        )
-        strategy.check_replicas(several, config)
-
-    check(*good)
-    with pytest.raises(UserError, match=message):
-        check(*bad)
-
-
-THREADS = """
-import sys, tensorflow as tf
-from configure.pretraining import PretrainingConfig
-from electra_tf.training import strategy
-
-def use(threads):
-    strategy.use_threads(
-        PretrainingConfig.create("m", "none", threads=threads)
+    config = types.SimpleNamespace(
+        do_train=True,
+        train_batch_size=12,
+        gradient_accumulation_steps=1,
+        jit_compile=False,
     )
-
-use(int(sys.argv[1]))
-tf.constant(1.0) + 1.0
-print(tf.config.threading.get_intra_op_parallelism_threads())
-use(0)
-use(3)
-"""
+    strategy.check_replicas(several, config)
+    vars(config).update(changes)
+    with pytest.raises(UserError, match=message):
+        strategy.check_replicas(several, config)
 
 
 CORES = """
@@ -155,13 +115,6 @@ def test_cores_of_small_machines_take_rows_each(
     assert run_python("-c", CORES, *arguments).stdout.strip() == says
 
 
-@pytest.mark.slow
-def test_threads_are_set_before_tensorflow_starts(run_python):
-    done = run_python("-c", THREADS, "2", status=1)
-    assert done.stdout == "2\n"
-    assert "threads is 3, but TensorFlow is running already" in done.stderr
-
-
 ALONE = """
 import json, os
 from configure.pretraining import PretrainingConfig
@@ -179,6 +132,13 @@ strategy.from_config(config)
 """
 
 
+def test_threads_of_a_tensorflow_that_runs_already_stay():
+    tf.constant(1.0) + 1.0
+    strategy.use_threads(settings())
+    with pytest.raises(UserError, match="threads is 3, but TensorFlow is runn"):
+        strategy.use_threads(settings(threads=3))
+
+
 @pytest.mark.slow
 def test_a_worker_waits_for_the_others_only_so_long(run_python):
     done = run_python("-c", ALONE, status=-signal.SIGALRM)
@@ -193,6 +153,7 @@ def test_evaluation_never_draws_what_training_draws():
     assert steps[3].numpy().tolist() == [5, 3]
 
 
+NEED = pretraining_memory(settings()).total
 GIB = 1 << 30
 
 
@@ -220,16 +181,13 @@ def machine(monkeypatch):
     return give
 
 
-def decided(**hparams):
-    config = PretrainingConfig.create("model", "data", **hparams)
-    return strategy.uses_remat(config, pretraining_memory(config))
-
-
 @pytest.mark.parametrize(
     ("memory", "devices", "hparams", "expected"),
     [
         (16 * GIB, ("CPU",), {}, False),
-        (2 * GIB, ("CPU",), {}, True),
+        # A quarter is left to others.
+        (round(NEED / 0.74), ("CPU",), {}, False),
+        (round(NEED / 0.76), ("CPU",), {}, True),
         (None, ("CPU",), {}, False),
         (GIB, ("CPU", "GPU"), {}, False),
         (GIB, ("CPU",), {"recompute_grad": False}, False),
@@ -241,17 +199,14 @@ def test_what_does_not_fit_is_computed_again_and_said(
     machine, memory, devices, hparams, expected
 ):
     warnings = machine(memory, devices)
-    assert decided(**hparams) is expected
+    config = settings(**hparams)
+    found = strategy.uses_remat(config, pretraining_memory(config))
+    assert found is expected
     said = ["are computed again" in text for text in warnings]
     assert said == [True] * (expected and not hparams)
 
 
-def test_a_quarter_is_left_to_others(machine, tiny_config):
-    need = pretraining_memory(PretrainingConfig.create("model", "data")).total
-    machine(round(need / 0.74))
-    assert not decided()
-    machine(round(need / 0.76))
-    assert decided()
+def test_a_model_computes_again_what_does_not_fit(machine, tiny_config):
     for memory, expected in ((1 << 20, True), (1 << 50, False)):
         machine(memory)
         model = build.build_model(tiny_config())
