@@ -5,33 +5,36 @@
 What a trial does is drawn by its number, and what came of it is a line of
 STATE/trials.jsonl: the same command again goes on with the next number, and
 `totals` adds up all that was ever done, by `fuzzing.py` (damaged files) too.
+Of two workers that train together one is killed, or with --frozen stopped as a
+host that hangs; the other has to end by itself and say why.
 
   python benchmarks/faults.py kills --only=building --count=40
   python benchmarks/faults.py soak --only=serve --minutes=60
   python benchmarks/faults.py totals
 """
 
-import argparse
 import collections
 import contextlib
 import glob
 import hashlib
 import json
 import os
+import pathlib
 import pickle
 import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import serving_load
 import tensorflow as tf
-from harness import ROOT
+from harness import ROOT, Flags
 
 TRIALS = "trials.jsonl"
 WORDS = "the of and to in is was for on that a b c ; , . (x) 12 no".split()
@@ -66,6 +69,9 @@ MATERIAL = (
 )
 VICTIMS = {  # Commands that are killed; they write into the folder `killed`.
     "pretraining": f"{TRAIN} --data-dir killed",
+    "workers": f"""{TRAIN} --data-dir killed --num_train_steps=60
+      --distribution_strategy=multi_worker --save_checkpoints_steps=5
+      --eval_every_n_steps=30 --log_every_n_steps=1 --keep_best=none""",
     "finetuning": f"{TUNE} --data-dir killed",
     "building": f"{BUILD} --corpus-dir made/large --output-dir killed/out",
     "to_tf1": f"convert_checkpoint {RUN} killed/out/",
@@ -74,33 +80,52 @@ VICTIMS = {  # Commands that are killed; they write into the folder `killed`.
     "to_hugging_face": f"convert_checkpoint {RUN} killed/out {TO_HF}",
     "export": f"export_model --model {TUNED} --output_dir killed/out",
 }
+ENDLESS = """--num_train_steps=100000000 --save_checkpoints_steps=200
+  --eval_every_n_steps=500 --log_every_n_steps=100"""
+# Seconds for what takes much less; for a worker to whom the others never came.
+PATIENCE, MEETING = 900, 45
 
 
 def start(command, said="said", **environment):
     """Starts a command, alone in its process group; it speaks to a file."""
     program, *words = command.split()
-    script = ["-m", "electra_tf", program]
-    if program.endswith(".py"):
-        script = [os.path.join(ROOT, program)]
+    is_file, path = program.endswith(".py"), os.path.join(ROOT, program)
+    script = [path] if is_file else ["-m", "electra_tf", program]
     with open(said, "w") as file:
         return subprocess.Popen(
             [sys.executable, *script, *words],
             stdout=file,
             stderr=file,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": ROOT, **environment},
+            env=os.environ | {"PYTHONPATH": ROOT} | environment,
         )
 
 
+def start_all(name):
+    """The processes of a command that is killed, by the files they speak to."""
+    if name != "workers":
+        return {"said": start(VICTIMS[name])}
+    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    hosts = [f"127.0.0.1:{one.getsockname()[1]}" for one in servers]
+    for one in servers:
+        one.close()
+    found = {}
+    for index, said in enumerate(("said", "said_1")):
+        task = {"type": "worker", "index": index}
+        config = json.dumps({"cluster": {"worker": hosts}, "task": task})
+        found[said] = start(VICTIMS[name], said, TF_CONFIG=config)
+    return found
+
+
 def read(path):
-    with open(path, errors="replace") as file:
-        return file.read()
+    return pathlib.Path(path).read_text(errors="replace")
 
 
 def write(path, content):
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with open(path, "wb") as file:
-        file.write(content if isinstance(content, bytes) else content.encode())
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_text = isinstance(content, str)
+    path.write_bytes(content.encode() if is_text else content)
 
 
 def fresh(target, source=None):
@@ -120,7 +145,6 @@ def kept(**wanted):
 
 
 def make_material():
-    """What the commands make of some lines of text, once."""
     if os.path.exists("made/whole"):
         return
     draw = random.Random("material")
@@ -129,13 +153,13 @@ def make_material():
         return " ".join(draw.choices(WORDS, k=draw.randint(4, 14)))
 
     for name in "abcdef":
-        lines = [text() * (draw.random() < 0.9) for _ in range(400)]
-        write(f"made/corpus/{name}.txt", "\n".join([*lines, ""]))
-        write(f"made/large/{name}.txt", "\n".join([*lines, ""] * 40))
+        lines = [text() * (draw.random() < 0.9) + "\n" for _ in range(400)]
+        write(f"made/corpus/{name}.txt", "".join(lines))
+        write(f"made/large/{name}.txt", "".join(lines * 40))
     for name, count in (("train", 60), ("dev", 20), ("test", 9)):
-        rows = [f"{text()}\t{draw.randint(0, 1)}" for _ in range(count)]
-        rows = "\n".join(["sentence\tlabel", *rows, ""])
-        write(f"made/finetuning_data/sst/{name}.tsv", rows)
+        rows = [f"{text()}\t{draw.randint(0, 1)}\n" for _ in range(count)]
+        table = "".join(["sentence\tlabel\n", *rows])
+        write(f"made/finetuning_data/sst/{name}.tsv", table)
     shutil.copy(f"{ROOT}/tests/fixtures/vocab_200.txt", "made/vocab.txt")
     write("pretraining.json", PRETRAINING)
     write("finetuning.json", FINETUNING)
@@ -153,14 +177,6 @@ def make_material():
     write("made/whole", "yes")
 
 
-def enter(state):
-    """Goes into the folder that is kept; all paths are from there."""
-    os.makedirs(state, exist_ok=True)
-    os.chdir(state)
-    open(TRIALS, "a").close()
-    make_material()
-
-
 def digest(*parts):
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
@@ -171,23 +187,21 @@ def fingerprint(folder):
     for path in sorted(glob.glob(f"{folder}/**/*", recursive=True)):
         if os.path.isdir(path) or re.search(r"\.data-|tfevents|\.lock$", path):
             continue
-        with open(path, "rb") as file:
-            found[path] = digest(file.read())
+        content = pathlib.Path(path).read_bytes()
         if path.endswith(".pkl"):  # Equal values have several spellings.
-            with open(path, "rb") as file:
-                found[path] = digest(repr(pickle.load(file)).encode())
+            content = repr(pickle.loads(content)).encode()
         elif path.endswith(".index"):
-            found[path] = tensors_of(path.removesuffix(".index"))
+            content = tensors_of(path.removesuffix(".index"))
         elif path.endswith((".json", ".jsonl")):
-            text = re.sub(TIMES, "", read(path))
+            lines = re.sub(TIMES, "", read(path)).splitlines()
             # A builder's jobs end in any order.
-            found[path] = "".join(sorted(text.splitlines()))
-            found[path] = digest(found[path].encode())
+            content = "".join(sorted(lines)).encode()
+        found[path] = digest(content)
     return found
 
 
 def tensors_of(prefix):
-    """A digest of all in a checkpoint that can be read as an array."""
+    """All in a checkpoint that can be read as an array, one after another."""
     reader, parts = tf.train.load_checkpoint(prefix), []
     for name in sorted(reader.get_variable_to_shape_map()):
         if not re.search("save_counter|OBJECT_GRAPH", name):
@@ -196,7 +210,7 @@ def tensors_of(prefix):
                 is_text = value.dtype == object
                 content = repr(value).encode() if is_text else value.tobytes()
                 parts += [f"{name} {value.dtype}".encode(), content]
-    return digest(*parts)
+    return b"".join(parts)
 
 
 # Kills: the same command again, to the same end.
@@ -205,7 +219,7 @@ def tensors_of(prefix):
 def begin(name):
     """The folder in which a command is killed, before its first start."""
     fresh("killed")
-    if name == "pretraining":
+    if name in ("pretraining", "workers"):
         fresh("killed/pretrain_tfrecords", "made/pretrain_tfrecords")
         shutil.copy("made/vocab.txt", "killed")
     if name == "finetuning":
@@ -218,22 +232,20 @@ def begin(name):
 def undisturbed(name):
     """Where an undisturbed command ends, twice, and the seconds it takes."""
     path = f"undisturbed_{name}.json"
-    if not os.path.exists(path):
-        ends = []
-        for _ in range(2):
-            begin(name)
-            began = time.time()
-            process = start(VICTIMS[name])
-            wait_for(at_work, process, name, began)
-            ready = time.time() - began
-            if process.wait():
-                sys.exit(read("said"))
-            seconds = time.time() - began
-            ends.append(fingerprint("killed"))
-        same = dict(ends[0].items() & ends[1].items())
-        unlike = sorted(ends[0].keys() - same)
-        found = {"ready": ready, "all": seconds, "unlike": unlike, "end": same}
-        write(path, json.dumps(found, indent=1))
+    ends = []
+    while not os.path.exists(path):
+        begin(name)
+        began, processes = time.time(), start_all(name)
+        wait_for(at_work, processes["said"], name, began)
+        found = {"ready": time.time() - began}
+        if any(process.wait() for process in processes.values()):
+            sys.exit(read("said"))
+        found["all"] = time.time() - began
+        ends.append(fingerprint("killed"))
+        if len(ends) == 2:
+            found["end"] = dict(ends[0].items() & ends[1].items())
+            found["unlike"] = sorted(ends[0].keys() - found["end"])
+            write(path, json.dumps(found, indent=1))
     return json.loads(read(path))
 
 
@@ -243,8 +255,7 @@ def wait_for(found, process, *arguments):
 
 
 def at_work(name, began):
-    """Whether a command has trained a step, or written anything, yet."""
-    if name in ("pretraining", "finetuning"):
+    if name in ("pretraining", "workers", "finetuning"):
         return re.search(r"(?m)^\d+/\d+ = ", read("said"))
     paths = glob.glob("killed/out/*") + glob.glob("killed/out/.*")
     with contextlib.suppress(FileNotFoundError):
@@ -279,17 +290,27 @@ def newest():
     return named, wrong
 
 
-def kill(name, most, saving, parent_only):
+def wait(process, seconds):
+    """Its exit status; that of a kill if it takes longer."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.wait(seconds)
+    process.kill()
+    return process.wait()
+
+
+def kill(name, most, args):
     """One chain: kills a command so often, then lets it end; a row each."""
     whole = undisturbed(name)
-    number = len(kept(kind="kills", case=name))
-    draw = random.Random(f"{name} {number} {saving}")
+    number = len(kept(kind="ends", case=name))
+    draw = random.Random(f"{name} {number} {args.saving}")
     kills, before, done = draw.randint(1, min(most, 5)), {}, []
     begin(name)
     while True:
-        moment = "saving" if saving else draw.choice(("start", *["work"] * 4))
-        began = time.time()
-        process = start(VICTIMS[name])
+        moments = ["saving"] if args.saving else ["start", *["work"] * 4]
+        moment = draw.choice(moments)
+        began, others = time.time(), start_all(name)
+        victim = draw.choice(sorted(others))
+        process = others.pop(victim)
         if kills and moment == "start":
             time.sleep(draw.uniform(0, whole["ready"]))
         elif kills:
@@ -299,20 +320,31 @@ def kill(name, most, saving, parent_only):
         if kills and moment == "saving":
             wait_for(unfinished, process)
             time.sleep(draw.choice((0, 0, 0, 0.001, 0.003)))
-        killed = kills and process.poll() is None
-        if killed and parent_only:
+        killed, struck = kills and process.poll() is None, time.time()
+        if killed:
+            stop = signal.SIGSTOP if args.frozen else signal.SIGKILL
+            (os.kill if args.parent_only else os.killpg)(process.pid, stop)
+        met = all("Training: 60 steps" in read(said) for said in others)
+        patience = PATIENCE if met or not killed else MEETING
+        statuses = [wait(other, patience) for other in others.values()]
+        seconds, wrong = round(time.time() - struck, 1), []
+        for said, status in zip(others, statuses, strict=True):
+            told = "error: another worker ended" in read(said)
+            # 0: it had trained to the end already.
+            if killed and met and status != (75 if told else 0):
+                wrong.append(f"status {status}, told: {told}")
+        if killed:
             process.kill()
-        elif killed:
-            os.killpg(process.pid, signal.SIGKILL)
-        status, said, wrong = process.wait(), read("said"), []
+        statuses.append(wait(process, PATIENCE))
+        said = "".join(map(read, (victim, *others)))
         # A start that gets so far goes on from what was the newest.
-        if went_on := re.search(r"Continuing from (\S+) \(step", said):
-            last = os.path.basename(went_on[1])
-            known = before.get(os.path.dirname(went_on[1])) or last
-            wrong += ["lost"] * (os.path.basename(known) != last)
-        trial = re.findall(r"trial (\d)/", said)[-1:]
+        for went_on in re.findall(r"Continuing from (\S+) \(step", said):
+            folder, last = os.path.split(went_on)
+            known = os.path.basename(before.get(folder) or last)
+            wrong += ["lost"] * (known != last)
         row = {"kind": "kills" if killed else "ends", "case": name}
-        row |= {"chain": number, "moment": moment, "trial": trial}
+        row |= {"chain": number, "moment": moment}
+        row["trial"] = re.findall(r"trial (\d)/", said)[-1:]
         if not killed:
             break
         kills -= 1
@@ -320,16 +352,19 @@ def kill(name, most, saving, parent_only):
         # A conversion that was whole is not made again.
         done = done or glob.glob("killed/out*/*conversion.json")
         wrong += ["half-written"] * bool(half_written)
-        how = "parent only" if parent_only else "all processes"
+        how = "parent only" if args.parent_only else "all processes"
+        how = f"worker {victim[5:] or 0} of two" if others else how
+        how += ", frozen" * args.frozen + ", before all met" * (not met)
         how += ", while a file was written" * bool(unfinished())
+        row |= {"seconds": seconds} if others and met else {}
+        detail = half_written or said[-1500:] * bool(wrong)
         outcome = ", ".join(wrong) or "well"
-        keep(**row, how=how, outcome=outcome, detail=half_written)
+        keep(**row, how=how, outcome=outcome, detail=detail)
     now = fingerprint("killed")
     unlike = [path for path, x in whole["end"].items() if now.get(path) != x]
-    wrong += ["different"] * bool(unlike) + ["second try"] * bool(
-        status and not done
-    )
-    detail = [unlike, said[-2000:] * bool(status)]
+    failed = any(statuses) and not done
+    wrong += ["different"] * bool(unlike) + ["second try"] * failed
+    detail = [unlike, said[-2000:] * failed]
     keep(**row, outcome=", ".join(wrong) or "well", detail=detail)
 
 
@@ -337,7 +372,7 @@ def kills(args):
     for name in args.only or VICTIMS:
         wanted = len(kept(kind="kills", case=name)) + args.count
         while left := wanted - len(kept(kind="kills", case=name)):
-            kill(name, left, args.saving, args.parent_only)
+            kill(name, left, args)
             print(name, kept(kind="ends")[-1], flush=True)
 
 
@@ -346,18 +381,13 @@ def kills(args):
 
 @contextlib.contextmanager
 def server(script=("-m", "electra_tf", "serve", "made/exported", "--port=0")):
-    """The process and port of a server that is ended again."""
-    command, paths = [sys.executable, *script], {"PYTHONPATH": ROOT}
-    environment = {**os.environ, **paths}
-    with (
-        open("said", "w") as said,
-        serving_load.serving(command, stderr=said, env=environment) as found,
-    ):
-        yield found
+    with open("said", "w") as said:
+        own = {"stderr": said, "env": os.environ | {"PYTHONPATH": ROOT}}
+        with serving_load.serving([sys.executable, *script], **own) as found:
+            yield found
 
 
 def soak(args):
-    """Samples a process each ten seconds while it works."""
     for case in args.only or ("pretraining", "serve"):
         with contextlib.ExitStack() as stack:
             end = time.monotonic() + 60 * args.minutes
@@ -365,16 +395,11 @@ def soak(args):
                 process, port = stack.enter_context(server())
                 about = serving_load.get(port, "/page.json")
                 load = (port, about, 10**9, 4, end)
-                load = threading.Thread(target=serving_load.load, args=load)
-                load.start()
-                stack.callback(load.join)
+                pool = stack.enter_context(ThreadPoolExecutor())
+                pool.submit(serving_load.load, *load)
             else:
                 begin(case)
-                more = (
-                    "--num_train_steps=100000000 --save_checkpoints_steps=200"
-                )
-                more += " --eval_every_n_steps=500 --log_every_n_steps=100"
-                process = start(f"{VICTIMS[case]} {more}")
+                process = start(f"{VICTIMS[case]} {ENDLESS}")
                 wait_for(at_work, process, case, 0)
                 stack.callback(process.wait, 60)
                 stack.callback(process.terminate)
@@ -390,11 +415,12 @@ def soak(args):
 
 def growth(rows):
     """Memory's slope over the last two thirds, in % an hour; open files."""
-    rows = rows[len(rows) // 3 :]
-    seconds, memory = ([row[n] for row in rows] for n in ("seconds", "rss"))
-    slope = np.polyfit(seconds, memory, 1)[0] * 3600 / np.mean(memory)
-    files = [row["files"] for row in rows]
-    return f"{100 * slope:+.2f}% an hour; {min(files)} to {max(files)} files"
+    minutes, rows = rows[-1]["seconds"] / 60, rows[len(rows) // 3 :]
+    names = ("seconds", "rss", "files")
+    seconds, memory, files = ([row[name] for row in rows] for name in names)
+    slope = 100 * np.polyfit(seconds, memory, 1)[0] * 3600 / np.mean(memory)
+    files = f"{min(files)} to {max(files)} files"
+    return f"{minutes:.0f} minutes, {slope:+.2f}% an hour; {files}"
 
 
 def totals(args):
@@ -404,31 +430,23 @@ def totals(args):
         groups[row["kind"], row["case"], row.get("session")].append(row)
     for (kind, case, session), rows in groups.items():
         if session:
-            minutes = rows[-1]["seconds"] / 60
-            print(f"{kind}, {case}: {minutes:.0f} minutes, {growth(rows)}")
+            print(f"{kind}, {case}: {growth(rows)}")
             continue
-        counts = {
-            "outcome": collections.Counter(),
-            "how": collections.Counter(),
-        }
+        counts = collections.Counter(), collections.Counter()
         for row in rows:
-            for name, counter in counts.items():
+            for name, counter in zip(("outcome", "how"), counts, strict=True):
                 counter[row.get(name)] += row.get("count", 1)
             if args.show and re.search(args.show, row["outcome"]):
                 print(f"  {row}")
-        print(f"{kind}, {case}: {counts['outcome'].total():,}", end=": ")
-        print(*(dict(counter) for counter in counts.values()))
+        print(f"{kind}, {case}: {counts[0].total():,}", end=": ")
+        print(*map(dict, counts))
+        if waits := [row["seconds"] for row in rows if "seconds" in row]:
+            print(f"  the other ended after at most {max(waits)} s")
 
 
 def run(description, work, count, **more):
-    """Does one kind of work by the command line, in the folder that is kept.
-
-    `more` are flags of one program, what argparse is told by their names.
-    """
-    parser = argparse.ArgumentParser(
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Does one kind of work in the folder that is kept; `more` flags: help."""
+    parser = Flags(description=description)
     work = {f.__name__: f for f in work}
     add = parser.add_argument
     add("work", choices=work)
@@ -436,20 +454,19 @@ def run(description, work, count, **more):
     add("--only", action="append", help="of these cases; repeatable")
     add("--count", type=int, default=count, help="trials of each case")
     add("--minutes", type=float, default=30)
+    add("--show", help="totals: rows whose outcome is this pattern's")
     for name, told in more.items():
-        add(f"--{name}", **told)
+        add(f"--{name}", action="store_true", help=told)
     args = parser.parse_args()
-    enter(args.state)
+    os.makedirs(args.state, exist_ok=True)
+    os.chdir(args.state)  # All paths are from there.
+    open(TRIALS, "a").close()
+    make_material()
     work[args.work](args)
 
 
 if __name__ == "__main__":
-    switch = {"action": "store_true"}
-    run(
-        __doc__,
-        (kills, soak, totals),
-        count=10,
-        saving={**switch, "help": "kill while a file is written"},
-        parent_only={**switch, "help": "not its processes"},
-        show={"help": "totals: rows whose outcome is this pattern's"},
-    )
+    switches = {"saving": "kill while a file is written"}
+    switches["parent_only"] = "not its processes"
+    switches["frozen"] = "stopped, not killed: of two workers"
+    run(__doc__, (kills, soak, totals), count=10, **switches)
