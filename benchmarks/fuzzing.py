@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damaged files for what opens them; nonsense for readers, flags, a server.
 
-Seeded, with totals over several runs, as `faults.py`. A damaged file is
-refused or makes no difference; nothing ends with a traceback, hangs, or writes
-outside the folder.
+Seeded and added up as in `faults.py`. A damaged file is refused or makes no
+difference; nothing ends with a traceback, hangs, or writes outside the folder.
 
   python benchmarks/fuzzing.py damage --count=80
   python benchmarks/fuzzing.py fuzz --minutes=30
@@ -21,13 +20,14 @@ import importlib
 import io
 import json
 import lzma
+import multiprocessing
 import os
+import pathlib
 import random
 import re
 import resource
 import runpy
 import socket
-import subprocess
 import sys
 import tarfile
 import time
@@ -52,6 +52,7 @@ from electra_tf.serving.served_model import open_model
 from electra_tf.text.tokenization import check_vocab, open_tokenizer
 from electra_tf.training import loop
 
+SPAWN = multiprocessing.get_context("spawn")
 HANG_SECONDS = 240
 MEMORY = 14 << 30  # of a process that reads what is damaged
 PART = f"{RUN}/export/discriminator"
@@ -60,18 +61,14 @@ PART = f"{RUN}/export/discriminator"
 
 
 def again(folder):
-    """The command of a run that has ended, once more."""
     settings = {**json.loads(PRETRAINING), "num_train_steps": 40}
     for kind in ("txt", "pkl", "json"):
         settings[f"results_{kind}"] = f"{folder}/r.{kind}"
-    runner.run(
-        PretrainingConfig.create("tiny", "made", **settings, model_dir=folder)
-    )
-    logs = [read(path) for path in sorted(glob.glob(f"{folder}/*.jsonl"))]
-    logs = re.sub(
-        r'(, "one_class_evaluations": \d+)|' + faults.TIMES, "", "".join(logs)
-    )
-    return opened(folder), logs
+    settings["model_dir"] = folder
+    runner.run(PretrainingConfig.create("tiny", "made", **settings))
+    logs = "".join(map(read, sorted(glob.glob(f"{folder}/*.jsonl"))))
+    times = r'(, "one_class_evaluations": \d+)|' + faults.TIMES
+    return opened(folder), re.sub(times, "", logs)
 
 
 def opened(folder):
@@ -80,11 +77,10 @@ def opened(folder):
 
 
 def loaded(folder):
-    """A discriminator's ids of a text, and weights."""
     model = load_pretrained(folder)
     weights = [v for v in model.model.variables if "generator" not in v.name]
-    weights = [variable.numpy().tobytes() for variable in weights]
-    return model.tokenizer.encode("the king was in 12."), digest(*weights)
+    weights = digest(*(variable.numpy().tobytes() for variable in weights))
+    return model.tokenizer.encode("the king was in 12."), weights
 
 
 def tokenized(folder):
@@ -102,11 +98,9 @@ def read_records(folder):
     for training in (True, False):
         print("WARNING", record_checks.check_records(config, training))
     parts = [record_checks.count_training_examples(config).examples]
-    for batches in (
-        input_pipeline.each_example_once(config, 64),
-        input_pipeline.build_dataset(config, 64, training=False),
-    ):
-        iterator = iter(batches)
+    once = input_pipeline.each_example_once(config, 64)
+    evaluated = input_pipeline.build_dataset(config, 64, training=False)
+    for iterator in (iter(once), iter(evaluated)):
         while batch := loop.next_batch(iterator, "training"):
             parts += [digest(x.numpy().tobytes()) for x in batch.values()]
     return parts
@@ -126,7 +120,6 @@ def settings_of(folder):
 
 
 def task_of(folder):
-    """A task's description, and its rows as features."""
     names = {"task_config": f"{folder}/task.json", "task_names": ["own"]}
     names |= {"vocab_file": "made/vocab.txt", "vocab_size": 200}
     names |= {"max_seq_length": 16, "max_query_length": 4}
@@ -155,30 +148,27 @@ DAMAGED = {  # folder, its files that are damaged, what opens it, trials in 80
     "logs": (RUN, r"\w+\.jsonl|best/best\.json", again, 80),
     "SavedModel": ("made/exported/1", ".*", served, 80),
 }
-WAYS = ("flip", "flips", "cut", "zeros", "swap", "garbage", "empty", "gone")
+WAYS = "flip flips cut zeros swap garbage empty gone".split()
 
 
 def damaged(path, draw):
     """Damages a file in a way that is drawn; returns which."""
-    with open(path, "rb") as file:
-        content = bytearray(file.read())
+    content = bytearray(pathlib.Path(path).read_bytes())
     way, size = draw.choice(WAYS), len(content)
     at = draw.randrange(max(size, 1))
-    if way == "gone":
-        os.remove(path)
-        return way
-    if way.startswith("flip"):
-        for _ in range(1 if way == "flip" else 8):
-            content[draw.randrange(size)] ^= 1 << draw.randrange(8)
-    elif way == "zeros":
+    for _ in range({"flip": 1, "flips": 8}.get(way, 0)):
+        content[draw.randrange(size)] ^= 1 << draw.randrange(8)
+    if way == "zeros":
         content[at : at + 64] = bytes(len(content[at : at + 64]))
     elif way == "swap":
         content = content[at:] + content[:at]
     elif way == "garbage":
         content[at : at + 20] = b'\xffno sense {["\n' + draw.randbytes(6)
-    else:
+    elif way in ("cut", "empty"):
         content = content[: at if way == "cut" else 0]
     write(path, bytes(content))
+    if way == "gone":
+        os.remove(path)
     return way
 
 
@@ -197,13 +187,12 @@ def attempt(work, *arguments):
 
 
 def damage_worker(name, count):
-    """Damages and opens copies, up to that number of trials in all."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     source, pattern, load, _ = DAMAGED[name]
     fresh("damaged/x", source)
     whole = attempt(load, "damaged/x")
     assert whole[0] == "read", whole
-    for number in range(len(kept(case=name)), int(count)):
+    for number in range(len(kept(case=name)), count):
         fresh("damaged/x", source)
         draw = random.Random(f"{name} {number}")
         paths = sorted(glob.glob("damaged/x/**/*", recursive=True))
@@ -211,7 +200,7 @@ def damage_worker(name, count):
         path = draw.choice([p for p in paths if os.path.isfile(p)])
         way = damaged(path, draw)
         outcome, found, warnings = attempt(load, "damaged/x")
-        detail = found if outcome in ("refused", "traceback") else ""
+        detail = found if outcome != "read" else ""
         if outcome == "read":
             outcome = "same" if found == whole[1] else "different"
             if outcome == "different" and warnings != whole[2]:
@@ -220,30 +209,29 @@ def damage_worker(name, count):
         keep(**row, file=path[10:], outcome=outcome, detail=detail[-600:])
 
 
-def supervised(*words, **row):
+def supervised(work, kind, case, most):
     """Works in a process; one that dies or hangs is a row, and begins again."""
-    while True:
-        process = subprocess.Popen([sys.executable, __file__, *words])
-        size, since = -1, time.monotonic()
-        while (
-            process.poll() is None and time.monotonic() - since < HANG_SECONDS
-        ):
-            time.sleep(1)
+    code = None
+    while code != 0:
+        process = SPAWN.Process(target=work, args=(case, most))
+        process.start()
+        size, until = -1, time.monotonic() + HANG_SECONDS
+        while process.is_alive() and time.monotonic() < until:
+            process.join(1)
             if size != (now := os.path.getsize(faults.TRIALS)):
-                size, since = now, time.monotonic()
-        if process.poll() == 0:
-            return
-        outcome = "hang" if process.poll() is None else "crash"
-        process.kill()
-        keep(**row, outcome=outcome, detail=f"exit code {process.wait()}")
+                size, until = now, time.monotonic() + HANG_SECONDS
+        if code := process.exitcode or process.is_alive():
+            outcome = "hang" if process.is_alive() else "crash"
+            process.kill()
+            keep(kind=kind, case=case, outcome=outcome, detail=f"exit {code}")
+        process.join()
 
 
 def damage(args):
     for name in args.only or DAMAGED:
         share = round(args.count * DAMAGED[name][-1] / 80)
-        count = str(len(kept(case=name)) + share)
-        row = {"kind": "corrupt", "case": name}
-        supervised("damage_worker", name, count, **row)
+        most = len(kept(case=name)) + share
+        supervised(damage_worker, "corrupt", name, most)
 
 
 # Nonsense.
@@ -270,7 +258,6 @@ def outside(event, arguments):
             if isinstance(path, str | bytes):
                 path = os.path.realpath(os.fsdecode(path))
                 if not path.startswith((os.getcwd(), "/dev/", "/proc/")):
-                    os.write(2, f"WRITES OUTSIDE: {event} {path}\n".encode())
                     keep(kind="fuzz", case="writes", outcome=path)
 
 
@@ -287,39 +274,32 @@ def nonsense(draw, content):
     return bytes(content)
 
 
+@functools.cache
 def whole_files():
-    """Files as they should be, by their names."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name in ("finetuning_data/sst/dev.tsv", "settings/task.json"):
-            archive.add(f"made/{name}")
     text = read("made/corpus/a.txt")[:2000].encode()
     table = read("made/finetuning_data/sst/dev.tsv")
-    found = {
-        "a.txt": text,
-        "a.tar": packed.getvalue(),
-        "a.json": SQUAD.encode(),
-    }
-    found |= {"a.tsv": table.encode(), "a.jsonl": ROWS.encode()}
+    found = {"a.txt": text, "a.json": SQUAD.encode(), "a.jsonl": ROWS.encode()}
+    found |= {"a.tsv": table.encode(), "hparams.json": PRETRAINING.encode()}
     found["a.csv"] = table.replace("\t", ",").encode()
     found["a.conll"] = b"the O\nking B-PER\n\nof O\n" * 3
     found["vocab.txt"] = read("made/vocab.txt").encode()
-    found["hparams.json"] = PRETRAINING.encode()
-    found |= {"a.tar.gz": gzip.compress(found["a.tar"])}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        archive.add("made/finetuning_data/sst/dev.tsv")
+        archive.add("made/settings/task.json")
+    found["a.tar"] = packed.getvalue()
+    found["a.tar.gz"] = gzip.compress(found["a.tar"])
     found |= {"a.txt.gz": gzip.compress(text), "a.xz": lzma.compress(text)}
     return found | {"a.bz2": bz2.compress(text)}
 
 
-def readers(draw, whole):
-    """One file through what reads such files."""
-    whole.update({} if whole else whole_files())
+def readers(draw):
+    whole = whole_files()
     fresh("fuzzed")
     name = draw.choice(sorted(whole))
     write(f"fuzzed/{name}", nonsense(draw, whole[name]))
-    if name == "vocab.txt":
-        return tokenized("fuzzed")
-    if name == "hparams.json":
-        return settings_of("fuzzed")
+    if own := {"vocab.txt": tokenized, "hparams.json": settings_of}.get(name):
+        return own("fuzzed")
     if draw.random() < 0.4 or re.search("tar|z|txt", name):
         corpus, shuffle = corpora.Corpus("fuzzed"), draw.choice((None, draw))
         for source in corpora.list_sources(corpus).sources:
@@ -327,28 +307,33 @@ def readers(draw, whole):
             list(corpora.read_documents(source, corpus, report, shuffle))
         return None
     task = {"name": "own", "files": {"train": name, "dev": name}}
-    task = json.dumps({**task, **draw.choice(TASKS)}).encode()
+    task = json.dumps(task | draw.choice(TASKS)).encode()
     task = nonsense(draw, task) if draw.random() < 0.3 else task
     write("fuzzed/task.json", task)
     return task_of("fuzzed")
 
 
-def command_lines(draw, known):
-    """One command line through its command's parser."""
-    name = draw.choice((*COMMANDS, PretrainingConfig, FinetuningConfig))
-    if name in COMMANDS:
-        words, module = ["x"], f"electra_tf.commands.{name}"
-        parse = importlib.import_module(module).parse_flags
+@functools.cache
+def parser_of(command):
+    """What parses its words, words it needs, the names of its flags."""
+    if isinstance(command, str):
+        module = importlib.import_module(f"electra_tf.commands.{command}")
+        words, parse = ("x",), module.parse_flags
     else:
-        words = ["x", "--data-dir", "made", "--model-name=tiny"]
-        parse = functools.partial(flags.parse_config, name)
-    if name not in known:
-        said = io.StringIO()
-        with contextlib.suppress(SystemExit), contextlib.redirect_stdout(said):
-            parse(["x", "--help"])
-        known[name] = re.findall(r"(?m)^ +(--\w+)", said.getvalue())
+        words = ("x", "--data-dir", "made", "--model-name=tiny")
+        parse = functools.partial(flags.parse_config, command)
+    said = io.StringIO()
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(said):
+        parse(["x", "--help"])
+    return parse, words, re.findall(r"(?m)^ +(--\w+)", said.getvalue())
+
+
+def command_lines(draw):
+    command = draw.choice((*COMMANDS, PretrainingConfig, FinetuningConfig))
+    parse, words, known = parser_of(command)
+    words = [*words]
     for _ in range(draw.randint(0, 5)):
-        flag = draw.choice((*known[name], draw.choice(NASTY)))
+        flag = draw.choice((*known, draw.choice(NASTY)))
         value = draw.choice((*NASTY, str(draw.random())))
         words += draw.choice(([flag, value], [f"{flag}={value}"], [flag]))
     return parse(words)
@@ -368,71 +353,64 @@ def request(draw, bodies):
     return nonsense(draw, raw) if draw.random() < 0.2 else raw
 
 
+def requests(port, bodies, draw):
+    """One request to a server; the status it answers."""
+    with socket.create_connection(("127.0.0.1", port), 90) as client:
+        client.settimeout(2)
+        try:
+            client.sendall(request(draw, bodies))
+            said = client.recv(100).split()
+            return said[1].decode() if said else "closed"
+        except TimeoutError:
+            return "waits for more"
+        except ConnectionError:
+            return "closed"
+
+
 def fuzz_worker(case, minutes):
     """Draws until the time is over; rows each ten seconds."""
     with contextlib.ExitStack() as stack:
-        given = {}
         work = {"readers": readers, "command lines": command_lines}.get(case)
-        if case == "server":
+        if not work:
             script = [__file__, "serve", "made/exported", "--port=0"]
             _, port = stack.enter_context(faults.server(script))
             about = serving_load.get(port, "/page.json")
             bodies = serving_load.malformed_bodies(about)
-            for number in range(10):
-                body, _ = serving_load.request_for(about, random.Random(number))
-                bodies.append(body)
-
-            def work(draw, given):
-                with socket.create_connection(
-                    ("127.0.0.1", port), 90
-                ) as client:
-                    client.settimeout(2)
-                    try:
-                        client.sendall(request(draw, bodies))
-                        said = client.recv(100).split()
-                        return said[1].decode() if said else "closed"
-                    except TimeoutError:
-                        return "waits for more"
-                    except ConnectionError:
-                        return "closed"
-
+            for draw in map(random.Random, range(10)):
+                bodies.append(serving_load.request_for(about, draw)[0])
+            work = functools.partial(requests, port, bodies)
         sys.addaudithook(outside)
         rows = kept(kind="fuzz", case=case)
         number = sum(row.get("count", 1) for row in rows)
-        end, found = time.monotonic() + 60 * float(minutes), {}
+        end = time.monotonic() + 60 * minutes
+        finding = {"kind": "finding", "case": case}
         while time.monotonic() < end:
             began, found = time.monotonic(), collections.Counter()
             while time.monotonic() < began + 10:
                 number += 1
                 draw = random.Random(f"{case} {number}")
-                outcome, value, _ = attempt(work, draw, given)
+                outcome, value, _ = attempt(work, draw)
                 if case == "server" and outcome == "read":
                     outcome = value
                 found[outcome] += 1
                 if outcome == "traceback" or outcome.startswith("5"):
-                    row = {"kind": "finding", "case": case, "number": number}
-                    keep(**row, outcome=outcome, detail=value)
+                    row = {"number": number, "outcome": outcome}
+                    keep(**finding, **row, detail=value)
             for outcome, count in found.items():
-                row = {"kind": "fuzz", "case": case, "outcome": outcome}
-                keep(**row, count=count)
+                keep(kind="fuzz", case=case, outcome=outcome, count=count)
         if case == "server":
             serving_load.get(port, "/healthz")
             if "Traceback" in (said := read("said")):
-                row = {"kind": "finding", "case": case, "outcome": "traceback"}
-                keep(**row, detail=said[-3000:])
+                keep(**finding, outcome="traceback", detail=said[-3000:])
 
 
 def fuzz(args):
     for case in args.only or ("readers", "command lines", "server"):
-        row = {"kind": "finding", "case": case}
-        supervised("fuzz_worker", case, str(args.minutes / 3), **row)
+        supervised(fuzz_worker, "finding", case, args.minutes / 3)
 
 
 if __name__ == "__main__":
-    own = {f.__name__: f for f in (damage_worker, fuzz_worker)}
-    if sys.argv[1] in own:
-        own[sys.argv[1]](*sys.argv[2:])
-    elif sys.argv[1] == "serve":
+    if sys.argv[1] == "serve":
         sys.addaudithook(outside)
         runpy.run_module("electra_tf", run_name="__main__")
     else:
