@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arms of google-research/electra itself.
 
-`--original` names a folder with `electra/`, a copy that runs (with TensorFlow
-1.15; with 2.15 it needs a stand-in for tf.contrib's layer norm), and `env/`, a
-virtual environment for it. Its own model functions are run in a plain session:
-no hooks, checkpoints or summaries. It masks by itself, as ours does, and pads
-every row to the full length.
+`electra/` is a copy that runs (with TensorFlow 1.15; with 2.15 it needs a
+stand-in for tf.contrib's layer norm). Its model functions are run in a plain
+session: no hooks, checkpoints or summaries. It masks by itself, as ours does,
+and pads every row to the full length.
 """
 
 import itertools
 import os
+import pathlib
 import sys
 import tempfile
 
@@ -19,8 +19,6 @@ import work
 
 
 class Arm(work.Trainer):
-    """A model in training; a subclass makes its model function."""
-
     PACKAGES = ("tensorflow-cpu", "tensorflow")
 
     def __init__(self, spec):
@@ -31,10 +29,9 @@ class Arm(work.Trainer):
         tf.logging.set_verbosity(tf.logging.ERROR)
         self._tf, self._work, self._threads = tf, spec["work"], spec["threads"]
         self._folder = tempfile.TemporaryDirectory()
-        path = os.path.join(self._folder.name, "vocab.txt")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
-        hparams = {**self._work["hparams"], "vocab_file": path}
+        path = pathlib.Path(self._folder.name, "vocab.txt")
+        path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+        hparams = {**self._work["hparams"], "vocab_file": str(path)}
         self._prepare(self._folder.name, hparams)
         self.imported = harness.process_memory()["now"]
         session, made, weights = self._session("TRAIN", self._batches("train"))
@@ -45,7 +42,6 @@ class Arm(work.Trainer):
         return [float(self._step()) for _ in range(steps)]
 
     def _session(self, mode, batches):
-        """A graph of its own: the session, what the model function made."""
         tf = self._tf
         mode = getattr(tf.estimator.ModeKeys, mode)
         with tf.Graph().as_default() as graph:
@@ -74,8 +70,6 @@ class Arm(work.Trainer):
 
 
 class Pretraining(Arm):
-    """The graph of its run_pretraining.py."""
-
     def _prepare(self, folder, hparams):
         import configure_pretraining
         from util import utils
@@ -83,9 +77,8 @@ class Pretraining(Arm):
         import run_pretraining
 
         utils.log = lambda *words: None
-        config = configure_pretraining.PretrainingConfig(
-            "benchmark", folder, **hparams
-        )
+        make = configure_pretraining.PretrainingConfig
+        config = make("benchmark", folder, **hparams)
         self._model_fn = run_pretraining.model_fn_builder(config)
 
     def _batches(self, split):
@@ -115,12 +108,11 @@ class Finetuning(Arm):
         import run_finetuning
 
         utils.log = lambda *words: None
-        config = configure_finetuning.FinetuningConfig(
-            "benchmark", folder, **{**hparams, "task_names": [self.TASK]}
-        )
-        self._model_fn = run_finetuning.model_fn_builder(
-            config, task_builder.get_tasks(config), work.FINETUNING["steps"]
-        )
+        make = configure_finetuning.FinetuningConfig
+        hparams = {**hparams, "task_names": [self.TASK]}
+        config = make("benchmark", folder, **hparams)
+        tasks, steps = task_builder.get_tasks(config), work.FINETUNING["steps"]
+        self._model_fn = run_finetuning.model_fn_builder(config, tasks, steps)
 
     def _batches(self, split):
         found = work.make_batches(self._work, split, fixed=True)
@@ -133,4 +125,4 @@ class Finetuning(Arm):
 
 
 if __name__ == "__main__":
-    harness.serve(Pretraining, Finetuning)
+    harness.serve()

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import itertools
 import os
+import pathlib
 import sys
 import tempfile
 
@@ -21,7 +22,6 @@ PLACES = {
     "configure.finetuning": "FinetuningConfig",
     "electra_tf.text.tokenization": "FullTokenizer",
     "electra_tf.text.graph_tokenization": "GraphTokenizer",
-    "electra_tf.pretraining.model": "PretrainingModel",
     "electra_tf.pretraining.build": "build_train_loop",
     "electra_tf.training.loop": "LossScale TrainLoop",
     "electra_tf.training.strategy": "cores",
@@ -29,7 +29,7 @@ PLACES = {
     "electra_tf.finetuning.build": "trained_variables",
     "electra_tf.finetuning.trial": "PredictLoop",
     "electra_tf.prediction.predictor": "Predictor",
-    "electra_tf.checkpoints.weights": "ModelWeights MemoryWeights assign",
+    "electra_tf.checkpoints.weights": "ModelWeights assign",
     "electra_tf.checkpoints.formats": "open_weights",
     "electra_tf.checkpoints.tf1": "write_tf1",
     "electra_tf.checkpoints.tf2": "write_native variables_by_name",
@@ -44,7 +44,7 @@ EARLIER_PLACES = {
 }
 
 
-def product(name, root=None):
+def product(name, root=None, needed=True):
     """Something of the product by its name, wherever this checkout has it.
 
     `root` makes a checkout the one that is imported; package first, as its
@@ -58,32 +58,22 @@ def product(name, root=None):
             found = importlib.import_module(module)
             if hasattr(found, name):
                 return getattr(found, name)
-    raise ImportError(f"{name} is not where arm_ours.py looks for it")
-
-
-def _cores_take_rows():
-    """Whether this checkout lets cores compute rows of a batch each."""
-    try:
-        return bool(product("cores"))
-    except ImportError:
-        return False
+    if needed:
+        raise ImportError(f"{name} is not where arm_ours.py looks for it")
+    return None
 
 
 class Arm(work.Trainer):
-    """A model of this project; a subclass makes `_model` and `_loop`."""
-
     PACKAGES = ("tensorflow", "tf_keras")
 
     def __init__(self, spec, builder):
         product("LossScale", spec["root"])
         self._build = importlib.import_module(builder)
         threads = spec["hparams"].get("threads", 0)
-        one_each = (
-            not threads and 1 < spec["threads"] <= 4 and _cores_take_rows()
-        )
-        work.use_threads(
-            1 if one_each else threads or spec["threads"], spec["threads"]
-        )
+        each = not threads and 1 < spec["threads"] <= 4
+        if each and product("cores", needed=False):  # Each takes rows.
+            threads = 1
+        work.use_threads(threads or spec["threads"], spec["threads"])
         self.imported = harness.process_memory()["now"]
         self._work = spec["work"]
         hparams = {**self._work["hparams"], **spec["hparams"]}
@@ -97,7 +87,6 @@ class Arm(work.Trainer):
         return self._model.trainable_variables
 
     def losses(self, steps):
-        """Trains; returns the total loss of each step."""
         import tensorflow as tf
 
         self._loop.train(tf.constant(steps))
@@ -106,11 +95,7 @@ class Arm(work.Trainer):
 
 
 class Pretraining(Arm):
-    """The loop of run_pretraining.py, given the same batch at every step.
-
-    So the input pipeline is out of the measurement, as it is for the others;
-    it draws its masks itself.
-    """
+    """The loop of run_pretraining.py, given one batch; it draws its masks."""
 
     def __init__(self, spec):
         super().__init__(spec, "electra_tf.pretraining.build")
@@ -137,11 +122,7 @@ class Pretraining(Arm):
 
 
 class Finetuning(Arm):
-    """The loops of run_finetuning.py, given batches from memory.
-
-    Padded to a batch's longest row, in evaluation rows of similar length
-    together; with the hparam `length_buckets` false, all to the full length.
-    """
+    """The loops of run_finetuning.py, given batches from memory."""
 
     def __init__(self, spec):
         super().__init__(spec, "electra_tf.finetuning.build")
@@ -156,20 +137,15 @@ class Finetuning(Arm):
             found = self._model.compute(features, training, seed)
             return {**found, "total_loss": found["loss"]}
 
-        if _cores_take_rows():
-            shared["cores"] = product("cores")(self._config, shared["strategy"])
-        try:
-            train_loop = product("FinetuningLoop")  # 4a16307
-        except ImportError:
-            train_loop = product("TrainLoop")
-        self._loop = train_loop(
+        if cores := product("cores", needed=False):
+            shared["cores"] = cores(self._config, shared["strategy"])
+        build, steps = self._build.build_optimizer, work.FINETUNING["steps"]
+        train_loop = product("FinetuningLoop", needed=False)  # 4a16307
+        self._loop = (train_loop or product("TrainLoop"))(
             element_spec=train.element_spec,
             compute=compute,
             variables=product("trained_variables")(self._config, self._model),
-            optimizer=self._build.build_optimizer(
-                self._config, self._model, work.FINETUNING["steps"]
-            ),
-            # From memory, as for the others.
+            optimizer=build(self._config, self._model, steps),
             iterator=itertools.cycle(list(train)),
             step=orbit.utils.create_global_step(),
             step_values=lambda features, outputs: {},
@@ -189,15 +165,12 @@ class Finetuning(Arm):
         self._model = self._build.build_model(self._config, tasks)
 
     def evaluate(self):
-        """Evaluates; returns seconds per row and rows; reads predictions."""
         rows = []
-        seconds = work.timed(
-            self._predict.predict, self._dev, lambda name, row: rows.append(0)
-        )
+        given = (self._dev, lambda name, row: rows.append(0))
+        seconds = work.timed(self._predict.predict, *given)
         return {"seconds": seconds / len(rows), "rows": len(rows)}
 
     def losses(self, steps):
-        """Trains; returns the mean loss of an example in each step."""
         return [loss / self._work["batch"] for loss in super().losses(steps)]
 
     def _batches(self, split, by_length=False):
@@ -214,14 +187,11 @@ class Finetuning(Arm):
             name: tf.TensorSpec([len(array), None][: array.ndim], tf.int32)
             for name, array in made[0].items()
         }
-        return tf.data.Dataset.from_generator(
-            lambda: iter(made), output_signature=signature
-        ).prefetch(2)
+        make = tf.data.Dataset.from_generator
+        return make(lambda: iter(made), output_signature=signature).prefetch(2)
 
 
 class Checkpoints(work.Checkpoints, Pretraining):
-    """Generator and discriminator on disk, in the format `format`."""
-
     def __init__(self, spec):
         super().__init__(spec)
         self._format = spec["format"]
@@ -236,11 +206,9 @@ class Checkpoints(work.Checkpoints, Pretraining):
         write(self._weights, self._place(folder), overwrite=True, **more)
 
     def read(self, folder):
-        report = product("assign")(
-            product("open_weights")(self._place(folder)),
-            self.weights(),
-            missing_is_fine=self._format == "huggingface",
-        )
+        some = {"missing_is_fine": self._format == "huggingface"}
+        found = product("open_weights")(self._place(folder))
+        report = product("assign")(found, self.weights(), **some)
         # All but what transformers has no place for.
         assert len(report.loaded) > len(report.missing)
 
@@ -251,8 +219,6 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
 
 class Predictor(work.Answering):
-    """A fine-tuned folder asked through `Predictor`."""
-
     PACKAGES = ("tensorflow", "tensorflow-text")
 
     def load(self, spec):
@@ -283,42 +249,31 @@ class Served(Predictor):
 
 
 class Tokenizers(work.Tokenizers):
-    """Our tokenizers, in Python or in the graph."""
-
     def __init__(self, spec):
-        kind, methods = "FullTokenizer", ("encode", "tokenize")
+        kind, names = "FullTokenizer", ("encode", "tokenize")
         if spec["in_graph"]:
-            kind, methods = "GraphTokenizer", ("encode", "encode_with_offsets")
-        make = product(kind, spec["root"])
+            kind, names = "GraphTokenizer", ("encode", "encode_with_offsets")
+        self._kind = product(kind, spec["root"])
         if spec["in_graph"]:
             work.use_threads(1)
+        super().__init__(spec, names)
 
-        def maker(method):
-            def made(file):
-                tokenizer = make(file)  # Kept: graphs hold it weakly.
-                call = getattr(tokenizer, method)
-                if spec["in_graph"]:
-                    return lambda lines: (call(lines), tokenizer)[0]
-                return lambda lines: [call(line) for line in lines]
-
-            return made
-
-        makers = {method: maker(method) for method in methods}
-        super().__init__(spec, makers)
+    def encoder(self, name, file):
+        tokenizer = self._kind(file)  # Kept: graphs hold it weakly.
+        call = getattr(tokenizer, name)
+        if self._spec["in_graph"]:
+            return lambda lines: (call(lines), tokenizer)[0]
+        return lambda lines: [call(line) for line in lines]
 
 
 def _write_vocab(folder):
-    """A vocabulary whose special tokens are where BERT's has them."""
     tokens = [f"word{number}" for number in range(work.VOCABULARY)]
     tokens[0], tokens[100], tokens[work.MASK] = "[PAD]", "[UNK]", "[MASK]"
     tokens[work.CLS], tokens[work.SEP] = "[CLS]", "[SEP]"
-    path = os.path.join(folder, "vocab.txt")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("".join(f"{token}\n" for token in tokens))
-    return path
+    path = pathlib.Path(folder, "vocab.txt")
+    path.write_text("".join(f"{token}\n" for token in tokens))
+    return str(path)
 
 
 if __name__ == "__main__":
-    harness.serve(
-        Pretraining, Finetuning, Checkpoints, Predictor, Served, Tokenizers
-    )
+    harness.serve()

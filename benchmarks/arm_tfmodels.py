@@ -9,6 +9,7 @@ kept, not the accuracies. A classifier's input has one length.
 
 import itertools
 import os
+import pathlib
 
 import harness
 import tensorflow as tf
@@ -24,8 +25,6 @@ from official.nlp.tools import tokenization
 
 
 class Arm(work.Trainer):
-    """A model in training; a subclass gives task, metrics, values, batches."""
-
     PACKAGES = ("tf-models-official", "tensorflow", "tf_keras")
 
     def __init__(self, spec):
@@ -34,12 +33,11 @@ class Arm(work.Trainer):
         if spec["precision"] == "bf16":
             tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
         self._work = spec["work"]
-        task, metrics, values, self._batches = self._prepare()
+        task, metrics, values, batches = self._prepare()
+        self._batches = itertools.cycle(batches)
         self._model = task.build_model()
-        metrics = [m for m in metrics(task) if m.name in _NEEDED]
-        optimizer = optimization.create_optimizer(
-            values["rate"], values["steps"], values["warmup"]
-        )
+        metrics = [m for m in metrics() if m.name in _NEEDED]
+        optimizer = optimization.create_optimizer(*values.values())
         self._step = tf.function(
             lambda batch: task.train_step(
                 batch, self._model, optimizer, metrics
@@ -59,8 +57,6 @@ _NEEDED = ("lm_example_loss", "discriminator_loss", "total_loss")
 
 
 class Pretraining(Arm):
-    """ELECTRA, word embeddings tied as it ties them."""
-
     def _prepare(self):
         given = self._work
         model = electra.ElectraPretrainerConfig(
@@ -71,9 +67,8 @@ class Pretraining(Arm):
             generator_encoder=_encoder(given, "generator"),
             discriminator_encoder=_encoder(given, "discriminator"),
         )
-        data = pretrain_dataloader.BertPretrainDataConfig(
-            use_next_sentence_label=False
-        )
+        make = pretrain_dataloader.BertPretrainDataConfig
+        data = make(use_next_sentence_label=False)
         config = electra_task.ElectraPretrainConfig(
             model=model, train_data=data
         )
@@ -86,17 +81,11 @@ class Pretraining(Arm):
             "masked_lm_ids": tf.constant(batch["labels"]),
             "masked_lm_weights": tf.ones(batch["labels"].shape),
         }
-        return (
-            electra_task.ElectraPretrainTask(config),
-            lambda task: task.build_metrics(),
-            work.PRETRAINING,
-            itertools.repeat(inputs),
-        )
+        task, batches = electra_task.ElectraPretrainTask(config), [inputs]
+        return task, task.build_metrics, work.PRETRAINING, batches
 
 
 class Finetuning(Arm):
-    """Its task for sentences, with a BERT encoder of ELECTRA's sizes."""
-
     def __init__(self, spec):
         super().__init__(spec)
         answer = tf.function(lambda rows: self._model(rows, training=False))
@@ -110,12 +99,8 @@ class Finetuning(Arm):
             ),
             train_data=loader.SentencePredictionDataConfig(),
         )
-        return (
-            sentence_prediction.SentencePredictionTask(config),
-            lambda task: [],
-            work.FINETUNING,
-            itertools.cycle(self._rows("train")),
-        )
+        task = sentence_prediction.SentencePredictionTask(config)
+        return task, list, work.FINETUNING, self._rows("train")
 
     def _rows(self, split):
         names = ("input_word_ids", "input_mask", "input_type_ids", "label_ids")
@@ -124,8 +109,6 @@ class Finetuning(Arm):
 
 
 class Checkpoints(work.Checkpoints, Pretraining):
-    """The model of pre-training through tf.train.Checkpoint."""
-
     def write(self, folder):
         model = tf.train.Checkpoint(model=self._model)
         model.write(os.path.join(folder, "ckpt"))
@@ -141,46 +124,36 @@ class Tokenizers(work.Tokenizers):
 
     def __init__(self, spec):
         work.use_threads(1)
-        makers = {"FastBertTokenizer encode": _fast}
-        if spec["in_graph"]:
-            makers["BertTokenizer encode"] = _bert
+        names = ["FullTokenizer tokenize", "FullTokenizer encode"]
+        names = ["BertTokenizer encode"] if spec["in_graph"] else names
+        super().__init__(spec, ["FastBertTokenizer encode", *names])
+
+    def encoder(self, name, file):
+        if name.startswith("Full"):
+            tokenizer = tokenization.FullTokenizer(file)
+            tokenize, ids = tokenizer.tokenize, tokenizer.convert_tokens_to_ids
+            if name.endswith("tokenize"):
+                return lambda lines: [tokenize(line) for line in lines]
+            return lambda lines: [ids(tokenize(line)) for line in lines]
+        if name.startswith("Fast"):
+            words = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
+            encode = tensorflow_text.FastBertTokenizer(
+                words,
+                token_out_type=tf.int32,
+                lower_case_nfd_strip_accents=True,
+            ).tokenize
         else:
-            makers["FullTokenizer tokenize"] = lambda f: _full(f)[0]
-            makers["FullTokenizer encode"] = lambda f: _full(f)[1]
-        super().__init__(spec, makers)
+            tokenizer = tensorflow_text.BertTokenizer(
+                file, token_out_type=tf.int32, lower_case=True
+            )
 
+            def encode(strings):
+                return tokenizer.tokenize(strings).merge_dims(1, 2)
 
-def _full(vocab_file):
-    tokenizer = tokenization.FullTokenizer(vocab_file)
-    tokenize = tokenizer.tokenize
-    ids = tokenizer.convert_tokens_to_ids
-    return (
-        lambda lines: [tokenize(line) for line in lines],
-        lambda lines: [ids(tokenize(line)) for line in lines],
-    )
-
-
-def _fast(vocab_file):
-    with open(vocab_file, encoding="utf-8") as file:
-        words = file.read().splitlines()
-    tokenizer = tensorflow_text.FastBertTokenizer(
-        words, token_out_type=tf.int32, lower_case_nfd_strip_accents=True
-    )
-    return _graph(tokenizer.tokenize)
-
-
-def _bert(vocab_file):
-    tokenizer = tensorflow_text.BertTokenizer(
-        vocab_file, token_out_type=tf.int32, lower_case=True
-    )
-    return _graph(lambda strings: tokenizer.tokenize(strings).merge_dims(1, 2))
-
-
-def _graph(encode):
-    strings = [tf.TensorSpec([None], tf.string)]
-    traced = tf.function(encode, input_signature=strings)
-    encode = traced.get_concrete_function()
-    return lambda lines: encode(tf.constant(lines))
+        strings = [tf.TensorSpec([None], tf.string)]
+        traced = tf.function(encode, input_signature=strings)
+        in_graph = traced.get_concrete_function()
+        return lambda lines: in_graph(tf.constant(lines))
 
 
 _NAMES = {
@@ -192,7 +165,6 @@ _NAMES = {
 
 
 def _encoder(given, role):
-    """Its configuration of a BERT encoder of these sizes."""
     sizes = {_NAMES.get(name, name): v for name, v in given[role].items()}
     sizes["embedding_size"] = given["embedding_size"]
     bert = encoders.BertEncoderConfig(**sizes)
@@ -200,4 +172,4 @@ def _encoder(given, role):
 
 
 if __name__ == "__main__":
-    harness.serve(Pretraining, Finetuning, Checkpoints, Tokenizers)
+    harness.serve()

@@ -20,6 +20,11 @@ import transformers
 import work
 from torch.nn import functional
 
+NETWORKS = {
+    "generator": transformers.ElectraForMaskedLM,
+    "discriminator": transformers.ElectraForPreTraining,
+}
+
 
 class Arm(work.Trainer):
     """A model in training; a subclass gives its models and `_compute`."""
@@ -58,9 +63,9 @@ class Arm(work.Trainer):
             eps=1e-6,
             fused=True,
         )
-        self._schedule = transformers.get_linear_schedule_with_warmup(
-            self._optimizer, values["warmup"], values["steps"]
-        )
+        schedule = transformers.get_linear_schedule_with_warmup
+        steps = (values["warmup"], values["steps"])
+        self._schedule = schedule(self._optimizer, *steps)
         self._loss = self._compute
         if spec.get("compile"):
             self._loss = torch.compile(self._compute)
@@ -89,13 +94,8 @@ class Arm(work.Trainer):
 
 
 class Pretraining(Arm):
-    """Generator and discriminator with sampling between them."""
-
     def _kinds(self):
-        return {
-            "generator": transformers.ElectraForMaskedLM,
-            "discriminator": transformers.ElectraForPreTraining,
-        }
+        return NETWORKS
 
     def _prepare(self):
         generator, discriminator = self._models
@@ -110,7 +110,6 @@ class Pretraining(Arm):
         return work.PRETRAINING
 
     def _compute(self, batch):
-        """The joint loss of the batch."""
         generator, discriminator = self._models
         hidden = generator.electra(
             batch["masked_ids"],
@@ -142,8 +141,6 @@ class Pretraining(Arm):
 
 
 class Finetuning(Arm):
-    """ElectraForSequenceClassification."""
-
     def _kinds(self):
         return {"encoder": transformers.ElectraForSequenceClassification}
 
@@ -165,11 +162,14 @@ class Finetuning(Arm):
 
     def _rows(self, split, by_length=False):
         names = ("input_ids", "attention_mask", "token_type_ids", "labels")
+        more = {"by_length": by_length, "names": names}
+        found = work.make_batches(self._work, split, **more)
         return [
-            {name: torch.from_numpy(x).long() for name, x in found.items()}
-            for found in work.make_batches(
-                self._work, split, by_length=by_length, names=names
-            )
+            {
+                name: torch.from_numpy(array).long()
+                for name, array in one.items()
+            }
+            for one in found
         ]
 
 
@@ -186,12 +186,8 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
 
 class Answering(work.Answering):
-    """From raw text with the fast tokenizer, as its documents say.
-
-    The head is one dense layer on the first token, as ours: less work than the
-    one of transformers.
-    """
-
+    # The head is one dense layer on the first token, as ours: less work than
+    # the one of transformers.
     PACKAGES = ("torch", "transformers", "tokenizers")
 
     def load(self, spec):
@@ -238,26 +234,17 @@ class Tokenizers(work.Tokenizers):
     """`tokenizers`: line by line, by batches, and without offsets."""
 
     def __init__(self, spec):
-        kind = tokenizers.BertWordPieceTokenizer
+        super().__init__(spec, ("encode", "encode_batch", "encode_batch_fast"))
+
+    def encoder(self, name, file):
+        tokenizer = tokenizers.BertWordPieceTokenizer(file)
         plain = {"add_special_tokens": False}
-
-        def single(file):
-            encode = kind(file).encode
+        if name == "encode":
+            encode = tokenizer.encode
             return lambda lines: [encode(line, **plain).ids for line in lines]
-
-        def batch(encode):
-            return lambda lines: [one.ids for one in encode(lines, **plain)]
-
-        super().__init__(
-            spec,
-            {
-                "encode": single,
-                "encode_batch": lambda file: batch(kind(file).encode_batch),
-                "encode_batch_fast": lambda file: batch(
-                    kind(file)._tokenizer.encode_batch_fast
-                ),
-            },
-        )
+        fast = name == "encode_batch_fast"
+        encode = getattr(tokenizer._tokenizer if fast else tokenizer, name)
+        return lambda lines: [one.ids for one in encode(lines, **plain)]
 
 
 class Parity:
@@ -271,32 +258,21 @@ class Parity:
 
     def outputs(self, folder):
         """Loads without complaint, runs batch.npz, writes theirs.npz, saves."""
-        batch = np.load(os.path.join(folder, "batch.npz"))
-        inputs = {
-            "input_ids": torch.tensor(batch["input_ids"]).long(),
-            "attention_mask": torch.tensor(batch["input_mask"]).long(),
-            "token_type_ids": torch.tensor(batch["segment_ids"]).long(),
-        }
-        found = {}
-        for part, kind in (
-            ("discriminator", transformers.ElectraForPreTraining),
-            ("generator", transformers.ElectraForMaskedLM),
-        ):
-            if not os.path.isdir(os.path.join(folder, part)):
-                continue
-            model, loading = kind.from_pretrained(
+        names, found = ("input_ids", "attention_mask", "token_type_ids"), {}
+        with np.load(os.path.join(folder, "batch.npz")) as batch:
+            inputs = [torch.tensor(array).long() for array in batch.values()]
+        for part in set(NETWORKS) & set(os.listdir(folder)):
+            model, loading = NETWORKS[part].from_pretrained(
                 os.path.join(folder, part), output_loading_info=True
             )
-            complaints = {k: list(v) for k, v in loading.items() if v}
-            if complaints:
+            if complaints := {k: list(v) for k, v in loading.items() if v}:
                 raise RuntimeError(f"{folder}/{part}: {complaints}")
+            named = dict(zip(names, inputs, strict=True))
             with torch.no_grad():
-                found[part] = model.eval()(**inputs).logits.numpy()
+                found[part] = model.eval()(**named).logits.numpy()
             model.save_pretrained(os.path.join(folder, "saved", part))
         np.savez(os.path.join(folder, "theirs.npz"), **found)
 
 
 if __name__ == "__main__":
-    harness.serve(
-        Pretraining, Finetuning, Checkpoints, Answering, Tokenizers, Parity
-    )
+    harness.serve()

@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all benchmarks share: arms, turns, ratios, the machine, the report.
 
-An arm is one contestant: a worker process in its own interpreter, which
-prepares itself once and then answers when it is asked. Arms take turns
-(A B C A B C), so that what disturbs the machine disturbs all of them, and
-ratios are of turns that followed each other. Peers' environments import this
-file, so it needs the standard library only.
+An arm is one contestant: arm_KIND.py in a process and an interpreter of its
+own, which prepares itself once and then answers when it is asked. Arms take
+turns (A B C A B C), so that what disturbs the machine disturbs all of them, and
+ratios are of turns that followed each other. Peers import this file, so it
+needs the standard library only.
 """
 
 import argparse
 import contextlib
 import dataclasses
+import functools
 import importlib.metadata
 import json
 import os
@@ -26,33 +27,31 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.append(ROOT)  # The product, where it is not installed.
-SHARED = os.environ.get(
-    "ELECTRA_TF_REFERENCE", os.path.join(os.path.dirname(ROOT), "shared")
-)
+SHARED = os.path.join(os.path.dirname(ROOT), "shared")
+SHARED = os.environ.get("ELECTRA_TF_REFERENCE", SHARED)
 DATA, GOLDEN = (os.path.join(SHARED, name) for name in ("data", "golden"))
 CORPUS = os.path.join(DATA, "pretrain_corpus")
 VOCAB = os.path.join(DATA, "vocab", "vocab.txt")
 STARTED = time.perf_counter()
 CORES = len(os.sched_getaffinity(0))  # that this process may run on
-SPEC_VARIABLE = "ELECTRA_TF_BENCHMARK_ARM"
 # As this program was given it: importing electra_tf sets variables for
 # TensorFlow, which the peers must not inherit.
 _ENVIRONMENT = dict(os.environ)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
-def _names(text):
-    return text.split(",")
+Flags = functools.partial(  # A command line whose help is as it is written.
+    argparse.ArgumentParser,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+)
 
 
 def parser(description, repeats):
     """A command line with the flags that every benchmark has."""
-    made = argparse.ArgumentParser(
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    made = Flags(description=description)
     add = made.add_argument
-    add("--arms", type=_names, default=[], help="by commas; default: all")
+    by_commas = {"type": lambda text: text.split(",")}
+    add("--arms", default=[], help="default: all", **by_commas)
     add("--python", default="", help="that has transformers; '': no such arm")
     original = "folder with electra/, a copy of the original that runs, and"
     add("--original", default="", help=f"{original} env/bin/python for it")
@@ -80,17 +79,9 @@ def checkouts(args):
 
 
 def plan(args, kinds, **shared):
-    """(kind, spec) of each arm by name; a kind KIND has a file arm_KIND.py.
-
-    `shared` is in every spec, beside `root`, `threads` and `hparams`.
-    """
-    shared = {
-        "threads": args.threads,
-        "root": ROOT,
-        "original": os.path.abspath(args.original),
-        "hparams": {},
-        **shared,
-    }
+    """(kind, spec) of each arm by name; `shared` is in every spec."""
+    own = {"threads": args.threads, "root": ROOT, "hparams": {}}
+    shared = own | {"original": os.path.abspath(args.original)} | shared
     lacking = {"transformers": args.python, "original": args.original}
     there = [kind for kind in kinds if lacking.get(kind, True)]
     for name in args.arms:
@@ -120,41 +111,22 @@ class Worker:
     def __init__(self, name, python, script, spec, environment=None):
         self.name = name
         self._said = tempfile.TemporaryFile()
+        quiet = {"TF_CPP_MIN_LOG_LEVEL": "2"}
         self._process = subprocess.Popen(
             [python, script],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
             text=True,
-            env={
-                "TF_CPP_MIN_LOG_LEVEL": "2",
-                **_ENVIRONMENT,
-                **(environment or {}),
-                SPEC_VARIABLE: json.dumps(dict(spec)),
-            },
+            env=quiet | _ENVIRONMENT | (environment or {}),
         )
-        self._answer()
+        self.ask("start", **spec)
 
     def ask(self, method, **arguments):
-        """Calls a method of the arm; ArmError if it raised or ended."""
-        request = {"method": method, "arguments": arguments}
-        try:
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # _answer says what happened.
-        return self._answer()
-
-    def close(self):
-        """Ends the process."""
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
-        self._said.close()
-
-    def _answer(self):
-        line = self._process.stdout.readline()
-        if line:
+        request = json.dumps([method, arguments])
+        with contextlib.suppress(BrokenPipeError):  # What happened is below.
+            print(request, file=self._process.stdin, flush=True)
+        if line := self._process.stdout.readline():
             answer = json.loads(line)
         else:
             code = self._process.wait()
@@ -165,6 +137,9 @@ class Worker:
             raise ArmError(f"{self.name}: {answer['error']}")
         return answer["value"]
 
+    def close(self):
+        self._process.communicate()
+
 
 class Arms(dict):
     """Starts workers; those that fail are in `failed`, with the reason."""
@@ -172,27 +147,20 @@ class Arms(dict):
     def __init__(self, args, planned):
         super().__init__()
         self.failed = {}
-        pythons = {
-            "transformers": args.python,
-            "original": os.path.join(args.original, "env", "bin", "python"),
-        }
+        original = os.path.join(args.original, "env/bin/python")
+        pythons = {"transformers": args.python, "original": original}
         for name, (kind, spec) in planned.items():
-            threads = {}
+            environment = dict(spec.get("environment", {}))
             if kind != "ours":  # It would take them for the user's choice.
-                threads["OMP_NUM_THREADS"] = str(args.threads)
+                environment.setdefault("OMP_NUM_THREADS", str(args.threads))
+            python = pythons.get(kind, sys.executable)
+            script = os.path.join(HERE, f"arm_{kind}.py")
             try:
-                self[name] = Worker(
-                    name,
-                    pythons.get(kind, sys.executable),
-                    os.path.join(HERE, f"arm_{kind}.py"),
-                    spec,
-                    {**threads, **spec.get("environment", {})},
-                )
+                self[name] = Worker(name, python, script, spec, environment)
             except (ArmError, OSError) as error:
                 self.failed[name] = str(error)
 
     def ask_all(self, method, **arguments):
-        """What each arm answers; one that fails leaves."""
         found = {}
         for name in list(self):
             try:
@@ -210,64 +178,50 @@ class Arms(dict):
             worker.close()
 
 
-def serve(*classes):
-    """In an arm's script: makes the class named by the spec's `task`, answers.
+def serve():
+    """In an arm's script: makes its class named by the spec's `task`, answers.
 
-    Public methods of what is made take keyword arguments and return what JSON
-    can hold; `memory` and `forget_peak` are answered here.
+    Public methods take keyword arguments and return what JSON can hold.
     """
     # What libraries print must not get between the answers.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-
-    def reply(answer):
-        channel.write(json.dumps(answer) + "\n")
-        channel.flush()
-
-    try:
-        spec = json.loads(os.environ[SPEC_VARIABLE])
-        arm = {kind.__name__: kind for kind in classes}[spec["task"]](spec)
-    except Exception:
-        reply({"error": traceback.format_exc()[-2000:]})
-        return
-    reply({"value": None})
-    own = {"memory": process_memory, "forget_peak": forget_peak}
+    arm, own = None, {"memory": process_memory, "forget_peak": forget_peak}
     for line in sys.stdin:
-        request = json.loads(line)
+        name, arguments = json.loads(line)
         try:
-            method = own.get(request["method"])
-            method = method or getattr(arm, request["method"])
-            reply({"value": method(**request["arguments"])})
+            if name == "start":
+                make = getattr(sys.modules["__main__"], arguments["task"])
+                arm, value = make(arguments), None
+            else:
+                value = (own.get(name) or getattr(arm, name))(**arguments)
+            answer = json.dumps({"value": value})
         except Exception:
-            reply({"error": traceback.format_exc()[-2000:]})
+            answer = json.dumps({"error": traceback.format_exc()[-2000:]})
+        print(answer, file=channel, flush=True)
 
 
 def process_memory():
-    """Resident memory of this process in megabytes: `now` and `peak`."""
+    """Megabytes of this process."""
     with open("/proc/self/status", encoding="ascii") as file:
         found = dict(line.split(":", 1) for line in file)
-    words = {"now": "VmRSS", "peak": "VmHWM"}
-    return {n: int(found[w].split()[0]) / 1024 for n, w in words.items()}
+    now, peak = (int(found[n].split()[0]) / 1024 for n in ("VmRSS", "VmHWM"))
+    return {"now": now, "peak": peak}
 
 
 def forget_peak():
-    """Lets the peak of `process_memory` begin anew at what is used now."""
     with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
         file.write("5")
 
 
 def module_command(root, name):
-    """How a checkout's command is started, with `root` as working folder."""
     if os.path.exists(os.path.join(root, "electra_tf", "__main__.py")):
         return [sys.executable, "-m", "electra_tf", name]
     return [sys.executable, "-m", f"electra_tf.commands.{name}"]  # 4a16307
 
 
 class Program:
-    """A program that runs from its start; what it took.
-
-    `stages` are patterns by name: `finish` tells when a line matched first.
-    """
+    """A program from its start; `stages`: patterns of its lines by name."""
 
     def __init__(self, command, root, environment=None, stages=None):
         self._stages = stages or {}
@@ -283,10 +237,7 @@ class Program:
         )
 
     def finish(self):
-        """Seconds to each stage and to the `end`, `processor`, `peak` MB.
-
-        Raises RuntimeError with what the program said if it failed.
-        """
+        """Seconds to each stage's first line and the `end`; `processor`; MB."""
         found, said = {}, []
         for line in self._process.stdout:
             now = time.perf_counter() - self._started
@@ -330,54 +281,46 @@ class Spread:
 
     @classmethod
     def of(cls, values):
-        """The spread of some values, at least one."""
         return cls(statistics.median(values), min(values), max(values))
 
     def shown(self, digits=2, unit=""):
-        """Such as `1.83x (1.79 to 1.90)`."""
         low, high = (f"{value:.{digits}f}" for value in (self.low, self.high))
         return f"{self.median:.{digits}f}{unit} ({low} to {high})"
 
 
 def ratios(above, below):
-    """The spread of the ratios of turns that followed each other."""
     return Spread.of([a / b for a, b in zip(above, below, strict=True)])
 
 
 def faster(seconds, base="ours"):
     """How many times as fast `base` is as each other arm."""
-    return {
-        name: ratios(found, seconds[base])
-        for name, found in seconds.items()
-        if name != base and base in seconds
-    }
+    others = [name for name in seconds if name != base and base in seconds]
+    return {name: ratios(seconds[name], seconds[base]) for name in others}
 
 
 def shown(spreads, name):
-    """A ratio of `faster`; nothing where there is none."""
+    """A ratio of `faster`, such as `1.83x (1.79 to 1.90)`; '' without one."""
     return spreads[name].shown(2, "x") if name in spreads else ""
 
 
 def machine():
-    """Processor, cores, memory, load: what a number depends on (Linux)."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         pairs = [line.partition(":") for line in file]
     facts = {key.strip(): value.strip() for key, _, value in pairs}
     flags = facts.get("flags", "").split()
     wide = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
-    pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     return {
         "processor": facts.get("model name", platform.machine()),
         "instructions": [name for name in wide if name in flags],
         "cores": CORES,
-        "memory_gigabytes": round(pages * page / 2**30, 1),
+        "memory_gigabytes": round(memory, 1),
         "python": platform.python_version(),
         "load_average": os.getloadavg(),
     }
 
 
 def versions(*packages):
-    """Installed versions in this interpreter, of those installed."""
     found = {}
     for name in packages:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -386,18 +329,15 @@ def versions(*packages):
 
 
 def table(rows):
-    """A Markdown table with aligned columns; each row by column."""
-    cells = [row.values() for row in rows]
-    lines = [list(map(str, line)) for line in (rows[0], *cells)]
+    lines = [rows[0], *(row.values() for row in rows)]
+    lines = [list(map(str, line)) for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
-    return "".join(
-        f"| {' | '.join(map(str.ljust, line, widths))} |\n" for line in lines
-    )
+    lines = [" | ".join(map(str.ljust, line, widths)) for line in lines]
+    return "".join(f"| {line} |\n" for line in lines)
 
 
 def report(args, title, result, *tables, failed=None):
-    """Prints tables (rows, or text); writes all there is to --json."""
     about = machine()
     print(f"{title}: medians of {args.repeats} turns (lowest to highest)\n")
     for part in tables:
@@ -410,18 +350,12 @@ def report(args, title, result, *tables, failed=None):
     for name, error in (failed or {}).items():
         print(f"{name} does not run: {error.strip().splitlines()[-1]}")
     print(
-        f"{about['processor']} ({', '.join(about['instructions'])}),"
-        f" {about['cores']} cores, {about['memory_gigabytes']} GB, load"
-        f" {about['load_average'][0]:.1f}, Python {about['python']}"
+        f"{about['processor']} ({', '.join(about['instructions'])})", end=", "
     )
+    print(f"{about['cores']} cores, {about['memory_gigabytes']} GB", end=", ")
+    print(f"load {about['load_average'][0]:.1f}, Python {about['python']}")
     if args.json:
-        whole = {
-            "title": title,
-            "command": sys.argv,
-            "arguments": vars(args),
-            "machine": about,
-            "failed": failed or {},
-            **result,
-        }
+        whole = {"title": title, "command": sys.argv, "arguments": vars(args)}
+        whole |= {"machine": about, "failed": failed or {}, **result}
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(whole, file, indent=1, default=dataclasses.asdict)

@@ -3,11 +3,10 @@
 """From raw texts to class probabilities: ours beside transformers.
 
 One classifier, a step away from random weights, in three forms: a fine-tuned
-folder asked through `Predictor`, its exported SavedModel asked through
-`serve_text` (a whole batch at once, and in groups of 8), and a Hugging Face
-folder asked through AutoTokenizer and PyTorch. Sentences are those of SST; a
-batch is padded to its longest. Probabilities are compared first. Each turn has
-texts that no arm has met.
+folder asked through `Predictor`, its export asked through `serve_text` (a whole
+batch at once, and in groups of 8), and a Hugging Face folder asked through
+AutoTokenizer and PyTorch. Sentences are those of SST; a batch is padded to its
+longest. Probabilities are compared first. Each turn has texts no arm has met.
 
   python benchmarks/prediction.py --python=PEER/bin/python --before=../before \
       --variants='{"compiled": {"arm": "transformers", "compile": true}}'
@@ -29,23 +28,6 @@ SERVED = {"served": 0, "served in groups": 8}
 TRAINED, COMPARED = 64, 64
 
 
-def parse_args():
-    """Reads the command line."""
-    parser = harness.parser(__doc__, repeats=9)
-
-    def numbers(text):
-        return [int(name) for name in text.split(",")]
-
-    add = parser.add_argument
-    add("--data_dir", default=harness.DATA, help="holds finetuning_data/sst")
-    add("--vocab_file", default=harness.VOCAB)
-    add("--model_size", default="small")
-    add("--length", type=int, default=128, help="most wordpieces of a text")
-    add("--batches", type=numbers, default=[1, 32], help="sizes, by commas")
-    add("--texts", type=int, default=192, help="of each turn")
-    return parser.parse_args()
-
-
 def make_forms(args, lines, folder):
     """Makes the classifier; returns the paths of its forms by name."""
     task = os.path.join(folder, "finetuning_data", "sst")
@@ -54,35 +36,30 @@ def make_forms(args, lines, folder):
         with open(os.path.join(task, f"{split}.tsv"), "w") as file:
             file.writelines(lines[: TRAINED + 1])
     shutil.copyfile(args.vocab_file, os.path.join(folder, "vocab.txt"))
-    hparams = {
-        "model_size": args.model_size,
-        "task_names": ["sst"],
-        "max_seq_length": args.length,
-        "init_checkpoint": None,
-        "do_eval": False,
-        "num_train_epochs": 1,
-        # The usual spread is too small for texts to make a difference.
-        "model_hparam_overrides": {"initializer_range": 0.08},
-    }
+    hparams = {"model_size": args.model_size, "max_seq_length": args.length}
+    hparams |= {"task_names": ["sst"], "init_checkpoint": None}
+    hparams |= {"do_eval": False, "num_train_epochs": 1}
+    # The usual spread is too small for texts to make a difference.
+    hparams["model_hparam_overrides"] = {"initializer_range": 0.08}
     train = [sys.executable, "run_finetuning.py", f"--data-dir={folder}"]
     train += ["--model-name=one", f"--hparams={json.dumps(hparams)}"]
     # The oldest checkout's run: a later one reads it, not the other way round.
     *_, oldest = harness.checkouts(args).values()
     harness.Program(train, oldest).finish()
-    models = os.path.join(folder, "models", "one", "finetuning_models")
-    paths = {"run": os.path.join(models, "sst_model_1")}
+    run = os.path.join(folder, "models/one/finetuning_models/sst_model_1")
+    paths = {"run": run, "huggingface": os.path.join(folder, "huggingface")}
+
+    def make(root, name, *words):
+        command = [*harness.module_command(root, name), *words]
+        harness.Program(command, root).finish()
+
     for checkout, root in harness.checkouts(args).items():
         for form, rows in SERVED.items():
             place = paths[f"{form}, {checkout}"] = tempfile.mkdtemp(dir=folder)
-            command = harness.module_command(root, "export_model")
-            command += ["--model", paths["run"], "--output_dir", place]
-            command.append(f"--rows_at_once={rows}")
-            harness.Program(command, root).finish()
-    paths["huggingface"] = os.path.join(folder, "huggingface")
-    command = harness.module_command(harness.ROOT, "convert_checkpoint")
-    command += [paths["run"], paths["huggingface"], "--drop_unrepresentable"]
-    command.append("--output_format=huggingface")
-    harness.Program(command, harness.ROOT).finish()
+            words = ("--model", run, "--output_dir", place)
+            make(root, "export_model", *words, f"--rows_at_once={rows}")
+    words = (run, paths["huggingface"], "--output_format=huggingface")
+    make(harness.ROOT, "convert_checkpoint", *words, "--drop_unrepresentable")
     save_head(paths)
     return paths
 
@@ -96,35 +73,32 @@ def save_head(paths):
         name = key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE")
         name = name.replace(".S", "/")
         if name.startswith("model/") and "/sst/" in name:
-            found[name.rpartition("/")[2]] = reader.get_tensor(key)
+            found[os.path.basename(name)] = reader.get_tensor(key)
     np.savez(os.path.join(paths["huggingface"], "head.npz"), **found)
 
 
 def planned_arms(args, paths):
-    """Our forms and the peer, with those of other checkouts and settings."""
     found = {}
-    for name, (kind, spec) in harness.plan(
-        args, ("ours", "transformers"), paths=paths, length=args.length
-    ).items():
+    kinds, more = ("ours", "transformers"), {"paths": paths}
+    planned = harness.plan(args, kinds, **more, length=args.length)
+    for name, (kind, spec) in planned.items():
         if kind == "transformers":
             found[name] = (kind, {**spec, "task": "Answering"})
             continue
         found[f"Predictor, {name}"] = (kind, {**spec, "task": "Predictor"})
         for form in SERVED:
-            checkout = name if f"{form}, {name}" in paths else "ours"
-            path = paths[f"{form}, {checkout}"]
+            path = paths.get(f"{form}, {name}", paths[f"{form}, ours"])
             own = {**spec, "task": "Served", "path": path}
             found[f"{form}, {name}"] = (kind, own)
     return found
 
 
 def measure(args, texts, paths):
-    """Compares the answers, then lets the arms take turns."""
     with harness.Arms(args, planned_arms(args, paths)) as arms:
         about = arms.ask_all("describe")
         differences = compare(arms, texts[:COMPARED])
         seconds = {}
-        for size in args.batches:
+        for size in map(int, args.batches.split(",")):
             each = max(1, args.texts // size) * size
             asked = turns_of(texts[COMPARED:], size, each, len(arms))
 
@@ -146,56 +120,51 @@ def compare(arms, texts):
     first = next(iter(answers.values()))
     if len({round(row[0], 6) for row in first}) < len(texts) // 2:
         raise RuntimeError("the model says the same of every text")
-    return {
-        name: float(np.abs(np.array(found) - np.array(first)).max())
-        for name, found in answers.items()
-    }
+    differences = {n: np.subtract(row, first) for n, row in answers.items()}
+    return {n: float(np.abs(found).max()) for n, found in differences.items()}
 
 
 def turns_of(texts, size, each, arms):
     """Yields a turn's batches to each of the arms, new texts every turn."""
     for place in itertools.cycle(range(0, len(texts) - each + 1, each)):
-        chosen = texts[place : place + each]
-        batches = [chosen[i : i + size] for i in range(0, each, size)]
-        yield from itertools.repeat(batches, arms)
+        starts = range(place, place + each, size)
+        yield from [[texts[i : i + size] for i in starts]] * arms
 
 
 def tables(result):
-    """The parts of the report."""
     rows, result["faster"] = [], {}
     for size, seconds in result["seconds"].items():
         for name, runs in seconds.items():
             spread = harness.Spread.of([1000 * run for run in runs])
-            row = {
-                "batch": size,
-                "arm": name,
-                "ms per call": spread.shown(2),
-                "texts/s": f"{1000 * size / spread.median:.0f}",
-            }
+            row = {"batch": size, "arm": name, "ms per call": spread.shown(2)}
+            row["texts/s"] = f"{1000 * size / spread.median:.0f}"
             before = name.replace(", ours", ", before")
             for what, base in (("peer", "transformers"), ("before", before)):
+                row[f"faster than {what}"] = ""
                 if base in seconds and base != name:
                     ratio = harness.ratios(seconds[base], runs)
                     result["faster"][f"{name}, {size}, than {base}"] = ratio
                     row[f"faster than {what}"] = ratio.shown(2, "x")
-                else:
-                    row[f"faster than {what}"] = ""
             rows.append(row)
-    more = [
-        {
-            "arm": name,
-            "start, s": f"{about['start']:.1f}",
-            "peak, MB": f"{result['memory'][name]['peak']:.0f}",
-            "difference": f"{result['largest_difference'][name]:.1e}",
-        }
-        for name, about in result["about"].items()
-    ]
+    more = []
+    for name, about in result["about"].items():
+        row = {"arm": name, "start, s": f"{about['start']:.1f}"}
+        row["peak, MB"] = f"{result['memory'][name]['peak']:.0f}"
+        row["difference"] = f"{result['largest_difference'][name]:.1e}"
+        more.append(row)
     return rows, more
 
 
 def main():
-    """Measures and shows."""
-    args = parse_args()
+    parser = harness.parser(__doc__, repeats=9)
+    add = parser.add_argument
+    add("--data_dir", default=harness.DATA, help="holds finetuning_data/sst")
+    add("--vocab_file", default=harness.VOCAB)
+    add("--model_size", default="small")
+    add("--length", type=int, default=128, help="most wordpieces of a text")
+    add("--batches", default="1,32", help="sizes, by commas")
+    add("--texts", type=int, default=192, help="of each turn")
+    args = parser.parse_args()
     path = os.path.join(args.data_dir, "finetuning_data", "sst", "train.tsv")
     with open(path, encoding="utf-8") as file:
         lines = list(file)
@@ -203,10 +172,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         paths = make_forms(args, lines, folder)
         result, failed = measure(args, texts, paths)
-    title = (
-        f"Raw text to probabilities, {args.model_size}, SST,"
-        f" {args.texts} texts a turn, {args.threads} threads"
-    )
+    title = f"Raw text to probabilities, {args.model_size}, SST, {args.texts}"
+    title += f" texts a turn, {args.threads} threads"
     harness.report(args, title, result, *tables(result), failed=failed)
 
 

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cold starts: from the command line to the first training step.
 
-Every run is a fresh process with an empty model directory: ELECTRA-Small (or
-another size), 30,522 words, on records built beforehand. Timed from starting
-the process to each line it prints: settings (TensorFlow is imported), model,
-the first step's numbers, and the end. Beside it `--help` and, as what nobody
-can go below, a bare `import tensorflow`.
+Every run is a fresh process with an empty model directory: ELECTRA-Small, on
+records built before. Timed from starting the process to each line it prints:
+settings (TensorFlow is imported), model, the first step's numbers, the end.
+Beside it `--help` and, as the least there can be, `import tensorflow`.
 
   python benchmarks/startup.py --repeats=5 --before=../before \
       --variants='{"XLA": {"hparams": {"jit_compile": true}}}'
@@ -31,23 +30,8 @@ STAGES = {
 COLUMNS = (*STAGES, "end", "processor", "peak")
 
 
-def parse_args():
-    """Reads the command line."""
-    parser = harness.parser(__doc__, repeats=5)
-    add = parser.add_argument
-    add("--corpus_dir", default=harness.CORPUS, help="a little of it is used")
-    add("--vocab_file", default=harness.VOCAB)
-    add("--model_size", default="small")
-    add("--batch", type=int, default=16)
-    add("--length", type=int, default=128)
-    add("--warm_up", type=int, default=1, help="runs not counted")
-    add("--hparams", type=json.loads, default={}, help="JSON, further ones")
-    return parser.parse_args()
-
-
 def build_records(args, folder):
-    """Makes a few hundred examples of the corpus; returns the data dir."""
-    corpus, data_dir = os.path.join(folder, "corpus"), os.path.join(folder, "d")
+    corpus, data_dir = (os.path.join(folder, name) for name in ("corpus", "d"))
     os.mkdir(corpus)
     os.mkdir(data_dir)
     name = sorted(os.listdir(args.corpus_dir))[0]
@@ -68,16 +52,10 @@ def make_arms(args, data_dir):
     """(command, root, environment) by name, in the order of their turns."""
     with open(args.vocab_file, encoding="utf-8") as file:
         words = sum(1 for _ in file)
-    hparams = {
-        "model_size": args.model_size,
-        "train_batch_size": args.batch,
-        "max_seq_length": args.length,
-        "vocab_size": words,
-        "num_train_steps": 1,
-        "num_warmup_steps": 0,
-        "log_every_n_steps": 1,
-        **args.hparams,
-    }
+    hparams = {"model_size": args.model_size, "vocab_size": words}
+    hparams |= {"train_batch_size": args.batch, "max_seq_length": args.length}
+    hparams |= {"num_train_steps": 1, "num_warmup_steps": 0}
+    hparams |= {"log_every_n_steps": 1, **args.hparams}
 
     def run(own):
         given = json.dumps({**hparams, **own})
@@ -89,17 +67,23 @@ def make_arms(args, data_dir):
     for name, own in args.variants.items():
         command = run(own.get("hparams", {}))
         arms[name] = (command, harness.ROOT, own.get("environment", {}))
-    for name, command in {
-        "--help": ["run_pretraining.py", "--help"],
-        "import tensorflow": ["-c", "import tensorflow"],
-    }.items():
-        arms[name] = (command, harness.ROOT, {"TF_CPP_MIN_LOG_LEVEL": "2"})
+    quiet = (harness.ROOT, {"TF_CPP_MIN_LOG_LEVEL": "2"})
+    arms["--help"] = (["run_pretraining.py", "--help"], *quiet)
+    arms["import tensorflow"] = (["-c", "import tensorflow"], *quiet)
     return {name: arms[name] for name in arms if name in (args.arms or arms)}
 
 
 def main():
-    """Measures and shows."""
-    args = parse_args()
+    parser = harness.parser(__doc__, repeats=5)
+    add = parser.add_argument
+    add("--corpus_dir", default=harness.CORPUS, help="a little of it is used")
+    add("--vocab_file", default=harness.VOCAB)
+    add("--model_size", default="small")
+    add("--batch", type=int, default=16)
+    add("--length", type=int, default=128)
+    add("--warm_up", type=int, default=1, help="runs not counted")
+    add("--hparams", type=json.loads, default={}, help="JSON, further ones")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data_dir = build_records(args, folder)
         model_dir = os.path.join(data_dir, "models", "cold")
@@ -112,25 +96,24 @@ def main():
 
         arms = make_arms(args, data_dir)
         found = harness.take_turns(arms, start, args.repeats, args.warm_up)
-    ends = {
-        name: [run.get("first step", run["end"]) for run in runs]
-        for name, runs in found.items()
-    }
-    faster, rows = harness.faster(ends), []
+    rows, ends = [], {}
     for name, runs in found.items():
+        ends[name] = [run.get("first step", run["end"]) for run in runs]
         row = {"": name}
         for column in COLUMNS:
             values = [run[column] for run in runs if column in run]
             digits = 0 if column == "peak" else 2
-            spread = harness.Spread.of(values).shown(digits) if values else ""
-            row[column] = spread
-        rows.append({**row, "ours is faster": harness.shown(faster, name)})
-    title = (
-        f"Cold starts, {args.model_size}, {args.batch} x {args.length},"
-        " seconds since the process began (peak: MB)"
-    )
-    versions = harness.versions("tensorflow", "tf_keras")
-    result = {"versions": versions, "runs": found, "faster": faster}
+            row[column] = ""
+            if values:
+                row[column] = harness.Spread.of(values).shown(digits)
+        rows.append(row)
+    faster = harness.faster(ends)
+    for row in rows:
+        row["ours is faster"] = harness.shown(faster, row[""])
+    title = f"Cold starts, {args.model_size}, {args.batch} x {args.length},"
+    title += " seconds since the process began (peak: MB)"
+    result = {"runs": found, "faster": faster}
+    result["versions"] = harness.versions("tensorflow", "tf_keras")
     harness.report(args, title, result, rows)
 
 

@@ -3,11 +3,10 @@
 """Tokenizer throughput on one core, beside the peers; in Python or in a graph.
 
 Every repeat makes each tokenizer anew (so that ours starts with an empty memo)
-and goes once through the lines: each tokenizer in turn does the same chunk.
-Time is that of the processor, of all threads of the arm's process; reading
-files, making tokenizers and tracing graphs are not timed. `tokenizers` is asked
-line by line, by batches, and by batches without offsets, none in parallel. At
-the end the ids of every line are compared.
+and goes once through the lines: each in turn does the same chunk. Time is that
+of the processor, of all threads of the arm's process, without reading files,
+making tokenizers and tracing graphs; nothing is parallel. At the end the ids of
+every line are compared.
 
   python benchmarks/tokenization.py --python=PEER/bin/python
   python benchmarks/tokenization.py --in_graph --chunk=512 --max_lines=20000
@@ -18,8 +17,8 @@ made once, asked with string tensors of --chunk lines.
 
 import json
 import os
+import pathlib
 import random
-import statistics
 import tempfile
 
 import harness
@@ -29,8 +28,36 @@ KINDS = ("ours", "tfmodels", "transformers")
 ONE_CORE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
 
 
-def parse_args():
-    """Reads the command line."""
+def read_lines(args):
+    """All lines, or a sample spread evenly over the corpus."""
+    lines = []
+    for path in sorted(pathlib.Path(args.corpus_dir).iterdir()):
+        lines += path.read_text(encoding="utf-8").split("\n")
+    if args.max_lines and args.max_lines < len(lines):
+        chosen = random.Random(0).sample(range(len(lines)), args.max_lines)
+        lines = [lines[number] for number in sorted(chosen)]
+    return lines
+
+
+def measure(args, arms, count):
+    """Seconds of each turn and digests of all lines, by tokenizer."""
+    seconds, digests, about = {}, {}, arms.ask_all("describe")
+    for _ in range(args.repeats):
+        arms.ask_all("make")
+        # Name of a tokenizer -> its arm, and its name there.
+        place = {f"{a}: {n}": (a, n) for a in arms for n in about[a]["names"]}
+        spent = dict.fromkeys(place, 0.0)
+        for start in range(0, count, args.chunk):
+            for label, (arm, name) in place.items():
+                spent[label] += arms[arm].ask("chunk", name=name, start=start)
+        for label, total in spent.items():
+            seconds.setdefault(label, []).append(total)
+    for label, (arm, name) in place.items():
+        digests[label] = arms[arm].ask("digests", name=name)
+    return about, seconds, digests
+
+
+def main():
     parser = harness.parser(__doc__, repeats=3)
     add = parser.add_argument
     add("--corpus_dir", default=harness.CORPUS)
@@ -40,109 +67,35 @@ def parse_args():
     add("--max_lines", type=int, default=0, help="0: the whole corpus")
     args = parser.parse_args()
     args.threads = 1
-    return args
-
-
-def read_lines(args):
-    """All lines, or a sample spread evenly over the corpus."""
-    lines = []
-    for name in sorted(os.listdir(args.corpus_dir)):
-        path = os.path.join(args.corpus_dir, name)
-        with open(path, encoding="utf-8") as file:
-            lines += file.read().split("\n")
-    if args.max_lines and args.max_lines < len(lines):
-        chosen = random.Random(0).sample(range(len(lines)), args.max_lines)
-        lines = [lines[number] for number in sorted(chosen)]
-    return lines
-
-
-def measure(args, lines, folder):
-    """Lets the tokenizers take turns at every chunk of lines."""
-    path = os.path.join(folder, "lines.json")
-    with open(path, "w", encoding="utf-8") as file:
+    lines, rows, result = read_lines(args), [], {"faster": {}, "different": {}}
+    shared = {"chunk": args.chunk, "in_graph": args.in_graph}
+    shared["vocab_file"] = os.path.abspath(args.vocab_file)
+    shared |= {"task": "Tokenizers", "environment": ONE_CORE}
+    with tempfile.NamedTemporaryFile("w") as file:
         json.dump(lines, file)
-    planned = harness.plan(
-        args,
-        [k for k in KINDS if not args.in_graph or k != "transformers"],
-        task="Tokenizers",
-        environment=ONE_CORE,
-        lines_file=path,
-        vocab_file=os.path.abspath(args.vocab_file),
-        chunk=args.chunk,
-        in_graph=args.in_graph,
-    )
-    with harness.Arms(args, planned) as arms:
-        about = arms.ask_all("describe")
-        # Name of a tokenizer -> its arm, and its name there.
-        place = {
-            f"{arm}: {name}": (arms[arm], name)
-            for arm, found in about.items()
-            for name in found["names"]
-        }
-        seconds = {}
-        for _ in range(args.repeats):
-            arms.ask_all("make")
-            place = {k: v for k, v in place.items() if v[0] in arms.values()}
-            spent = dict.fromkeys(place, 0.0)
-            for start in range(0, len(lines), args.chunk):
-                for label, (arm, name) in place.items():
-                    spent[label] += arm.ask("chunk", name=name, start=start)
-            for label, total in spent.items():
-                seconds.setdefault(label, []).append(total)
-        different = compare(place)
-        return {
-            "about": about,
-            "lines": len(lines),
-            "bytes": sum(len(line.encode()) + 1 for line in lines),
-            "seconds": seconds,
-            "faster": {
-                label: harness.ratios(found, seconds[_same_way(label)])
-                for label, found in seconds.items()
-                if not label.startswith("ours")
-            },
-            "different": different,
-        }, arms.failed
-
-
-def _same_way(label):
-    way = "tokenize" if label.endswith("tokenize") else "encode"
-    return f"ours: {'encode_with_offsets' if 'offsets' in label else way}"
-
-
-def compare(place):
-    """Number of lines that another tokenizer makes other ids or tokens of."""
-    digests = {
-        label: arm.ask("digests", name=name)
-        for label, (arm, name) in place.items()
-    }
-    return {
-        label: sum(
-            one != other
-            for one, other in zip(found, digests[_same_way(label)], strict=True)
-        )
-        for label, found in digests.items()
-    }
-
-
-def main():
-    """Measures and shows."""
-    args = parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        result, failed = measure(args, read_lines(args), folder)
-    rows = [
-        {
-            "": label,
-            "processor seconds": harness.Spread.of(runs).shown(2),
-            "MB/s": f"{result['bytes'] / statistics.median(runs) / 1e6:.2f}",
-            "ours is faster": harness.shown(result["faster"], label),
-            "lines otherwise": result["different"][label],
-        }
-        for label, runs in result["seconds"].items()
-    ]
+        file.flush()
+        kinds = KINDS[:2] if args.in_graph else KINDS
+        planned = harness.plan(args, kinds, lines_file=file.name, **shared)
+        with harness.Arms(args, planned) as arms:
+            about, seconds, digests = measure(args, arms, len(lines))
+    size = sum(len(line.encode()) + 1 for line in lines) / 1e6
+    for label, runs in seconds.items():
+        way = "tokenize" if label.endswith("tokenize") else "encode"
+        way = "encode_with_offsets" if "offsets" in label else way
+        if not label.startswith("ours"):
+            ratio = harness.ratios(runs, seconds[f"ours: {way}"])
+            result["faster"][label] = ratio
+        pairs = zip(digests[label], digests[f"ours: {way}"], strict=True)
+        result["different"][label] = sum(one != other for one, other in pairs)
+        spread = harness.Spread.of(runs)
+        row = {"": label, "processor seconds": spread.shown(2)}
+        row["MB/s"] = f"{size / spread.median:.2f}"
+        row["ours is faster"] = harness.shown(result["faster"], label)
+        rows.append({**row, "lines otherwise": result["different"][label]})
     where = f"in the graph by {args.chunk}" if args.in_graph else "in Python"
-    size = result["bytes"] / 1e6
-    title = f"Tokenizers {where}, {result['lines']:,} lines, {size:.1f} MB"
-    harness.report(args, title, result, rows, failed=failed)
+    title = f"Tokenizers {where}, {len(lines):,} lines, {size:.1f} MB"
+    result |= {"about": about, "seconds": seconds, "megabytes": size}
+    harness.report(args, title, result, rows, failed=arms.failed)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The work that arms are given, and what arms have in common.
 
-`pretraining` and `finetuning` describe work in plain values where the
-comparison is made; the rest runs in every arm and needs nothing but numpy.
+`pretraining` and `finetuning` describe it in plain values where arms are
+compared; the rest runs in every arm and needs nothing but numpy.
 """
 
 import json
 import math
 import os
+import pathlib
 import random
 import time
 import zlib
@@ -25,7 +26,6 @@ NAMES = ("input_ids", "input_mask", "segment_ids", "labels")  # of arrays
 
 
 def encoder(hidden_size):
-    """Fields of a BERT encoder, by the names of the original."""
     return {
         "vocab_size": VOCABULARY,
         "hidden_size": hidden_size,
@@ -42,18 +42,17 @@ def encoder(hidden_size):
 
 
 def _hparams(args):
-    return {
-        "model_size": args.model_size,
-        "train_batch_size": args.batch,
-        "eval_batch_size": args.batch,
-        "max_seq_length": args.length,
-        "weight_decay_rate": WEIGHT_DECAY,
-    }
+    sizes = {"model_size": args.model_size, "max_seq_length": args.length}
+    sizes |= {"train_batch_size": args.batch, "eval_batch_size": args.batch}
+    return {**sizes, "weight_decay_rate": WEIGHT_DECAY}
 
 
 def pretraining(args, folder):
     """Sizes of both networks and of the batch, and `hparams` of ours."""
     hidden, embedding = SIZES[args.model_size]
+    hparams = {**_hparams(args), "disc_weight": DISC_WEIGHT}
+    names = ("learning_rate", "num_train_steps", "num_warmup_steps")
+    hparams |= zip(names, PRETRAINING.values(), strict=True)
     return {
         "discriminator": encoder(hidden),
         "generator": encoder(hidden // 4),
@@ -61,52 +60,32 @@ def pretraining(args, folder):
         "batch": args.batch,
         "length": args.length,
         "predictions": int((MASKED_SHARE + 0.005) * args.length),
-        "hparams": {
-            **_hparams(args),
-            "learning_rate": PRETRAINING["rate"],
-            "num_train_steps": PRETRAINING["steps"],
-            "num_warmup_steps": PRETRAINING["warmup"],
-            "disc_weight": DISC_WEIGHT,
-        },
+        "hparams": hparams,
     }
 
 
 def finetuning(args, folder):
-    """Sizes of a classifier, `hparams` of ours, rows; `args` of step.py.
-
-    `rows_file` in `folder`: JSON with [ids, label] of each row of train, dev.
-    """
+    """Sizes, `hparams`, a file with [ids, label] of rows of train and dev."""
     hidden, embedding = SIZES[args.model_size]
-    counts = {
-        "train": args.batch * max(args.steps, 8),
-        "dev": args.batch * args.eval_batches,
-    }
+    counts = {"train": max(args.steps, 8), "dev": args.eval_batches}
     make = _full_rows if args.rows == "full" else _sst_rows
-    path = os.path.join(folder, "rows.json")
-    rows = {split: make(args, split, count) for split, count in counts.items()}
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(rows, file)
+    rows = {n: make(args, n, args.batch * count) for n, count in counts.items()}
+    hparams = {"learning_rate": FINETUNING["rate"], "task_names": ["sst"]}
+    hparams["init_checkpoint"] = None
+    path = pathlib.Path(folder, "rows.json")
+    path.write_text(json.dumps(rows))
     return {
         "encoder": encoder(hidden),
         "embedding_size": embedding,
         "batch": args.batch,
         "length": args.length,
-        "rows_file": path,
-        "hparams": {
-            **_hparams(args),
-            "task_names": ["sst"],
-            "learning_rate": FINETUNING["rate"],
-            "init_checkpoint": None,
-        },
+        "rows_file": str(path),
+        "hparams": {**_hparams(args), **hparams},
     }
 
 
 def make_batch(work):
-    """A batch of full-length rows of random tokens, and its masked form.
-
-    int32 arrays: `input_ids`, `input_mask`, `segment_ids`, `masked_ids`
-    [B, L]; `positions` and `labels` [B, N], positions distinct.
-    """
+    """Full rows of random tokens [B, L], masked at `positions` [B, N]."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -114,11 +93,9 @@ def make_batch(work):
     ids = rng.integers(FIRST_WORD, VOCABULARY, (rows, length), dtype=np.int32)
     ids[:, 0], ids[:, -1] = CLS, SEP
     inner = np.arange(1, length - 1, dtype=np.int32)
-    drawn = [
-        np.sort(rng.choice(inner, work["predictions"], replace=False))
-        for _ in range(rows)
-    ]
-    positions = np.stack(drawn)
+    count = work["predictions"]
+    drawn = [rng.choice(inner, count, replace=False) for _ in range(rows)]
+    positions = np.sort(np.stack(drawn))
     masked, labels = ids.copy(), np.take_along_axis(ids, positions, 1)
     shown = np.where(rng.random(positions.shape) < 0.85, MASK, labels)
     np.put_along_axis(masked, positions, shown, 1)
@@ -135,14 +112,11 @@ def make_batch(work):
 def make_batches(work, split, fixed=False, by_length=False, names=NAMES):
     """Batches of a split, padded to `length` if fixed, else to the longest row.
 
-    `by_length` puts rows of similar length together. int32 arrays, under the
-    given `names`: `input_ids`, `input_mask`, `segment_ids` [B, L], `labels`
-    [B].
+    Int32 [B, L], labels [B]; `by_length`: rows of similar length together.
     """
     import numpy as np
 
-    with open(work["rows_file"], encoding="utf-8") as file:
-        rows = json.load(file)[split]
+    rows = json.loads(pathlib.Path(work["rows_file"]).read_text())[split]
     if by_length:
         rows = sorted(rows, key=lambda row: -len(row[0]))
     batches = []
@@ -160,15 +134,12 @@ def make_batches(work, split, fixed=False, by_length=False, names=NAMES):
 
 
 def _full_rows(args, split, count):
-    """Rows of random words as long as can be, with random labels."""
     drawn, words = random.Random(split), range(FIRST_WORD, VOCABULARY)
-    return [
-        [
-            [CLS, *drawn.choices(words, k=args.length - 2), SEP],
-            drawn.randrange(LABELS),
-        ]
-        for _ in range(count)
-    ]
+    rows = []
+    for _ in range(count):
+        ids = [CLS, *drawn.choices(words, k=args.length - 2), SEP]
+        rows.append([ids, drawn.randrange(LABELS)])
+    return rows
 
 
 def _sst_rows(args, split, count):
@@ -177,7 +148,7 @@ def _sst_rows(args, split, count):
 
     make = arm_ours.product("FullTokenizer", harness.ROOT)
     encode = make(args.vocab_file).encode
-    path = os.path.join(args.data_dir, "finetuning_data", "sst", f"{split}.tsv")
+    path = os.path.join(args.data_dir, "finetuning_data/sst", f"{split}.tsv")
     with open(path, encoding="utf-8") as file:
         lines = list(file)[1:]
     random.Random(0).shuffle(lines)
@@ -190,14 +161,12 @@ def _sst_rows(args, split, count):
 
 
 def timed(run, *arguments):
-    """Seconds that a call takes."""
     started = time.perf_counter()
     run(*arguments)
     return time.perf_counter() - started
 
 
 def use_threads(count, at_a_time=None):
-    """Threads of TensorFlow: of one operation, and operations at a time."""
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(count)
@@ -205,15 +174,13 @@ def use_threads(count, at_a_time=None):
 
 
 class Trainer:
-    """An arm that trains; a subclass gives the rest.
+    """An arm that trains by a subclass's `losses(steps)`, a number for each.
 
-    `losses(steps)` trains and returns the loss of each step; `imported` is the
-    memory after the imports; `answer(batch)` gives a classifier's predictions
-    for a batch, `dev` the batches.
+    `imported`: memory after the imports; `answer(batch)`: a classifier's
+    predictions for a batch of `dev`.
     """
 
     def describe(self):
-        """Parameters, versions, memory after the imports."""
         sizes = [math.prod(map(int, weight.shape)) for weight in self.weights()]
         return {
             "parameters": sum(sizes),
@@ -222,28 +189,19 @@ class Trainer:
         }
 
     def run(self, steps):
-        """Trains; returns seconds per step."""
         return timed(self.losses, steps) / steps
 
     def evaluate(self):
-        """Evaluates; returns seconds per row and rows; reads predictions."""
         started = time.perf_counter()
         rows = sum(len(self.answer(batch)) for batch in self.dev)
         return {"seconds": (time.perf_counter() - started) / rows, "rows": rows}
 
 
 class Checkpoints:
-    """An arm that writes its weights to a folder and reads them back."""
-
     def turn(self, folder):
-        """Seconds of each, bytes on disk."""
         found = {n: timed(getattr(self, n), folder) for n in ("write", "read")}
-        sizes = [
-            os.path.getsize(os.path.join(path, name))
-            for path, _, names in os.walk(folder)
-            for name in names
-        ]
-        return {**found, "bytes": sum(sizes)}
+        files = [p for p in pathlib.Path(folder).rglob("*") if p.is_file()]
+        return {**found, "bytes": sum(file.stat().st_size for file in files)}
 
 
 class Answering:
@@ -256,21 +214,18 @@ class Answering:
         self._start = time.perf_counter() - harness.STARTED
 
     def describe(self):
-        """Versions, seconds from nothing to the first answer."""
         versions = harness.versions(*self.PACKAGES)
         return {"start": self._start, "versions": versions}
 
     def run(self, batches):
-        """Answers batches one after the other; returns seconds of each."""
         return [timed(self._ask, texts) for texts in batches]
 
     def probabilities(self, texts):
-        """Probabilities of the classes, a list for each text."""
         return [list(map(float, row)) for row in self._ask(texts)]
 
 
 class Tokenizers:
-    """An arm of tokenizers; `makers` make them from a vocabulary file.
+    """An arm of tokenizers; a subclass's `encoder(name, vocab_file)` makes one.
 
     What is made takes a list of lines (with `in_graph` a string tensor) and
     gives their ids or tokens.
@@ -278,50 +233,43 @@ class Tokenizers:
 
     PACKAGES = ("tf-models-official", "tensorflow-text", "tokenizers")
 
-    def __init__(self, spec, makers):
-        self._vocab_file, self._makers = spec["vocab_file"], makers
+    def __init__(self, spec, names):
+        self._spec, self._names, self._made = spec, names, {}
         with open(spec["lines_file"], encoding="utf-8") as file:
             self._lines = json.load(file)
-        self._size, self._in_graph = spec["chunk"], spec["in_graph"]
-        self._made = {}
 
     def describe(self):
-        """Names of the tokenizers, versions."""
         versions = harness.versions(*self.PACKAGES)
-        return {"names": list(self._makers), "versions": versions}
+        return {"names": self._names, "versions": versions}
 
     def make(self):
         """Makes all tokenizers anew, with an empty memo; graphs only once."""
-        if self._made and self._in_graph:
-            return
-        for name, make in self._makers.items():
-            self._made[name] = make(self._vocab_file)
-            if self._in_graph:
-                self._made[name](self._given(self._lines[: self._size]))
+        in_graph = self._spec["in_graph"]
+        for name in self._names if not (self._made and in_graph) else ():
+            self._made[name] = self.encoder(name, self._spec["vocab_file"])
+            if in_graph:
+                self._made[name](self._given(0))
 
     def chunk(self, name, start):
         """Seconds of the processor for the lines from `start` on."""
-        given = self._given(self._lines[start : start + self._size])
-        encode = self._made[name]
+        given, encode = self._given(start), self._made[name]
         started = time.process_time()
         encode(given)
         return time.process_time() - started
 
     def digests(self, name):
         """A number for each line, made of its ids or tokens."""
-        return [
-            zlib.crc32(repr(ids).encode())
-            for start in range(0, len(self._lines), self._size)
-            for ids in self._ids(name, self._lines[start : start + self._size])
-        ]
+        numbers = []
+        for start in range(0, len(self._lines), self._spec["chunk"]):
+            found = self._made[name](self._given(start))
+            found = found[0] if isinstance(found, tuple) else found
+            found = found.to_list() if hasattr(found, "to_list") else found
+            numbers += [zlib.crc32(repr(ids).encode()) for ids in found]
+        return numbers
 
-    def _ids(self, name, lines):
-        found = self._made[name](self._given(lines))
-        found = found[0] if isinstance(found, tuple) else found
-        return found.to_list() if hasattr(found, "to_list") else found
-
-    def _given(self, lines):
-        if not self._in_graph:
+    def _given(self, start):
+        lines = self._lines[start : start + self._spec["chunk"]]
+        if not self._spec["in_graph"]:
             return lines
         import tensorflow as tf
 

@@ -31,7 +31,7 @@ class Arm:
         os.write(2, b"out of memory")
         os._exit(3)
 
-harness.serve(Arm)
+harness.serve()
 """
 
 
