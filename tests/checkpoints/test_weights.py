@@ -82,21 +82,15 @@ def prefix(tmp_path, stored):
     return write(tmp_path / "model.ckpt-1234", stored)
 
 
-@pytest.fixture
-def partial_prefix(tmp_path, stored):
-    """Without one weight, with one and a half that no model has."""
+def test_what_either_lacks_is_named(tmp_path, stored):
     del stored["generator_predictions/output_bias"]
     stored["bert/pooler/dense/kernel"] = np.zeros([2, 2], np.float32)
     stored["another/step"] = np.int64(3)
-    return write(tmp_path / "model.ckpt-1", stored)
-
-
-def test_what_either_lacks_is_named(partial_prefix):
-    message = refused(Model(), partial_prefix)
-    assert "lacks 1 of the model's 5 variables" in message
+    prefix = write(tmp_path / "model.ckpt-1", stored)
+    message = refused(Model(), prefix)
+    assert f"{prefix}" in message and "lacks 1 of the model's 5" in message
     assert "generator_predictions/output_bias" in message
-    assert partial_prefix in message
-    report = tf1.restore(Model(), partial_prefix, allow_missing=True)
+    report = tf1.restore(Model(), prefix, allow_missing=True)
     assert report.missing == ("generator_predictions/output_bias",)
     assert report.unexpected == ("another/step", "bert/pooler/dense/kernel")
     lines = str(report).splitlines()
@@ -123,7 +117,7 @@ def test_all_names_are_told_apart(tmp_path_factory, random_weights, saved):
         np.testing.assert_array_equal(value, expected)
 
 
-def test_differing_shapes_are_shown_and_many_counted(prefix, tmp_path):
+def test_shapes_and_types_are_compared_and_many_counted(prefix, tmp_path):
     shapes = {**SHAPES, "electra/embeddings/word_embeddings": [250]}
     shapes["generator_predictions/output_bias"] = [250]
     message = refused(Model(shapes), prefix)
@@ -132,13 +126,8 @@ def test_differing_shapes_are_shown_and_many_counted(prefix, tmp_path):
     path = write(tmp_path / "c", {f"v{i}": np.zeros(2) for i in range(11)})
     model = Model({f"v{i}": [3] for i in range(11)})
     assert "... and 3 more" in refused(model, path)
-
-
-def test_another_type_of_number_is_refused(tmp_path):
-    values = {"a": np.zeros(2), "b": np.ones(2, np.float32)}
-    path = write(tmp_path / "c", values)
-    message = refused(Model({"b": [2], "a": [2]}), path)
-    assert "a: checkpoint float64, model float32" in message
+    message = refused(Model({f"v{i}": [2] for i in range(11)}), path)
+    assert "v0: checkpoint float64, model float32" in message
 
 
 # Nothing; within the first weight; the last weight; the slots; the step; a
@@ -207,10 +196,6 @@ def test_one_network_given_for_the_other_is_called_one(held, wanted, words):
         assign(source, variables({f"{wanted}predictions/kernel": [1]}))
 
 
-def scopes(weights):
-    return sorted({name.split("/")[0] for name in weights.shapes})
-
-
 def test_parts_together_are_the_whole(pretrain_name, of_config):
     whole = of_config(pretrain_name)
     parts = [
@@ -231,7 +216,7 @@ def test_a_fine_tuned_model_is_a_discriminator_with_its_head(of_config):
     whole = of_config("finetune/small_squad")
     assert select_part(whole, "discriminator").specs == whole.specs
     encoder = select_part(whole, "encoder")
-    assert scopes(encoder) == ["electra"]
+    assert {name.split("/")[0] for name in encoder.shapes} == {"electra"}
     assert "task_specific/squad/dense/kernel" in encoder.dropped
 
 
@@ -240,11 +225,6 @@ def test_a_fine_tuned_model_is_a_discriminator_with_its_head(of_config):
     [
         ("pretrain/small_uniform_generator", "generator", "a discriminator"),
         ("finetune/small_cola", "generator", "a fine-tuned model"),
-        (
-            "pretrain/small_mlm_electra_objective_False",
-            "discriminator",
-            "a masked LM",
-        ),
     ],
 )
 def test_a_part_that_is_not_there_is_refused(name, part, other, of_config):
