@@ -138,6 +138,7 @@ def test_the_best_of_several_expected_answers_counts():
         evaluate_squad2([without], {}, {}, 0.0)
 
 
+WORDS = "Steve Smith's"
 WINDOW = Window(
     eid=0,
     tokens=["[CLS]", "who", "[SEP]", "steve", "smith", "'", "s", "[SEP]"],
@@ -154,13 +155,8 @@ def logits(**best):
 
 
 def answers_to(config, start, end):
-    return find_answers(
-        config,
-        [WINDOW],
-        [{"start_logits": start, "end_logits": end}],
-        ["Steve", "Smith's"],
-        BasicTokenizer(),
-    )
+    outputs, words = {"start_logits": start, "end_logits": end}, WORDS.split()
+    return find_answers(config, [WINDOW], [outputs], words, BasicTokenizer())
 
 
 def make_config(**hparams):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures equal the original's; others, and statistics, stand beside."""
 
+import functools
 import json
 import math
 
@@ -14,9 +15,7 @@ TAGS = "B-A I-A E-A S-A B-x-y I-x-y E-x-y B-z-y O".split()
 MAPPING = {tag: i for i, tag in enumerate(TAGS)}
 RECORDED = {
     "classification_AccuracyScorer": scorers.AccuracyScorer,
-    "classification_F1Scorer(buggy recall)": lambda: scorers.F1Scorer(
-        original_recall=True
-    ),
+    "classification_F1Scorer(buggy recall)": lambda: scorers.F1Scorer(True),
     "classification_MCCScorer": scorers.MCCScorer,
     "classification_MCCScorer_all_one_class": scorers.MCCScorer,
     "classification_RegressionScorer": scorers.RegressionScorer,
@@ -48,13 +47,8 @@ def test_figures_equal_the_recorded_ones(name, golden_dir):
 
 def _filled(scorer, true, predicted, key="label_ids"):
     for label, prediction in zip(true, predicted, strict=True):
-        scorer.update(
-            {
-                "loss": np.float32(0.5),
-                key: np.asarray(label),
-                "predictions": np.asarray(prediction),
-            }
-        )
+        row = {key: np.asarray(label), "predictions": np.asarray(prediction)}
+        scorer.update({**row, "loss": np.float32(0.5)})
     return scorer
 
 
@@ -98,18 +92,14 @@ def test_several_labels_per_text():
 
 
 def _tagged(labels, predictions, length=6):
-    pad = length - len(labels)
+    def padded(numbers):
+        return np.array([*numbers, *[0] * (length - len(numbers))])
+
     scorer = scorers.EntityLevelF1Scorer(MAPPING)
-    scorer.update(
-        {
-            "labels": np.array([MAPPING[t] for t in labels] + [0] * pad),
-            "predictions": np.array(
-                [MAPPING[t] for t in predictions] + [0] * pad
-            ),
-            "labels_mask": np.array([1.0] * len(labels) + [0.0] * pad),
-            "loss": np.float32(1.0),
-        }
-    )
+    row = {"labels": labels, "predictions": predictions}
+    row = {name: padded([MAPPING[t] for t in row[name]]) for name in row}
+    mask = padded([1.0] * len(labels))
+    scorer.update({**row, "labels_mask": mask, "loss": np.float32(1.0)})
     return scorer
 
 
@@ -145,25 +135,24 @@ RESULTS = [
 ]
 
 
+SPANS = functools.partial(scorers.EntityLevelF1Scorer, MAPPING)
+
+
 @pytest.mark.parametrize(
-    "make",
-    [
-        scorers.F1Scorer,
-        scorers.RegressionScorer,
-        lambda: scorers.EntityLevelF1Scorer(MAPPING),
-    ],
+    "make", [scorers.F1Scorer, scorers.RegressionScorer, SPANS]
 )
 def test_rows_drawn_from_a_scorer_count_as_if_they_had_been_given(make):
     random = np.random.default_rng(0)
+    size = 3 if make is SPANS else None
     given = [
         {
             "loss": 0.0,
-            "predictions": random.integers(0, 2, 3 if words else None),
+            "predictions": random.integers(0, 2, size),
             "label_ids": random.integers(0, 2),
             "labels": random.integers(0, 2, 3),
             "labels_mask": np.ones(3),
         }
-        for words in [hasattr(make(), "_counts")] * 20
+        for _ in range(20)
     ]
     whole, part = make(), make()
     rows = random.integers(20, size=20).tolist()

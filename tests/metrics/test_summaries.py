@@ -40,15 +40,13 @@ def score():
         ]
         scorer = SummaryScorer(made, most)
         for eid, numbers, logits in windows:
-            scorer.update(
-                {
-                    "eid": eid,
-                    "loss": 0.5,
-                    "numbers": np.array([*numbers, 0]),
-                    "logits": np.array([[1.0, 1.0 + x] for x in [*logits, 99]]),
-                    "labels_mask": np.array([1.0] * len(numbers) + [0.0]),
-                }
-            )
+            row = {
+                "numbers": [*numbers, 0],
+                "logits": [[1.0, 1.0 + x] for x in [*logits, 99]],
+                "labels_mask": [1.0] * len(numbers) + [0.0],
+            }
+            row = {name: np.array(value) for name, value in row.items()}
+            scorer.update({**row, "eid": eid, "loss": 0.5})
         return scorer
 
     return make
