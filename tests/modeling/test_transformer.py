@@ -83,23 +83,20 @@ def test_resolved_sizes_equal_the_recorded_ones(golden_dir):
         assert dataclasses.asdict(config) == expected, name
 
 
-IDS = tf.constant([[1, 5, 5, 0], [29, 2, 3, 4]])
-SEGMENTS = tf.constant([[0, 0, 1, 1], [1, 0, 0, 0]])
-
-
-@pytest.fixture
-def embeddings(small_config, randomize):
-    return randomize(Embeddings("electra/embeddings", small_config(), 6))
-
-
-def test_positions_are_limited_and_tokens_have_sparse_gradients(embeddings):
+def test_positions_are_limited_and_tokens_have_sparse_gradients(
+    small_config, randomize
+):
+    embeddings = Embeddings("electra/embeddings", small_config(), 6)
+    randomize(embeddings)
     ids = tf.zeros([1, 12], tf.int32)
     assert embeddings(ids, ids).shape == [1, 12, 6]
     ids = tf.zeros([1, 13], tf.int32)
     with pytest.raises(ValueError, match="13 wordpieces .* 12 rows.*max_seq"):
         embeddings(ids, ids)
+    ids = tf.constant([[1, 5, 5, 0], [29, 2, 3, 4]])
+    segments = tf.constant([[0, 0, 1, 1], [1, 0, 0, 0]])
     with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(embeddings(IDS, SEGMENTS) ** 3)
+        loss = tf.reduce_sum(embeddings(ids, segments) ** 3)
     tables = embeddings.word_embeddings, embeddings.token_type_embeddings
     words, segments = tape.gradient(loss, tables)
     assert isinstance(words, tf.IndexedSlices) and words.values.shape[0] == 8
@@ -120,14 +117,6 @@ def test_padding_and_what_lies_ahead_are_hidden(direction):
         assert bias[row, 0, query, key] == (-10000 if hidden else 0)
     with pytest.raises(ValueError, match="ltr or rtl, not 'both'"):
         attention_bias(MASK, "both")
-
-
-def weights_of(layer):
-    return {
-        f"{part}/{kind}": getattr(getattr(layer, part), kind)
-        for part in ("query", "key", "value")
-        for kind in ("kernel", "bias")
-    }
 
 
 def exactly(tensors):
@@ -170,7 +159,10 @@ def test_gradients_are_autodiff_s_and_the_key_bias_has_none(attention, hidden):
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         values = attention(inputs, bias)
-    sources = {"inputs": inputs, **weights_of(attention)}
+    sources = {"inputs": inputs}
+    for part in ("query", "key", "value"):
+        layer = getattr(attention, part)
+        sources |= {f"{part}/kernel": layer.kernel, f"{part}/bias": layer.bias}
     upstream_32 = tf.constant(upstream, tf.float32)
     actual = tape.gradient(values[0], sources, upstream_32)
 
@@ -212,21 +204,17 @@ def test_gradients_through_dropout_equal_autodiff_s(dtype, tolerance):
     actual = tape.gradient(dropped, scores, upstream)
 
     # What dropout makes of ones is the mask, rescaled.
-    mask = tf.cast(dropout(tf.ones_like(scores), 0.4, seed), tf.float64)
-    exact = tf.cast(scores, tf.float64)
+    mask = exactly(dropout(tf.ones_like(scores), 0.4, seed))
+    exact = exactly(scores)
     with tf.GradientTape() as tape:
         tape.watch(exact)
-        probs = tf.nn.softmax(exact + tf.cast(bias, tf.float64))
+        probs = tf.nn.softmax(exact + exactly(bias))
         expected_dropped = probs * mask
-    expected = tape.gradient(
-        expected_dropped, exact, tf.cast(upstream, tf.float64)
-    )
+    expected = tape.gradient(expected_dropped, exact, exactly(upstream))
     assert 0.2 < np.mean(mask == 0) < 0.6
     assert dropped.dtype == actual.dtype == dtype
     for found, wanted in ((dropped, expected_dropped), (actual, expected)):
-        np.testing.assert_allclose(
-            tf.cast(found, tf.float64), wanted, atol=tolerance
-        )
+        np.testing.assert_allclose(exactly(found), wanted, atol=tolerance)
 
 
 LENGTH = 7
@@ -277,9 +265,6 @@ def test_two_towers_see_every_token_but_their_own(small_config, randomize):
     interior = dependence(context)[1:-1]
     expected = np.ones([LENGTH, LENGTH]) - np.eye(LENGTH)
     np.testing.assert_array_equal(interior, expected[1:-1])
-    np.testing.assert_array_equal(
-        context[:, 1:, :16], ltr.sequence_output[:, :-1]
-    )
-    np.testing.assert_array_equal(
-        context[:, :-1, 16:], rtl.sequence_output[:, 1:]
-    )
+    before, after = ltr.sequence_output[:, :-1], rtl.sequence_output[:, 1:]
+    np.testing.assert_array_equal(context[:, 1:, :16], before)
+    np.testing.assert_array_equal(context[:, :-1, 16:], after)
