@@ -40,7 +40,6 @@ def estimated(directory, **hparams):
             for settings in (
                 {"train_batch_size": 16},
                 {"train_batch_size": 4, "max_seq_length": 512},
-                {**BASE, "train_batch_size": 4},
                 {**BASE, "train_batch_size": 16},
             )
         ),
@@ -97,49 +96,35 @@ def test_recorded_peaks_are_within_a_tenth(settings, peak):
     assert 0.9 < ratio < 1.1
 
 
-@pytest.fixture
-def cgroups(monkeypatch, tmp_path):
-    """Makes up the system's tree of groups and where the process is in it."""
-
-    def write(own, **limits):
-        (tmp_path / "own").write_text(own)
-        for path, limit in limits.items():
-            file = tmp_path / "tree" / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(f"{limit}\n")
-        monkeypatch.setattr(memory, "_CGROUPS", str(tmp_path / "tree"))
-        monkeypatch.setattr(memory, "_OWN_CGROUPS", str(tmp_path / "own"))
-
-    return write
-
-
-@linux
-def test_without_a_limit_it_is_the_whole_machine(cgroups):
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for own, limits in (
-        ("", {}),
-        ("0::/\n", {"memory.max": "max"}),
-        ("0::/job\n", {"job/memory.max": 1 << 62}),
-    ):
-        cgroups(own, **limits)
-        assert memory.machine_memory() == whole
+WHOLE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @linux
 @pytest.mark.parametrize(
-    ("own", "path"),
+    ("own", "path", "limit", "found"),
     [
-        ("0::/\n", "memory.max"),
-        ("0::/user/job\n", "user/job/memory.max"),
-        ("0::/user/job\n", "user/memory.max"),
-        ("4:cpu:/\n5:memory:/c\n", "memory/c/memory.limit_in_bytes"),
-        ("4:cpu:/\n5:memory:/c\n", "memory/memory.limit_in_bytes"),
+        ("", "none", 1, WHOLE),
+        ("0::/\n", "memory.max", "max", WHOLE),
+        ("0::/job\n", "job/memory.max", 1 << 62, WHOLE),
+        ("0::/\n", "memory.max", 1234, 1234),
+        ("0::/user/job\n", "user/job/memory.max", 1234, 1234),
+        ("0::/user/job\n", "user/memory.max", 1234, 1234),
+        ("5:memory:/c\n", "memory/c/memory.limit_in_bytes", 1234, 1234),
+        ("4:cpu:/\n5:memory:/c\n", "memory/memory.limit_in_bytes", 1234, 1234),
     ],
 )
-def test_a_limit_of_a_group_or_one_above_counts(cgroups, own, path):
+def test_a_limit_of_a_group_or_one_above_counts(
+    monkeypatch, tmp_path, own, path, limit, found
+):
     others = {"user/other/memory.max": 1, "memory/d/memory.limit_in_bytes": 1}
-    cgroups(own, **others, **{path: 12345678})
-    assert memory.machine_memory() == 12345678
+    for name, value in {**others, path: limit}.items():
+        file = tmp_path / "tree" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{value}\n")
+    (tmp_path / "own").write_text(own)
+    monkeypatch.setattr(memory, "_CGROUPS", str(tmp_path / "tree"))
+    monkeypatch.setattr(memory, "_OWN_CGROUPS", str(tmp_path / "own"))
+    assert memory.machine_memory() == found
 
 
 GIB = 1 << 30
