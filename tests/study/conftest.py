@@ -7,37 +7,23 @@ import json
 
 import pytest
 
-from tests.conftest import TINY
-
 
 @pytest.fixture
-def said(data_dir, sst, tmp_path, tiny_vocab):
+def said(data_dir, sst, tmp_path, tiny_pretraining):
     """What the file of a tiny study says: two arms, two seeds, one task."""
+    pretrain, every = copy.deepcopy(tiny_pretraining), "save_checkpoints_steps"
+    del pretrain["num_train_steps"]
+    pretrain |= {every: 2, "num_warmup_steps": 2, "log_every_n_steps": 2}
     records = data_dir / "pretrain_tfrecords"
+    pretrain["pretrain_tfrecords"] = f"{records}/pretrain_data.tfrecord*"
+    sizes = ("train_batch_size", "eval_batch_size", "predict_batch_size")
+    finetune = {every: 2, "max_seq_length": 16, "num_train_epochs": 1.0}
     return {
         "data_dir": str(tmp_path),
         "output_dir": str(tmp_path / "out"),
-        "pretrain": {
-            "vocab_file": tiny_vocab,
-            "pretrain_tfrecords": f"{records}/pretrain_data.tfrecord*",
-            **copy.deepcopy(TINY),
-            "max_seq_length": 16,
-            "train_batch_size": 4,
-            "eval_batch_size": 4,
-            "num_eval_steps": 2,
-            "num_warmup_steps": 2,
-            "save_checkpoints_steps": 2,
-            "log_every_n_steps": 2,
-        },
+        "pretrain": pretrain,
         "budget": {"steps": 10},
-        "finetune": {
-            "max_seq_length": 16,
-            "train_batch_size": 4,
-            "eval_batch_size": 4,
-            "predict_batch_size": 4,
-            "num_train_epochs": 1.0,
-            "save_checkpoints_steps": 2,
-        },
+        "finetune": finetune | dict.fromkeys(sizes, 4),
         "tasks": {"sst": {}},
         "arms": {"electra": {}, "mlm": {"pretrain": {"objective": "mlm"}}},
         "against": "mlm",

@@ -13,12 +13,6 @@ import time
 
 import pytest
 
-from configure import flags
-from configure.finetuning import FinetuningConfig
-from configure.pretraining import PretrainingConfig
-from electra_tf.commands import study as command
-from electra_tf.finetuning import runner as finetuning
-from electra_tf.pretraining import runner as pretraining
 from electra_tf.study import run
 
 pytestmark = pytest.mark.slow
@@ -162,38 +156,3 @@ def test_pieces_go_on_where_one_stopped(said, write_study, finish, start):
     assert process.returncode == 128 + signal.SIGTERM
     assert "0 of 1 cells are done" in printed
     assert "Stopped at step" in log.read_text()
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """Cells need no processes of their own."""
-
-    def run_cell(self, cell, limit):
-        program, *arguments = cell.command
-        config_class, runner = {
-            "run_pretraining.py": (PretrainingConfig, pretraining),
-            "run_finetuning.py": (FinetuningConfig, finetuning),
-        }[program]
-        config, _ = flags.parse_config(config_class, [program, *arguments])
-        runner.run(config)
-        return 0
-
-    handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
-    monkeypatch.setattr(run.StudyRun, "_process", run_cell)
-    yield
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
-@pytest.mark.usefixtures("in_this_process")
-def test_a_study_of_all_objectives_runs(said, write_study, capsys):
-    small = json.loads((ROOT / "studies/objectives_small.json").read_text())
-    said["arms"] = small["arms"]
-    said |= {"seeds": [1], "against": small["against"], "budget": {"steps": 4}}
-    said["pretrain"]["model_hparam_overrides"]["num_hidden_layers"] = 1
-    path = write_study(said)
-    assert command.main(command.parse_flags(["study", path])) == 0
-    assert "12 of 12 cells are done" in capsys.readouterr().out
-    lines = {line["cell"]: line["results"] for line in lines_of(path)}
-    assert len(lines) == 12
-    assert all(lines[f"{name}/1"]["step"] == [4] for name in small["arms"])
