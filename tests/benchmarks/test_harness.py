@@ -7,7 +7,6 @@ import sys
 import arm_ours
 import harness
 import pytest
-import work
 
 ARM = f"""
 import os, sys
@@ -35,8 +34,8 @@ harness.serve()
 """
 
 
-@pytest.fixture(name="script")
-def _script(tmp_path):
+@pytest.fixture
+def script(tmp_path):
     path = tmp_path / "arm.py"
     path.write_text(ARM, encoding="utf-8")
     return str(path)
@@ -75,9 +74,8 @@ def test_an_arm_answers_and_says_why_it_failed(script):
     with pytest.raises(harness.ArmError, match="unexpected keyword"):
         arm.ask("double", often=2)
     assert arm.ask("double", times=0) == 3
-    with pytest.raises(
-        harness.ArmError, match="a: ended with code 3(?s:.*)out of memory"
-    ):
+    said = "a: ended with code 3(?s:.*)out of memory"
+    with pytest.raises(harness.ArmError, match=said):
         arm.ask("die")
     arm.close()
     with pytest.raises(harness.ArmError, match="negative"):
@@ -107,30 +105,3 @@ def test_what_the_arms_use_of_the_product_is_there():
     for names in arm_ours.PLACES.values():
         for name in names.split():
             assert arm_ours.product(name, harness.ROOT)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "task",
-    [pytest.param("Pretraining", marks=pytest.mark.heavy), "Finetuning"],
-)
-def test_our_arm_trains(task, tmp_path):
-    args = arguments("--threads=1")
-    args.model_size, args.batch, args.length = "small", 2, 16
-    args.rows, args.steps, args.eval_batches = "full", 1, 1
-    tiny = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    planned = harness.plan(
-        args,
-        ["ours"],
-        task=task,
-        work=getattr(work, task.lower())(args, str(tmp_path)),
-        precision="float32",
-        hparams={"model_hparam_overrides": tiny},
-    )
-    with harness.Arms(args, planned) as arms:
-        assert arms.failed == {}
-        assert arms["ours"].ask("run", steps=1) > 0
-        (loss,) = arms["ours"].ask("losses", steps=1)
-        assert 0 < loss < 100
-        if task == "Finetuning":
-            assert arms["ours"].ask("evaluate")["rows"] == 2
