@@ -11,31 +11,28 @@ import pytest
 from electra_tf.data.build import build_records
 from electra_tf.data.corpora import Corpus
 from electra_tf.data.example_writer import BuildOptions
+from electra_tf.text.tokenization import SPECIAL_TOKENS
 
-SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(300)]
 
 
 @pytest.fixture
 def vocab_file(tmp_path):
     path = tmp_path / "vocab.txt"
-    path.write_text("\n".join([*SPECIALS, *WORDS]) + "\n")
+    path.write_text("\n".join([*SPECIAL_TOKENS, *WORDS]) + "\n")
     return str(path)
 
 
-def make_text(seed, documents, longest_line=30, lines=12):
+def make_text(seed, documents):
     """Documents of known words, separated by blank lines."""
     draw = random.Random(seed)
-    texts = []
+    text = []
     for _ in range(documents):
-        texts.append(
-            "".join(
-                " ".join(draw.choices(WORDS, k=draw.randint(1, longest_line)))
-                + "\n"
-                for _ in range(draw.randint(1, lines))
-            )
-        )
-    return "\n".join(texts)
+        for _ in range(draw.randint(1, 12)):
+            words = draw.choices(WORDS, k=draw.randint(1, 30))
+            text.append(" ".join(words) + "\n")
+        text.append("\n")
+    return "".join(text[:-1])
 
 
 @pytest.fixture
@@ -52,13 +49,10 @@ def build(tmp_path, vocab_file, corpus_dir):
     """build("out", draws="document", ...) -> manifest; lines in build.said."""
 
     def run(output, corpus=None, **settings):
-        corpus = corpus or {}
-        corpus.setdefault("path", str(corpus_dir))
-        settings.setdefault("max_seq_length", 32)
-        settings.setdefault("num_shards", 4)
-        settings.setdefault("vocab_file", vocab_file)
-        settings.setdefault("output_dir", str(tmp_path / output))
-        options = BuildOptions(Corpus(**corpus), **settings)
+        corpus = Corpus(**{"path": str(corpus_dir), **(corpus or {})})
+        usual = {"vocab_file": vocab_file, "max_seq_length": 32}
+        usual |= {"output_dir": str(tmp_path / output), "num_shards": 4}
+        options = BuildOptions(corpus, **{**usual, **settings})
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             manifest = build_records(options)
         run.said = printed.getvalue().splitlines()

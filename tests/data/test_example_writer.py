@@ -185,12 +185,8 @@ def _write(config, corpus_dir, vocab_file, output_dir):
     for source in sources:
         writer.write(source)
     writer.finish()
-    files = [
-        list(
-            read_records(f"{output_dir}/pretrain_data.tfrecord-{i}-of-{shards}")
-        )
-        for i in range(shards)
-    ]
+    start = f"{output_dir}/pretrain_data.tfrecord"
+    files = [[*read_records(f"{start}-{i}-of-{shards}")] for i in range(shards)]
     count = sum(map(len, files))
     examples = [
         decode_example(files[n % shards][n // shards]) for n in range(count)
