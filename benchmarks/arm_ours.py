@@ -32,7 +32,7 @@ PLACES = {
     "electra_tf.checkpoints.weights": "ModelWeights assign",
     "electra_tf.checkpoints.formats": "open_weights",
     "electra_tf.checkpoints.tf1": "write_tf1",
-    "electra_tf.checkpoints.tf2": "write_native variables_by_name",
+    "electra_tf.checkpoints.tf2": "write_native",
     "electra_tf.checkpoints.huggingface_writer": "write_huggingface",
 }
 # Where that was at 4a16307, for --before.
@@ -195,7 +195,8 @@ class Checkpoints(work.Checkpoints, Pretraining):
     def __init__(self, spec):
         super().__init__(spec)
         self._format = spec["format"]
-        variables = product("variables_by_name")(self.weights())
+        by_name = product("variables_by_name", needed=False)  # 4a16307
+        variables = by_name(self.weights()) if by_name else self.weights()
         self._weights = product("ModelWeights")(variables, 0, "model")
 
     def write(self, folder):
