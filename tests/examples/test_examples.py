@@ -51,39 +51,17 @@ def test_images_and_labels_are_read_exactly(program, mnist):
     assert (labels == LABELS).all()
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (idx(IMAGES[:, :, :20]), "shape [28, 20]; expected [28, 28]"),
+def test_other_files_are_refused_by_name_and_number(program, mnist):
+    path = mnist / "train-images-idx3-ubyte.gz"
+    for content, message in (
+        (idx(IMAGES[:, :, :20]), r"shape \[28, 20\]; expected \[28, 28\]"),
         (idx(LABELS), "begins with 00 00 08 01; expected 00 00 08 03"),
-        (b"", "begins with ; expected 00 00 08 03"),
-        (idx(IMAGES)[:9], "bytes of header: 9; expected 16"),
         (idx(IMAGES)[:-1], "bytes of data: 31359; expected 31360"),
-        (idx(IMAGES) + b"x", "bytes of data: 31361; expected 31360"),
-        (idx(IMAGES[:0]), "bytes of data: 0; expected 1"),
-    ],
-)
-def test_other_files_are_refused_by_name(program, tmp_path, content, message):
-    path = tmp_path / "images.gz"
-    path.write_bytes(gzip.compress(content))
-    with pytest.raises(UserError) as refusal:
-        program["read_idx"](str(path), 28, 28)
-    assert str(path) in str(refusal.value)
-    assert message in str(refusal.value)
-
-
-def test_labels_that_do_not_fit_are_refused(program, mnist):
-    path = mnist / "train-labels-idx1-ubyte.gz"
-    for labels, message in (
-        (LABELS[1:], "39 labels; expected 40, one for each image"),
-        (LABELS + 1, "label 10 is 10; expected 0 to 9"),
+        (idx(IMAGES[1:]), "40 labels; expected 39, one for each image"),
     ):
-        path.write_bytes(gzip.compress(idx(labels)))
-        with pytest.raises(UserError, match=message):
+        path.write_bytes(gzip.compress(content))
+        with pytest.raises(UserError, match=rf"{mnist}.*{message}"):
             program["read_split"](str(mnist), "train")
-    path.write_bytes(b"no gzip")
-    with pytest.raises(UserError, match="cannot be unpacked"):
-        program["read_split"](str(mnist), "train")
 
 
 def test_only_what_is_not_seen_is_replaced(program):
@@ -158,15 +136,6 @@ def test_only_accepted_sentences_of_some_words_are_used(pairs, cola):
         "The cat sat on the mat".split(),
         "A dog ran after the cat".split(),
     ]
-
-
-def test_another_file_is_refused_by_line_and_value(pairs, cola):
-    cola.write_text(f"{COLA}x\tyes\t\tWhat is this?\n")
-    with pytest.raises(UserError, match=r"dev.tsv:5: found .*yes.*0 or 1"):
-        pairs["sound_sentences"](str(cola))
-    cola.write_text("a\t1\t\tNo.\n")
-    with pytest.raises(UserError, match="0 accepted sentences of 4 words"):
-        pairs["sound_sentences"](str(cola))
 
 
 def test_every_edit_is_what_it_is_called(pairs):

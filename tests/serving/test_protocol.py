@@ -27,20 +27,6 @@ def test_rows_get_predictions_and_columns_get_outputs(toy):
     assert (status, said["outputs"]["label"]) == (200, ["short"])
 
 
-@pytest.mark.parametrize(
-    ("asked", "key"),
-    [
-        ({"instances": ["a", "b"]}, "predictions"),
-        ({"instances": [{"text": "a"}, {"text": "b"}]}, "predictions"),
-        ({"inputs": ["a", "b"]}, "outputs"),
-        ({"inputs": {"text": ["a", "b"]}}, "outputs"),
-    ],
-)
-def test_single_inputs_and_outputs_need_no_names(toy, asked, key):
-    said = toy.predict({"signature_name": "echo", **asked})
-    assert said == (200, {key: ["a", "b"]})
-
-
 def test_texts_bytes_defaults_and_scalars_come_back_whole(toy):
     texts = ["", "\u4e2d\u6587 \U0001f600", '"\\\n\t', "<b>&", "x" * 100_000]
     body = {"signature_name": "echo", "instances": texts}
@@ -63,6 +49,7 @@ def test_texts_bytes_defaults_and_scalars_come_back_whole(toy):
         ({"instances": [packed]}, "predictions"),
         ({"instances": [{"text": packed}]}, "predictions"),
         ({"inputs": {"text": [packed]}}, "outputs"),
+        ({"inputs": [packed]}, "outputs"),
     ):
         said = toy.predict({"signature_name": "echo_bytes", **given})
         assert said == (200, {key: [packed]})
@@ -131,11 +118,6 @@ MALFORMED = {
     "no base64": ({**TEXTS, "instances": [{"b64": "?"}]}, "not base64"),
     "missing": ({**TWO, "instances": [{"text": "a"}]}, "text_pair is missing"),
     "unnamed": ({**TWO, "instances": ["a"]}, "an object"),
-    "unnamed columns": ({**TWO, "inputs": ["a"]}, "inputs must be an object"),
-    "other keys": (
-        {**TWO, "instances": [{"text": "a", "text_pair": "b"}, {"text": "a"}]},
-        "instances[1]",
-    ),
     "other lengths": (
         {**TWO, "inputs": {"text": ["a"], "text_pair": []}},
         "numbers of rows",
@@ -169,10 +151,9 @@ ROWS = b'{"signature_name": "echo", "instances": ["a"' + b', "a"' * 1024
         (PACKED, {"Content-Encoding": "gzip"}, 413, "too large"),
         (iter([b" " * 2**20] * 8), {}, 413, "too large"),
         (b"not packed", {"Content-Encoding": "gzip"}, 400, "cannot be read"),
-        (b"not packed", {"Content-Encoding": "deflate"}, 400, ""),
         (ROWS + b"]}", {}, 413, "1025 rows"),
     ],
-    ids=["long", "packed", "chunks", "gzip", "deflate", "rows"],
+    ids=["long", "packed", "chunks", "gzip", "rows"],
 )
 def test_what_is_too_large_is_refused(toy, body, headers, wanted, part):
     path = "/v1/models/toy:predict"
