@@ -13,18 +13,10 @@ import rich.console
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.inspection.fill_mask import Candidate
-from electra_tf.inspection.tables import (
-    inspection_view,
-    percent,
-    printable,
-)
+from electra_tf.inspection.tables import inspection_view, percent, printable
 from electra_tf.inspection.token_inspection import (
     LEFT_OUT,
-    InspectedToken,
     Prediction,
-    Proposal,
-    TokenInspection,
     TokenInspector,
 )
 from electra_tf.pretraining import scoring
@@ -243,86 +235,46 @@ def test_whole_words_alone_are_found_and_the_rest_is_named(pretrained):
         )
 
 
-def inspection(**changes):
-    proposal = Proposal(
-        "[MASK]",
-        (Candidate("cooked", 3, 0.75), Candidate("a<b", 4, 0.125)),
-        0.75,
-        1,
-        "a<b",
-        0.125,
-    )
-    tokens = [
-        ("[CLS]", "[CLS]", None, Prediction(0.0002, False)),
-        ("the", "the", None, Prediction(0.75, False)),
-        ("chef", "chef", None, Prediction(0.25, False)),
-        ("cooked", "a<b", proposal, Prediction(0.9, True)),
-        ("\u4e2d", "\u4e2d", None, Prediction(0.1, False)),
-        ("[SEP]", "[SEP]", None, Prediction(0.0, False)),
-    ]
-    settings = {
-        "text": "the chef cooked <it>",
-        "model": "runs/x",
-        "kind": "ELECTRA, small generator",
-        "global_step": 1234,
-        "masking": "chosen",
-        "seed": 0,
-        "tokens": tuple(
-            InspectedToken(i, token, seen, token[0] == "[", made, predicted)
-            for i, (token, seen, made, predicted) in enumerate(tokens)
-        ),
-        "notes": ("A <note>.",),
-    }
-    return TokenInspection(**{**settings, **changes})
-
-
-def drawn(seen, colour=False, width=100):
+def drawn(seen, width=100):
     console = rich.console.Console(
-        file=io.StringIO(),
-        width=width,
-        force_terminal=colour,
-        no_color=not colour,
-        color_system="truecolor" if colour else None,
-        record=True,
+        file=io.StringIO(), width=width, no_color=True, record=True
     )
     console.print(inspection_view(seen))
     return console
 
 
-def test_a_drawing_says_in_words_what_colour_says_and_fits():
-    text = drawn(inspection()).file.getvalue()
-    assert "\x1b" not in text
-    rows = {
-        line.split()[0]: line.split()[1:]
-        for line in text.splitlines()
-        if line[:4].strip().isdecimal()
-    }
-    assert rows["0"] == ["[CLS]", "[CLS]", "<0.1%", "real"]
-    assert rows["1"] == ["the", "the", "75.0%", "false", "alarm"]
-    assert rows["3"][:2] == ["cooked", "[MASK]"]
-    assert rows["3"][2:6] == ["cooked", "75.0%", "75.0%", "a<b"]
-    assert rows["3"][6:] == ["a<b", "90.0%", "found"]
-    below = text.splitlines()
-    below = below[[line.strip()[:1] for line in below].index("3") + 1]
-    assert below.split() == ["a<b", "12.5%", "rank", "1", "12.5%"]
-    assert "- A <note>." in text and "step 1,234" in text
+def test_a_drawing_says_in_words_what_colour_says_and_fits(pretrained):
+    inspector = TokenInspector(pretrained("electra"), top_k=2)
+    seen = inspector.inspect(SENTENCE, ("the", "it"))
+    text = drawn(seen, 160).file.getvalue()
+    assert "\x1b" not in text and "step 7" in text
+    lines = [line.split() for line in text.splitlines()]
+    place = 0
+    for view in seen.tokens:
+        while lines[place][:1] != [str(view.position)]:
+            place += 1
+        wanted = [view.token]
+        if made := view.proposal:
+            best, other = made.candidates
+            wanted += [made.shown, best.token, percent(best.probability)]
+            wanted += [percent(made.true_probability), made.sampled]
+            below = [other.token, percent(other.probability), "rank"]
+            below += [str(made.true_rank), percent(made.sampled_probability)]
+            assert lines[place + 1] == below
+        replaced = percent(view.prediction.replaced_probability)
+        wanted += [view.input_token, replaced, *view.prediction.verdict.split()]
+        assert lines[place][1:] == wanted
     for width in (50, 80):
-        lines = drawn(inspection(), width=width).file.getvalue().splitlines()
+        lines = drawn(seen, width).file.getvalue().splitlines()
         assert max(map(rich.cells.cell_len, lines)) <= width
-    seen = inspection(text="a\x1b[31mb\r\u202ec [red]")
-    text = drawn(seen).file.getvalue()
+    odd = dataclasses.replace(seen, text="a\x1b[31mb\r\u202ec [red]")
+    text = drawn(odd).file.getvalue()
     assert not {"\x1b", "\r", "\u202e"} & set(text) and "[red]" in text
     assert printable("e\u0301\u4e2d\x07") == "e\u0301\u4e2d\ufffd"
     evil = '<script>alert("x")</script>'
-    page = drawn(inspection(text=evil, model=evil)).export_html()
+    page = drawn(dataclasses.replace(seen, text=evil, model=evil)).export_html()
     assert "<script" not in page and "src=" not in page and "http" not in page
     assert evil in html.unescape(page)
-    tokens = tuple(
-        dataclasses.replace(t, input_token=t.token, prediction=None)
-        for t in inspection().tokens
-    )
-    text = drawn(inspection(tokens=tokens)).file.getvalue()
-    assert "[MASK]" in text and "replaced?" not in text
 
 
 @pytest.mark.parametrize(
