@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs and builds that diverge, meet, are killed or told to leave."""
 
+import io
 import json
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -86,11 +86,6 @@ class _KilledError(Exception):
     """Ends a run at once."""
 
 
-def _kill(run, place):
-    if run._rewinds and run.global_step > 22:
-        raise _KilledError
-
-
 def test_a_rewound_run_goes_on_with_other_batches(start_run, tmp_path):
     run = _poisoned(start_run(total=40, save=10, log=4))
     assert run.train()["global_step"] == 40
@@ -107,7 +102,12 @@ def test_a_rewound_run_goes_on_with_other_batches(start_run, tmp_path):
     # Killed after it went back, it does the same again.
     os.rename(tmp_path / "run", tmp_path / "whole")
     killed = _poisoned(start_run(total=40, save=10, log=4))
-    killed._stops = _kill
+
+    def kill(run, place):
+        if run._rewinds and run.global_step > 22:
+            raise _KilledError
+
+    killed._stops = kill
     with pytest.raises(_KilledError):
         killed.train()
     again = _poisoned(start_run(total=40, save=10, log=4))
@@ -135,50 +135,29 @@ def test_divergence_is_told_as_such(data_dir, tiny_config, tmp_path):
         weight_decay_rate=10.0,
     )
     with pytest.raises(NonFiniteLossError, match="lower learning_rate.*rewind"):
-        runner.run(config, Console(open(os.devnull, "w")))
+        runner.run(config, Console(io.StringIO()))
     assert list((tmp_path / "model").glob("non_finite_step_*.npz"))
 
 
-def _settings(folder, **hparams):
-    results = str(folder / "results" / "r")
-    return {
-        "model_dir": str(folder),
-        "num_train_steps": 4,
-        "eval_every_n_steps": 4,
-        "keep_best": "loss",
-        **{f"results_{kind}": f"{results}.{kind}" for kind in RESULTS},
-        **hparams,
-    }
-
-
-RESULTS = ("txt", "pkl", "json")
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Folders that are copied: a finished run of pre-training's."""
-    return {"folder": tmp_path_factory.mktemp("trained") / "model"}
-
-
-@pytest.fixture
-def finished(trained, data_dir, tiny_config, tmp_path):
-    """A finished run of pre-training: its folder, and what goes on with it."""
-
-    def run(folder=tmp_path / "model", **hparams):
-        config = tiny_config(data_dir=data_dir, **_settings(folder, **hparams))
-        with open(tmp_path / "said", "w") as said:
-            return runner.run(config, Console(said))
-
-    if not trained["folder"].exists():
-        run(trained["folder"])
-    shutil.copytree(trained["folder"], tmp_path / "model")
-    return tmp_path / "model", run
-
-
 def test_what_a_kill_prevented_is_made_at_the_next_start(
-    finished, with_pictures
+    data_dir, tiny_config, tmp_path, with_pictures
 ):
-    folder, run = finished
+    folder = tmp_path / "model"
+    config = tiny_config(
+        data_dir=data_dir,
+        model_dir=str(folder),
+        num_train_steps=4,
+        eval_every_n_steps=4,
+        keep_best="loss",
+        results_txt=str(folder / "results" / "r.txt"),
+        results_pkl=str(folder / "results" / "r.pkl"),
+        results_json=str(folder / "results" / "r.json"),
+    )
+
+    def run():
+        return runner.run(config, Console(io.StringIO()))
+
+    run()
     missing = [
         folder / "results" / "r.txt",
         folder / "results" / "r.json",
@@ -186,7 +165,6 @@ def test_what_a_kill_prevented_is_made_at_the_next_start(
         folder / "curves.png",
         folder / "best" / "best.json",
     ]
-    missing[-2].touch()
     before = {path: path.read_bytes() for path in missing}
     kept = folder / "export" / "discriminator" / "model.ckpt.index"
     changed = kept.stat().st_mtime_ns
@@ -247,19 +225,14 @@ def test_who_leaves_in_time_is_left_alone():
     assert signal.set_wakeup_fd(-1) == -1
 
 
-def _damage(path, line, content):
-    lines = path.read_bytes().split(b"\n")
-    lines[line] = content
-    path.write_bytes(b"\n".join(lines))
-
-
 @pytest.mark.parametrize(
     "content", [b'{"step": 5, "lo', b"\xff\xfe", b'{"step": 5, "loss": "x"}']
 )
 def test_a_damaged_line_of_a_log_costs_that_line(start_run, tmp_path, content):
     start_run(total=20, stop_at=13).train()
     log = tmp_path / "run" / "train_log.jsonl"
-    _damage(log, 1, content)
+    lines = log.read_bytes().split(b"\n")
+    log.write_bytes(b"\n".join([lines[0], content, *lines[2:]]))
     run = start_run(total=20)
     run.train()
     assert [row["step"] for row in run.train_log.rows] == [1, 10, 15, 20]
@@ -336,31 +309,6 @@ def test_a_checkpoint_that_cannot_be_written_is_told(start_run, tmp_path):
     assert tf1.newest_in(str(tmp_path / "run")).endswith("model.ckpt-0")
 
 
-def test_a_log_that_cannot_be_written_is_told(start_run, tmp_path):
-    run = start_run(total=10, log=5)
-    run.announce = lambda: _into_folder(tmp_path / "run" / "train_log.jsonl")
-    with pytest.raises(UserError, match="train_log.jsonl cannot be written"):
-        run.train()
-    assert tf1.newest_in(str(tmp_path / "run"))
-
-
-def _into_folder(path):
-    path.unlink()
-    path.mkdir()
-
-
-def test_records_by_another_spelling_keep_their_position(
-    finished, data_dir, tmp_path, monkeypatch
-):
-    _, run = finished
-    monkeypatch.chdir(data_dir)
-    name = "pretrain_tfrecords/pretrain_data.tfrecord*"
-    run(pretrain_tfrecords=f"../{data_dir.name}//{name}", num_train_steps=5)
-    said = (tmp_path / "said").read_text()
-    assert "Continuing from" in said
-    assert "from their start" not in said
-
-
 @pytest.fixture
 def command(tmp_path, vocab_file, corpus_dir):
     text = (corpus_dir / "text_0.txt").read_text()
@@ -372,11 +320,6 @@ def command(tmp_path, vocab_file, corpus_dir):
         *("--output-dir", str(tmp_path / "out"), "--num-processes=3"),
         *("--num-shards=6", "--max-seq-length=32"),
     ]
-
-
-def _children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return [int(child) for child in file.read().split()]
 
 
 def _is_running(pid):
@@ -407,7 +350,8 @@ def test_workers_end_with_their_parent(command, tmp_path, number):
     parent = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     written = tmp_path / "killed" / ".tmp-pretrain_data.tfrecord-5-of-6"
     assert _wait_for(written.exists)
-    workers = _children(parent.pid)
+    with open(f"/proc/{parent.pid}/task/{parent.pid}/children") as file:
+        workers = [int(child) for child in file.read().split()]
     assert len(workers) == 3
     parent.send_signal(number)
     parent.wait()
