@@ -7,12 +7,61 @@ import pathlib
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
+from electra_tf.pretraining.build import (
+    build_model,
+    build_optimizer,
+    build_train_loop,
+)
 from electra_tf.pretraining.model import PretrainingModel
+from tests.conftest import TINY
 
+SIZES = TINY["model_hparam_overrides"]
+# Two stages want networks of one size.
+EQUAL_SIZES = SIZES | {
+    "num_hidden_layers": 1,
+    "num_attention_heads": 1,
+    "intermediate_size": 64,
+}
+TWO_STAGE = {
+    "training_schedule": "two_stage",
+    "generator_hidden_size": 1.0,
+    "embedding_size": 16,
+    "model_hparam_overrides": EQUAL_SIZES,
+}
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
+
+
+def batches(count, size=4, shortest=3):
+    """Batches of length 16 whose rows have different numbers of tokens."""
+    rng = np.random.default_rng(0)
+    for _ in range(count):
+        ids = rng.integers(104, 200, [size, 16])
+        mask = np.arange(16) < rng.integers(shortest, 17, [size, 1])
+        yield {
+            "input_ids": tf.constant(ids * mask, tf.int32),
+            "input_mask": tf.constant(mask, tf.int32),
+            "segment_ids": tf.zeros([size, 16], tf.int32),
+        }
+
+
+def make_loop(config, steps, **settings):
+    """A model, its optimizer, and the loop that trains it on `batches`."""
+    model = build_model(config)
+    optimizer = build_optimizer(config, model)
+    loop = build_train_loop(
+        config,
+        model,
+        optimizer,
+        batches(steps, config.train_batch_size),
+        tf.Variable(0, dtype=tf.int64),
+        tf.distribute.OneDeviceStrategy("/cpu:0"),
+        **settings,
+    )
+    return model, optimizer, loop
 
 
 @pytest.fixture

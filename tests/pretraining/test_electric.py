@@ -16,17 +16,9 @@ from electra_tf.checkpoints import tf1
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.build import build_optimizer
 from electra_tf.pretraining.model import PretrainingModel
+from tests.pretraining.conftest import INPUTS
 
-INPUTS = ("input_ids", "input_mask", "segment_ids")
 CLS, SEP, MASK = 101, 102, 103
-
-
-@pytest.fixture(params=["v200_electric", "v200_electric_untied_embeddings"])
-def recorded_pass(request, recording, recorded_model, golden_dir):
-    recorded = recording(golden_dir, f"forward_{request.param}")
-    model = recorded_model(recorded.info["hparams"], golden_dir)
-    tf1.restore(model, recorded.checkpoint)
-    return recorded, model
 
 
 def log_probs(logits, ids):
@@ -35,8 +27,13 @@ def log_probs(logits, ids):
     return np.take_along_axis(values, ids[..., None].astype(int), -1)[..., 0]
 
 
-def test_scores_equal_recorded_logits_without_their_offset(recorded_pass):
-    recorded, model = recorded_pass
+@pytest.mark.parametrize("name", ["electric", "electric_untied_embeddings"])
+def test_scores_equal_recorded_logits_without_their_offset(
+    name, recording, recorded_model, golden_dir
+):
+    recorded = recording(golden_dir, f"forward_v200_{name}")
+    model = recorded_model(recorded.info["hparams"], golden_dir)
+    tf1.restore(model, recorded.checkpoint)
     arrays, p = recorded.arrays, recorded.info["hparams"]["mask_prob"]
     fake_ids = arrays["fake_input_ids"]
     # By hand: log q and the prior off the recorded logits.

@@ -13,6 +13,7 @@ from electra_tf.checkpoints import tf1
 from electra_tf.optimization.optimizer import uses_weight_decay
 from electra_tf.pretraining.build import build_model, build_optimizer
 from electra_tf.training.checkpointing import Checkpoints
+from tests.pretraining.conftest import INPUTS, MASKED
 
 PER_TOKEN = """
 mlm_logits mlm_per_token_loss cloze_logits cloze_per_token_loss disc_logits
@@ -31,17 +32,15 @@ v200_two_tower_electra v200_uniform_generator v200_untied_generator_embeddings
 """.split()
 
 
-@pytest.fixture(params=FORWARD_PASSES)
-def recorded_pass(request, recording, recorded_model, golden_dir):
-    recorded = recording(golden_dir, f"forward_{request.param}")
+@pytest.mark.parametrize("name", FORWARD_PASSES)
+def test_passes_equal_the_recording(
+    name, recording, recorded_model, golden_dir, assert_gradients
+):
+    recorded = recording(golden_dir, f"forward_{name}")
     model = recorded_model(recorded.info["hparams"], golden_dir)
     report = tf1.restore(model, recorded.checkpoint)
     assert not report.missing and not report.unexpected
-    return recorded, model
-
-
-def test_passes_equal_the_recording(recorded_pass, assert_gradients):
-    check_recording(*recorded_pass, assert_gradients)
+    check_recording(recorded, model, assert_gradients)
 
 
 def test_forward_pass_equals_the_recording_kept_in_the_repository(
@@ -119,8 +118,6 @@ TRAJECTORIES = """
 electra electra_ordered electric mlm mlm_ordered small_gradients_power2
 tied_generator uniform_generator
 """.split()
-BATCH = ("input_ids", "input_mask", "segment_ids")
-MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 
 @pytest.fixture
@@ -188,7 +185,7 @@ def test_an_original_run_resumes_from_its_fifth_step(
 
 
 def _inputs(steps, step):
-    batch = {k: tf.constant(steps[k][step]) for k in BATCH}
+    batch = {k: tf.constant(steps[k][step]) for k in INPUTS}
     masked = {k: tf.constant(steps[k][step]) for k in MASKED}
     masked["input_ids"] = tf.constant(steps["masked_input_ids"][step])
     sampled = None

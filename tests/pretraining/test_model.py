@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The model's variables, sharing and draws; what a folder becomes."""
+"""Variables, draws, what networks share; what a folder becomes."""
 
 import json
 import os
@@ -12,10 +12,25 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints.tf2 import variables_by_name
-from electra_tf.pretraining.loading import export_parts, load_pretrained
+from electra_tf import keras
+from electra_tf.checkpoints import tf2
+from electra_tf.checkpoints.contents import DELTA_TABLE, SHARED_TABLE, TABLE
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.weights import (
+    MemoryWeights,
+    assign,
+    select_part,
+    variables_by_name,
+)
+from electra_tf.commands import convert_checkpoint
+from electra_tf.finetuning import build as finetuning_build
+from electra_tf.finetuning.registry import get_tasks
+from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.pretraining.runner import export_parts
+from tests.pretraining.conftest import batches
 
 CONFIGURATIONS = """
 small small_electric small_untied_generator_False
@@ -23,18 +38,6 @@ small_mlm_electra_objective_False small_untied_generator_embeddings
 small_uniform_generator small_two_tower_generator_electra
 small_electric_untied_generator_embeddings debug_small debug_base
 """.split()
-
-
-@pytest.fixture
-def features():
-    random = np.random.RandomState(0)
-    ids = random.randint(104, 200, [4, 16])
-    ids[:, 0], ids[:, 15] = 101, 102
-    return {
-        "input_ids": tf.constant(ids, tf.int32),
-        "input_mask": tf.ones([4, 16], tf.int32),
-        "segment_ids": tf.zeros([4, 16], tf.int32),
-    }
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
@@ -57,8 +60,9 @@ def test_variables_are_named_as_the_originals(name, golden_dir, tmp_path):
     assert count == recorded["n_params_trainable"]
 
 
-def test_draws_depend_on_seed_and_step_only(tiny_config, features):
+def test_draws_depend_on_seed_and_step_only(tiny_config):
     model = PretrainingModel(tiny_config())
+    (features,) = batches(1)
 
     def run(seed, step):
         out = model.compute(
@@ -128,21 +132,6 @@ def test_the_readmes_python_runs_as_it_stands(
     assert np.isfinite(names["outputs"]["total_loss"].numpy())
 
 
-@pytest.mark.parametrize("is_electric", [False, True])
-def test_a_part_is_refused_for_what_it_lacks(run_folder, tmp_path, is_electric):
-    _, config, model = run_folder(electric_objective=is_electric)
-    export_parts(config, model, 7, str(tmp_path))
-    discriminator = load_pretrained(str(tmp_path / "export" / "discriminator"))
-    assert discriminator.is_electric is is_electric
-    discriminator.require_discriminator("scoring")
-    with pytest.raises(UserError, match="has no generator; fill-mask needs"):
-        discriminator.require_generator("fill-mask")
-    generator = load_pretrained(str(tmp_path / "export" / "generator"))
-    generator.require_generator("fill-mask")
-    with pytest.raises(UserError, match="has no discriminator; scoring needs"):
-        generator.require_discriminator("scoring")
-
-
 def test_what_was_assumed_without_settings_is_told(run_folder, tiny_vocab):
     folder, _, _ = run_folder()
     beside = ("config.json", "electra_config.json", "vocab.txt", "digests.json")
@@ -158,3 +147,312 @@ def test_what_was_assumed_without_settings_is_told(run_folder, tiny_vocab):
     )
     assert loaded.assumptions == ()
     assert loaded.model.encoder_config.num_attention_heads == 2
+
+
+KINDS = ("sized", "two_tower")
+OTHERS = ("token", "gradient_disentangled")
+FEATURES = {
+    "input_ids": np.random.default_rng(0).integers(104, 200, [4, 16]),
+    "input_mask": np.ones([4, 16]),
+    "segment_ids": np.repeat([[0] * 9 + [1] * 7], 4, 0),
+}
+FEATURES = {n: tf.constant(v, tf.int32) for n, v in FEATURES.items()}
+
+
+@pytest.fixture
+def make(tiny_config):
+    def model(sharing, generator="sized", **hparams):
+        hparams = {"generator_hidden_size": 0.5, **hparams}
+        config = tiny_config(
+            embedding_sharing=sharing, generator=generator, **hparams
+        )
+        return PretrainingModel(config)
+
+    return model
+
+
+@pytest.fixture
+def trained(make, roughen):
+    """A model whose delta and tables have left their start."""
+
+    def model(*arguments):
+        made = make(*arguments)
+        roughen(made.variables)
+        return made
+
+    return model
+
+
+@pytest.fixture
+def run_of(trained, save_run, tmp_path):
+    """Model and folder of a run."""
+
+    def run(*arguments):
+        model = trained(*arguments)
+        folder = str(tmp_path / "-".join(arguments))
+        return model, save_run(folder, model.config, model)
+
+    return run
+
+
+def named(model):
+    return {n: v.numpy() for n, v in variables_by_name(model.variables).items()}
+
+
+def tables(model):
+    return {n for n in named(model) if "/embeddings/" in n}
+
+
+@pytest.mark.parametrize("generator", KINDS)
+def test_which_tables_there_are(make, generator):
+    plain = {
+        f"electra/embeddings/{name}"
+        for name in (
+            *("word_embeddings", "token_type_embeddings"),
+            *("position_embeddings", "LayerNorm/gamma", "LayerNorm/beta"),
+        )
+    }
+    scopes = {"sized": ["generator"]}.get(
+        generator, ["generator_ltr", "generator_rtl"]
+    )
+    own = {n.replace("electra", s, 1) for n in plain for s in scopes}
+    words = {n for n in own if n.endswith("word_embeddings")}
+    models = {
+        sharing: make(sharing, generator)
+        for sharing in ("embeddings", "none", *OTHERS)
+    }
+    assert {sharing: tables(model) for sharing, model in models.items()} == {
+        "embeddings": plain,
+        "none": plain | own,
+        "token": plain | (own - words),
+        "gradient_disentangled": plain - {TABLE} | {SHARED_TABLE, DELTA_TABLE},
+    }
+    # At the width of the table that they are added to.
+    for name in own - words:
+        assert named(models["token"])[name].shape[-1] == 8
+        assert named(models["none"])[name].shape[-1] == 8 == 16 * 0.5
+
+
+@pytest.mark.parametrize("generator", KINDS)
+def test_a_fresh_delta_changes_no_bit(make, generator):
+    outputs = [
+        make(sharing, generator).compute(FEATURES, training=True)
+        for sharing in ("embeddings", "gradient_disentangled")
+    ]
+    assert len(outputs[0]) > 15
+    for name, value in outputs[0].items():
+        pairs = map(tf.nest.flatten, (value, outputs[1][name]))
+        for one, other in zip(*pairs, strict=True):
+            assert np.array_equal(one, other), name
+
+
+def gradient(model, loss, table):
+    """Of a loss by a table, float32; None where it does not depend on it."""
+    ids = FEATURES["input_ids"]
+    masked = {
+        "input_ids": tf.where(tf.range(16) % 5 == 1, 103, ids),
+        "masked_lm_positions": tf.tile([[1, 6, 11]], [4, 1]),
+        "masked_lm_ids": tf.gather(ids, [1, 6, 11], axis=1),
+        "masked_lm_weights": tf.ones([4, 3]),
+    }
+    sampled = tf.reverse(ids[:, :3], [0])  # in common of two models
+    variable = variables_by_name(model.variables)[table]
+    with tf.GradientTape() as tape:
+        value = model.compute(FEATURES, masked, sampled)[loss]
+    found = tape.gradient(value, variable)
+    return None if found is None else tf.convert_to_tensor(found).numpy()
+
+
+def test_each_loss_trains_one_table_as_it_would_train_a_shared_one(trained):
+    model, plain = trained("gradient_disentangled"), trained("embeddings")
+    values = named(model)
+
+    def with_table(table):
+        for name, variable in variables_by_name(plain.variables).items():
+            variable.assign(table if name == TABLE else values[name])
+        return plain
+
+    shared, delta = values[SHARED_TABLE], values[DELTA_TABLE]
+    assert gradient(model, "mlm_loss", DELTA_TABLE) is None
+    assert gradient(model, "disc_loss", SHARED_TABLE) is None
+    for loss, own, table in (
+        ("mlm_loss", SHARED_TABLE, shared),
+        ("disc_loss", DELTA_TABLE, shared + delta),
+    ):
+        expected = gradient(with_table(table), loss, TABLE)
+        assert np.abs(expected).max() > 1e-4
+        np.testing.assert_allclose(
+            gradient(model, loss, own), expected, rtol=1e-6, atol=1e-9
+        )
+
+
+def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
+    model, folder = run_of("gradient_disentangled")
+    values = named(model)
+    table = values[SHARED_TABLE] + values[DELTA_TABLE]
+    assert not np.array_equal(table, values[SHARED_TABLE])
+    # The run's own file holds the two.
+    assert set(open_weights(folder).shapes) == set(values)
+
+    config = FinetuningConfig.create(
+        "m",
+        "d",
+        task_names=["sst"],
+        vocab_file=tiny_vocab,
+        init_checkpoint=folder,
+        max_seq_length=16,
+    )
+    start = finetuning_build.resolve_start(config)
+    tuned = finetuning_build.build_model(start.config, get_tasks(start.config))
+    report = finetuning_build.load_weights(config, start.weights, tuned)
+    assert "in a sum" in str(report) and report.missing
+    assert np.array_equal(named(tuned)[TABLE], table)
+
+    layer = keras.Encoder.from_pretrained(folder)
+    assert np.array_equal(layer._variables[TABLE], table)
+    encoded = layer(FEATURES)["sequence_output"]
+    loaded = load_pretrained(folder)
+    inputs = FEATURES.values()
+    for encoder in (model.discriminator, loaded.model.discriminator):
+        assert np.array_equal(encoder(*inputs).sequence_output, encoded)
+    names = [v.name for v in loaded.model.discriminator.variables]
+    assert "delta" not in "".join(names)
+    expected, _ = model.generator_logits(FEATURES)
+    found, _ = loaded.model.generator_logits(FEATURES)
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("generator", KINDS)
+@pytest.mark.parametrize("sharing", OTHERS)
+def test_parts_apart_are_plain_models(run_of, sharing, generator, tmp_path):
+    model, folder = run_of(sharing, generator)
+    values = named(model)
+    scores, _ = model.generator_logits(FEATURES)
+    for prefix in export_parts(model.config, model, 7, folder):
+        part = os.path.dirname(prefix)
+        weights, loaded = open_weights(part), load_pretrained(part)
+        assert DELTA_TABLE not in weights.specs
+        assert SHARED_TABLE not in weights.specs
+        if part.endswith("discriminator"):
+            expected = values.get(TABLE)
+            if expected is None:
+                expected = values[SHARED_TABLE] + values[DELTA_TABLE]
+            assert weights.contents.embedding_sharing is None
+            encoded = [
+                m.discriminator(*FEATURES.values()).sequence_output
+                for m in (model, loaded.model)
+            ]
+            assert np.array_equal(*encoded)
+            loaded.require_discriminator("a test")
+        else:
+            expected = values.get(TABLE, values.get(SHARED_TABLE))
+            found, _ = loaded.model.generator_logits(FEATURES)
+            assert np.array_equal(found, scores)
+            loaded.require_generator("a test")
+        assert np.array_equal(weights.read(TABLE), expected)
+
+
+@pytest.mark.parametrize("sharing", OTHERS)
+def test_conversions_and_their_way_back(run_of, sharing, tmp_path, capsys):
+    model, folder = run_of(sharing)
+    values = named(model)
+
+    def convert(source, target, *flags):
+        argv = ["convert_checkpoint", source, str(target), *flags]
+        convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
+        return str(target)
+
+    original = convert(folder, tmp_path / "tf1/model.ckpt-7")
+    reader = tf.train.load_checkpoint(original)
+    table = values.get(TABLE)
+    if table is None:
+        table = values[SHARED_TABLE] + values[DELTA_TABLE]
+    # What the original's fine-tuning reads.
+    assert np.array_equal(reader.get_tensor(TABLE), table)
+    back = convert(
+        original, tmp_path / "native/model.ckpt-7", "--output_format=native"
+    )
+    found = {n: v for n, v in tf2.open_native(back) if n != "global_step"}
+    assert found.keys() == values.keys()
+    assert all(np.array_equal(found[n], values[n]) for n in values)
+
+    with pytest.raises(UserError, match="Write each network to a folder of"):
+        convert(folder, tmp_path / "hf", "--output_format=huggingface")
+    for part in ("discriminator", "generator"):
+        place = convert(
+            folder,
+            tmp_path / "hf" / part,
+            "--output_format=huggingface",
+            f"--part={part}",
+        )
+        alone = select_part(open_weights(folder), part)
+        read = open_weights(place)
+        assert read.shapes == alone.shapes
+        for name in read.shapes:
+            assert np.array_equal(read.read(name), alone.read(name)), name
+        shared = values.get(TABLE, values.get(SHARED_TABLE))
+        expected = table if part == "discriminator" else shared
+        assert np.array_equal(read.read(TABLE), expected)
+    loaded = load_pretrained(place).model  # the generator's
+    expected, _ = model.generator_logits(FEATURES)
+    assert np.array_equal(loaded.generator_logits(FEATURES)[0], expected)
+
+
+@pytest.mark.parametrize("generator", KINDS)
+@pytest.mark.parametrize("sharing", OTHERS)
+def test_a_plain_start_gives_the_same_model(trained, make, sharing, generator):
+    plain = trained("embeddings", generator)
+    started = make(sharing, generator)
+    report = assign(MemoryWeights(named(plain)), started.variables)
+    assert not (report.missing or report.unexpected)
+    one, other = (m.compute(FEATURES) for m in (plain, started))
+    for name in ("mlm_logits", "disc_logits", "total_loss"):
+        assert np.array_equal(one[name], other[name])
+
+
+@pytest.mark.parametrize("sharing", OTHERS)
+@pytest.mark.parametrize("given", ["embeddings", *OTHERS])
+def test_another_sharing_is_refused_as_a_start(trained, make, sharing, given):
+    weights = MemoryWeights(named(trained(sharing)))
+    if given == sharing:
+        assign(weights, make(given).variables)
+        return
+    says = f"embedding_sharing is {sharing} there, {given} in the model.*Set"
+    with pytest.raises(UserError, match=says):
+        assign(weights, make(given).variables)
+    # Its discriminator may start one, as any does.
+    alone = select_part(weights, "discriminator")
+    allowed = {"allow_missing": "^generator"}
+    report = assign(alone, make(given).variables, **allowed)
+    assert not report.unexpected
+
+
+def test_a_bert_starts_a_delta_at_zero(trained, make):
+    held = named(trained("embeddings"))
+    bert = {n: v for n, v in held.items() if n.startswith("electra/")}
+    model = make("gradient_disentangled")
+    assign(
+        MemoryWeights(bert),
+        model.variables,
+        allow_missing="^(generator|discriminator_predictions)",
+    )
+    assert np.array_equal(named(model)[SHARED_TABLE], held[TABLE])
+    assert not named(model)[DELTA_TABLE].any()
+
+
+def test_slots_go_with_their_tables(trained):
+    values = named(trained("gradient_disentangled"))
+    slots = {
+        f"{name}/adam_{moment}": value + i
+        for name, value in values.items()
+        for i, moment in enumerate("mv", 1)
+    }
+    weights = MemoryWeights(values | slots)
+    for part, table in (
+        ("discriminator", DELTA_TABLE),
+        ("generator", SHARED_TABLE),
+    ):
+        alone = select_part(weights, part)
+        assert len(alone.slots) == 2 * len(alone.shapes)
+        for end in ("/adam_m", "/adam_v"):
+            assert np.array_equal(alone.read(TABLE + end), slots[table + end])

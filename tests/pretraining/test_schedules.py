@@ -9,37 +9,18 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.pretraining.build import build_optimizer, build_train_loop
+from electra_tf.pretraining.build import build_optimizer
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.checkpointing import Checkpoints
+from tests.pretraining.conftest import (
+    EQUAL_SIZES,
+    TWO_STAGE,
+    batches,
+    make_loop,
+)
 
-EQUAL_SIZES = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 1,
-    "intermediate_size": 64,
-    "max_position_embeddings": 32,
-}
-TWO_STAGE = {
-    "training_schedule": "two_stage",
-    "generator_hidden_size": 1.0,
-    "embedding_size": 16,
-    "model_hparam_overrides": EQUAL_SIZES,
-}
 ADVERSARIAL = {"training_schedule": "adversarial", "temperature": 0.7}
 SCOPES = ("electra/", "discriminator_predictions/")
-
-
-def batches(count, size=4):
-    random = np.random.default_rng(0)
-    for _ in range(count):
-        ids = random.integers(104, 200, [size, 16])
-        mask = np.arange(16) < random.integers(8, 17, [size, 1])
-        yield {
-            "input_ids": tf.constant(ids * mask, tf.int32),
-            "input_mask": tf.constant(mask, tf.int32),
-            "segment_ids": tf.zeros([size, 16], tf.int32),
-        }
 
 
 def log_softmax(logits):
@@ -53,7 +34,7 @@ def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
     )
     model = PretrainingModel(config)
     roughen(model.variables)
-    (batch,) = batches(1)
+    (batch,) = batches(1, shortest=8)
     found = model.compute(batch)
     out = {n: np.float64(v) for n, v in found.items() if np.ndim(v) < 4}
     at = np.int64(out["masked_lm_positions"])
@@ -97,37 +78,26 @@ def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
     assert out["total_loss"] == pytest.approx(total, rel=1e-6)
 
 
-@pytest.fixture
-def small_vocabulary(tmp_path):
-    """A factory of models of twenty tokens."""
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_mean_gradient_is_the_reward_s(tmp_path, roughen, temperature):
+    """Of the output biases, over every sample and over 50,000 drawn ones."""
     path = tmp_path / "vocab_20.txt"
     words = [f"word{i}" for i in range(15)]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     path.write_text("\n".join([*special, *words]) + "\n")
-
-    def make(**hparams):
-        return PretrainingModel(
-            PretrainingConfig.create(
-                "m",
-                str(tmp_path),
-                vocab_file=str(path),
-                vocab_size=20,
-                embedding_size=8,
-                model_hparam_overrides=EQUAL_SIZES,
-                max_seq_length=8,
-                max_predictions_per_seq=1,
-                **hparams,
-            )
+    model = PretrainingModel(
+        PretrainingConfig.create(
+            "m",
+            str(tmp_path),
+            vocab_file=str(path),
+            vocab_size=20,
+            embedding_size=8,
+            model_hparam_overrides=EQUAL_SIZES,
+            max_seq_length=8,
+            max_predictions_per_seq=1,
+            training_schedule="adversarial",
+            temperature=temperature,
         )
-
-    return make
-
-
-@pytest.mark.parametrize("temperature", [1.0, 0.7])
-def test_mean_gradient_is_the_reward_s(small_vocabulary, roughen, temperature):
-    """Of the output biases, over every sample and over 50,000 drawn ones."""
-    model = small_vocabulary(
-        training_schedule="adversarial", temperature=temperature
     )
     roughen(model.variables)
     ids = np.int32([[2, 7, 9, 11, 5, 13, 19, 3]])
@@ -233,17 +203,8 @@ class Stages:
     """A run of two stages, step by step."""
 
     def __init__(self, config, steps):
-        self.config, self.model = config, PretrainingModel(config)
-        self.optimizer = build_optimizer(config, self.model)
-        self.step = tf.Variable(0, dtype=tf.int64)
-        self.loop = build_train_loop(
-            config,
-            self.model,
-            self.optimizer,
-            batches(steps),
-            self.step,
-            tf.distribute.OneDeviceStrategy("/cpu:0"),
-        )
+        self.config = config
+        self.model, self.optimizer, self.loop = make_loop(config, steps)
 
     def train(self):
         """One step; its values by name."""
@@ -327,28 +288,9 @@ def test_one_network_is_trained_at_a_time(tiny_config, hparams):
     assert rates[0] == rates[1] and rates[0][-1] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"embedding_size": 8}, "embedding_size is 16 .* and 8 for"),
-        (
-            {
-                "model_hparam_overrides": {
-                    **EQUAL_SIZES,
-                    "num_attention_heads": 2,
-                }
-            },
-            "num_attention_heads is 1 .* and 2 .*set model_hparam_overrides",
-        ),
-    ],
-)
-def test_unequal_sizes_are_refused(tiny_config, changes, expected):
-    config = tiny_config(**{**TWO_STAGE, **changes})
-    with pytest.raises(UserError, match=expected):
-        PretrainingModel(config)
-
-
-def test_fit_refuses_two_stages(tiny_config):
+def test_two_stages_of_unequal_sizes_and_by_fit_are_refused(tiny_config):
+    with pytest.raises(UserError, match="embedding_size is 16 .* and 8 for"):
+        PretrainingModel(tiny_config(**{**TWO_STAGE, "embedding_size": 8}))
     model = PretrainingModel(tiny_config(**TWO_STAGE))
     with pytest.raises(UserError, match=r"compile: training_schedule 'two_st"):
         model.compile()

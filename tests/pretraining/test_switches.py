@@ -8,21 +8,13 @@ import tensorflow as tf
 
 from electra_tf.plan import memory
 from electra_tf.pretraining import masking
-from electra_tf.pretraining.build import (
-    build_model,
-    build_optimizer,
-    build_train_loop,
-)
+from electra_tf.pretraining.build import build_model
 from electra_tf.training.loop import LossScale
+from tests.pretraining.conftest import SIZES, batches, make_loop
 
 pytestmark = pytest.mark.slow  # Several graphs a test.
 
-NO_DROPOUT = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 32,
+NO_DROPOUT = SIZES | {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
@@ -37,20 +29,6 @@ OBJECTIVES = {
     "replace_mlm": {"objective": "replace_mlm"},
     "all_tokens_mlm": {"objective": "all_tokens_mlm"},
 }
-
-
-def batches(count, size=8, length=16):
-    """Batches whose rows have very different numbers of tokens."""
-    rng = np.random.default_rng(0)
-    for _ in range(count):
-        ids = rng.integers(104, 200, [size, length])
-        lengths = rng.integers(3, length + 1, [size, 1])
-        mask = np.arange(length) < lengths
-        yield {
-            "input_ids": tf.constant(ids * mask, tf.int32),
-            "input_mask": tf.constant(mask, tf.int32),
-            "segment_ids": tf.zeros([size, length], tf.int32),
-        }
 
 
 def first_gradients(config):
@@ -71,16 +49,8 @@ def first_gradients(config):
 
 def train(config, steps=3):
     """Trains; returns the logged values by name and the weights."""
-    model = build_model(config)
-    loop = build_train_loop(
-        config,
-        model,
-        build_optimizer(config, model),
-        batches(steps, config.train_batch_size),
-        tf.Variable(0, dtype=tf.int64),
-        tf.distribute.OneDeviceStrategy("/cpu:0"),
-        loss_scale=LossScale.of(config.mixed_precision),
-    )
+    scaling = LossScale.of(config.mixed_precision)
+    model, _, loop = make_loop(config, steps, loss_scale=scaling)
     loop.train(tf.constant(steps))
     chunk = loop.take_chunk()
     values = dict(zip(chunk.names, chunk.values.T, strict=True))
