@@ -2,32 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the tests of `electra_tf.text`."""
 
-import importlib.util
-import json
-import pathlib
 import unicodedata
 
 import pytest
-
-HERE = pathlib.Path(__file__).resolve().parent
-FIXTURES = HERE.parent / "fixtures" / "golden"
-
-
-@pytest.fixture(scope="session")
-def reference_tokenizer():
-    """The plain tokenizer of `reference_tokenizer.py`."""
-    spec = importlib.util.spec_from_file_location(
-        "reference_tokenizer", HERE / "reference_tokenizer.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="session")
-def golden_sample():
-    """Every eighth golden string with what the original made of it."""
-    return json.loads((FIXTURES / "tokenization_sample.json").read_text())
 
 
 @pytest.fixture
@@ -50,12 +27,9 @@ def tokenizer_pairs():
     from electra_tf.text.tokenization import FullTokenizer
 
     def make(vocab_file):
-        path = str(vocab_file)
+        path, kinds = str(vocab_file), (GraphTokenizer, FullTokenizer)
         return {
-            setting: (
-                GraphTokenizer(path, *setting),
-                FullTokenizer(path, *setting),
-            )
+            setting: [tokenizer(path, *setting) for tokenizer in kinds]
             for setting in ((True, True), (True, False), (False, True))
         }
 

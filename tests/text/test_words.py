@@ -19,6 +19,7 @@ from electra_tf.text.words import (
     split_words,
     write_tags,
 )
+from tests.text import reference_tokenizer
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def _found(splitter, texts):
     return [list(zip(*row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def test_words_of_mixed_texts_are_pythons(splitter, reference_tokenizer):
+def test_words_of_mixed_texts_are_pythons(splitter):
     pool = "ab (c).,- \t\n\u4e2d\u0301\u00a0\u2028\u200b\x00\x0b"
     pool += "\U0001f600\ufffd"
     pool = [char.encode() for char in pool] + [b"\xff", b"\xe2\x82"]
