@@ -5,7 +5,6 @@
 import io
 import json
 import pathlib
-import pickle
 import signal
 import subprocess
 import sys
@@ -45,26 +44,6 @@ def call(run_python):
     return lambda *args, status=0: run_python(*command(*args), status=status)
 
 
-def stop(log, signal_number, *args):
-    """Runs until there are three rows in `log`, then sends a signal."""
-    child = subprocess.Popen(
-        [sys.executable, *command(*args)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.time() + 500
-    while not (log.exists() and log.read_text().count("\n") >= 3):
-        assert time.time() < deadline and child.poll() is None
-        time.sleep(0.05)
-    child.send_signal(signal_number)
-    output, errors = child.communicate(timeout=120)
-    assert child.returncode == 128 + signal_number, errors
-    assert "Run the same command again to continue" in output
-    assert "Traceback" not in errors
-
-
 def pretrain_here(data_dir, hparams):
     """In this process; returns what was printed."""
     output = io.StringIO()
@@ -85,7 +64,22 @@ def test_stopped_pretraining_goes_on(data_dir, settings, tmp_path, call):
     )
     run = tmp_path / "run"
     log = run / "train_log.jsonl"
-    stop(log, signal.SIGTERM, "run_pretraining.py", data_dir, hparams)
+    child = subprocess.Popen(
+        [sys.executable, *command("run_pretraining.py", data_dir, hparams)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.time() + 500
+    while not (log.exists() and log.read_text().count("\n") >= 3):
+        assert time.time() < deadline and child.poll() is None
+        time.sleep(0.05)
+    child.send_signal(signal.SIGTERM)
+    output, errors = child.communicate(timeout=120)
+    assert child.returncode == 128 + signal.SIGTERM, errors
+    assert "Run the same command again to continue" in output
+    assert "Traceback" not in errors
     newest = tf.train.latest_checkpoint(run)
     step = int(newest.rsplit("-", 1)[1])
     assert step >= 3
@@ -111,8 +105,6 @@ def test_mistakes_of_pretraining_are_messages(data_dir, settings, tmp_path):
 
     evaluated = complaint(do_train=False, do_eval=True)
     assert "do_eval: there is no checkpoint in" in evaluated
-    if not tf.config.list_physical_devices("GPU"):
-        assert "require_gpu is true" in complaint(require_gpu=True)
     assert not (tmp_path / "run").exists()
     damaged = tmp_path / "damaged"
     damaged.mkdir()
@@ -141,20 +133,6 @@ def test_mistakes_of_finetuning_are_messages(task_dir, hparams, call):
     )
     with pytest.raises(UserError, match="freeze_layers is 9 but the model has"):
         finetuning.run(config, Console(io.StringIO()))
-
-
-def test_stopped_finetuning_goes_on_where_it_was(task_dir, hparams, call):
-    arguments = (
-        *("run_finetuning.py", task_dir, hparams),
-        *("--num_trials=2", "--num_train_epochs=60"),
-    )
-    log = task_dir / "models/m/finetuning_models/sst_model_1/train_log.jsonl"
-    stop(log, signal.SIGINT, *arguments)
-    done = call(*arguments)
-    assert "Continuing from" in done.stdout
-    results = task_dir / "models/m/results/sst_results.pkl"
-    assert len(pickle.loads(results.read_bytes())) == 2
-    assert "Results of 2 trial(s)" in done.stdout
 
 
 @pytest.fixture

@@ -145,17 +145,6 @@ def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
     assert kept == [[b"a"], [b"0"], [b"2"], [b"3"], [b"4"]]
 
 
-def test_nothing_is_taken_after_the_end(toy_model):
-    async def main():
-        batcher = Batcher(Limits())
-        batcher.start()
-        await batcher.stop()
-        with pytest.raises(RequestError, match="stopping"):
-            await batcher.ask(_asked(toy_model, "a"))
-
-    asyncio.run(main())
-
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
