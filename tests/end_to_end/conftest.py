@@ -8,18 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-TWO_STAGE = {
-    "training_schedule": "two_stage",
-    "generator_hidden_size": 1.0,
-    "embedding_size": 16,
-    "model_hparam_overrides": {
-        "hidden_size": 16,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 1,
-        "intermediate_size": 64,
-        "max_position_embeddings": 32,
-    },
-}
+from tests.pretraining.conftest import TWO_STAGE  # noqa: F401
 
 
 def saved_tensors(path, kinds=""):

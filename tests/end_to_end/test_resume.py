@@ -1,8 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A run that was killed ends where one that was not ends, to the bit."""
+"""Runs that go on to the bit, or start from others; what they leave."""
 
+import io
 import json
+import os
+import pathlib
 import shutil
 import signal
 
@@ -11,43 +14,27 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints import tf1
+from electra_tf.checkpoints import tf1, tf2
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.weights import assign
-from electra_tf.finetuning.build import load_weights, resolve_start
-from electra_tf.finetuning.model import FinetuningModel
+from electra_tf.checkpoints.sizes import encoder_config
+from electra_tf.checkpoints.tf1 import write_tf1
+from electra_tf.checkpoints.weights import MemoryWeights, assign
+from electra_tf.commands import convert_checkpoint
 from electra_tf.pretraining import runner
-from electra_tf.training.summaries import TIMING_FIELDS, TRAIN_LOG, read_rows
+from electra_tf.training.summaries import (
+    TIMING_FIELDS,
+    TRAIN_LOG,
+    Console,
+    read_rows,
+)
 from tests.end_to_end.conftest import (
     TWO_STAGE,
     assert_same_tensors,
     saved_tensors,
 )
 
-# Dies by SIGKILL in the middle of step 13's row, three steps after a
-# checkpoint, as a machine that loses its power does.
-KILLED_RUN = """
-import json, os, signal, sys
-from configure.pretraining import PretrainingConfig
-from electra_tf.pretraining import runner, unigram
-from electra_tf.training import summaries
-
-write = summaries.Log.write
-
-def write_or_die(self, step, values):
-    write(self, step, values)
-    if step == 13:
-        with open(self._path, "a") as file:
-            file.write('{"step": 14, "lo')
-        os.kill(os.getpid(), signal.SIGKILL)
-
-summaries.Log.write = write_or_die
-unigram.count_tokens.__defaults__ = (100,)  # as in conftest.py
-data_dir, hparams = sys.argv[1:]
-runner.run(PretrainingConfig.create("m", data_dir, **json.loads(hparams)))
-"""
+PROGRAM = pathlib.Path(__file__).with_name("worker.py")
 
 
 def untimed(path):
@@ -55,61 +42,6 @@ def untimed(path):
         {k: v for k, v in row.items() if k not in TIMING_FIELDS}
         for row in read_rows(str(path))
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "experiment",
-    [
-        {"objective": "electra_15", "generator": "unigram"},
-        pytest.param({"objective": "replace_mlm"}, marks=pytest.mark.heavy),
-        {"objective": "all_tokens_mlm"},
-    ],
-    ids=lambda hparams: "_".join(hparams.values()),
-)
-def test_an_experiment_goes_on(data_dir, settings, tmp_path, experiment):
-    """Stopped after step 2 of 4, its newest checkpoint lost, and gone on."""
-    hparams = settings(
-        "whole",
-        num_train_steps=4,
-        save_checkpoints_steps=2,
-        eval_every_n_steps=2,
-        **experiment,
-    )
-    run, cut = tmp_path / "whole", tmp_path / "cut"
-    runner.run(PretrainingConfig.create("m", str(data_dir), **hparams))
-    shutil.copytree(run, cut)
-    for path in cut.glob("model.ckpt-4*"):
-        path.unlink()
-    state = (cut / "checkpoint").read_text()
-    (cut / "checkpoint").write_text(
-        "".join(f"{x}\n" for x in state.splitlines() if "ckpt-4" not in x)
-        + 'model_checkpoint_path: "model.ckpt-2"\n'
-    )
-    hparams["model_dir"] = str(cut)
-    runner.run(PretrainingConfig.create("m", str(data_dir), **hparams))
-    expected = saved_tensors(run / "model.ckpt-4")
-    assert_same_tensors(saved_tensors(cut / "model.ckpt-4"), expected)
-    for log in ("train_log.jsonl", "eval_log.jsonl"):
-        rows = untimed(run / log)
-        assert rows and untimed(cut / log) == rows
-    assert {"loss", "replaced_share"} < rows[0].keys()
-    start = resolve_start(
-        FinetuningConfig.create(
-            "f",
-            str(tmp_path),
-            init_checkpoint=str(run / "export" / "discriminator"),
-            task_names=["cola"],
-            max_seq_length=16,
-        )
-    )
-    model = FinetuningModel(start.config, [])
-    assert not load_weights(start.config, start.weights, model).missing
-    config = PretrainingConfig.create(
-        "m", str(data_dir), **{**hparams, "objective": "electra"}
-    )
-    with pytest.raises(UserError, match="objective: .* -> 'electra'"):
-        runner.run(config)
 
 
 def shown_steps(path, tag):
@@ -130,6 +62,7 @@ def shown_steps(path, tag):
             "gradient_accumulation_steps": 2,
         },
         {"pretrain_text": "text.txt"},  # of three epochs
+        {"objective": "electra_15", "generator": "unigram"},
         *(
             pytest.param(hparams, marks=pytest.mark.heavy)
             for hparams in (
@@ -146,14 +79,12 @@ def shown_steps(path, tag):
                 # Killed after the switch, its last checkpoint before it.
                 {**TWO_STAGE, "two_stage_steps": 12},
                 {"training_schedule": "adversarial"},
+                {"objective": "replace_mlm"},
+                {"objective": "all_tokens_mlm"},
             )
         ),
     ],
-    ids=[
-        *("adamw_with_switches", "raw_text", "plain", "lamb"),
-        *("electric_with_switches", "disentangled", "two_stage"),
-        "adversarial",
-    ],
+    ids=lambda hparams: "-".join(hparams) or "plain",
 )
 def test_killed_and_continued_equals_uninterrupted(
     data_dir, settings, tmp_path, run_python, objective
@@ -168,8 +99,13 @@ def test_killed_and_continued_equals_uninterrupted(
     )
     runner.run(PretrainingConfig.create("m", str(data_dir), **whole))
 
-    arguments = (data_dir, json.dumps(killed))
-    run_python("-c", KILLED_RUN, *arguments, status=-signal.SIGKILL)
+    words = ("--data-dir", data_dir, "--model-name=m", "--hparams")
+    # Three steps after a checkpoint.
+    run_python(
+        *(PROGRAM, *words, json.dumps(killed)),
+        env=os.environ | {"DIES_AFTER": "13"},
+        status=-signal.SIGKILL,
+    )
     assert tf.train.latest_checkpoint(tmp_path / "killed").endswith("-10")
     runner.run(PretrainingConfig.create("m", str(data_dir), **killed))
 
@@ -252,3 +188,217 @@ def test_two_stages_continue_from_any_step_and_are_read_for_what_they_are(
         config("whole", do_train=False, do_eval=True, overwrite=False)
     )
     assert result["disc_loss"] == logs[1][-1]["disc_loss"]
+
+
+# Of a masked LM: as wide as the embeddings, whatever the generator's width.
+HEAD_OF_ANY_WIDTH = {
+    "generator_predictions/LayerNorm/beta",
+    "generator_predictions/LayerNorm/gamma",
+    "generator_predictions/dense/bias",
+    "generator_predictions/output_bias",
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The folder of all runs; each test has names of its own."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def start(data_dir, settings_in, runs):
+    """Runs; returns what was printed."""
+
+    def run(name, **hparams):
+        config = PretrainingConfig.create(
+            "m", str(data_dir), **settings_in(runs, name, **hparams)
+        )
+        output = io.StringIO()
+        runner.run(config, Console(output))
+        return output.getvalue()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def first(start, runs):
+    """A finished run: its directory, and what it printed."""
+    return runs / "first", start("first", num_train_steps=10)
+
+
+def tensors(path):
+    return dict(iter(open_weights(str(path))))
+
+
+def assert_same(found, expected, names):
+    assert names
+    for name in names:
+        assert found[name].tobytes() == expected[name].tobytes(), name
+
+
+def test_a_run_starts_from_weights_alone_that_fit(start, first, runs):
+    settings = {"seed": 5, "init_checkpoint": str(first[0])}
+    output = start("second", num_train_steps=2, **settings)
+    assert "Starting from the weights of" in output
+    assert "0 missing, 0 unexpected" in output
+    expected = tensors(first[0] / "model.ckpt-10")
+    second = tensors(runs / "second" / "model.ckpt-0")
+    assert_same(second, expected, open_weights(str(first[0])).shapes)
+    assert second["global_step"] == 0
+    slots = [name for name in second if name.endswith(("adam_m", "adam_v"))]
+    assert slots and not any(second[name].any() for name in slots)
+    # Continuing reads our own checkpoint, not those weights again.
+    output = start("second", num_train_steps=3, **settings)
+    assert "is not read again" in output
+    assert "Starting from the weights" not in output
+    with pytest.raises(UserError, match="change embedding_size"):
+        start("other", embedding_size=4, init_checkpoint=str(first[0]))
+
+
+@pytest.fixture(scope="module")
+def masked_lm(start, runs):
+    """A masked LM's directory."""
+    start("mlm", num_train_steps=1, electra_objective=False)
+    return runs / "mlm"
+
+
+def test_missing_variables_need_a_permission(start, runs, masked_lm):
+    assert not (masked_lm / "export" / "discriminator").exists()
+    assert tensors(masked_lm / "export" / "generator")
+
+    settings = {"num_train_steps": 1, "init_checkpoint": str(masked_lm)}
+    # Its head is as wide as its encoder; a small generator's is not.
+    with pytest.raises(UserError, match="change generator_hidden_size"):
+        start("full", **settings)
+    with pytest.raises(UserError) as raised:
+        start("full", allow_missing="generator", **settings)
+    assert "discriminator_predictions/dense/kernel" in str(raised.value)
+    assert "discriminator is needed" in str(raised.value)
+    assert "--allow_missing" in str(raised.value)
+    output = start(
+        "full",
+        allow_missing="^(discriminator_predictions|generator)",
+        **settings,
+    )
+    assert "missing, keeps its fresh value: generator/encoder" in output
+    assert (
+        "of another shape, keeps its fresh value:"
+        " generator_predictions/dense/kernel" in output
+    )
+    full = tensors(runs / "full" / "model.ckpt-0")
+    mlm = open_weights(str(masked_lm))
+    encoder = [name for name in mlm.shapes if name.startswith("electra/")]
+    assert_same(full, dict(iter(mlm)), encoder)
+
+
+def test_a_bert_gives_a_small_generator_what_it_has(start, runs, masked_lm):
+    mlm = open_weights(str(masked_lm / "model.ckpt-1"))
+    bert = {
+        name.replace("electra/", "bert/").replace(
+            "generator_predictions/",
+            "cls/predictions/transform/"
+            if name.count("/") == 2
+            else "cls/predictions/",
+        ): mlm.read(name)
+        for name in mlm.shapes
+    }
+    write_tf1(MemoryWeights(bert), str(runs / "bert" / "bert_model.ckpt"))
+    settings = {"num_train_steps": 1, "init_checkpoint": str(runs / "bert")}
+    output = start("from_bert", **settings)
+    shared = [
+        name
+        for name in mlm.shapes
+        if name.startswith("electra/") or name in HEAD_OF_ANY_WIDTH
+    ]
+    assert_same(tensors(runs / "from_bert/model.ckpt-0"), dict(mlm), shared)
+    for rest in (
+        "missing, keeps its fresh value: generator/encoder (16 variables)",
+        "missing, keeps its fresh value: discriminator_predictions/dense (2",
+        "another shape, keeps its fresh value: generator_predictions/dense/k",
+    ):
+        assert rest in output
+    # What BERT has must fit.
+    with pytest.raises(UserError, match="change embedding_size"):
+        start("narrow", embedding_size=4, **settings)
+
+
+@pytest.mark.parametrize("write", [write_tf1, tf2.write_native])
+def test_a_checkpoint_without_position_continues(start, first, runs, write):
+    name = f"from_{write.__name__}"
+    write(tf2.open_native(str(first[0])), str(runs / name / "model.ckpt-10"))
+    output = start(name, num_train_steps=11)
+    assert "model.ckpt-10 (step 10)" in output
+    assert "holds no data position" in output
+    assert (runs / name / "model.ckpt-10.index").exists()
+    continued = tensors(runs / name / "model.ckpt-11")
+    assert continued["electra/embeddings/word_embeddings/adam_v"].any()
+    assert continued["global_step"] == 11
+
+
+def test_the_two_networks_are_written_apart_at_the_end(first):
+    run, output = first
+    whole = tensors(run / "model.ckpt-10")
+    for part, head, other in (
+        ("discriminator", "discriminator_predictions", "generator"),
+        ("generator", "generator_predictions", "discriminator"),
+    ):
+        folder = run / "export" / part
+        assert str(folder / "model.ckpt") in output
+        found = tensors(folder)
+        assert f"{head}/dense/kernel" in found
+        assert not any(name.startswith(other) for name in found)
+        assert "electra/embeddings/word_embeddings" in found
+        assert_same(found, whole, list(found))
+        assert (folder / "vocab.txt").exists()
+        assert json.loads((folder / "electra_config.json").read_text())
+    assert json.loads((run / "electra_config.json").read_text())
+
+
+def test_milestones_and_the_best_evaluation_are_kept(start, runs):
+    run = runs / "kept"
+    output = start(
+        "kept",
+        num_train_steps=8,
+        save_checkpoints_steps=1,
+        keep_checkpoint_max=1,
+        keep_every_n_steps=3,
+        eval_every_n_steps=2,
+        keep_best="masked_lm_loss",
+        export_at_end=False,
+    )
+    assert not (run / "export").exists()
+    kept = sorted(path.name for path in run.glob("*.index"))
+    assert kept == [f"model.ckpt-{n}.index" for n in (3, 6, 8)]
+    assert open_weights(str(run / "model.ckpt-3")).global_step == 3
+
+    assert "best masked_lm_loss so far" in output
+    best = json.loads((run / "best/best.json").read_text())
+    rows = map(json.loads, (run / "eval_log.jsonl").read_text().splitlines())
+    losses = {row["step"]: row["masked_lm_loss"] for row in rows}
+    assert best["value"] == min(losses.values())
+    assert losses[best["step"]] == best["value"]
+    weights = open_weights(str(run / "best"))
+    assert weights.global_step == best["step"]
+    # Alone, it is the same model: heads are not shown by shapes.
+    shutil.copytree(run / "best", runs / "alone")
+    alone = open_weights(str(runs / "alone"))
+    assert encoder_config(alone.hparams).num_attention_heads == 2
+    assert alone.hparams == weights.hparams
+    assert alone.vocab_file == str(runs / "alone" / "vocab.txt")
+    assert "vocab.txt" in (runs / "alone" / "digests.json").read_text()
+
+
+def test_a_library_s_slots_are_for_it_alone(start, runs, capsys):
+    start("adamw", num_train_steps=2, optimizer="adamw")
+    with pytest.raises(UserError, match="slots of optimizer 'adamw'.*init_"):
+        start("adamw", num_train_steps=3)
+    weights = open_weights(str(runs / "adamw"))
+    assert not weights.slots and weights.global_step == 2
+    target = str(runs / "converted" / "model.ckpt-2")
+    argv = ["x", str(runs / "adamw"), target, "--output_format=tf1"]
+    convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
+    printed = capsys.readouterr().out
+    assert ": slots of optimizer adamw, for it alone" in printed
+    assert "no Adam slots: training starts from it with --init" in printed
+    names = open_weights(target).specs
+    assert "global_step" in names and len(names) == len(weights.specs)

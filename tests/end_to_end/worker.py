@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A program: a worker's command, or runs of `WAYS`.
+"""A program: a command that dies at `DIES_AFTER`, or runs of `WAYS`.
 
 The latter need devices that are made before TensorFlow starts.
 """
@@ -22,7 +22,6 @@ from electra_tf.pretraining import runner as pretraining
 from electra_tf.pretraining import unigram
 from electra_tf.training import summaries
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Strategy and micro-batches, by the name of the run.
 WAYS = {
     "one": ("one_device", 1),
@@ -31,30 +30,31 @@ WAYS = {
 }
 
 
-def fix(patch=setattr):
-    patch(finetuning_model, "DROPOUT_RATE", 0.0)
-    patch(unigram.count_tokens, "__defaults__", (100,))  # as in conftest.py
-
-
 def die_after(step):
-    """Kills this process, as it logs a step, with SIGKILL."""
+    """Kills this process as a machine that loses its power does.
+
+    By SIGKILL, in the middle of the row that follows this step's.
+    """
     write = summaries.Log.write
 
     def write_or_die(self, at, values):
         write(self, at, values)
         if at == step:
+            with open(self._path, "a") as file:
+                file.write('{"step": 14, "lo')
             os.kill(os.getpid(), signal.SIGKILL)
 
     summaries.Log.write = write_or_die
 
 
 def main():
-    fix()
-    if "TF_CONFIG" in os.environ:
+    finetuning_model.DROPOUT_RATE = 0.0
+    unigram.count_tokens.__defaults__ = (100,)  # as in conftest.py
+    if "DIES_AFTER" in os.environ:
         die_after(int(os.environ["DIES_AFTER"]))
         is_task = any('"task_names"' in word for word in sys.argv)
         name = "run_finetuning.py" if is_task else "run_pretraining.py"
-        sys.argv[0] = str(ROOT / name)
+        sys.argv[0] = str(pathlib.Path(__file__).resolve().parents[2] / name)
         return runpy.run_path(sys.argv[0], run_name="__main__")
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(
