@@ -3,6 +3,7 @@
 """From rows to results: trials, models, switches; runs that go on."""
 
 import dataclasses
+import itertools
 import json
 import pathlib
 import pickle
@@ -251,32 +252,29 @@ def trained(config_of, run, tmp_path, kept):
 
 
 @pytest.fixture
-def stop_after(monkeypatch):
-    """Makes a run receive SIGTERM after so many steps."""
+def stop_run(run, monkeypatch):
+    """Runs a configuration that receives SIGTERM after so many steps."""
 
-    def install(steps):
-        original = TrainLoop.train
-        count = {"steps": 0}
+    def call(config, steps):
+        original, count = TrainLoop.train, itertools.count(1)
 
         def train(self, num_steps):
             inner = self.should_stop
 
             def asked():
-                count["steps"] += 1
-                if count["steps"] == steps:
+                if next(count) == steps:
                     signal.raise_signal(signal.SIGTERM)
                 return inner()
 
-            self.should_stop = asked
-            try:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(self, "should_stop", asked)
                 original(self, num_steps)
-            finally:
-                self.should_stop = inner
 
-        monkeypatch.setattr(TrainLoop, "train", train)
-        return monkeypatch.undo
+        with monkeypatch.context() as patch:
+            patch.setattr(TrainLoop, "train", train)
+            return run(config)
 
-    return install
+    return call
 
 
 def test_the_same_command_again_trains_nothing_new(config_of, run):
@@ -292,7 +290,7 @@ def test_the_same_command_again_trains_nothing_new(config_of, run):
 
 
 def test_a_stopped_run_continues_to_the_bit(
-    config_of, run, weights_of, tmp_path, stop_after
+    config_of, run, weights_of, tmp_path, stop_run
 ):
     run(config_of(eval_every_n_steps=5))
     directory = tmp_path / "models/tiny/finetuning_models"
@@ -300,9 +298,7 @@ def test_a_stopped_run_continues_to_the_bit(
     results = tmp_path / "models/tiny/results/sst_results.txt"
     expected_text = results.read_text()
     again = config_of(eval_every_n_steps=5, run_name="other")
-    undo = stop_after(11)
-    stopped, text = run(again)
-    undo()
+    stopped, text = stop_run(again, 11)
     assert stopped["interrupted"] == signal.SIGTERM
     assert "Stopped at step 11" in text and stopped["trials"] == []
     _, text = run(again)
@@ -320,11 +316,9 @@ def test_a_stopped_run_continues_to_the_bit(
     assert rows == again and len(rows) == 5
 
 
-def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_after):
+def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_run):
     config = config_of(num_trials=-1, num_train_epochs=1)  # 8 steps each
-    undo = stop_after(11)
-    stopped, _ = run(config)
-    undo()
+    stopped, _ = stop_run(config, 11)
     assert stopped["interrupted"] == signal.SIGTERM
     assert [trial["trial"] for trial in stopped["trials"]] == [1]
     # Each trial is that of a run that knows its end.
@@ -342,9 +336,10 @@ def test_nothing_of_others_is_deleted(config_of, run, tmp_path):
     assert (directory / "thesis.txt").exists()
 
 
-@pytest.fixture
-def original_s(trained):
-    """A trial's folder with what the original would have left in it."""
+def test_the_original_s_model_is_evaluated_or_replaced_never_continued(
+    config_of, run, trained
+):
+    # A trial's folder with what the original would have left in it.
     folder = pathlib.Path(trained[1])
     weights = MemoryWeights(dict(open_weights(str(folder))))
     for path in [path for path in folder.iterdir() if path.is_file()]:
@@ -353,14 +348,8 @@ def original_s(trained):
     write_tf1(weights, str(folder / "model.ckpt-24"))
     for name in ("graph.pbtxt", "events.out.tfevents.1.host"):
         (folder / name).write_text("")
-    (folder.parent.parent / "results/sst_results.json").unlink()
-    return folder
-
-
-def test_the_original_s_model_is_evaluated_or_replaced_never_continued(
-    config_of, run, trained, original_s
-):
-    results = original_s.parent.parent / "results/sst_results.txt"
+    results = folder.parent.parent / "results/sst_results.txt"
+    results.with_suffix(".json").unlink()
     for hparams in ({}, {"num_trials": -1}, {"learning_rate": 1.0}):
         with pytest.raises(UserError, match=r"do_train .*--overwrite.*_name"):
             run(config_of(**hparams))
@@ -373,10 +362,10 @@ def test_the_original_s_model_is_evaluated_or_replaced_never_continued(
     assert "Already trained" not in text
     assert beside["trials"][0]["model_dir"].endswith("/sst_mine_model_1")
     replaced, text = run(config_of(overwrite=True))
-    assert f"--overwrite: deleted {original_s}" in text
+    assert f"--overwrite: deleted {folder}" in text
     (before,), (after,) = trained[0]["trials"], replaced["trials"]
     assert after == before | {"model_dir": after["model_dir"]}
-    assert not (original_s / "graph.pbtxt").exists()
+    assert not (folder / "graph.pbtxt").exists()
 
 
 def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
