@@ -62,15 +62,6 @@ def _texts(seed, count):
     return pairs
 
 
-def _ask(module, pairs):
-    questions, contexts = zip(*pairs, strict=True)
-    found = module.compute_text(
-        tf.constant([q.encode("utf-8", "ignore") for q in questions]),
-        tf.constant([c.encode("utf-8", "ignore") for c in contexts]),
-    )
-    return {name: value.numpy() for name, value in found.items()}
-
-
 @pytest.fixture(scope="module")
 def model(finetuned_module):
     def make(kind):
@@ -121,7 +112,11 @@ def _compare(scorer, found, pairs):
 def test_served_answers_are_the_evaluation_s(kind, model, evaluated_questions):
     loaded, module = model(kind)
     pairs = _texts(1, 24)
-    found = _ask(module, pairs)
+    asked = [
+        [text.encode("utf-8", "ignore") for text in pair] for pair in pairs
+    ]
+    outputs = module.compute_text(*map(tf.constant, zip(*asked, strict=True)))
+    found = {name: value.numpy() for name, value in outputs.items()}
     scorer = evaluated_questions(loaded, pairs)
     differing = _compare(scorer, found, pairs)
     assert differing <= 0.02 * (found["starts"] >= 0).sum()

@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from electra_tf.export.summarization import split_sentences
-from electra_tf.export.tagging import (
-    split_given_words,
-)
+from electra_tf.export.tagging import split_given_words
 from electra_tf.finetuning.tagging import TaggingExample
 from electra_tf.prediction.answers import BadInputError
 from electra_tf.prediction.predictor import Predictor
@@ -43,26 +41,6 @@ def _sentences(seed, count):
 @pytest.fixture(scope="module")
 def model(finetuned_module):
     return lambda kind: finetuned_module("names", **KINDS[kind])
-
-
-@pytest.fixture(scope="module")
-def evaluate(head_outputs):
-    """The head's logits of the words that evaluation reads."""
-
-    def logits(loaded, sentences):
-        task = loaded.tasks[0]
-        examples = [
-            TaggingExample(
-                eid=number, task_name=task.name, words=w, labels=[0] * len(w)
-            )
-            for number, w in enumerate(sentences)
-        ]
-        rows = [task.featurize(example, False) for example in examples]
-        found = head_outputs(loaded, rows)["logits"]
-        counts = [int(sum(row[f"{task.name}_labels_mask"])) for row in rows]
-        return [row[:count] for row, count in zip(found, counts, strict=True)]
-
-    return logits
 
 
 def _numpy(outputs):
@@ -95,11 +73,22 @@ def _check(loaded, found, sentences, evaluated):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_served_tags_are_those_of_evaluation(kind, model, evaluate):
+def test_served_tags_are_those_of_evaluation(kind, model, head_outputs):
     loaded, module = model(kind)
     sentences = _sentences(1, 30)
     found = _serve_words(module, sentences)
-    evaluated = evaluate(loaded, sentences)
+    task = loaded.tasks[0]
+    examples = [
+        TaggingExample(
+            eid=number, task_name=task.name, words=w, labels=[0] * len(w)
+        )
+        for number, w in enumerate(sentences)
+    ]
+    rows = [task.featurize(example, False) for example in examples]
+    logits = head_outputs(loaded, rows)["logits"]
+    # Of the words that evaluation reads.
+    counts = [int(sum(row[f"{task.name}_labels_mask"])) for row in rows]
+    evaluated = [row[:n] for row, n in zip(logits, counts, strict=True)]
     assert _check(loaded, found, sentences, evaluated) > 100
     assert len(set(found["tags"].ravel())) > 3
 
@@ -262,7 +251,6 @@ def test_ids_are_a_sentence_and_no_document_is_refused(finetuned_module):
     np.testing.assert_allclose(
         found["probabilities"], wanted["probabilities"][:, 0], atol=1e-5
     )
-    loaded, _ = finetuned_module("news", max_seq_length=24)
     ask = Predictor(loaded)
     assert ask({"article": "The king."}) == ask("The king.")
     for item in ("", {"text": " \n"}, {"text": 1}, {"other": "a"}, {}, 5):

@@ -8,8 +8,6 @@ import types
 
 import pytest
 
-WAIT_SECONDS = 60
-
 
 @pytest.fixture(scope="module")
 def browser():
@@ -53,7 +51,7 @@ def visit(browser, start):
             self.wait(lambda: self.find("#ask").is_enabled())
 
         def wait(self, condition):
-            WebDriverWait(browser, WAIT_SECONDS).until(lambda _: condition())
+            WebDriverWait(browser, 60).until(lambda _: condition())
 
         def find(self, selector):
             return browser.find_element(By.CSS_SELECTOR, selector)
