@@ -145,6 +145,19 @@ def test_strings_over_all_of_unicode(setting, texts, pairs):
     assert differing(pairs[setting], texts) == []
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_every_line_of_the_corpus(setting, reference_dir, golden_pairs):
+    n_lines = 0
+    for file in (reference_dir / "data" / "pretrain_corpus").iterdir():
+        lines = file.read_bytes().split(b"\n")
+        n_lines += len(lines)
+        for start in range(0, len(lines), 2000):
+            rows = lines[start : start + 2000]
+            assert differing(golden_pairs[setting], rows) == []
+    assert n_lines > 300_000
+
+
 @pytest.mark.parametrize("letter", ["a", "é", "中", "가", "\U00010400", "ß"])
 def test_words_of_more_than_200_characters_are_unknown(letter, pairs):
     for pair in pairs.values():
