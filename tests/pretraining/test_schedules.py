@@ -142,7 +142,8 @@ def test_mean_gradient_is_the_reward_s(tmp_path, roughen, temperature):
     draws = np.random.default_rng(0).choice(20, 50_000, p=probs)
     drawn = gradients[draws]
     error = drawn.std(0, ddof=1) / np.sqrt(len(drawn))
-    assert np.abs((drawn.mean(0) + uphill) / error).max() <= 3.0
+    # The largest of twenty: above 4 in one of 800 cases.
+    assert np.abs((drawn.mean(0) + uphill) / error).max() <= 4.0
 
 
 def test_rewards_and_baseline_pass_no_gradient_on(tiny_config):
