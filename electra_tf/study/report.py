@@ -197,6 +197,8 @@ def _draw(panels: Sequence[Panel], scale: str) -> bytes:
             x, y, errors = zip(*sorted(points), strict=True)
             if any(map(math.isnan, x)):  # Nothing was pre-trained.
                 axes.axhline(y[0], linestyle="--", **style)
+                low, high = y[0] - errors[0], y[0] + errors[0]
+                axes.axhspan(low, high, color=style["color"], alpha=0.15)
             elif any(errors):
                 axes.errorbar(x, y, errors, marker="o", capsize=2, **style)
             else:
