@@ -396,7 +396,7 @@ def soak(args):
                 about = serving_load.get(port, "/page.json")
                 load = (port, about, 10**9, 4, end)
                 pool = stack.enter_context(ThreadPoolExecutor())
-                pool.submit(serving_load.load, *load)
+                stack.callback(pool.submit(serving_load.load, *load).result)
             else:
                 begin(case)
                 process = start(f"{VICTIMS[case]} {ENDLESS}")

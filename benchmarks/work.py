@@ -51,8 +51,9 @@ def pretraining(args, folder):
     """Sizes of both networks and of the batch, and `hparams` of ours."""
     hidden, embedding = SIZES[args.model_size]
     hparams = {**_hparams(args), "disc_weight": DISC_WEIGHT}
-    names = ("learning_rate", "num_train_steps", "num_warmup_steps")
-    hparams |= zip(names, PRETRAINING.values(), strict=True)
+    hparams["learning_rate"] = PRETRAINING["rate"]
+    hparams["num_train_steps"] = PRETRAINING["steps"]
+    hparams["num_warmup_steps"] = PRETRAINING["warmup"]
     return {
         "discriminator": encoder(hidden),
         "generator": encoder(hidden // 4),

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.pretraining.conftest import TWO_STAGE  # noqa: F401
-
 
 def saved_tensors(path, kinds=""):
     """A checkpoint's variables by key: all, or those of some kinds."""

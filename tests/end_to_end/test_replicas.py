@@ -20,7 +20,8 @@ import pytest
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TIMING_FIELDS, Console
-from tests.end_to_end.conftest import TWO_STAGE, saved_tensors
+from tests.end_to_end.conftest import saved_tensors
+from tests.pretraining.conftest import TWO_STAGE
 
 PROGRAM = pathlib.Path(__file__).resolve().with_name("worker.py")
 ROOT = PROGRAM.parents[2]

@@ -28,11 +28,8 @@ from electra_tf.training.summaries import (
     Console,
     read_rows,
 )
-from tests.end_to_end.conftest import (
-    TWO_STAGE,
-    assert_same_tensors,
-    saved_tensors,
-)
+from tests.end_to_end.conftest import assert_same_tensors, saved_tensors
+from tests.pretraining.conftest import TWO_STAGE
 
 PROGRAM = pathlib.Path(__file__).with_name("worker.py")
 

@@ -92,7 +92,7 @@ def test_mean_gradient_is_the_reward_s(tmp_path, roughen, temperature):
             vocab_file=str(path),
             vocab_size=20,
             embedding_size=8,
-            model_hparam_overrides=EQUAL_SIZES,
+            model_hparam_overrides={**EQUAL_SIZES, "num_hidden_layers": 2},
             max_seq_length=8,
             max_predictions_per_seq=1,
             training_schedule="adversarial",
@@ -142,8 +142,7 @@ def test_mean_gradient_is_the_reward_s(tmp_path, roughen, temperature):
     draws = np.random.default_rng(0).choice(20, 50_000, p=probs)
     drawn = gradients[draws]
     error = drawn.std(0, ddof=1) / np.sqrt(len(drawn))
-    # The largest of twenty: above 4 in one of 800 cases.
-    assert np.abs((drawn.mean(0) + uphill) / error).max() <= 4.0
+    assert np.abs((drawn.mean(0) + uphill) / error).max() <= 3.0
 
 
 def test_rewards_and_baseline_pass_no_gradient_on(tiny_config):
