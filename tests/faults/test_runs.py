@@ -309,6 +309,20 @@ def test_a_checkpoint_that_cannot_be_written_is_told(start_run, tmp_path):
     assert tf1.newest_in(str(tmp_path / "run")).endswith("model.ckpt-0")
 
 
+def test_a_log_that_cannot_be_written_is_told(start_run, tmp_path):
+    log = tmp_path / "run" / "train_log.jsonl"
+
+    def into_folder():
+        log.unlink()
+        log.mkdir()
+
+    run = start_run(total=10, log=5)
+    run.announce = into_folder
+    with pytest.raises(UserError, match="train_log.jsonl cannot be written"):
+        run.train()
+    assert tf1.newest_in(str(tmp_path / "run"))
+
+
 @pytest.fixture
 def command(tmp_path, vocab_file, corpus_dir):
     text = (corpus_dir / "text_0.txt").read_text()

@@ -55,6 +55,25 @@ def test_the_chief_is_the_first_worker_unless_one_is_called_so():
     assert number("worker", 0, chief=["c:1"], worker=two) == 1
 
 
+def test_a_row_draws_what_it_draws_in_the_whole_batch():
+    seed = tf.constant([3, 4])
+    batch = tf.random.stateless_normal([8, 5], [1, 2])
+
+    def draw(logits, seed):
+        return tf.random.stateless_categorical(logits, 3, seed)
+
+    whole = strategy.BatchRows(seed, None, 8)
+    expected = whole.drawn(draw, batch)
+    parts = [whole.micro_batch(n, 2) for n in (0, 1)]
+    odd = strategy.BatchRows(seed, tf.range(1, 8, 2), 8)
+    parts += [odd, odd.micro_batch(1, 2)]
+    for rows, places in zip(
+        parts, ([0, 1, 2, 3], [4, 5, 6, 7], [1, 3, 5, 7], [5, 7]), strict=True
+    ):
+        found = rows.drawn(draw, tf.gather(batch, places))
+        assert found.numpy().tolist() == expected.numpy()[places].tolist()
+
+
 @pytest.mark.parametrize(
     ("replicas", "changes", "message"),
     [
