@@ -188,7 +188,10 @@ class Finetuning(Arm):
             for name, array in made[0].items()
         }
         make = tf.data.Dataset.from_generator
-        return make(lambda: iter(made), output_signature=signature).prefetch(2)
+        dataset = make(lambda: iter(made), output_signature=signature)
+        options = tf.data.Options()
+        options.autotune.enabled = False  # as the product's pipelines have it
+        return dataset.prefetch(2).with_options(options)
 
 
 class Checkpoints(work.Checkpoints, Pretraining):

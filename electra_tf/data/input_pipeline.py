@@ -86,9 +86,19 @@ def build_dataset(
         parse,
         num_parallel_calls=1 if deterministic else tf.data.AUTOTUNE,
     ).prefetch(2)
+    return batches.with_options(input_options(deterministic))
+
+
+def input_options(deterministic: bool = True) -> tf.data.Options:
+    """Where order is fixed, threads are, too, so that nothing is tuned.
+
+    The tuner's thread sleeps between looks, each time twice as long, up to a
+    minute, and at its end an iterator may wait for it (TensorFlow 2.20).
+    """
     options = tf.data.Options()
     options.deterministic = deterministic
-    return batches.with_options(options)
+    options.autotune.enabled = not deterministic
+    return options
 
 
 def each_example_once(config: Any, batch_size: int) -> tf.data.Dataset:
@@ -101,9 +111,10 @@ def each_example_once(config: Any, batch_size: int) -> tf.data.Dataset:
         paths = find_record_files(config, training=True).paths
         records = tf.data.TFRecordDataset(paths)
     length = config.max_seq_length
-    return records.batch(batch_size).map(
+    batches = records.batch(batch_size).map(
         lambda payloads: _parse(payloads, length)
     )
+    return batches.with_options(input_options())
 
 
 def _seed(config: Any, purpose: str) -> int:

@@ -19,6 +19,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.data import feature_spec
 from electra_tf.data.example_writer import frame_record
+from electra_tf.data.input_pipeline import input_options
 from electra_tf.data.record_checks import file_facts
 from electra_tf.finetuning.task import Example, RowReport, Task
 
@@ -83,8 +84,7 @@ class Batches:
                 self.batch_size, drop_remainder=self.training
             )
         batches = batches.map(self._parse, num_parallel_calls=1).prefetch(2)
-        options = tf.data.Options()
-        options.deterministic = True
+        options = input_options()
         options.experimental_distribute.auto_shard_policy = (
             tf.data.experimental.AutoShardPolicy.OFF
         )
@@ -157,7 +157,8 @@ class Batches:
         """Returns all records, string [n], and their lengths, int32 [n]."""
         mask = [s for s in self.specs if s.name == "input_mask"]
         records, lengths = [], []
-        for part in tf.data.TFRecordDataset(self.path).batch(_PARSE_AT_ONCE):
+        parts = tf.data.TFRecordDataset(self.path).batch(_PARSE_AT_ONCE)
+        for part in parts.with_options(input_options()):
             parsed = feature_spec.decode_example(mask, part)["input_mask"]
             records.append(part)
             # Within a bucket the order stays as it is.

@@ -130,6 +130,16 @@ def test_workers_take_every_nth_row_and_go_on_from_whole_batches(
         _assert_same([batch], [{n: x[first] for n, x in whole.items()}])
 
 
+def test_nothing_is_tuned_where_the_order_is_fixed(config):
+    # A tuner's thread would hold up an iterator's end, by up to a minute.
+    for training in (True, False):
+        for deterministic in (True, False):
+            config.deterministic_input = deterministic
+            dataset = input_pipeline.build_dataset(config, 8, training)
+            tuned = dataset.options().autotune.enabled
+            assert tuned == (not deterministic)
+
+
 def test_held_out_records_are_read_once_and_completely(config):
     for _ in range(2):
         batches = [

@@ -249,6 +249,7 @@ def test_each_epoch_of_the_whole_set_has_every_example_once(batches, by_length):
 
 def test_evaluation_keeps_the_order_or_sorts_by_length(batches, lengths):
     plain = dataclasses.replace(batches, training=False)
+    assert not plain().options().autotune.enabled
     assert all_ids(take(plain(), 99)) == list(range(COUNT))
     grouped = dataclasses.replace(plain, by_length=True)
     found = take(grouped(), 99)
