@@ -22,6 +22,7 @@ PLACES = {
     "configure.finetuning": "FinetuningConfig",
     "electra_tf.text.tokenization": "FullTokenizer",
     "electra_tf.text.graph_tokenization": "GraphTokenizer",
+    "electra_tf.data.input_pipeline": "input_options",
     "electra_tf.pretraining.build": "build_train_loop",
     "electra_tf.training.loop": "LossScale TrainLoop",
     "electra_tf.training.strategy": "cores",
@@ -189,9 +190,8 @@ class Finetuning(Arm):
         }
         make = tf.data.Dataset.from_generator
         dataset = make(lambda: iter(made), output_signature=signature)
-        options = tf.data.Options()
-        options.autotune.enabled = False  # as the product's pipelines have it
-        return dataset.prefetch(2).with_options(options)
+        options = product("input_options", needed=False) or tf.data.Options
+        return dataset.prefetch(2).with_options(options())
 
 
 class Checkpoints(work.Checkpoints, Pretraining):

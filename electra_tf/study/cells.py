@@ -28,6 +28,7 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
+from electra_tf.checkpoints.formats import placed
 from electra_tf.data.record_checks import check_records
 from electra_tf.metrics.scorers import describe, lower_is_better, of_json
 from electra_tf.plan.counts import (
@@ -142,7 +143,8 @@ class Study:
         whole = _merged(self._said, arm.own)
         start, hparams = whole.get("start", ""), whole.get("pretrain", {})
         if start not in ("", RANDOM):
-            if not (files.exists(start) or files.exists(f"{start}.index")):
+            path = placed(start)
+            if not (files.exists(path) or files.exists(f"{path}.index")):
                 raise UserError(f"start: {start}: no such checkpoint")
             return dataclasses.replace(arm, start=start)
         names, cost = (arm.name, self.output), {}

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A model for one's own language, from text to a page in the browser:
-#   examples/french/run.sh [DIR]      (about 15 minutes on two cores)
+#   examples/french/run.sh [DIR]      (3 minutes on two cores, and the download)
 # French from the Debian Handbook, cased, accents kept. Needs apt-get and dpkg
 # for the text and curl for the last step; PYTHON says which Python has
 # electra_tf. The model is far too small to be good: this is the way, not a

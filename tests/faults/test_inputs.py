@@ -332,6 +332,14 @@ def test_unfinished_headers_time_out(server):
     assert server.ask("GET", "/healthz")[0] == 200
 
 
+def test_an_unfinished_body_times_out(server, monkeypatch):
+    monkeypatch.setattr(application, "BODY_SECONDS", 0.5)
+    head = "POST /v1/models/toy:predict HTTP/1.1\r\nHost: x\r\n"
+    with _connect(server) as client:
+        client.sendall(f"{head}Content-Length: 1000\r\n\r\n{{".encode())
+        assert client.recv(10_000).startswith(b"HTTP/1.1 408")
+
+
 def test_an_aborted_upload_is_one_line_of_log(server, caplog):
     caplog.set_level(logging.INFO)
     place = "/v1/models/toy:predict"

@@ -100,6 +100,13 @@ def test_a_budget_gives_each_arm_its_steps(said, write_study):
     assert study.arms[0].cost["steps"] < study.arms[1].cost["steps"]
 
 
+def test_an_arm_may_start_from_the_released_model(said, write_study):
+    said["arms"]["released"] = {"start": "reference"}
+    study = Study(write_study(said), "")
+    cell = study.counted(study.arms[-1], 1, "sst", {})
+    assert hparams_of(cell)["init_checkpoint"] == "reference"
+
+
 def test_a_grid_s_arms_share_what_does_not_differ(said, write_study):
     said["grid"] = {"finetune.layerwise_lr_decay": [0.8, 0.9]}
     said["arms"]["random"] = {"start": "random"}
