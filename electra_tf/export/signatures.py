@@ -119,7 +119,7 @@ def compute_in_groups(
     rows_at_once: int,
     by_length: bool = False,
 ) -> Outputs:
-    """Computes rows in groups one after the other, in bounded memory.
+    """Computes rows in groups, one or two at a time, in bounded memory.
 
     Args:
       compute: from inputs [b, l] and rows of `extra` [b, ...] to outputs
@@ -149,7 +149,8 @@ def compute_in_groups(
     found = tf.map_fn(
         one,
         tf.range(groups),
-        parallel_iterations=1,
+        # Two short groups leave no thread idle.
+        parallel_iterations=2 if by_length else 1,
         fn_output_signature={
             name: tf.RaggedTensorSpec(spec.shape, spec.dtype, ragged_rank=0)
             for name, spec in specs.items()

@@ -5,8 +5,10 @@
 The graph is traced once, for any batch size and length.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,9 @@ from electra_tf.modeling.layers import inference
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 Row = Mapping[str, Any]
 _CALL_COST = 64.0  # In tokens; see `call_cost`.
+# On a processor: the threads of one batch's short operations wait for each
+# other, those of two have always something to do.
+_BATCHES_AT_ONCE = 2
 
 
 class PackedFunction:
@@ -65,16 +70,23 @@ def run_in_batches(
 ) -> list[dict[str, np.ndarray]]:
     """Outputs of each row, in order, made in batches of similar length."""
     order = sorted(range(len(rows)), key=lambda i: -lengths[i])
-    sizes = batch_sizes([lengths[i] for i in order], batch_size, call_cost())
+    cost = call_cost()
+    sizes = batch_sizes([lengths[i] for i in order], batch_size, cost)
+    ends = itertools.accumulate(sizes)
+    batches = [order[end - n : end] for n, end in zip(sizes, ends, strict=True)]
     found: list[dict[str, np.ndarray]] = [{}] * len(rows)
-    start = 0
-    for size in sizes:
-        chosen = order[start : start + size]
+
+    def run(chosen: Sequence[int]) -> None:
         length = min(lengths[chosen[0]], longest)
         outputs = function([rows[i] for i in chosen], length)
         for place, i in enumerate(chosen):
             found[i] = {name: a[place] for name, a in outputs.items()}
-        start += size
+
+    if len(batches) < 2 or math.isinf(cost):
+        list(map(run, batches))
+    else:
+        with ThreadPoolExecutor(_BATCHES_AT_ONCE) as pool:
+            list(pool.map(run, batches))  # Raises what they raise.
     return found
 
 

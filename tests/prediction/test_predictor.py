@@ -223,7 +223,13 @@ def test_every_row_gets_its_own_output_and_no_more_padding_than_said():
     rows = [{"input_ids": [i] * n} for i, n in enumerate(lengths)]
     found = run_in_batches(function, rows, lengths, 4, longest=128)
     assert [row["first"] for row in found] == list(range(6))
-    assert seen == [(1, 128), (2, 61), (3, 4)]
+    assert sorted(seen) == [(1, 128), (2, 61), (3, 4)]
+
+    def fails(rows, length):
+        raise ValueError(length)
+
+    with pytest.raises(ValueError, match="128"):
+        run_in_batches(fails, rows, lengths, 4, longest=128)
 
 
 EMBEDDED = ["The king of the north.", "", "that was for her, is it? " * 30]
