@@ -174,6 +174,11 @@ def plain_types(declared: Any) -> tuple[Any, ...]:
     return (typing.get_origin(declared) or declared,)
 
 
+def lower_is_better(figure: str) -> bool:
+    """Whether a figure, of pre-training or of a task, is a loss or an error."""
+    return "loss" in figure or figure.endswith("mse")
+
+
 def default_of(field: dataclasses.Field) -> Any:
     """A field's default; `dataclasses.MISSING` if it has none."""
     if field.default_factory is not dataclasses.MISSING:
@@ -292,7 +297,7 @@ class TrainingConfig:
     gradient_accumulation_steps: Positive = 1  # parts a batch is computed in
     eval_every_n_steps: Natural = 0  # evaluate while training; 0: never
     # Metric whose best evaluation's model is kept (pre-training: in
-    # <model_dir>/best; fine-tuning: and scored).
+    # <model_dir>/best; fine-tuning: and scored); of a loss or mse the lowest.
     keep_best: str | None = None
     # Regular expression: variables that init_checkpoint may lack (fine-tuning:
     # besides the heads).

@@ -235,6 +235,7 @@ class PretrainingConfig(TrainingConfig):
         values = {**values, **experiments}
         data_dir = values["data_dir"]
         records = os.path.join(data_dir, "pretrain_tfrecords")
+        beside = (values["pretrain_tfrecords"] or "").split(",")[0]
         model_dir = os.path.join(data_dir, "models", values["model_name"])
         results = os.path.join(model_dir, "results", "unsup_results")
         derived = {
@@ -242,7 +243,10 @@ class PretrainingConfig(TrainingConfig):
             "pretrain_tfrecords": os.path.join(
                 records, "pretrain_data.tfrecord*"
             ),
-            "eval_tfrecords": os.path.join(records, "eval_data.tfrecord*"),
+            "eval_tfrecords": os.path.join(
+                os.path.dirname(beside) if beside else records,
+                "eval_data.tfrecord*",
+            ),
             "vocab_file": os.path.join(data_dir, "vocab.txt"),
             "model_dir": model_dir,
             "results_txt": results + ".txt",

@@ -132,7 +132,7 @@ def without_pictures():
     Both would take half of a tiny run's time.
     """
     drawing = [
-        ("electra_tf.finetuning.runner", "draw_scores", b""),
+        ("electra_tf.finetuning.results", "draw_scores", b""),
         ("electra_tf.training.summaries", "draw_curves", ""),
     ]
     with pytest.MonkeyPatch.context() as patch:

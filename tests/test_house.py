@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The house rules that a machine can check, and ruff does not."""
 
+import importlib
 import pathlib
 import re
 import subprocess
@@ -45,6 +46,17 @@ def test_what_documents_show_of_a_command_is_there():
             text = path.read_text(encoding="utf-8")
             for block in re.findall(r"(?ms)^```\w*\n(.*?)^```", text):
                 assert not block.endswith("\n\n"), f"{path}: {block}"
+
+
+def test_what_documents_import_is_there():
+    imported = r"(?m)^from ((?:electra_tf|configure)[\w.]*) import (.+)$"
+    for path in TRACKED:
+        if path.suffix == ".md":
+            text = path.read_text(encoding="utf-8")
+            for module, names in re.findall(imported, text):
+                found = importlib.import_module(module)
+                for name in names.split(", "):
+                    assert hasattr(found, name), f"{path}: {module}.{name}"
 
 
 def test_the_project_speaks_only_of_itself():

@@ -97,8 +97,8 @@ def main(args: argparse.Namespace) -> int:
         args.part,
         args.batch_size,
         args.max_length,
-        args.vocab_file,
-        **given,
+        args.vocab_file or given.pop("vocab_file", None),
+        given,
     )
     run = shared_flags.Run(args)
     width = embedder.width(args.layers, args.combine)

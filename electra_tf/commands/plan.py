@@ -420,8 +420,8 @@ def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
     own = numbers["flops_the_papers_way"]
     models = {**PUBLISHED_FLOPS, "> this run": own}
     for name in sorted(models, key=models.get):
-        ratio = models[name] / own
-        lines.append(f"{name:<28}{models[name]:>10.2e}{ratio:>11,.2f}")
+        ratio = f"{models[name] / own:,.2f}" if own else "-"  # No step.
+        lines.append(f"{name:<28}{models[name]:>10.2e}{ratio:>11}")
     return "\n".join(lines)
 
 

@@ -33,10 +33,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         shared_flags.BATCH_SIZE,
         *shared_flags.OUTPUT,
     )
-    args = parser.parse_args(list(argv[1:]))
-    if args.batch_size < 1:
-        parser.error(f"--batch_size={args.batch_size}: expected 1 or more")
-    return args
+    return parser.parse_args(list(argv[1:]))
 
 
 def main(args: argparse.Namespace) -> int:

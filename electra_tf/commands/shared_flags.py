@@ -147,6 +147,9 @@ def make_sources(
 
 def check_inputs(args: argparse.Namespace) -> None:
     """Raises for files that are not there, before a model is loaded."""
+    for name in ("batch_size", "n_best", "top_k"):
+        if (value := getattr(args, name, 1)) < 1:
+            raise UserError(f"--{name}={value}: expected 1 or more")
     for source in make_sources(args, {}):
         source.check()
 

@@ -116,8 +116,9 @@ def check_records(
             by_folder.setdefault(os.path.dirname(path), []).append(path)
         if not training and not found.held_out:
             warnings.append(
-                "No held-out records (--held_out_fraction when building): "
-                "evaluating on the training records, as the original does."
+                "No held-out records (--held_out_fraction when building)"
+                f" match eval_tfrecords = {config.eval_tfrecords!r}:"
+                " evaluating on the training records, as the original does."
             )
     for folder, paths in by_folder.items():
         manifest = attempt(load_manifest, folder)
@@ -365,6 +366,18 @@ def file_facts(config: Any, data: Mapping[str, str | None]) -> dict[str, str]:
             f" beginnings {digest.hexdigest()[:12]}"
         )
     return facts
+
+
+def names_and_sizes(patterns: str | None) -> str:
+    """Of the files that a run reads, in words, to be compared."""
+    paths, _ = files.matching(patterns or "")
+    sizes = [files.file_size(path) for path in paths]
+    names = [os.path.basename(path) for path in paths]
+    digest = hashlib.sha256(repr([*zip(names, sizes, strict=True)]).encode())
+    return (
+        f"{len(paths)} files, {sum(sizes):,} bytes, sha256 of names and sizes"
+        f" {digest.hexdigest()[:12]}"
+    )
 
 
 # How many examples a run will read.

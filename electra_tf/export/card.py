@@ -374,7 +374,8 @@ def _finetuning_metrics(
     run = os.path.abspath(loaded.folder).removesuffix(os.sep + BEST)
     here = os.path.basename(run)
     for trial in _read_json(loaded.config.results_json).get("trials", []):
-        if os.path.basename(trial.get("model_dir", "")) == here:
+        of_these = trial.get("global_step") == loaded.global_step
+        if os.path.basename(trial.get("model_dir", "")) == here and of_these:
             figures = trial.get("results", {}).get(task, {})
             figures |= trial.get("details", {}).get(task, {})
             return {f"dev {name}": value for name, value in figures.items()}

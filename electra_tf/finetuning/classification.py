@@ -7,6 +7,7 @@ classification_tasks.py.
 """
 
 import abc
+import contextlib
 import dataclasses
 import math
 import os
@@ -254,7 +255,10 @@ class ClassificationTask(TextTask):
     def find_labels(self) -> list[str] | None:
         if (cells := self.label_cells("train", "dev")) is None:
             return None
-        found = {label for cell in cells for label in self._split_cell(cell)}
+        found: set[str] = set()
+        for cell in cells:
+            with contextlib.suppress(BadLabelError):  # When it is read.
+                found.update(self._split_cell(cell))
         found -= {""}
         if len(found) < self._FEWEST:
             raise UserError(
@@ -364,6 +368,8 @@ class RegressionTask(TextTask):
 
 def _label_text(cell: Any) -> str:
     """Returns a label as text: JSON's true is "true", 1 is "1"."""
+    if cell is None or isinstance(cell, list | dict):
+        raise BadLabelError("a text, a number, true or false")
     return str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 

@@ -140,8 +140,6 @@ class _Suite:
             outcome.collapsed = tuple(
                 record["trial"] for record in records if record["collapsed"]
             )
-            if interrupted is None:
-                interrupted = self._predict_what_is_missing(task)
         except UserError as error:
             self._console.warning(f"{task} failed: {error}")
             outcome.state, outcome.why = "failed", str(error)
@@ -151,37 +149,6 @@ class _Suite:
             outcome.state = "interrupted"
             outcome.why = "run the same command again to continue"
         return interrupted
-
-    def _predict_what_is_missing(self, task: str) -> int | None:
-        """Predicts test sets with models that an earlier run trained."""
-        config, spec = self._configs[task], GLUE_TASKS[task]
-        if not (config.write_test_outputs and config.do_train):
-            return None
-        n_trials = min(config.num_trials, config.n_writes_test)
-        missing = [
-            path
-            for split in spec.files
-            if not spec.labelled(split) and _has_split(config, task, split)
-            for trial in range(1, n_trials + 1)
-            for path in [config.test_predictions(task, split, trial)]
-            if not storage.exists(path)
-        ]
-        if missing and not config.keep_all_models:
-            self._console.warning(
-                f"{task}: {len(missing)} files of test predictions are not"
-                f" there, such as {missing[0]}; the models that would make"
-                " them were not kept (keep_all_models)"
-            )
-        if not missing or not config.keep_all_models:
-            return None
-        only = {
-            "do_train": False,
-            "do_eval": False,
-            "init_checkpoint": None,
-            "num_trials": n_trials,
-        }
-        predicting = config.with_values("program", only)
-        return runner.run(predicting, self._console).get("interrupted")
 
     def _scores(self) -> dict[str, glue.TaskScore]:
         return {t: o.score for t, o in self._outcomes.items() if o.score}

@@ -6,15 +6,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import datetime
 import itertools
-import json
-import math
 import os
-import pickle
 import signal
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,28 +19,30 @@ import tensorflow as tf
 from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
+from electra_tf.checkpoints.formats import home_of
 from electra_tf.files import (
     is_directory,
     list_directory,
-    png,
-    read_json,
-    write_atomically,
 )
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.classification import ClassificationTask
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
+from electra_tf.finetuning.results import (
+    ResultsFiles,
+    TrialRecord,
+    statistics_lines,
+    statistics_of,
+)
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import (
     Evaluation,
     Evaluator,
     Row,
     Trial,
-    changed_hparams,
     write_test_outputs,
 )
-from electra_tf.metrics import scorers
 from electra_tf.training import strategy as strategies
 from electra_tf.training.checkpointing import (
     CONFIG_FILE,
@@ -55,9 +53,6 @@ from electra_tf.training.loop import TrainingInterruptedError
 from electra_tf.training.run import PreemptionHandler, print_start, remove_run
 from electra_tf.training.summaries import Console
 
-# Of the results file.
-_FORMAT = 1
-_KEPT = ".before"
 # Origin of an `init_checkpoint` that is a trial's own model.
 _FOUND = "trained"
 
@@ -104,8 +99,15 @@ class _Run:
         self._config, self._weights = start.config, start.weights
         print_start(console, start.config, self._strategy, start.notes)
         self._tasks = get_tasks(start.config) if tasks is None else tasks
+        if not start.config.do_train:
+            place = str(start.config.init_checkpoint)
+            if not is_directory(place):
+                place = os.path.dirname(place)
+            for task in self._tasks:  # Those in the data may be others now.
+                task.take_labels_of(home_of(place))
         self._preprocessor = Preprocessor(start.config, self._tasks)
-        self._files = ResultsFiles(start.config, console)
+        self._metrics = {task.name: task.main_metric for task in self._tasks}
+        self._files = ResultsFiles(start.config, console, self._metrics)
 
     def run(self) -> dict[str, Any]:
         config = self._config
@@ -124,11 +126,14 @@ class _Run:
         seconds = config.preemption_seconds
         with PreemptionHandler(seconds) as preemption:
             for trial in numbers:
-                if trial in done:
-                    self._console.line(f"Trial {trial}: done by an earlier run")
-                    continue
                 try:
-                    record = self._run_trial(trial, preemption)
+                    if trial in done:
+                        self._console.line(
+                            f"Trial {trial}: done by an earlier run"
+                        )
+                        self._predict_what_is_missing(trial, preemption)
+                        continue
+                    record = self._run_trial(trial, preemption, config)
                 except TrainingInterruptedError:
                     # Another worker may have got it.
                     interrupted = preemption.signal_number or signal.SIGTERM
@@ -148,11 +153,11 @@ class _Run:
                         )
         if records:
             self._console.heading(f"Results of {len(records)} trial(s)")
-            for text in _statistics_lines(records):
+            for text in statistics_lines(records, self._metrics):
                 self._console.line(text)
         result: dict[str, Any] = {
             "trials": [dataclasses.asdict(record) for record in records],
-            "statistics": _statistics([record.results for record in records]),
+            "statistics": statistics_of([record.results for record in records]),
         }
         if interrupted is not None:
             result["interrupted"] = interrupted
@@ -169,12 +174,45 @@ class _Run:
             f" {', '.join(model.task_names)}"
         )
 
-    def _run_trial(
+    def _predict_what_is_missing(
         self, trial: int, preemption: PreemptionHandler
+    ) -> None:
+        """Predicts test sets with a model that an earlier run trained."""
+        config = self._config
+        if not config.write_test_outputs or trial > config.n_writes_test:
+            return
+        missing = [
+            path
+            for task in self._tasks
+            for split in task.get_test_splits()
+            if task.has_split(split)
+            for path in [config.test_predictions(task.name, split, trial)]
+            if not tf.io.gfile.exists(path)
+        ]
+        kept = self._by_majority or best_or_newest(
+            f"{config.model_dir}_{trial}"
+        )
+        if missing and not kept:
+            self._console.warning(
+                f"{len(missing)} files of test predictions are not there, such"
+                f" as {missing[0]}; the model that would make them was not"
+                " kept (keep_all_models)"
+            )
+        elif missing:
+            origins = {**config.origins, "init_checkpoint": _FOUND}
+            only = {"do_train": False, "do_eval": False, "origins": origins}
+            config = dataclasses.replace(config, **only)
+            self._run_trial(trial, preemption, config)
+
+    def _run_trial(
+        self,
+        trial: int,
+        preemption: PreemptionHandler,
+        config: FinetuningConfig,
     ) -> TrialRecord | None:
         """Trains, evaluates, predicts; None without evaluation."""
         config = dataclasses.replace(
-            self._config,
+            config,
             # Of its own draws: data order, dropout, fresh heads.
             seed=zlib.crc32(f"{self._config.seed}:trial {trial}".encode())
             & 0x7FFFFFFF,
@@ -403,190 +441,3 @@ def _trained_model(directory: str) -> str:
             " init_checkpoint."
         )
     return path
-
-
-@dataclasses.dataclass(frozen=True)
-class TrialRecord:
-    """What one trial gave."""
-
-    trial: int  # its number, from 1
-    seed: int  # of its draws
-    model_dir: str  # where its model was made, or read from
-    global_step: int  # updates done by the weights that were evaluated
-    results: dict[str, dict[str, float]]  # task -> the original's figures
-    details: dict[str, dict[str, float]]  # task -> figures beyond them
-    other_splits: dict[str, dict[str, float]]  # "task/split" -> figures
-    collapsed: dict[str, str]  # task -> what is said of every example
-
-
-class ResultsFiles:
-    """Reads what earlier trials gave, and writes all files after each."""
-
-    def __init__(self, config: FinetuningConfig, console: Console) -> None:
-        self._config = config
-        self._console = console
-        self._plot = os.path.splitext(config.results_json)[0] + ".png"
-        names = ("results_txt", "results_pkl", "results_json")
-        self._paths = [*(getattr(config, name) for name in names), self._plot]
-
-    def earlier_trials(self) -> list[TrialRecord]:
-        """Finished trials of the run to continue; others' are put aside."""
-        found = _read(self._config.results_json)
-        config = self._config
-        is_training = found and found["config"].get("do_train", True)
-        if config.overwrite or not (config.do_train and is_training):
-            self._put_aside()
-            return []
-        differing = changed_hparams(found["config"], config.as_dict())
-        if differing:
-            raise UserError(
-                f"{config.results_json} holds the results of a run with other"
-                " hparams:\n"
-                + "".join(f"  {text}\n" for text in differing)
-                + "Set them as they were to continue it, give this run a"
-                " --run_name, or use --overwrite to start anew."
-            )
-        return [TrialRecord(**record) for record in found["trials"]]
-
-    def write(self, records: Sequence[TrialRecord]) -> None:
-        """Writes all files, each complete or not at all.
-
-        Source: google-research/electra, run_finetuning.py, write_results.
-        """
-        config = self._config
-        results = [record.results for record in records]
-        contents = _without_nan(self._contents(records))
-        text = json.dumps(contents, indent=1, allow_nan=False)
-        title = f"{config.model_name}: {', '.join(config.task_names)}"
-        # Names that are one object are pickled once: those of an earlier trial
-        # come from a file, and would make other bytes of the same values.
-        alike = json.loads(json.dumps(results))
-        data = [text_of(results), pickle.dumps(alike), f"{text}\n"]
-        data.append(draw_scores(records, title))
-        for path, content in zip(self._paths, data, strict=True):
-            hint = "The model is safe; run the same command again."
-            write_atomically(path, content, hint=hint)
-        *first, last = self._paths
-        self._console.line(f"Wrote {', '.join(first)} and {last}")
-
-    def _contents(self, records: Sequence[TrialRecord]) -> dict[str, Any]:
-        everything = [
-            {
-                task: {**figures, **record.details[task]}
-                for task, figures in record.results.items()
-            }
-            | record.other_splits
-            for record in records
-        ]
-        best = scorers.best_trial([record.results for record in records])
-        now = datetime.datetime.now(datetime.timezone.utc)
-        return {
-            "format": _FORMAT,
-            "time": now.isoformat(timespec="seconds"),
-            "trials": [dataclasses.asdict(record) for record in records],
-            "statistics": _statistics(everything),
-            "best_trial": None if best is None else records[best].trial,
-            "collapsed_trials": [r.trial for r in records if r.collapsed],
-            "config": self._config.as_dict(),
-        }
-
-    def _put_aside(self) -> None:
-        there = [path for path in self._paths if tf.io.gfile.exists(path)]
-        for path in there:
-            tf.io.gfile.rename(path, path + _KEPT, overwrite=True)
-        if there:
-            self._console.line(
-                f"Earlier results are kept as {', '.join(there)}, each with"
-                f" {_KEPT} at the end of its name"
-            )
-
-
-def text_of(results: Sequence[scorers.TrialResults]) -> str:
-    """The text file: a line for each trial and task, as the original's."""
-    return "".join(
-        f"{task}: "
-        + " - ".join(f"{name}: {value:.2f}" for name, value in figures.items())
-        + "\n"
-        for trial in results
-        for task, figures in trial.items()
-    )
-
-
-def _statistics(
-    results: Sequence[scorers.TrialResults],
-) -> dict[str, dict[str, Any]]:
-    """Task -> figure -> statistics, for JSON."""
-    return {
-        task: {name: found.as_dict() for name, found in figures.items()}
-        for task, figures in scorers.summarize(results).items()
-    }
-
-
-def _statistics_lines(records: Sequence[TrialRecord]) -> list[str]:
-    """The table of all trials, and which of them collapsed."""
-    results = [record.results for record in records]
-    lines = scorers.table_lines(scorers.summarize(results))
-    for record in records:
-        for task, what in record.collapsed.items():
-            lines.append(f"trial {record.trial} collapsed on {task}: {what}")
-    best = scorers.best_trial(results)
-    if len(records) > 1 and best is not None:
-        record = records[best]
-        lines.append(f"best trial: {record.trial} ({record.model_dir})")
-    return lines
-
-
-def _read(path: str) -> dict[str, Any] | None:
-    if not tf.io.gfile.exists(path):
-        return None
-    try:
-        found = read_json(path)
-        if found["format"] != _FORMAT:
-            raise ValueError(f"format {found['format']}, expected {_FORMAT}")
-        for record in found["trials"]:  # The inverse of `_without_nan`.
-            for group in ("results", "details", "other_splits"):
-                record[group] = {
-                    name: dict(
-                        zip(own, scorers.of_json(own.values()), strict=True)
-                    )
-                    for name, own in record[group].items()
-                }
-        return found
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{path} is no results file of this program ({error!r}); move it"
-            " away, or use --overwrite."
-        ) from error
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON has no NaN: None stands for it."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def draw_scores(records: Sequence[TrialRecord], title: str) -> bytes:
-    """Draws the main figure of each task over the trials (at least one)."""
-    # After a trial: its first step need not wait for this.
-    from matplotlib.figure import Figure
-
-    tasks = list(records[0].results)
-    figure = Figure(figsize=(5.0, 3.4 * len(tasks)), layout="constrained")
-    figure.suptitle(title)
-    grid = figure.subplots(len(tasks), squeeze=False)
-    for axes, task in zip(grid.ravel(), tasks, strict=True):
-        name = scorers.main_figure(list(records[0].results[task]))
-        values = {r.trial: r.results[task][name] for r in records}
-        axes.plot(values.keys(), values.values(), "o-", label=f"dev {name}")
-        fell = [r.trial for r in records if task in r.collapsed]
-        axes.plot(fell, [values[n] for n in fell], "rx", label="collapsed")
-        mean = scorers.describe(list(values.values())).mean
-        axes.axhline(mean, linestyle="--", label=f"mean {mean:.2f}")
-        axes.set(title=task, xlabel="trial", xticks=list(values))
-        axes.legend(fontsize=7)
-    return png(figure)

@@ -125,6 +125,7 @@ class TaggingTask(Task):
             length,
             count_words=not fixed,
         )
+        positions = positions[:length]  # Words may have no wordpiece.
         cut = len(example.words) - len(positions)
         if cut:
             remedy = "" if fixed else " (fewer with fix_tagging_truncation)"

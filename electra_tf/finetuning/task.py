@@ -147,6 +147,7 @@ class Task(abc.ABC):
         self.tokenizer = tokenizer
         self.row_report = RowReport(config.strict_rows or config.strict)
         self._known_labels: Any = None
+        self._labels_of_model = False
         self.directory = directory or config.raw_data_dir(spec.name)
         special = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
         self._cls_id, self._sep_id = special
@@ -238,6 +239,8 @@ class Task(abc.ABC):
         """Plain values, besides hparams, that decide the features."""
         facts = {"class": type(self).__name__, "name": self.name}
         facts["spec"] = repr(self.spec)
+        if self._labels_of_model:  # Else the data say what they are.
+            facts["labels"] = self.known_labels
         if self._tfds is not None:
             name, data_dir = self._tfds.name, self.config.tfds_data_dir
             facts["tfds"] = tables.tfds_identity(name, data_dir)
@@ -269,6 +272,16 @@ class Task(abc.ABC):
                 self.use_labels(json.loads(file.read()))
             except (ValueError, RecursionError) as error:
                 raise UserError(f"{path}: not valid JSON: {error}") from None
+
+    def take_labels_of(self, folder: str) -> bool:
+        """Takes those kept in a model's folder, which it was trained with."""
+        kept = self.labels_path()
+        path = os.path.join(folder, os.path.basename(kept or ""))
+        if kept is None or not files.exists(path):
+            return False
+        self.load_labels(path)
+        self._labels_of_model = True
+        return True
 
     @property
     def known_labels(self) -> Any:

@@ -8,6 +8,7 @@ write_classification_outputs.
 
 import dataclasses
 import json
+import math
 import os
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +28,12 @@ from electra_tf.finetuning import build
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import Task
-from electra_tf.metrics.scorers import Scorer, lower_is_better, main_figure
+from electra_tf.metrics.scorers import (
+    Scorer,
+    lower_is_better,
+    main_figure,
+    of_json,
+)
 from electra_tf.text.tokenization import refuse_other_vocab
 from electra_tf.training import checkpointing
 from electra_tf.training.loop import TOKENS, EvalLoop, StepMetrics, TrainLoop
@@ -265,7 +271,9 @@ def watched_figure(
     """The figure to compare by: `wanted`, F1, or the first that is no loss."""
     names = [name for name in rows[0] if name != "step"]
     scores = [name for name in names if not lower_is_better(name)]
-    return wanted or main_figure(scores or names)
+    if wanted in names:
+        return wanted
+    return main_figure(scores or names)
 
 
 def patience_is_over(
@@ -273,12 +281,16 @@ def patience_is_over(
     patience: int,
     wanted: str | None = None,
 ) -> bool:
-    """Whether the last `patience` evaluations (0: never) are no better."""
+    """Whether the last `patience` evaluations (0: never) are no better.
+
+    A figure that was undefined (None in a log) is worse than all others.
+    """
     if not patience or not rows:
         return False
     name = watched_figure(rows, wanted)
     sign = -1 if lower_is_better(name) else 1
-    values = [sign * row[name] for row in rows]
+    found = of_json(row[name] for row in rows)
+    values = [sign * v if math.isfinite(v) else -math.inf for v in found]
     return len(values) - 1 - values.index(max(values)) >= patience
 
 
@@ -505,7 +517,6 @@ class Trial(Run):
 
     def evaluated(self, step: int, result: dict[str, float]) -> None:
         """Logs an evaluation; keeps the best; stops if nothing gets better."""
-        wanted = self.config.keep_best
         self._check_keep_best(result)
         self.eval_log.write(step, result)
         shown = ", ".join(f"{k} {v:.4f}" for k, v in result.items())
@@ -513,16 +524,23 @@ class Trial(Run):
         self.keep_if_best(step, result)
         if step < self.schedule.total_steps and self._is_over():
             self.stopped_early = True
-            figure = watched_figure(self.eval_log.rows, wanted)
+            figure = watched_figure(self.eval_log.rows, self._wanted())
             self.console.line(
                 f"Stopping early: {self.config.early_stopping_patience}"
                 f" evaluations without a better {figure}"
             )
 
+    def _wanted(self) -> str | None:
+        """The figure that was asked for, of a run or of its only task."""
+        metrics = [task.main_metric for task in self._tasks]
+        return self.config.keep_best or (
+            metrics[0] if not metrics[1:] else None
+        )
+
     def _is_over(self) -> bool:
         config, rows = self.config, self.eval_log.rows
         patience = config.early_stopping_patience
-        over = patience_is_over(rows, patience, config.keep_best)
+        over = patience_is_over(rows, patience, self._wanted())
         return bool(gathered(self.strategy, over)[0])  # as the chief's log says
 
     def panels(self) -> tuple[Panel, ...]:

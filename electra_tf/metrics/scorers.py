@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from configure.config import lower_is_better as lower_is_better
 from configure.errors import aligned
 from electra_tf.text.words import read_spans, split_tag
 
@@ -431,13 +432,10 @@ class Statistics:
         return plain
 
 
-def lower_is_better(figure: str) -> bool:
-    """Whether a figure is a loss or an error."""
-    return "loss" in figure or figure.endswith("mse")
-
-
-def main_figure(names: Sequence[str]) -> str:
-    """How trials are compared: F1 where there is one, else the first."""
+def main_figure(names: Sequence[str], wanted: str | None = None) -> str:
+    """How trials are compared: as is wanted, else F1, else the first."""
+    if wanted in names:
+        return wanted
     return "f1" if "f1" in names else names[0]
 
 
@@ -477,15 +475,20 @@ def summarize(
     }
 
 
-def best_trial(trials: Sequence[TrialResults]) -> int | None:
-    """The place, from 0, of the trial with the best mean of main figures."""
+def best_trial(
+    trials: Sequence[TrialResults], metrics: Mapping[str, str | None]
+) -> int | None:
+    """The place, from 0, of the trial with the best mean of main figures.
+
+    `metrics`: task -> the figure that its description names.
+    """
     if not trials:
         return None
     scores = []
     for trial in trials:
         mains = []
-        for figures in trial.values():
-            name = main_figure(list(figures))
+        for task, figures in trial.items():
+            name = main_figure(list(figures), metrics.get(task))
             sign = -1 if lower_is_better(name) else 1
             mains.append(sign * figures[name])
         scores.append(float(np.mean(mains)) if mains else math.nan)

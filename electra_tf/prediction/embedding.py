@@ -12,7 +12,7 @@ distances between its sentence vectors.
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,14 +79,14 @@ class Embedder:
         batch_size: int = 32,
         max_length: int | None = None,
         vocab_file: str | None = None,
-        **overrides: Any,
+        hparams: Mapping[str, Any] | None = None,
     ) -> "Embedder":
         """Loads an encoder; texts are cut to its positions, or max_length."""
         if part not in PARTS:
             raise UserError(
                 f"part {part!r}: expected one of {', '.join(PARTS)}"
             )
-        loaded = load(path, vocab_file, overrides)
+        loaded = load(path, vocab_file, hparams)
         tokenization.require_wordpiece(loaded.config.vocab_file, "embed")
         encoder = encoder_of(loaded, f"--part={part}", part)
         positions = encoder.config.max_position_embeddings

@@ -239,12 +239,6 @@ def _make_tasks(
         )
     tasks = get_tasks(config, tokenizer)
     for task in tasks:
-        kept = task.labels_path()
-        if kept is None:
-            continue
-        # Beside the model they are what it was trained with, for certain.
-        for path in (os.path.join(home, os.path.basename(kept)), kept):
-            if tf.io.gfile.exists(path):
-                task.load_labels(path)
-                break
+        if not task.take_labels_of(home):
+            task.take_labels_of(config.preprocessed_data_dir)
     return tasks

@@ -106,20 +106,25 @@ class Source:
         """Sentences of one word a line, the words' column by its number."""
         (name, options), *_ = self.columns.items()
         place = next((o for o in options if isinstance(o, int)), 0)
+        least = place + 1 if place >= 0 else -place
         words: list[str] = []
-        start = 1
+        start, good = 1, True
         for number, text, found, expected in self.lines:
-            if text is None:
-                yield self._bad(number, found, expected)
-            elif not text.strip() or text.startswith("-DOCSTART-"):
-                if words:
+            cells = (text or "").split()
+            if text is not None and (not cells or cells[0] == "-DOCSTART-"):
+                if words and good:
                     yield Read(self.path, start, {name: words})
-                words = []
-            else:
-                start = start if words else number
-                cells = text.split()
-                words.append(cells[min(place, len(cells) - 1)])
-        if words:
+                words, good = [], True
+                continue
+            start = start if words else number
+            if text is not None and len(cells) < least:
+                found, expected = text, f"at least {least} columns"
+            if expected:
+                whole = f"{expected} (the sentence is left out)"
+                yield self._bad(number, found, whole)
+                good = False
+            words.append("" if expected else cells[place])
+        if words and good:
             yield Read(self.path, start, {name: words})
 
     def _read_jsonl(self) -> Iterator[Read]:
@@ -133,6 +138,10 @@ class Source:
             elif isinstance(row.cells, str | list):
                 one = len(self.columns) == 1 or isinstance(row.cells, str)
                 parts = [row.cells] if one else row.cells
+                if len(parts) > len(self.columns):
+                    expected = f"{' and '.join(self.columns)}, no more"
+                    yield self._bad(row.line, f"{len(parts)} parts", expected)
+                    continue
                 values = dict(zip(self.columns, parts, strict=False))
                 yield Read(self.path, row.line, values)
             else:
@@ -169,9 +178,10 @@ class Source:
                 id_place = self._id_place(header)
                 if header:
                     continue
-            if len(cells) <= (last := max(places.values())):
+            least = max(p + 1 if p >= 0 else -p for p in places.values())
+            if len(cells) < least:
                 found = f"{len(cells)} cells: {'|'.join(cells)}"
-                yield self._bad(number, found, f"at least {last + 1}")
+                yield self._bad(number, found, f"at least {least}")
                 continue
             key = None
             if id_place is not None and id_place < len(cells):
@@ -220,7 +230,7 @@ class Source:
                     f" {' | '.join(cells)[:200]}. Name it with --columns, such"
                     f" as --columns={name}=0 for the first"
                 )
-            places[name] = found[0] + len(cells) * (found[0] < 0)
+            places[name] = found[0]
         return places
 
     def _id_place(self, header: Sequence[str] | None) -> int | None:

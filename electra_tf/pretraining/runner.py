@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +32,7 @@ from electra_tf.data.record_checks import (
     check_records,
     count_training_examples,
     file_facts,
+    names_and_sizes,
 )
 from electra_tf.files import read_json, spelled_alike, write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
@@ -125,6 +126,15 @@ def _check_vocabulary(config: PretrainingConfig) -> None:
         refuse_other_vocab(config.vocab_file, own, path)
 
 
+def _data_facts(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run reads, and how: a saved position is for that alone."""
+    facts = {name: hparams[name] for name in DATA_HPARAMS if name in hparams}
+    # Another spelling of a path is no other data.
+    return facts | {
+        n: spelled_alike(facts[n]) for n in DATA_PATHS if n in facts
+    }
+
+
 class PretrainingRun(Run):
     """A run of pre-training."""
 
@@ -152,6 +162,12 @@ class PretrainingRun(Run):
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:
         config = self.config
         self._print_model()
+        facts = _data_facts(config.as_dict())
+        for name in DATA_PATHS:
+            found = names_and_sizes(getattr(config, name))
+            facts[f"files of {name}"] = found
+        self._data = checkpointing.Facts("data", facts)
+        self.own_state = {"data": self._data}
         batches = build_dataset(
             config,
             config.train_batch_size,
@@ -198,18 +214,13 @@ class PretrainingRun(Run):
             )
 
     def continue_from(self, path: str, with_position: bool = True) -> bool:
-        """Restores; where data hparams changed, records start again."""
+        """Restores; where the data changed, they are read from their start."""
         before = checkpointing.read_config(self.directory) or {}
         if before:  # Earlier versions had no such hparam.
             before.setdefault("pretrain_text", "")
         now = self.config.as_dict()
         check_same_model(before, now, path)
-        # Another spelling of a path is no other data.
-        spelled = (
-            c | {n: spelled_alike(c[n]) for n in DATA_PATHS if n in c}
-            for c in (before, now)
-        )
-        moved = changed(*spelled, DATA_HPARAMS)
+        moved = self._data.changes(path, _data_facts(before))
         positioned = super().continue_from(path, with_position=not moved)
         if self.config.init_checkpoint:
             self.console.line(
@@ -223,8 +234,8 @@ class PretrainingRun(Run):
             )
         if moved:
             self.console.warning(
-                "the records are read from their start again, because these"
-                f" settings changed: {'; '.join(moved)}"
+                "the records are read from their start again, because the data"
+                f" or how it is read changed: {'; '.join(moved)}"
             )
         told = {*MODEL_HPARAMS, *DATA_HPARAMS, "overwrite", "do_train"}
         others = tuple(name for name in now if name not in told)

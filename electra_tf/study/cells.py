@@ -353,8 +353,14 @@ def _check_said(said: Hparams) -> None:
                 raise UserError(
                     f"{section}.{key}: expected a list, got {values!r}"
                 )
-            for value in values if section not in ("data", "figures") else ():
-                _check_arm(_nested(key, value), f"{section}.")
+            for number, value in enumerate(values):
+                if section not in ("data", "figures"):
+                    _check_arm(_nested(key, value), f"{section}.")
+                elif not isinstance(value, str):
+                    raise UserError(
+                        f"{section}.{key}[{number}]: expected text, got"
+                        f" {value!r}"
+                    )
     for number, seed in enumerate(said.get("seeds", ())):
         if type(seed) is not int or not 0 <= seed < _CHOOSING:
             raise UserError(f"seeds[{number}]: {seed!r} is no seed")

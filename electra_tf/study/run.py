@@ -68,16 +68,25 @@ class StudyRun:
         files.make_directory(folder)
         log = os.path.join(folder, LOG)
         with files.held(folder), open(log, "ab") as self._log:
-            link = os.path.join(folder, "finetuning_data")
-            if os.path.islink(link):
-                os.remove(link)
-            data = os.path.join(study.data_dir, "finetuning_data")
-            os.symlink(os.path.abspath(data), link)
+            self._link_tasks(folder)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self._note)
             for place in range(len(study.cells(self.lines))):
                 # Anew: its learning rate may be known by now.
                 self._ensure(study.cells(self.lines)[place])
+
+    def _link_tasks(self, folder: str) -> None:
+        """Puts the tasks' data where runs in `folder` look for it."""
+        link = os.path.join(folder, "finetuning_data")
+        data = os.path.join(self._study.data_dir, "finetuning_data")
+        if os.path.realpath(link) == os.path.realpath(data):
+            return
+        if os.path.lexists(link):
+            raise UserError(
+                f"{link} is there, and is not the study's {data}; remove it, or"
+                " give another --output_dir or --data_dir"
+            )
+        os.symlink(os.path.abspath(data), link)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._signal = number

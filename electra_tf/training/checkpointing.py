@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from configure.config import lower_is_better
 from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints import formats, tf1, tf2
@@ -270,6 +271,27 @@ def write_config(directory: str, text: str) -> None:
     write_atomically(os.path.join(directory, CONFIG_FILE), text)
 
 
+class Facts(tf.train.experimental.PythonState):
+    """Plain values that go into checkpoints under `key`, to be compared."""
+
+    def __init__(self, key: str, facts: Mapping[str, Any]) -> None:
+        self._key, self._facts = key, facts
+
+    def serialize(self) -> str:
+        return json.dumps(self._facts)
+
+    def deserialize(self, text: str) -> None:
+        """Those of before are asked for by `changes` alone."""
+
+    def changes(self, path: str, otherwise: Mapping[str, Any]) -> list[str]:
+        """What was another then: at a checkpoint, else `otherwise`."""
+        reader = tf.train.load_checkpoint(path)
+        name = f"{self._key}/.ATTRIBUTES/py_state"
+        if reader.has_tensor(name):
+            otherwise = json.loads(reader.get_tensor(name))
+        return formats.changed(otherwise, self._facts, tuple(self._facts))
+
+
 DIRECTORY = formats.BEST
 STATE_FILE = "best.json"
 
@@ -301,7 +323,7 @@ class BestCheckpoint:
         value = float(result[self._metric])
         if not math.isfinite(value):
             return None
-        sign = -1 if "loss" in self._metric else 1
+        sign = -1 if lower_is_better(self._metric) else 1
         if self._best and sign * value <= sign * self._best["value"]:
             return None
         self._write_settings(self._directory)

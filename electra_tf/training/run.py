@@ -132,6 +132,7 @@ class Run:
             name = f"worker_{resolver.task_id}"
             self.output = os.path.join(self.directory, name)
         self.stopped_early = False  # An evaluation may set it.
+        self.own_state: dict[str, Any] = {}  # what else checkpoints have
         with strategies.creation_scope(strategy):
             self.model = self.build_model()
             self.step = orbit.utils.create_global_step()
@@ -289,7 +290,10 @@ class Run:
             step=self.step,
             # Their names are keys of checkpoints.
             position={"iterator": self.iterator, "interval": self.step_metrics},
-            extras={"loss_scale": self.loss_scale} if self.loss_scale else {},
+            extras={
+                **({"loss_scale": self.loss_scale} if self.loss_scale else {}),
+                **self.own_state,
+            },
             keep=config.keep_checkpoint_max,
             keep_every=getattr(config, "keep_every_n_steps", 0),
             write_directory=self.output,

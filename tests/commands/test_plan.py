@@ -139,6 +139,10 @@ def test_checkpoints_that_are_kept_are_counted(screen):
     assert found["needed"] == 6 * found["checkpoint"]
 
 
+def test_a_run_without_steps_is_compared_with_nothing(screen):
+    assert "> this run" in screen("--num_train_steps=0")
+
+
 def test_measured_steps_give_the_time_to_finish(tmp_path, screen):
     flags = ("--measure=2", "--measured_steps=3")
     found = json.loads(screen("--json", *flags))

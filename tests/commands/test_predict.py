@@ -106,6 +106,8 @@ def test_flags_are_checked_before_the_model(tmp_path):
     with pytest.raises(UserError, match=r"gone.txt: no such file"):
         predict.main(predict.parse_flags(words))
     (tmp_path / "in.txt").write_text("a\n")
+    with pytest.raises(UserError, match="--batch_size=0: expected 1 or more"):
+        _run("--model=none", "--output=a.npy", "--batch_size=0")
     words = ("--model", "none", tmp_path / "in.txt", "--output")
     with pytest.raises(UserError, match=r"ends in \.npy or \.npz"):
         _run(*words, tmp_path / "out.txt")
@@ -146,6 +148,9 @@ def test_one_vector_a_text(finetuned_folder, tmp_path, capfd):
     rows = (tmp_path / "out.rows.jsonl").read_text().splitlines()
     assert [json.loads(row)["line"] for row in rows] == [1, 4]
     assert "1 bad line left out; 1 blank line" in capfd.readouterr().err
+    stated = json.dumps({"vocab_file": f"{folder}/vocab.txt"})
+    _run(*words, "--overwrite", "--layers=1,2", f"--hparams={stated}")
+    np.testing.assert_allclose(np.load(out), found, atol=1e-5)
     with pytest.raises(UserError, match="--overwrite"):
         _run(*words)
 

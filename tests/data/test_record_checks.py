@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
 from electra_tf.data import record_checks
 from electra_tf.data.build import MANIFEST_FORMAT
 from electra_tf.data.example_writer import frame_record, read_records
@@ -50,6 +51,10 @@ def test_files_are_those_of_the_pattern_and_asked_for_must_exist(config):
     config.origins = {"eval_tfrecords": "derived"}
     (warning,) = record_checks.check_records(config, False)
     assert "evaluating on the training records" in warning
+    # Unless they are named, they are looked for beside the others.
+    pattern = f"{config.folder}/pretrain_data.tfrecord*"
+    own = PretrainingConfig.create("m", "other", pretrain_tfrecords=pattern)
+    assert record_checks.find_record_files(own, False).held_out
 
 
 @pytest.mark.parametrize("with_manifest", [True, False])

@@ -107,9 +107,11 @@ def exported(finetuned_folder, tmp_path_factory):
         "results": {"reviews": figures},
         "details": {"reviews": {"macro_f1": 80.25}},
     }
-    other = trial | {"model_dir": "m_2", "results": {"reviews": {"x": 1.0}}}
+    of_others = {"results": {"reviews": {"x": 1.0}}}
+    others = [trial | {"model_dir": "m_2"}, trial | {"global_step": 6}]
+    trials = [*(other | of_others for other in others), trial]
     with open(results, "w") as file:
-        json.dump({"format": 1, "trials": [other, trial]}, file)
+        json.dump({"format": 1, "trials": trials}, file)
     module = make_task_module(loaded)
     place = str(tmp_path_factory.mktemp("cards"))
     folder = export(

@@ -49,6 +49,14 @@ ROWS = {
         [1, 0],
         "texts under q, r, same",
     ),
+    "a label that is none": (
+        {},
+        '{"text": "a", "stars": null}\n{"text": "b", "stars": 2}\n'
+        '{"text": "c", "stars": "x"}\n',
+        '{"text": "d", "stars": ["2"]}\n',
+        [0, 1],
+        "a text, a number, true or false",
+    ),
     "several given labels": (
         {"type": "multilabel", "labels": ["good", "bad"]},
         '{"text": "x", "stars": ["bad"]}\n'

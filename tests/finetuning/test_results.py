@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run starts from, and what it leaves: written whole, never lost."""
 
+import dataclasses
 import io
 import json
 import math
@@ -17,7 +18,7 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.files import write_atomically
 from electra_tf.finetuning.build import resolve_start
-from electra_tf.finetuning.runner import ResultsFiles, TrialRecord
+from electra_tf.finetuning.results import ResultsFiles, TrialRecord
 from electra_tf.finetuning.trial import (
     patience_is_over,
     write_test_outputs,
@@ -41,7 +42,7 @@ def _record(trial, value, collapsed):
 @pytest.mark.usefixtures("with_pictures")
 def test_undefined_figures_survive_reading_back(finetuning_config):
     config = finetuning_config("sts")
-    results = ResultsFiles(config, Console(io.StringIO()))
+    results = ResultsFiles(config, Console(io.StringIO()), {})
     records = [_record(1, math.nan, True), _record(2, 50.0, False)]
     results.write(records)
     found = results.earlier_trials()
@@ -52,6 +53,15 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
     assert written["statistics"]["sts"]["extra"]["mean"] == 1.0
     pickled = pickle.loads(open(config.results_pkl, "rb").read())
     assert list(pickled[1]["sts"]) == ["pearson", "loss"]
+    # What is put aside replaces nothing that was put aside before.
+    evaluation = dataclasses.replace(config, do_train=False)
+    for _ in range(2):
+        again = ResultsFiles(evaluation, Console(io.StringIO()), {})
+        assert again.earlier_trials() == []
+        again.write(records[1:])
+    aside = [config.results_json + end for end in (".before", ".before2")]
+    counts = [len(json.loads(open(path).read())["trials"]) for path in aside]
+    assert counts == [2, 1]
     with open(config.results_json, "w") as file:
         file.write("[]")
     with pytest.raises(UserError, match="no results file"):
@@ -65,6 +75,8 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
         ([2.0, 3.0], False),
         ([3.0, 2.0, 1.0], True),
         ([3.0, 3.0, 3.0], True),  # As good is not better.
+        ([math.nan, None, 1.0, 0.0], False),  # Anything is, than undefined.
+        ([None, None, math.nan], True),
         ([], False),
     ],
 )
@@ -73,7 +85,7 @@ def test_two_evaluations_without_a_better_figure_are_the_end(values, is_over):
     assert patience_is_over(rows, 2) == is_over
     assert not patience_is_over(rows, 0)
     # Lower losses are better.
-    losses = [{"step": 1, "loss": -value} for value in values]
+    losses = [{"step": 1, "loss": value and -value} for value in values]
     assert patience_is_over(losses, 2, "loss") == is_over
 
 

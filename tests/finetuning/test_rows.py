@@ -186,6 +186,10 @@ def test_the_original_loses_a_sentence_of_many_words_whole(chunk):
     assert sum(features["chunk_labels_mask"]) == 0
     features = features_of(chunk(text, fix_tagging_truncation=True))
     assert sum(features["chunk_labels_mask"]) == 30
+    # Words without a wordpiece take no place, but a label each.
+    task = chunk("\ufffd x O\n" * 40 + "\n", fix_tagging_truncation=True)
+    assert sum(features_of(task)["chunk_labels_mask"]) == 32
+    assert list(task.row_report.losses.values()) == [8]
 
 
 CONTEXT = "The cat sat.  On a\u00a0mat,\tthe red one."

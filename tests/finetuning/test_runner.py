@@ -59,6 +59,15 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
         assert list(logits) == [0, 1, 2, 3, 4]
         assert logits[0].shape == (2,)
     assert "Learning rates before warm-up and decay" in text
+    # What is missing of a finished run is predicted with its models.
+    outputs.unlink()
+    _, text = run(config)
+    assert "Trial 2: done by an earlier run" in text
+    assert pickle.loads(outputs.read_bytes()).keys() == logits.keys()
+    shutil.rmtree(model)
+    outputs.unlink()
+    _, text = run(config)
+    assert f"such as {outputs}; the model that would make them" in text
     assert result["statistics"]["sst"]["accuracy"]["values"] == values
 
 
@@ -397,6 +406,25 @@ def test_evaluation_alone_scores_the_same(config_of, run, trained, tmp_path):
     moved, _ = run(config_of(do_train=False, **other))
     for found in (again, moved):
         assert found["trials"][0]["results"] == first["trials"][0]["results"]
+
+
+def test_evaluation_alone_has_the_labels_that_the_model_learned(
+    describe, run, tmp_path, capsys
+):
+    rows = {"train": "the\tbad\nof\tgood\n" * 8, "dev": "the\tbad\n" * 4}
+    files = {f"{name}.tsv": f"text\tlabel\n{r}" for name, r in rows.items()}
+    columns = {"text_a": "text", "label": "label"}
+    config = describe({"columns": columns}, files).config
+    first, _ = run(config)
+    # Its training data are gone, and dev has a label that comes before them.
+    (tmp_path / "train.tsv").unlink()
+    with open(tmp_path / "dev.tsv", "a") as file:
+        file.write("in\taverage\n")
+    found, _ = run(config.with_values("program", {"do_train": False}))
+    assert found["trials"][0]["results"] == first["trials"][0]["results"]
+    assert "dev.tsv:6: found label 'average'" in capsys.readouterr().out
+    kept = tmp_path.glob("**/mine_labels.json")
+    assert {path.read_text() for path in kept} == {'[\n "bad",\n "good"\n]\n'}
 
 
 def test_a_start_that_does_not_fit_is_refused(

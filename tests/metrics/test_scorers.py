@@ -174,7 +174,11 @@ def test_trials_are_summed_up_and_what_is_undefined_is_counted():
     assert mcc.std == pytest.approx(math.sqrt(700))
     assert mcc.values == (10.0, 20.0, 60.0)
     assert scorers.summarize(RESULTS)["cola"]["loss"].best == 0.4
-    assert scorers.best_trial(RESULTS) == 2
+    assert scorers.best_trial(RESULTS, {}) == 2
+    # By the figure that a task names, where it does.
+    own = [{"t": {"pearson": p, "mse": m}} for p, m in ((9.0, 2.0), (8.0, 1.0))]
+    assert scorers.best_trial(own, {"t": None}) == 0
+    assert scorers.best_trial(own, {"t": "mse"}) == 1
     assert scorers.main_figure(["precision", "recall", "f1", "loss"]) == "f1"
     assert scorers.main_figure(["mcc", "loss"]) == "mcc"
     found = scorers.describe([math.nan, 1.0, 3.0])

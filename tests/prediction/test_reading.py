@@ -55,6 +55,11 @@ def test_texts_json_and_conll_are_read_line_by_line(read):
     assert good == [(3, {"words": ["EU", "rejects"]}), (7, {"words": ["the"]})]
     good, _, _ = read("b.conll", text, {"words": [1]})
     assert good[1] == (7, {"words": ["O"]})
+    # A word that is not there is not replaced by another.
+    good, bad, _ = read("c.conll", "EU B\nof\nthe O\n\na O\n", {"words": [1]})
+    assert (good, bad) == ([(5, {"words": ["O"]})], [(2, "of")])
+    good, bad, _ = read("c.jsonl", '["a", "b", "c"]', PAIR)
+    assert (good, bad) == ([], [(1, "3 parts")])
 
 
 def test_tables_are_read_by_name_or_by_number(read):
@@ -69,8 +74,8 @@ def test_tables_are_read_by_name_or_by_number(read):
     assert good == [(1, {"text_a": '"A', "text_b": "B"})]
     good, _, _ = read("c.tsv", "x\ty\nA\tB\n", PAIR, header=True)
     assert good == [(2, {"text_a": "A", "text_b": "B"})]
-    good, _, _ = read("d.tsv", "x\tA\n", {"text_a": [-1]})
-    assert good == [(1, {"text_a": "A"})]
+    good, _, _ = read("d.tsv", "x\tA\ny\tz\tB\n", {"text_a": [-1]})
+    assert good == [(1, {"text_a": "A"}), (2, {"text_a": "B"})]
     good, bad, _ = read("a.csv", b'text,n\n"a ""b"",\nc",1\nbad \xff,2\nd,3\n')
     assert good == [(2, {"text_a": 'a "b",\nc'}), (5, {"text_a": "d"})]
     assert [line for line, _ in bad] == [4]

@@ -91,6 +91,27 @@ def test_a_finished_run_takes_more_steps_and_other_data(start, finished):
     assert "read from their start again" in output
 
 
+def test_other_files_of_the_same_names_are_read_from_their_start(
+    start, data_dir, tmp_path, monkeypatch
+):
+    folder = shutil.copytree(data_dir / "pretrain_tfrecords", tmp_path / "own")
+    own = {"pretrain_tfrecords": f"{folder}/pretrain_data.tfrecord*"}
+    start(**own)
+    first, *_ = sorted(folder.glob("pretrain_data.tfrecord*"))
+    shutil.copy(first, folder / "pretrain_data.tfrecord-more")
+    result, output = start(**own, num_train_steps=6)
+    assert result["global_step"] == 6
+    assert "files of pretrain_tfrecords: " in output
+    # A start that is killed before it saves changes nothing of that.
+    first.rename(folder / "gone")
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(runner.PretrainingRun, "announce", lambda self: 1 / 0)
+        start(**own, num_train_steps=7)
+    _, output = start(**own, num_train_steps=7)
+    assert "read from their start again" in output
+    assert "read from their start" not in start(**own, num_train_steps=8)[1]
+
+
 def test_changed_model_hparams_are_named(start, finished, tmp_path):
     with pytest.raises(UserError, match="embedding_size: 8 -> 4"):
         start(embedding_size=4, num_train_steps=6)

@@ -61,6 +61,7 @@ def put(said, place, value):
         ("arms.mlm.pretrain", {"objective": "x"}, "arms.mlm: hparam objective"),
         ("arms.m/l", {}, "arms.m/l: 'm/l': a folder cannot have this name"),
         ("data", {"there": "build"}, "data.there: expected a list"),
+        ("data", {"there": ["-m", 6]}, "data.there[1]: expected text, got 6"),
         ("choose_learning_rate", {"values": ["x"]}, "expected a number"),
     ],
 )

@@ -13,7 +13,8 @@ import time
 
 import pytest
 
-from electra_tf.study import run
+from configure.errors import UserError
+from electra_tf.study import cells, run
 
 pytestmark = pytest.mark.slow
 ROOT = pathlib.Path(__file__).parents[2]
@@ -132,6 +133,28 @@ def test_what_fails_is_named_the_rest_done(said, write_study, finish, tmp_path):
         assert line["seconds"] > 0 and "cores" in line["processor"]
     log = (tmp_path / "out" / run.LOG).read_text()
     assert "broken/1/sst: FAILED" in log and "Starting from random" in log
+
+
+@pytest.mark.parametrize("is_link", [True, False])
+def test_data_of_ones_own_are_not_replaced(
+    is_link, said, write_study, tmp_path
+):
+    place = tmp_path / "out" / "finetuning_data"
+    place.mkdir(parents=True)
+    if is_link:
+        place = place.rename(tmp_path / "elsewhere")
+        (tmp_path / "out" / "finetuning_data").symlink_to(place)
+    with pytest.raises(UserError, match="is not the study's"):
+        run.StudyRun(cells.Study(write_study(said)), 1.0, 0.0).run()
+    assert place.is_dir()
+    # Where it is the study's own there is nothing to do.
+    if is_link:
+        place.rmdir()
+        (tmp_path / "finetuning_data").rename(place)
+        said["data_dir"] = said["output_dir"]
+        with pytest.raises(run.StoppedError):
+            run.StudyRun(cells.Study(write_study(said)), 1.0, 0.0).run()
+        assert (place / "sst").is_dir()
 
 
 @pytest.mark.heavy

@@ -201,6 +201,7 @@ def best_checkpoint(path, metric):
     ("metric", "values", "kept"),
     [
         ("disc_loss", [0.5, 0.6, 0.4, 0.4], [0, 2]),
+        ("mse", [0.5, 0.6, 0.4, 0.4], [0, 2]),
         ("disc_auc_real_tokens", [0.5, 0.4, 0.6, 0.6], [0, 2]),
         ("loss", [float("nan"), 1.0, float("nan"), 0.5], [1, 3]),
     ],

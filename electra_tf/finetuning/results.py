@@ -1,0 +1,232 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What trials gave: read back, written whole after each, summed up, drawn."""
+
+import dataclasses
+import datetime
+import itertools
+import json
+import math
+import os
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.files import png, read_json, write_atomically
+from electra_tf.finetuning.trial import changed_hparams
+from electra_tf.metrics import scorers
+from electra_tf.training.summaries import Console
+
+_FORMAT = 1  # of the results file
+_KEPT = ".before"
+
+
+@dataclasses.dataclass(frozen=True)
+class TrialRecord:
+    """What one trial gave."""
+
+    trial: int  # its number, from 1
+    seed: int  # of its draws
+    model_dir: str  # where its model was made, or read from
+    global_step: int  # updates done by the weights that were evaluated
+    results: dict[str, dict[str, float]]  # task -> the original's figures
+    details: dict[str, dict[str, float]]  # task -> figures beyond them
+    other_splits: dict[str, dict[str, float]]  # "task/split" -> figures
+    collapsed: dict[str, str]  # task -> what is said of every example
+
+
+class ResultsFiles:
+    """Reads what earlier trials gave, and writes all files after each."""
+
+    def __init__(
+        self,
+        config: FinetuningConfig,
+        console: Console,
+        metrics: Mapping[str, str | None],  # task -> the figure that it names
+    ) -> None:
+        self._config = config
+        self._console = console
+        self._metrics = metrics
+        self._plot = os.path.splitext(config.results_json)[0] + ".png"
+        names = ("results_txt", "results_pkl", "results_json")
+        self._paths = [*(getattr(config, name) for name in names), self._plot]
+
+    def earlier_trials(self) -> list[TrialRecord]:
+        """Finished trials of the run to continue; others' are put aside."""
+        found = _read(self._config.results_json)
+        config = self._config
+        is_training = found and found["config"].get("do_train", True)
+        if config.overwrite or not (config.do_train and is_training):
+            self._put_aside()
+            return []
+        differing = changed_hparams(found["config"], config.as_dict())
+        if differing:
+            raise UserError(
+                f"{config.results_json} holds the results of a run with other"
+                " hparams:\n"
+                + "".join(f"  {text}\n" for text in differing)
+                + "Set them as they were to continue it, give this run a"
+                " --run_name, or use --overwrite to start anew."
+            )
+        return [TrialRecord(**record) for record in found["trials"]]
+
+    def write(self, records: Sequence[TrialRecord]) -> None:
+        """Writes all files, each complete or not at all.
+
+        Source: google-research/electra, run_finetuning.py, write_results.
+        """
+        config = self._config
+        results = [record.results for record in records]
+        contents = _without_nan(self._contents(records))
+        text = json.dumps(contents, indent=1, allow_nan=False)
+        title = f"{config.model_name}: {', '.join(config.task_names)}"
+        # Names that are one object are pickled once: those of an earlier trial
+        # come from a file, and would make other bytes of the same values.
+        alike = json.loads(json.dumps(results))
+        data = [text_of(results), pickle.dumps(alike), f"{text}\n"]
+        data.append(draw_scores(records, title, self._metrics))
+        for path, content in zip(self._paths, data, strict=True):
+            hint = "The model is safe; run the same command again."
+            write_atomically(path, content, hint=hint)
+        *first, last = self._paths
+        self._console.line(f"Wrote {', '.join(first)} and {last}")
+
+    def _contents(self, records: Sequence[TrialRecord]) -> dict[str, Any]:
+        everything = [
+            {
+                task: {**figures, **record.details[task]}
+                for task, figures in record.results.items()
+            }
+            | record.other_splits
+            for record in records
+        ]
+        results = [record.results for record in records]
+        best = scorers.best_trial(results, self._metrics)
+        now = datetime.datetime.now(datetime.timezone.utc)
+        return {
+            "format": _FORMAT,
+            "time": now.isoformat(timespec="seconds"),
+            "trials": [dataclasses.asdict(record) for record in records],
+            "statistics": statistics_of(everything),
+            "best_trial": None if best is None else records[best].trial,
+            "collapsed_trials": [r.trial for r in records if r.collapsed],
+            "config": self._config.as_dict(),
+        }
+
+    def _put_aside(self) -> None:
+        there = [path for path in self._paths if tf.io.gfile.exists(path)]
+        numbered = (f"{_KEPT}{k}" for k in itertools.count(2))
+        end = next(
+            end
+            for end in itertools.chain([_KEPT], numbered)
+            if not any(tf.io.gfile.exists(path + end) for path in there)
+        )
+        for path in there:
+            tf.io.gfile.rename(path, path + end)
+        if there:
+            self._console.line(
+                f"Earlier results are kept as {', '.join(there)}, each with"
+                f" {end} at the end of its name"
+            )
+
+
+def text_of(results: Sequence[scorers.TrialResults]) -> str:
+    """The text file: a line for each trial and task, as the original's."""
+    return "".join(
+        f"{task}: "
+        + " - ".join(f"{name}: {value:.2f}" for name, value in figures.items())
+        + "\n"
+        for trial in results
+        for task, figures in trial.items()
+    )
+
+
+def statistics_of(
+    results: Sequence[scorers.TrialResults],
+) -> dict[str, dict[str, Any]]:
+    """Task -> figure -> statistics, for JSON."""
+    return {
+        task: {name: found.as_dict() for name, found in figures.items()}
+        for task, figures in scorers.summarize(results).items()
+    }
+
+
+def statistics_lines(
+    records: Sequence[TrialRecord], metrics: Mapping[str, str | None]
+) -> list[str]:
+    """The table of all trials, and which of them collapsed."""
+    results = [record.results for record in records]
+    lines = scorers.table_lines(scorers.summarize(results))
+    for record in records:
+        for task, what in record.collapsed.items():
+            lines.append(f"trial {record.trial} collapsed on {task}: {what}")
+    best = scorers.best_trial(results, metrics)
+    if len(records) > 1 and best is not None:
+        record = records[best]
+        lines.append(f"best trial: {record.trial} ({record.model_dir})")
+    return lines
+
+
+def _read(path: str) -> dict[str, Any] | None:
+    if not tf.io.gfile.exists(path):
+        return None
+    try:
+        found = read_json(path)
+        if found["format"] != _FORMAT:
+            raise ValueError(f"format {found['format']}, expected {_FORMAT}")
+        for record in found["trials"]:  # The inverse of `_without_nan`.
+            for group in ("results", "details", "other_splits"):
+                record[group] = {
+                    name: dict(
+                        zip(own, scorers.of_json(own.values()), strict=True)
+                    )
+                    for name, own in record[group].items()
+                }
+        return found
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path} is no results file of this program ({error!r}); move it"
+            " away, or use --overwrite."
+        ) from error
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN: None stands for it."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def draw_scores(
+    records: Sequence[TrialRecord],
+    title: str,
+    metrics: Mapping[str, str | None],
+) -> bytes:
+    """Draws the main figure of each task over the trials (at least one)."""
+    # After a trial: its first step need not wait for this.
+    from matplotlib.figure import Figure
+
+    tasks = list(records[0].results)
+    figure = Figure(figsize=(5.0, 3.4 * len(tasks)), layout="constrained")
+    figure.suptitle(title)
+    grid = figure.subplots(len(tasks), squeeze=False)
+    for axes, task in zip(grid.ravel(), tasks, strict=True):
+        names = list(records[0].results[task])
+        name = scorers.main_figure(names, metrics.get(task))
+        values = {r.trial: r.results[task][name] for r in records}
+        axes.plot(values.keys(), values.values(), "o-", label=f"dev {name}")
+        fell = [r.trial for r in records if task in r.collapsed]
+        axes.plot(fell, [values[n] for n in fell], "rx", label="collapsed")
+        mean = scorers.describe(list(values.values())).mean
+        axes.axhline(mean, linestyle="--", label=f"mean {mean:.2f}")
+        axes.set(title=task, xlabel="trial", xticks=list(values))
+        axes.legend(fontsize=7)
+    return png(figure)
