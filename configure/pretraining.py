@@ -163,9 +163,8 @@ class PretrainingConfig(TrainingConfig):
     mask_without_replacement: bool = False  # draw distinct positions
     whole_word_mask: bool = False  # mask all the wordpieces of a word
     mask_replace_prob: Share = 0.85  # chosen positions that show [MASK]
-    # Held-out records. Default:
-    # <data_dir>/pretrain_tfrecords/eval_data.tfrecord*; where nothing
-    # matches, evaluation reads pretrain_tfrecords as the original does.
+    # Held-out records. Default: eval_data.tfrecord* beside pretrain_tfrecords;
+    # where nothing matches, evaluation reads these, as the original does.
     eval_tfrecords: str | None = None
     # Raw text to train on instead of records: patterns of files, separated by
     # commas, a sentence a line, a blank line between documents. Every epoch

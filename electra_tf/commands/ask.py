@@ -116,7 +116,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _identity(folder: str) -> dict[str, str]:
     """A model's files of weights; an index has the tensors' checksums."""
-    found, _ = files.matching(os.path.join(folder, "*.index"))
+    found, _ = files.matching(f"{folder}.index,{folder}/*.index")
     return {os.path.abspath(path): files.sha256_of(path) for path in found}
 
 

@@ -247,6 +247,12 @@ class ClassificationTask(TextTask):
     def get_scorer(self, split: str = "dev") -> scorers.Scorer:
         """Returns the scorer of the task's metric (default: accuracy)."""
         if self.spec.metric == "f1":
+            if self.n_outputs > 2:
+                raise UserError(
+                    f"task {self.name}: metric f1 is of the second of two"
+                    f" classes, and there are {self.n_outputs}; use accuracy or"
+                    " mcc"
+                )
             return scorers.F1Scorer()
         if self.spec.metric == "mcc":
             return scorers.MCCScorer()

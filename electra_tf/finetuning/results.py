@@ -16,8 +16,10 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.files import png, read_json, write_atomically
-from electra_tf.finetuning.trial import changed_hparams
+from electra_tf.checkpoints.formats import changed
+from electra_tf.files import png, read_json, sha256_of, write_atomically
+from electra_tf.finetuning.task import Task
+from electra_tf.finetuning.trial import SCORING, changed_hparams
 from electra_tf.metrics import scorers
 from electra_tf.training.summaries import Console
 
@@ -46,11 +48,18 @@ class ResultsFiles:
         self,
         config: FinetuningConfig,
         console: Console,
-        metrics: Mapping[str, str | None],  # task -> the figure that it names
+        tasks: Sequence[Task],
     ) -> None:
         self._config = config
         self._console = console
-        self._metrics = metrics
+        # Task -> the figure that it names.
+        self.metrics = {task.name: task.main_metric for task in tasks}
+        self._data = {
+            f"data of {task.name}, {split}": sha256_of(paths[0])
+            for task in tasks
+            for split in task.get_dev_splits()
+            if (paths := task.data_files(split))
+        }
         self._plot = os.path.splitext(config.results_json)[0] + ".png"
         names = ("results_txt", "results_pkl", "results_json")
         self._paths = [*(getattr(config, name) for name in names), self._plot]
@@ -63,14 +72,18 @@ class ResultsFiles:
         if config.overwrite or not (config.do_train and is_training):
             self._put_aside()
             return []
-        differing = changed_hparams(found["config"], config.as_dict())
+        before, now = found["config"], config.as_dict()
+        differing = changed_hparams(before, now) + changed(before, now, SCORING)
+        kept = found.get("data", {})  # Earlier versions have none.
+        differing += changed(kept, self._data, tuple(self._data))
         if differing:
             raise UserError(
                 f"{config.results_json} holds the results of a run with other"
-                " hparams:\n"
+                " hparams or data:\n"
                 + "".join(f"  {text}\n" for text in differing)
-                + "Set them as they were to continue it, give this run a"
-                " --run_name, or use --overwrite to start anew."
+                + "Put them as they were to continue it, give this run a"
+                " --run_name, or use --overwrite to start anew. To score its"
+                " models anew, set do_train to false."
             )
         return [TrialRecord(**record) for record in found["trials"]]
 
@@ -88,7 +101,7 @@ class ResultsFiles:
         # come from a file, and would make other bytes of the same values.
         alike = json.loads(json.dumps(results))
         data = [text_of(results), pickle.dumps(alike), f"{text}\n"]
-        data.append(draw_scores(records, title, self._metrics))
+        data.append(draw_scores(records, title, self.metrics))
         for path, content in zip(self._paths, data, strict=True):
             hint = "The model is safe; run the same command again."
             write_atomically(path, content, hint=hint)
@@ -105,7 +118,7 @@ class ResultsFiles:
             for record in records
         ]
         results = [record.results for record in records]
-        best = scorers.best_trial(results, self._metrics)
+        best = scorers.best_trial(results, self.metrics)
         now = datetime.datetime.now(datetime.timezone.utc)
         return {
             "format": _FORMAT,
@@ -113,6 +126,7 @@ class ResultsFiles:
             "trials": [dataclasses.asdict(record) for record in records],
             "statistics": statistics_of(everything),
             "best_trial": None if best is None else records[best].trial,
+            "data": self._data,
             "collapsed_trials": [r.trial for r in records if r.collapsed],
             "config": self._config.as_dict(),
         }

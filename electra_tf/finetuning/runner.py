@@ -106,8 +106,7 @@ class _Run:
             for task in self._tasks:  # Those in the data may be others now.
                 task.take_labels_of(home_of(place))
         self._preprocessor = Preprocessor(start.config, self._tasks)
-        self._metrics = {task.name: task.main_metric for task in self._tasks}
-        self._files = ResultsFiles(start.config, console, self._metrics)
+        self._files = ResultsFiles(start.config, console, self._tasks)
 
     def run(self) -> dict[str, Any]:
         config = self._config
@@ -153,7 +152,7 @@ class _Run:
                         )
         if records:
             self._console.heading(f"Results of {len(records)} trial(s)")
-            for text in statistics_lines(records, self._metrics):
+            for text in statistics_lines(records, self._files.metrics):
                 self._console.line(text)
         result: dict[str, Any] = {
             "trials": [dataclasses.asdict(record) for record in records],

@@ -57,6 +57,8 @@ FREE_HPARAMS = frozenset(
     use_tfrecords_if_existing use_tpu write_distill_outputs write_test_outputs
     """.split()
 )
+# But its figures do not when these do.
+SCORING = ("max_answer_length", "n_best_size", "qa_na_threshold")
 Features = dict[str, tf.Tensor]
 Row = dict[str, np.ndarray]
 
@@ -384,6 +386,13 @@ class Trial(Run):
                 " num_train_epochs."
             )
         self._n_examples = batches.n_examples
+        # Of the data and of what makes examples of them; and the classes.
+        facts = {"records": os.path.basename(batches.path)}
+        for task in self._tasks:
+            if task.labels_path():
+                facts[f"labels of {task.name}"] = task.known_labels
+        self._data = checkpointing.Facts("data", facts)
+        self.own_state = {"data": self._data}
         for task in evaluated:
             self.evaluator.prepare(task, "dev")
         with tf.device("/cpu:0"):
@@ -431,6 +440,13 @@ class Trial(Run):
                 + "".join(f"  {text}\n" for text in differing)
                 + "Set them as they were to continue it, give this run a"
                 " --run_name, or use --overwrite to delete it and start anew."
+            )
+        if moved := self._data.changes(path, {}):
+            raise UserError(
+                f"{path} was made with other training data:"
+                f" {'; '.join(moved)}. Put them back to continue it, give this"
+                " run a --run_name, or use --overwrite to delete it and start"
+                " anew; to evaluate it as it is, set do_train to false."
             )
         return super().continue_from(path, with_position)
 

@@ -100,6 +100,15 @@ class Members:
     def _key(self, example: Any) -> Any:
         return example.line
 
+    def _bad_lines(self) -> set[int]:
+        """Lines of the split's own file that the task cannot use."""
+        own, *_ = self._task.data_files(self._split) or [None]
+        rows = self._task.row_report.rows
+        return {row.line for row in rows if row.skipped and row.path == own}
+
+    def _is_unusable(self, line: Any) -> bool:
+        return line in self._bad_lines()
+
     def _shares(self, row: Row, example: Any) -> Any:
         """What a row says of an example."""
         return np.array([_shares(row.get("probabilities"), self._labels)])
@@ -149,7 +158,6 @@ class Members:
         `id`; rows that have no `line` come in order.
         """
         places = {self._key(e): i for i, e in enumerate(self._examples)}
-        unusable = {r.line for r in self._task.row_report.rows if r.skipped}
         by_line, ids = self.key_name == "line", {}
         for path in paths:
             found: list[Any] = [None] * len(self._examples)
@@ -158,7 +166,7 @@ class Members:
                 place = number if by_line and key is None else None
                 if isinstance(key, int | str):
                     place = places.get(key)
-                    if by_line and key in unusable:
+                    if by_line and place is None and self._is_unusable(key):
                         continue
                 try:
                     if (
@@ -237,6 +245,12 @@ class _Tags(Members):
             given = given[:-1]
         shares = [_shares(one, self._labels) for one in given]
         return np.reshape(shares, [len(given), len(self._labels)])
+
+    def _is_unusable(self, line: Any) -> bool:
+        """Whether a sentence, by its first line, has a bad one."""
+        later = (e.line for e in self._examples if e.line > line)
+        end = min(later, default=math.inf)
+        return any(line <= bad < end for bad in self._bad_lines())
 
     def _stack(self, rows: Sequence[Any], number: int) -> np.ndarray:
         count = min(map(len, rows))

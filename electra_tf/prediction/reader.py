@@ -184,7 +184,7 @@ class Source:
                 yield self._bad(number, found, f"at least {least}")
                 continue
             key = None
-            if id_place is not None and id_place < len(cells):
+            if id_place is not None and -len(cells) <= id_place < len(cells):
                 key = cells[id_place]
             values = {name: cells[place] for name, place in places.items()}
             yield Read(self.path, number, values, key)

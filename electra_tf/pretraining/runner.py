@@ -33,6 +33,7 @@ from electra_tf.data.record_checks import (
     count_training_examples,
     file_facts,
     names_and_sizes,
+    text_hparam,
 )
 from electra_tf.files import read_json, spelled_alike, write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
@@ -163,9 +164,8 @@ class PretrainingRun(Run):
         config = self.config
         self._print_model()
         facts = _data_facts(config.as_dict())
-        for name in DATA_PATHS:
-            found = names_and_sizes(getattr(config, name))
-            facts[f"files of {name}"] = found
+        read = text_hparam(config, training=True) or DATA_PATHS[0]
+        facts[f"files of {read}"] = names_and_sizes(getattr(config, read))
         self._data = checkpointing.Facts("data", facts)
         self.own_state = {"data": self._data}
         batches = build_dataset(

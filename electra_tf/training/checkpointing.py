@@ -285,10 +285,12 @@ class Facts(tf.train.experimental.PythonState):
 
     def changes(self, path: str, otherwise: Mapping[str, Any]) -> list[str]:
         """What was another then: at a checkpoint, else `otherwise`."""
-        reader = tf.train.load_checkpoint(path)
         name = f"{self._key}/.ATTRIBUTES/py_state"
-        if reader.has_tensor(name):
-            otherwise = json.loads(reader.get_tensor(name))
+        with contextlib.suppress(IndexError, ValueError, tf.errors.OpError):
+            # What is damaged is told where it is restored.
+            reader = tf1.load_reader(path)
+            if reader.has_tensor(name):
+                otherwise = json.loads(reader.get_tensor(name))
         return formats.changed(otherwise, self._facts, tuple(self._facts))
 
 

@@ -257,7 +257,11 @@ def own_task(describe):
     ("kind", "description", "metric"),
     [
         ("classification", {}, "accuracy"),
-        ("classification", {"metric": "f1"}, "f1"),
+        (
+            "classification",
+            {"metric": "f1", "labels": ["x", "y"]},
+            "f1",
+        ),
         ("classification", {"metric": "mcc"}, "mcc"),
         ("regression", {}, "pearson"),
         ("multilabel", {"metric": "macro_f1"}, "macro_f1"),
@@ -289,6 +293,12 @@ def test_data_head_and_scorer_fit_together(kind, description, metric, own_task):
     assert task.main_metric in (None, *figures)
     # A wrong `keep_best` is known before anything is computed.
     assert {*figures, *dict(scorer.get_details())} == set(scorer.figures)
+
+
+def test_f1_of_one_class_is_refused_of_three(own_task):
+    task = own_task("classification", description={"metric": "f1"})
+    with pytest.raises(UserError, match="there are 3; use accuracy or mcc"):
+        task.get_scorer()
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def _record(trial, value, collapsed):
 @pytest.mark.usefixtures("with_pictures")
 def test_undefined_figures_survive_reading_back(finetuning_config):
     config = finetuning_config("sts")
-    results = ResultsFiles(config, Console(io.StringIO()), {})
+    results = ResultsFiles(config, Console(io.StringIO()), [])
     records = [_record(1, math.nan, True), _record(2, 50.0, False)]
     results.write(records)
     found = results.earlier_trials()
@@ -53,10 +53,13 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
     assert written["statistics"]["sts"]["extra"]["mean"] == 1.0
     pickled = pickle.loads(open(config.results_pkl, "rb").read())
     assert list(pickled[1]["sts"]) == ["pearson", "loss"]
+    other = dataclasses.replace(config, qa_na_threshold=1.0)
+    with pytest.raises(UserError, match="qa_na_threshold: .* -> 1.0"):
+        ResultsFiles(other, Console(io.StringIO()), []).earlier_trials()
     # What is put aside replaces nothing that was put aside before.
     evaluation = dataclasses.replace(config, do_train=False)
     for _ in range(2):
-        again = ResultsFiles(evaluation, Console(io.StringIO()), {})
+        again = ResultsFiles(evaluation, Console(io.StringIO()), [])
         assert again.earlier_trials() == []
         again.write(records[1:])
     aside = [config.results_json + end for end in (".before", ".before2")]

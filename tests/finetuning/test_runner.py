@@ -415,15 +415,27 @@ def test_evaluation_alone_has_the_labels_that_the_model_learned(
     files = {f"{name}.tsv": f"text\tlabel\n{r}" for name, r in rows.items()}
     columns = {"text_a": "text", "label": "label"}
     config = describe({"columns": columns}, files).config
+    run(config.with_values("program", {"do_eval": False}))
     first, _ = run(config)
+    # What would be other classes is refused, whatever is left to do.
+    train, results = tmp_path / "train.tsv", tmp_path.glob("**/*_results.json")
+    train.write_text(train.read_text().replace("good", "alright"))
+    with open(tmp_path / "dev.tsv", "a") as file:
+        file.write("in\tbad\n")
+    with pytest.raises(UserError, match="(?s)data of mine, dev: .*set do_tr"):
+        run(config)
+    next(results).unlink()
+    with pytest.raises(UserError, match=r"labels of mine: .*'good'\] ->"):
+        run(config)
+    (tmp_path / "dev.tsv").write_text(f"text\tlabel\n{rows['dev']}")
     # Its training data are gone, and dev has a label that comes before them.
-    (tmp_path / "train.tsv").unlink()
+    train.unlink()
     with open(tmp_path / "dev.tsv", "a") as file:
         file.write("in\taverage\n")
     found, _ = run(config.with_values("program", {"do_train": False}))
     assert found["trials"][0]["results"] == first["trials"][0]["results"]
     assert "dev.tsv:6: found label 'average'" in capsys.readouterr().out
-    kept = tmp_path.glob("**/mine_labels.json")
+    kept = tmp_path.glob("**/mine_model_1/mine_labels.json")
     assert {path.read_text() for path in kept} == {'[\n "bad",\n "good"\n]\n'}
 
 

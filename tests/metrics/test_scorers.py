@@ -168,6 +168,22 @@ def test_rows_drawn_from_a_scorer_count_as_if_they_had_been_given(make):
     assert whole.get_results() == before
 
 
+@pytest.mark.parametrize(
+    ("figure", "is_lower"),
+    [
+        ("loss", True),
+        ("disc_loss", True),
+        ("loss_per_word", True),
+        ("sts_mse", True),
+        ("f1_job_loss", False),  # of a label
+        ("gloss_accuracy", False),  # of a task
+        ("accuracy", False),
+    ],
+)
+def test_a_figure_is_a_loss_by_its_own_name(figure, is_lower):
+    assert scorers.lower_is_better(figure) == is_lower
+
+
 def test_trials_are_summed_up_and_what_is_undefined_is_counted():
     mcc = scorers.summarize(RESULTS)["cola"]["mcc"]
     assert (mcc.mean, mcc.median, mcc.best, mcc.best_index) == (30, 20, 60, 2)

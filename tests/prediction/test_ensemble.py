@@ -254,6 +254,24 @@ def test_files_that_do_not_fit_are_refused(setting, kind, change, message):
         run(members)
 
 
+def test_rows_of_what_the_task_cannot_use_are_left_out(setting, tmp_path):
+    make, run = setting
+    members, _ = make()  # A bad line of another split is none of dev's.
+    with open(tmp_path / "train.tsv", "a") as file:
+        file.write("alone\n")
+    run(members)
+    members, _ = make("tagging")
+    with open(tmp_path / "dev.txt", "a") as file:
+        file.write("the O\nking\nof O\n\n")
+    line = 3 * COUNT + 1
+    for rows in members.values():
+        rows.append(rows[0] | {"line": line})
+    run(members)
+    members["a"].append(members["a"][0] | {"line": 2})
+    with pytest.raises(UserError, match="line 2; expected one for"):
+        run(members)
+
+
 def test_weights_that_are_none_are_refused(setting, tmp_path):
     make, run = setting
     members, _ = make()

@@ -76,6 +76,8 @@ def test_tables_are_read_by_name_or_by_number(read):
     assert good == [(2, {"text_a": "A", "text_b": "B"})]
     good, _, _ = read("d.tsv", "x\tA\ny\tz\tB\n", {"text_a": [-1]})
     assert good == [(1, {"text_a": "A"}), (2, {"text_a": "B"})]
+    source = read("e.tsv", "x\tA\ny\n", {"text_a": [0]}, id_column=-2)[2]
+    assert [row.key for row in source] == ["x", None]
     good, bad, _ = read("a.csv", b'text,n\n"a ""b"",\nc",1\nbad \xff,2\nd,3\n')
     assert good == [(2, {"text_a": 'a "b",\nc'}), (5, {"text_a": "d"})]
     assert [line for line, _ in bad] == [4]

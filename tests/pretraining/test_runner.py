@@ -110,6 +110,11 @@ def test_other_files_of_the_same_names_are_read_from_their_start(
     _, output = start(**own, num_train_steps=7)
     assert "read from their start again" in output
     assert "read from their start" not in start(**own, num_train_steps=8)[1]
+    # One that is cut is said to be, as ever.
+    data = tmp_path / "model/model.ckpt-8.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:100])
+    with pytest.raises(UserError, match="cut short"):
+        start(**own, num_train_steps=9)
 
 
 def test_changed_model_hparams_are_named(start, finished, tmp_path):
