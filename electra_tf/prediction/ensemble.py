@@ -248,6 +248,8 @@ class _Tags(Members):
 
     def _is_unusable(self, line: Any) -> bool:
         """Whether a sentence, by its first line, has a bad one."""
+        if not isinstance(line, int):
+            return False
         later = (e.line for e in self._examples if e.line > line)
         end = min(later, default=math.inf)
         return any(line <= bad < end for bad in self._bad_lines())

@@ -267,9 +267,10 @@ def test_rows_of_what_the_task_cannot_use_are_left_out(setting, tmp_path):
     for rows in members.values():
         rows.append(rows[0] | {"line": line})
     run(members)
-    members["a"].append(members["a"][0] | {"line": 2})
-    with pytest.raises(UserError, match="line 2; expected one for"):
-        run(members)
+    for line in (2, "last"):
+        rows = [*members["a"], members["a"][0] | {"line": line}]
+        with pytest.raises(UserError, match=f"line {line}; expected one for"):
+            run({"a": rows, "b": members["b"]})
 
 
 def test_weights_that_are_none_are_refused(setting, tmp_path):
