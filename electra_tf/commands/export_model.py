@@ -62,7 +62,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             " of similar length together, which is quicker on a processor (8 is"
             " good there); 0: a whole batch, best on an accelerator",
         ),
-        ("top_k", 10, "N", "fill_mask: wordpieces for each mask"),
+        ("top_k", int, "N", "fill_mask: wordpieces for each mask; default: 10"),
     )
     flags.add_flags(
         parser,
@@ -161,6 +161,8 @@ def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
                 f"--{name} is for the head of a fine-tuned model, and the head"
                 f" is {head}; leave it out."
             )
+    if args.top_k and head != "fill_mask":
+        raise UserError(f"--top_k is for fill_mask, and the head is {head}.")
     length = args.max_seq_length
     if finetuned:
         names = ("task_config", "vocab_file", "max_seq_length")
@@ -178,7 +180,7 @@ def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
             " positions; lower it."
         )
     if head == "fill_mask":
-        return loaded, heads.FillMaskModule(loaded, length, args.top_k)
+        return loaded, heads.FillMaskModule(loaded, length, args.top_k or 10)
     modules = {
         "encoder": EncoderModule,
         "replaced_tokens": heads.ReplacedTokensModule,

@@ -12,6 +12,7 @@ import dataclasses
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,6 +87,13 @@ class Recording:
         return named
 
 
+# What NumPy raises for other files, empty ones, single arrays, damaged ones.
+_NO_RECORDING = (
+    *(OSError, ValueError, AttributeError, EOFError, TypeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+
+
 def read_recording(path: str) -> Recording:
     """Reads a recorded forward pass; nothing in it is unpickled."""
     try:
@@ -93,7 +101,7 @@ def read_recording(path: str) -> Recording:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError as error:
         raise UserError(f"--expect={path}: no such file.") from error
-    except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+    except _NO_RECORDING as error:
         raise UserError(
             f"--expect={path}: not an .npz file of plain arrays ({error})."
         ) from error

@@ -31,7 +31,7 @@ from electra_tf.export.conversions import measure_conversions
 from electra_tf.export.signatures import Loaded, ServingModule
 from electra_tf.files import digest_of, read_json, read_text, write_atomically
 from electra_tf.prediction.loading import FinetunedModel
-from electra_tf.text.tokenization import vocab_hash
+from electra_tf.text.tokenization import check_vocab, vocab_hash
 
 FILE_NAME = "MODEL_CARD.md"
 FACTS_FILE = os.path.join("assets.extra", "card_facts.json")
@@ -239,7 +239,7 @@ def measured(folder: str) -> dict[str, Any]:
     config = json.loads(described["config"].numpy())
     del config["hparams"]
     vocab = os.path.join(folder, "assets.extra", "vocab.txt")
-    tokens = read_text(vocab).removesuffix("\n").split("\n")
+    tokens = list(check_vocab(vocab))
     reader = tf.train.load_checkpoint(
         os.path.join(folder, "variables", "variables")
     )

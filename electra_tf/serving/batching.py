@@ -96,7 +96,8 @@ class Batcher:
                 f" {limits.max_rows} are taken at once.",
                 413,
             )
-        if waiting + request.rows > limits.max_waiting:
+        # One alone is taken, however large.
+        if waiting and waiting + request.rows > limits.max_waiting:
             raise RequestError("Too many requests are waiting.", 503)
         if not self.is_working:
             raise _stopping()

@@ -135,6 +135,10 @@ def open_model(
     if _is_saved_model(place):
         own = os.path.basename(place)
         number = int(own) if own.isdecimal() else 1
+        if version not in (None, number):
+            raise UserError(
+                f"--version={version}: {folder} is version {number} itself"
+            )
         if own.isdecimal():
             name = name or os.path.basename(os.path.dirname(place))
         return ServedModel(place, name or own, number)

@@ -253,6 +253,9 @@ def test_a_recording_that_is_none_is_refused(tmp_path, tiny_vocab):
         np.savez(path, **arrays)
         with pytest.raises(UserError, match=message):
             read_recording(str(path))
-    path.write_bytes(b"PK not a zip")
-    with pytest.raises(UserError, match="not an .npz"):
-        read_recording(str(path))
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    one = (tmp_path / "one.npy").read_bytes()
+    for content in (b"PK not a zip", b"", one):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match="not an .npz"):
+            read_recording(str(path))

@@ -81,6 +81,7 @@ def test_mistakes_are_told_and_nothing_is_written(folders, tmp_path):
         (pretrained, "--head=encoder --vocab_file=x", "x: no such file"),
         (pretrained, "--head=encoder --max_seq_length=513", "512 positions"),
         (pretrained, "--head=fill_mask --top_k=0", "1 or more"),
+        (pretrained, "--head=encoder --top_k=5", "--top_k is for fill_mask"),
     ):
         where = ("--model", str(model), "--output_dir", str(output))
         with pytest.raises(UserError, match=message):

@@ -169,6 +169,8 @@ def test_folders_are_opened_by_their_newest_whole_version(toy_folder):
     assert open_model(toy_folder, version=2).version == 2
     single = open_model(f"{toy_folder}/2")
     assert (single.name, single.version) == ("toy", 2)
+    with pytest.raises(UserError, match="--version=3: .*/2 is version 2"):
+        open_model(f"{toy_folder}/2", version=3)
     with pytest.raises(UserError, match="there are: 2, 10"):
         open_model(toy_folder, version=11)
     with pytest.raises(UserError, match="no such folder"):

@@ -109,6 +109,14 @@ def test_a_batch_that_fails_is_tried_one_by_one():
     assert isinstance(found[1], ValueError)
 
 
+def test_a_single_request_may_be_larger_than_what_may_wait(toy_model):
+    def use(batcher):
+        return batcher.ask(_asked(toy_model, "a", "b", "c"))
+
+    found = _run(Limits(max_waiting=2), use)
+    assert len(found[0]["echo"]) == 3
+
+
 def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
     started, release = threading.Event(), threading.Event()
     compute = batching.compute
