@@ -139,6 +139,8 @@ def main(argv: list[str]) -> None:
         verbose=2,
     )
     examples = task.get_examples(args.split)
+    cut = sum(len(words_of(e)) > args.length for e in [*train, *examples])
+    print(f"{cut:,} texts are longer than --length {args.length}: cut off")
     inputs, _, _ = arrays(task, examples, ids, args.length)
     answerer, lines = make_answerer(task, n_best=1), []
     answerer.all_tags = True

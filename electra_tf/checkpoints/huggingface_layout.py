@@ -423,6 +423,11 @@ _NAMES = {
     "cls_token": CLS,
     "mask_token": MASK,
 }
+# Classes that split as BERT does, and those that only read tokenizer.json.
+_TOKENIZERS = (
+    *("", "BertTokenizer", "ElectraTokenizer", "DistilBertTokenizer"),
+    *("PreTrainedTokenizer", "TokenizersBackend"),
+)
 # Longer words become [UNK]. transformers' own default is 100.
 _LONGEST_WORD = 200
 
@@ -434,8 +439,11 @@ def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
     """
     path, hparams, config = os.path.join(folder, TOKENIZER_CONFIG), {}, {}
     whole = os.path.join(folder, TOKENIZER)
+    model = ""
     if os.path.isfile(whole):
-        stated = files.read_json(whole).get("normalizer")
+        content = files.read_json(whole)
+        stated = content.get("normalizer")
+        model = (content.get("model") or {}).get("type") or ""
         names = {
             "lowercase": "do_lower_case",
             "strip_accents": "strip_accents",
@@ -462,6 +470,17 @@ def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
             "tokenize_chinese_chars is false; here Chinese characters are"
             " always words"
         )
+    kind = str(config.get("tokenizer_class") or "")
+    others = {
+        "tokenizer_class": kind.removesuffix("Fast") not in _TOKENIZERS,
+        "word_tokenizer_type": config.get("word_tokenizer_type", "basic")
+        not in (None, "basic"),
+        "do_basic_tokenize": config.get("do_basic_tokenize") is False,
+    }
+    if model not in ("", "WordPiece"):
+        problem, words = f"{TOKENIZER}: model.type is {model!r}", False
+    elif wrong := [name for name, is_so in others.items() if is_so]:
+        problem, words = f"{wrong[0]} is {config[wrong[0]]!r}", False
     if problem and not words:
         raise UserError(
             f"{folder}: {problem}. Correct {TOKENIZER_CONFIG}, or leave"

@@ -364,7 +364,10 @@ class _Folder:
         names = self.config.get("id2label") or {}
         labels = [names.get(str(i)) for i in range(self._sizes[layout.LABELS])]
         known = tuple(labels) if None not in labels else ()
-        return {self.network.task: TaskHead(kind, known)}
+        # A tokenizer of theirs splits words as other text.
+        theirs = not self.config.get(layout.MARK)
+        head = TaskHead(kind, known, as_elsewhere=theirs)
+        return {self.network.task: head}
 
     def dropped(self) -> dict[str, str]:
         used = {tensor.name for tensor in self.tensors.values()} | {_LM_HEAD}

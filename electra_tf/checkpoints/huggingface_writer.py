@@ -114,7 +114,7 @@ def write_huggingface(
         raise UserError(f"{weights.path} holds {found}.")
     hparams = {**weights.hparams, **(hparams or {})}
     vocab_file, vocab = vocab_file or weights.vocab_file, {}
-    plain, weights = weights, _folded(weights, networks[0])
+    plain, weights = weights, _folded(weights, networks[0], half_precision)
     head = weights.heads.get(networks[0].task)
     words_alone = bool(head) and head.kind == "tagging"
     words_alone = words_alone and not head.as_elsewhere
@@ -260,7 +260,7 @@ def _head_of(weights: Weights, task: str) -> tuple[str, str]:
     return "", f"transformers has no head for a task of type {head.kind}"
 
 
-def _folded(weights: Weights, network: Network) -> Weights:
+def _folded(weights: Weights, network: Network, half: bool) -> Weights:
     """Weights with which transformers' layers and inputs give our answers.
 
     A tagger's segments are all 1 here and all 0 there, so both get row 1. A
@@ -268,6 +268,8 @@ def _folded(weights: Weights, network: Network) -> Weights:
     """
     scope, specs = network.head_scope, dict(weights.specs)
     if network.architecture == layout.TAGGING:
+        if weights.kind == "huggingface":  # Theirs, or made so once.
+            return weights
         return View(
             weights,
             specs,
@@ -285,6 +287,11 @@ def _folded(weights: Weights, network: Network) -> Weights:
     shift = layout.identity_shift(
         weights.read(f"{norm}/gamma"), weights.read(f"{norm}/beta")
     )
+    if half:  # The last bias, which stays float32, takes back what is stored.
+        kernel, shift = (
+            array.astype(np.float16).astype(np.float32)
+            for array in (kernel, shift)
+        )
     made = {"kernel": np.eye(len(shift), dtype=np.float32), "bias": shift}
     made = {f"{scope}/{layout.IDENTITY}/{n}": v for n, v in made.items()}
 
@@ -399,7 +406,9 @@ def _write(
     # transformers saves a bare encoder without the prefix.
     lead = "electra." if bare else ""
     by_name = {pair.theirs.removeprefix(lead): pair for pair in job.pairs}
-    dtype = np.dtype(np.float16 if half_precision else np.float32)
+    narrow = np.float16 if half_precision else np.float32
+    types = dict.fromkeys(by_name, narrow)
+    types |= {"classifier.out_proj.bias": np.float32}
     os.makedirs(folder, exist_ok=True)
     for name, content in texts.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
@@ -408,13 +417,13 @@ def _write(
     write_safetensors(
         os.path.join(folder, layout.SINGLE),
         {
-            name: TensorSpec(pair.their_shape(job.sizes), dtype)
+            name: TensorSpec(pair.their_shape(job.sizes), np.dtype(types[name]))
             for name, pair in by_name.items()
         },
         lambda name: (
             by_name[name]
             .to_theirs([weights.read(ours) for ours in by_name[name].ours])
-            .astype(dtype, copy=False)
+            .astype(types[name], copy=False)
         ),
     )
 

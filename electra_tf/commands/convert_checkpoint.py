@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from configure import flags
+from configure.config import TOKENIZER_HPARAMS
 from configure.errors import UserError, listed
 from configure.json_text import read_hparams
 from configure.pretraining import PretrainingConfig
@@ -230,6 +231,8 @@ def _hparams(
     stated |= stated.get("model_hparam_overrides", {})
     if source.hparams:  # A config leaves out what is as usual.
         stated.setdefault("hidden_act", "gelu")
+    if set(TOKENIZER_HPARAMS) & stated.keys():  # One line is about both.
+        stated |= dict.fromkeys(TOKENIZER_HPARAMS, True) | stated
     assumed = [
         text
         for text in source.contents.assumptions()

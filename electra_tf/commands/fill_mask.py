@@ -48,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
     if args.output:
         out = shared_flags.answers(args)
     with shared_flags.Run(args, bar=bool(args.output)) as run, out as write:
-        texts, given = itertools.tee(run.texts())
+        texts, given = itertools.tee(run.texts(filler.encode))
         masks_filled = filler(text for _, text in texts)
         for filled, (read, _) in zip(masks_filled, given, strict=False):
             if write is None:

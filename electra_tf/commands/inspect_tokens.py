@@ -10,6 +10,7 @@ ELECTRA, Electric and masked LMs; what does not apply to a model is said.
 import argparse
 import contextlib
 import dataclasses
+import functools
 import io
 from collections.abc import Sequence
 
@@ -58,6 +59,7 @@ def main(args: argparse.Namespace) -> int:
     shared_flags.check_inputs(args)
     import rich.console
 
+    from electra_tf.inspection.fill_mask import encode
     from electra_tf.inspection.tables import inspection_view
     from electra_tf.inspection.token_inspection import TokenInspector
 
@@ -73,7 +75,8 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         records = answer_file(args.json, "jsonl", overwrite=True)
     with shared_flags.Run(args, bar=False) as run, records as write:
-        for number, (_, text) in enumerate(run.texts()):
+        usable = run.texts(functools.partial(encode, inspector.pretrained))
+        for number, (_, text) in enumerate(usable):
             seen = inspector.inspect(text, words, args.mask_none, number)
             view = inspection_view(seen)
             if args.json != "-":

@@ -208,14 +208,23 @@ class Run:
                 else:
                     yield read
 
-    def texts(self) -> Iterator[tuple[Read, str]]:
-        """Yields the lines and their texts, where one text is asked for."""
+    def texts(
+        self, check: Callable[[str], Any] = str
+    ) -> Iterator[tuple[Read, str]]:
+        """Yields the lines and their texts, but those that `check` refuses."""
         for read in self.lines():
             text = read.values["text"]
-            if isinstance(text, str):
-                yield read, text
-            else:
+            if not isinstance(text, str):
                 self.refuse(read, shortened(text), "a text")
+                continue
+            try:
+                check(text)
+            except UserError as error:
+                if read.path == "--text":
+                    raise
+                self.refuse(read, shortened(text), f"another text: {error}")
+                continue
+            yield read, text
 
     def refuse(self, read: Read, found: str, expected: str) -> None:
         """Names the first lines that cannot be used, and counts all."""

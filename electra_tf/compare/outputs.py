@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from configure.config import TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind
 from electra_tf.checkpoints.sizes import UNSEEN_SIZES, as_config, merged
@@ -97,6 +98,11 @@ def compare_on_text(
     if request.vocab_file is None and (why := _other_vocabulary(a, b)):
         return Outcome(not_compared={_ALL_OUTPUTS: why}, problems=[why])
     outcome = Outcome(notes=assumptions([a, b], request.hparams))
+    for name in TOKENIZER_HPARAMS:
+        said = [w.hparams.get(name) for w in (a, b)]
+        if None not in said and said[0] != said[1]:
+            why = f"{name} is {said[0]} in A, {said[1]} in B; both read A's ids"
+            outcome.notes.append(why)
     vocab_file = find_vocab_file(request, a, b)
     rows = min(w.contents.sizes.max_position_embeddings for w in (a, b))
     length = request.length or _DEFAULT_LENGTH

@@ -82,7 +82,7 @@ class MaskFiller:
             yield from self._fill(batch)
 
     def _fill(self, texts: Sequence[str]) -> Iterator[FilledText]:
-        rows = [self._encode(text) for text in texts]
+        rows = [self.encode(text) for text in texts]
         mask_id = self.pretrained.model.special.mask_id
         places = [[i for i, x in enumerate(r) if x == mask_id] for r in rows]
         positions = np.zeros([len(rows), max(map(len, places))], np.int32)
@@ -101,7 +101,7 @@ class MaskFiller:
             )
             yield FilledText(text, tuple(to_tokens(row[1:-1])), masks)
 
-    def _encode(self, text: str) -> list[int]:
+    def encode(self, text: str) -> list[int]:
         ids = encode(self.pretrained, text)
         if self.pretrained.model.special.mask_id not in ids:
             raise UserError(

@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import tensorflow as tf
+from safetensors.numpy import load_file
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
@@ -252,6 +253,22 @@ def test_a_tagger_has_its_own_segments(out, arrays, tiny_vocab, same_tensors):
     assert read.heads == weights.heads
     values["electra/embeddings/token_type_embeddings"] = table[[1, 1]]
     same_tensors(read, values)
+    # One that transformers trained has its own segments and tokenizer.
+    theirs = out.tensors()
+    theirs[SEGMENTS][0] += 1
+    out.set_config(electra_tf=None)
+    out.without_digests().store(theirs)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (out / name).unlink()
+    config = {"do_lower_case": False, "tokenizer_class": "BertTokenizer"}
+    (out / "tokenizer_config.json").write_text(json.dumps(config))
+    again = out.parent / "again"
+    write_huggingface(open_huggingface(str(out)), str(again))
+    table = load_file(again / "model.safetensors")[SEGMENTS]
+    np.testing.assert_array_equal(table, theirs[SEGMENTS])
+    tokenizer = json.loads((again / "tokenizer_config.json").read_text())
+    assert tokenizer["do_lower_case"] is False
+    assert tokenizer["tokenize_chinese_chars"] is True
 
 
 @pytest.mark.parametrize("kind", layout.PROBLEMS)
@@ -287,6 +304,20 @@ def test_a_head_passes_a_shifted_identity(kind, out, arrays, same_tensors):
     read = out.weights()
     assert read.heads == weights.heads
     same_tensors(read, values)
+    # Rounded, it still takes back what was added.
+    half = out.parent / "half"
+    write_huggingface(weights, str(half), half_precision=True)
+    rounded = load_file(half / "model.safetensors")
+    inner = vectors @ rounded["classifier.dense.weight"].T.astype(np.float32)
+    inner += rounded["classifier.dense.bias"]
+    logits = inner @ rounded["classifier.out_proj.weight"].T.astype(np.float32)
+    logits += rounded["classifier.out_proj.bias"]
+    kernel = head["kernel"].astype(np.float16).astype(np.float32)
+    expected = vectors @ kernel + head["bias"]
+    np.testing.assert_allclose(logits, expected, rtol=0, atol=3e-5)
+    name = "task_specific/own/dense/bias"
+    found = open_huggingface(str(half)).read(name)
+    np.testing.assert_array_equal(found, head["bias"])
     # Trained on in transformers, it is no longer the bias that was.
     there["classifier.out_proj.bias"] += 1
     out.without_digests().store(there)

@@ -508,6 +508,24 @@ def test_tokenizers_without_counterpart_are_refused(config, said, one):
     assert layout.read_tokenizer(str(one), words=True)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"tokenizer_class": "BertJapaneseTokenizer"},
+        {"word_tokenizer_type": "mecab"},
+        {"do_basic_tokenize": False},
+    ],
+)
+def test_tokenizers_that_split_otherwise_are_refused(config, one):
+    (one / "tokenizer_config.json").write_text(json.dumps(config))
+    ((name, value),) = config.items()
+    assert f"{name} is {value!r}" in one.refused()
+    for usual in ("BertTokenizerFast", "ElectraTokenizer", None):
+        text = json.dumps({"tokenizer_class": usual})
+        (one / "tokenizer_config.json").write_text(text)
+        assert layout.read_tokenizer(str(one))
+
+
 def test_a_vocabulary_only_in_json_is_read(one, out, tiny_vocab):
     vocab, expected = load_vocab(tiny_vocab), pathlib.Path(tiny_vocab)
     files = layout.tokenizer_files(vocab, {"do_lower_case": False}, 64)

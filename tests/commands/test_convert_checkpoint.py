@@ -93,6 +93,11 @@ def test_config_report_and_unknown_variables_come_with_it(
         *("m.conversion.json", "digests.json", "electra_config.json"),
     }
     assert not any("heads" in text for text in report["assumed"])
+    cased = tmp_path / "cased" / "m"
+    hparams = json.loads(HEADS) | {"do_lower_case": False}
+    convert(source, cased, "--hparams", json.dumps(hparams))
+    assert read_electra_config(str(cased.parent))["do_lower_case"] is False
+    assert not any("case" in text for text in report_of(cased)["assumed"])
     values = dict(open_weights(source))
     values["my_adapter/kernel"] = np.ones([2, 2], np.float32)
     strange, target = tmp_path / "strange" / "m", tmp_path / "x" / "m"

@@ -246,6 +246,14 @@ def test_fill_mask_prints_a_table_and_json(run, tmp_path):
     assert [record["line"] for record in records] == [1, 3]
     assert records[0]["text"] == "the [MASK]"
     assert len(records[0]["masks"][0]["candidates"]) == 5
+    with open(texts, "a") as file:
+        file.write("the\nit [MASK]\n")
+    printed = run(fill_mask, "electra", texts, "--output=-")
+    lines = [json.loads(line)["line"] for line in printed.out.splitlines()]
+    assert lines == [1, 3, 5] and "1 bad line left out" not in printed.out
+    assert "texts.txt:4: found the; expected another text: No [M" in printed.err
+    with pytest.raises(UserError, match=r"No \[MASK\]"):
+        run(fill_mask, "electra", "--text=the")
 
 
 def test_score_of_lines_says_whose_they_are(run, tmp_path):
