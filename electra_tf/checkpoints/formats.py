@@ -199,8 +199,12 @@ def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
     return json.dumps(contents, indent=2) + "\n"
 
 
-def home_of(folder: str) -> str:
-    """Where a checkpoint's model is described: for a run's best, the run's."""
+def home_of(path: str) -> str:
+    """Where a checkpoint's model is described: for a run's best, the run's.
+
+    `path`: its folder, or its prefix.
+    """
+    folder = path if files.is_directory(path) else os.path.dirname(path) or "."
     whole = folder if files.is_remote(folder) else os.path.abspath(folder)
     parent, name = os.path.split(whole.rstrip("/"))
     described = any(files.exists(os.path.join(folder, n)) for n in _CONFIGS)

@@ -470,6 +470,7 @@ def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
             "tokenize_chinese_chars is false; here Chinese characters are"
             " always words"
         )
+    problem = None if words else problem
     kind = str(config.get("tokenizer_class") or "")
     others = {
         "tokenizer_class": kind.removesuffix("Fast") not in _TOKENIZERS,
@@ -478,10 +479,10 @@ def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
         "do_basic_tokenize": config.get("do_basic_tokenize") is False,
     }
     if model not in ("", "WordPiece"):
-        problem, words = f"{TOKENIZER}: model.type is {model!r}", False
+        problem = f"{TOKENIZER}: model.type is {model!r}"
     elif wrong := [name for name, is_so in others.items() if is_so]:
-        problem, words = f"{wrong[0]} is {config[wrong[0]]!r}", False
-    if problem and not words:
+        problem = f"{wrong[0]} is {config[wrong[0]]!r}"
+    if problem:
         raise UserError(
             f"{folder}: {problem}. Correct {TOKENIZER_CONFIG}, or leave"
             " the tokenizer's files out to read the weights alone."

@@ -351,31 +351,26 @@ def file_facts(config: Any, data: Mapping[str, str | None]) -> dict[str, str]:
         "vocab_file": config.vocab_file,
         "init_checkpoint": start and f"{start}*,{start}/*",
     }
-    facts = {}
-    for name, pattern in patterns.items():
-        paths, _ = files.matching(pattern or "")
-        paths = [path for path in paths if not files.is_directory(path)]
-        digest, total = hashlib.sha256(), 0
-        for path in paths:
-            total += (size := files.file_size(path))
-            digest.update(f"{os.path.basename(path)} {size}\n".encode())
-            with files.open_file(path, "rb") as file:
-                digest.update(file.read(_BEGINNING))
-        facts[name] = (
-            f"{len(paths)} files, {total:,} bytes, sha256 of names, sizes and"
-            f" beginnings {digest.hexdigest()[:12]}"
-        )
-    return facts
+    return {
+        name: told_files(pattern, _BEGINNING)
+        for name, pattern in patterns.items()
+    }
 
 
-def names_and_sizes(patterns: str | None) -> str:
-    """Of the files that a run reads, in words, to be compared."""
+def told_files(patterns: str | None, beginning: int = 0) -> str:
+    """Names, sizes and so many first bytes of files, told in little."""
     paths, _ = files.matching(patterns or "")
-    sizes = [files.file_size(path) for path in paths]
-    names = [os.path.basename(path) for path in paths]
-    digest = hashlib.sha256(repr([*zip(names, sizes, strict=True)]).encode())
+    paths = [path for path in paths if not files.is_directory(path)]
+    digest, total = hashlib.sha256(), 0
+    for path in paths:
+        total += (size := files.file_size(path))
+        digest.update(f"{os.path.basename(path)} {size}\n".encode())
+        if beginning:
+            with files.open_file(path, "rb") as file:
+                digest.update(file.read(beginning))
+    what = "names, sizes and beginnings" if beginning else "names and sizes"
     return (
-        f"{len(paths)} files, {sum(sizes):,} bytes, sha256 of names and sizes"
+        f"{len(paths)} files, {total:,} bytes, sha256 of {what}"
         f" {digest.hexdigest()[:12]}"
     )
 

@@ -58,7 +58,7 @@ class ResultsFiles:
             f"data of {task.name}, {split}": sha256_of(paths[0])
             for task in tasks
             for split in task.get_dev_splits()
-            if (paths := task.data_files(split))
+            if config.do_eval and (paths := task.data_files(split))
         }
         self._plot = os.path.splitext(config.results_json)[0] + ".png"
         names = ("results_txt", "results_pkl", "results_json")

@@ -20,10 +20,7 @@ from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import home_of
-from electra_tf.files import (
-    is_directory,
-    list_directory,
-)
+from electra_tf.files import is_directory, list_directory
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.classification import ClassificationTask
 from electra_tf.finetuning.model import FinetuningModel
@@ -100,11 +97,9 @@ class _Run:
         print_start(console, start.config, self._strategy, start.notes)
         self._tasks = get_tasks(start.config) if tasks is None else tasks
         if not start.config.do_train:
-            place = str(start.config.init_checkpoint)
-            if not is_directory(place):
-                place = os.path.dirname(place)
+            home = home_of(str(start.config.init_checkpoint))
             for task in self._tasks:  # Those in the data may be others now.
-                task.take_labels_of(home_of(place))
+                task.take_labels_of(home)
         self._preprocessor = Preprocessor(start.config, self._tasks)
         self._files = ResultsFiles(start.config, console, self._tasks)
 
@@ -188,20 +183,20 @@ class _Run:
             for path in [config.test_predictions(task.name, split, trial)]
             if not tf.io.gfile.exists(path)
         ]
-        kept = self._by_majority or best_or_newest(
-            f"{config.model_dir}_{trial}"
-        )
-        if missing and not kept:
+        if not missing:
+            return
+        model_dir = f"{config.model_dir}_{trial}"
+        if not (self._by_majority or best_or_newest(model_dir)):
             self._console.warning(
                 f"{len(missing)} files of test predictions are not there, such"
                 f" as {missing[0]}; the model that would make them was not"
                 " kept (keep_all_models)"
             )
-        elif missing:
-            origins = {**config.origins, "init_checkpoint": _FOUND}
-            only = {"do_train": False, "do_eval": False, "origins": origins}
-            config = dataclasses.replace(config, **only)
-            self._run_trial(trial, preemption, config)
+            return
+        origins = {**config.origins, "init_checkpoint": _FOUND}
+        only = {"do_train": False, "do_eval": False, "origins": origins}
+        config = dataclasses.replace(config, **only)
+        self._run_trial(trial, preemption, config)
 
     def _run_trial(
         self,

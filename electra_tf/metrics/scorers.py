@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from configure.config import lower_is_better as lower_is_better
+from configure.config import lower_is_better
 from configure.errors import aligned
 from electra_tf.text.words import read_spans, split_tag
 

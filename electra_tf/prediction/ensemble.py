@@ -7,6 +7,7 @@ stack is [members, units, columns]: probabilities of a text's classes, of the
 tags of a sentence's words, of a question's candidates, or a number alone.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -100,6 +101,7 @@ class Members:
     def _key(self, example: Any) -> Any:
         return example.line
 
+    @functools.cached_property
     def _bad_lines(self) -> set[int]:
         """Lines of the split's own file that the task cannot use."""
         own, *_ = self._task.data_files(self._split) or [None]
@@ -107,7 +109,7 @@ class Members:
         return {row.line for row in rows if row.skipped and row.path == own}
 
     def _is_unusable(self, line: Any) -> bool:
-        return line in self._bad_lines()
+        return line in self._bad_lines
 
     def _shares(self, row: Row, example: Any) -> Any:
         """What a row says of an example."""
@@ -252,7 +254,7 @@ class _Tags(Members):
             return False
         later = (e.line for e in self._examples if e.line > line)
         end = min(later, default=math.inf)
-        return any(line <= bad < end for bad in self._bad_lines())
+        return any(line <= bad < end for bad in self._bad_lines)
 
     def _stack(self, rows: Sequence[Any], number: int) -> np.ndarray:
         count = min(map(len, rows))

@@ -104,10 +104,7 @@ def read_run(
 
 def is_finetuned(path: str) -> bool:
     """Whether a path is of a fine-tuned model, not a pre-trained one."""
-    place = formats.placed(path).rstrip("/") or "/"
-    if not tf.io.gfile.isdir(place):
-        place = os.path.dirname(place) or "."
-    home = formats.home_of(place)
+    home = formats.home_of(formats.placed(path).rstrip("/") or "/")
     return "task_names" in (checkpointing.read_config(home) or {})
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 import tf_keras
 
 from configure.errors import UserError
@@ -189,7 +188,9 @@ class PretrainedModel(LoadedModel):
         self.tokenizer = FullTokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
-        counts = os.path.join(_home_of(weights.path), unigram.TOKEN_COUNTS)
+        counts = os.path.join(
+            formats.home_of(weights.path), unigram.TOKEN_COUNTS
+        )
         if self.model.kind is GeneratorKind.UNIGRAM and files.exists(counts):
             rows = self.model.encoder_config.vocab_size
             self.model.token_counts = unigram.read_counts(counts, rows)
@@ -251,7 +252,7 @@ def read_pretrained(
     path = formats.placed(path)
     weights = formats.open_weights(path)
     given = PretrainingConfig.clean_hparams(dict(hparams or {}))
-    run = read_config(_home_of(path)) or {}
+    run = read_config(formats.home_of(path)) or {}
     if "model_size" not in run:  # Of another program.
         run = {}
     hparams = merged(model_hparams(weights), _stated_hparams(run))
@@ -262,11 +263,6 @@ def read_pretrained(
     positions = weights.contents.sizes.max_position_embeddings
     config = model_config(hparams, vocab, positions)
     return weights, config, frozenset({*weights.hparams, *run, *given})
-
-
-def _home_of(path: str) -> str:
-    folder = path if tf.io.gfile.isdir(path) else os.path.dirname(path) or "."
-    return formats.home_of(folder)
 
 
 def _vocab_file(

@@ -32,8 +32,8 @@ from electra_tf.data.record_checks import (
     check_records,
     count_training_examples,
     file_facts,
-    names_and_sizes,
     text_hparam,
+    told_files,
 )
 from electra_tf.files import read_json, spelled_alike, write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
@@ -165,9 +165,8 @@ class PretrainingRun(Run):
         self._print_model()
         facts = _data_facts(config.as_dict())
         read = text_hparam(config, training=True) or DATA_PATHS[0]
-        facts[f"files of {read}"] = names_and_sizes(getattr(config, read))
-        self._data = checkpointing.Facts("data", facts)
-        self.own_state = {"data": self._data}
+        facts[f"files of {read}"] = told_files(getattr(config, read))
+        self.data_facts = checkpointing.DataFacts(facts)
         batches = build_dataset(
             config,
             config.train_batch_size,
@@ -220,7 +219,7 @@ class PretrainingRun(Run):
             before.setdefault("pretrain_text", "")
         now = self.config.as_dict()
         check_same_model(before, now, path)
-        moved = self._data.changes(path, _data_facts(before))
+        moved = self.data_facts.changes(path, _data_facts(before))
         positioned = super().continue_from(path, with_position=not moved)
         if self.config.init_checkpoint:
             self.console.line(

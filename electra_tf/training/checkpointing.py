@@ -271,11 +271,13 @@ def write_config(directory: str, text: str) -> None:
     write_atomically(os.path.join(directory, CONFIG_FILE), text)
 
 
-class Facts(tf.train.experimental.PythonState):
-    """Plain values that go into checkpoints under `key`, to be compared."""
+class DataFacts(tf.train.experimental.PythonState):
+    """What a run reads, as plain values: in checkpoints, to be compared."""
 
-    def __init__(self, key: str, facts: Mapping[str, Any]) -> None:
-        self._key, self._facts = key, facts
+    KEY = "data"
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = facts
 
     def serialize(self) -> str:
         return json.dumps(self._facts)
@@ -285,7 +287,7 @@ class Facts(tf.train.experimental.PythonState):
 
     def changes(self, path: str, otherwise: Mapping[str, Any]) -> list[str]:
         """What was another then: at a checkpoint, else `otherwise`."""
-        name = f"{self._key}/.ATTRIBUTES/py_state"
+        name = f"{self.KEY}/.ATTRIBUTES/py_state"
         with contextlib.suppress(IndexError, ValueError, tf.errors.OpError):
             # What is damaged is told where it is restored.
             reader = tf1.load_reader(path)

@@ -19,7 +19,11 @@ from electra_tf import files
 from electra_tf.checkpoints import formats
 from electra_tf.training import checkpointing, summaries
 from electra_tf.training import strategy as strategies
-from electra_tf.training.checkpointing import BestCheckpoint, Checkpoints
+from electra_tf.training.checkpointing import (
+    BestCheckpoint,
+    Checkpoints,
+    DataFacts,
+)
 from electra_tf.training.loop import (
     MAX_CHUNK_STEPS,
     SCALE,
@@ -132,7 +136,7 @@ class Run:
             name = f"worker_{resolver.task_id}"
             self.output = os.path.join(self.directory, name)
         self.stopped_early = False  # An evaluation may set it.
-        self.own_state: dict[str, Any] = {}  # what else checkpoints have
+        self.data_facts: DataFacts | None = None  # known where it trains
         with strategies.creation_scope(strategy):
             self.model = self.build_model()
             self.step = orbit.utils.create_global_step()
@@ -291,8 +295,12 @@ class Run:
             # Their names are keys of checkpoints.
             position={"iterator": self.iterator, "interval": self.step_metrics},
             extras={
-                **({"loss_scale": self.loss_scale} if self.loss_scale else {}),
-                **self.own_state,
+                name: state
+                for name, state in (
+                    ("loss_scale", self.loss_scale),
+                    (DataFacts.KEY, self.data_facts),
+                )
+                if state is not None
             },
             keep=config.keep_checkpoint_max,
             keep_every=getattr(config, "keep_every_n_steps", 0),
