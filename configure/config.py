@@ -204,7 +204,7 @@ Share = Annotated[
 _BelowOne = Annotated[
     float, Bound(lambda value: 0 <= value < 1, "at least 0 and below 1")
 ]
-_Seed = Annotated[
+Seed = Annotated[
     Natural, Bound(lambda value: value < 2**31, "below 2147483648")
 ]
 MODEL_SIZES = ("small", "base", "large")
@@ -285,7 +285,7 @@ class TrainingConfig:
     gcp_project: str | None = None  # the project it belongs to
 
     # ---- Extensions of both programs ----
-    seed: _Seed = 0  # of every random draw in a run
+    seed: Seed = 0  # of every random draw in a run
     strip_accents: bool = True  # were accents stripped when lower-casing?
     # Update k uses rate k ("after_increment", what the original does when
     # run) or rate k-1 ("before_increment").

@@ -301,7 +301,7 @@ class PretrainingConfig(TrainingConfig):
                 f" {self.max_seq_length}); give at least 1"
             )
         needs = {
-            "disc": self.has_discriminator,
+            "disc": self.has_discriminator and self.disc_weight > 0,
             "sampled": self.has_two_networks,
             "token": self.predicts_tokens,
         }

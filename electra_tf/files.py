@@ -98,26 +98,41 @@ def list_directory(path: str) -> list[str]:
     return sorted(os.listdir(path))
 
 
-def spelled_alike(patterns: str) -> str:
-    """The same text for every spelling of the same folders."""
+def spelled_alike(patterns: str) -> list[str]:
+    """Patterns between commas, the same for every spelling of their folders.
+
+    A folder that is there stands for itself, whatever is in its name.
+    """
     spelled = []
     for pattern in map(str.strip, patterns.split(",")):
         folder, name = os.path.split(pattern)
         if pattern and not is_remote(pattern):
-            pattern = os.path.join(os.path.realpath(folder), name)
+            is_there = os.path.isdir(folder or ".")
+            folder = os.path.realpath(folder)
+            folder = glob.escape(folder) if is_there else folder
+            pattern = os.path.join(folder, name)
         spelled.append(pattern)
-    return ",".join(spelled)
+    return spelled
 
 
-def matching(patterns: str) -> tuple[list[str], list[str]]:
+def matching(
+    patterns: str, but_folders: bool = False
+) -> tuple[list[str], list[str]]:
     """Files by patterns between commas: those that hold something, and not."""
     paths: list[str] = []
-    for pattern in spelled_alike(patterns).split(","):
+    for pattern in spelled_alike(patterns):
         find = _gfile().glob if is_remote(pattern) else glob.glob
         paths += sorted(find(pattern))
+    paths = list(dict.fromkeys(paths))  # Two patterns may find one file.
     for path in paths:
         if not exists(path):
             raise UserError(f"{path}: a link to what is not there; remove it.")
+    if but_folders:
+        paths = [path for path in paths if not is_directory(path)]
+    if folder := next(filter(os.path.isdir, paths), None):
+        raise UserError(
+            f"{folder}: is a directory; expected files, such as {folder}/*"
+        )
     full = [path for path in paths if file_size(path)]
     return full, [path for path in paths if path not in set(full)]
 

@@ -107,3 +107,22 @@ def test_a_digest_is_that_of_the_bytes_and_holds_one_block_at_once(tmp_path):
     assert peak < len(content) / 4
     with pytest.raises(UserError, match="no such file"):
         files.sha256_of(str(tmp_path / "absent"))
+
+
+def test_a_folder_that_is_there_stands_for_itself(tmp_path, monkeypatch):
+    for folder in ("d[1]", "d1", "a,b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_text(folder)
+    here = str(tmp_path / "d[1]" / "x.txt")
+    assert files.matching(f"{tmp_path}/d[1]/x*")[0] == [here]
+    assert len(files.matching(f"{tmp_path}/d?/*, {here[:-8]}/d1/x*")[0]) == 1
+    for folder in ("d[1]", "a,b"):
+        monkeypatch.chdir(tmp_path / folder)
+        assert files.matching("x*")[0] == [str(tmp_path / folder / "x.txt")]
+
+
+def test_a_folder_among_files_is_refused_or_left_out(tmp_path):
+    (tmp_path / "records").mkdir()
+    with pytest.raises(UserError, match=r"records: is a directory.*records/\*"):
+        files.matching(f"{tmp_path}/records")
+    assert files.matching(f"{tmp_path}/*", but_folders=True) == ([], [])

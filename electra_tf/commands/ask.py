@@ -115,9 +115,11 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _identity(folder: str) -> dict[str, str]:
-    """A model's files of weights; an index has the tensors' checksums."""
-    found, _ = files.matching(f"{folder}.index,{folder}/*.index")
-    return {os.path.abspath(path): files.sha256_of(path) for path in found}
+    """The file of a model's weights; an index has the tensors' checksums."""
+    from electra_tf.prediction.loading import find_run
+
+    path = f"{find_run(folder)[1]}.index"
+    return {os.path.abspath(path): files.sha256_of(path)}
 
 
 def _weight(args: argparse.Namespace, path: str) -> float:

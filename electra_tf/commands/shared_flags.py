@@ -184,6 +184,7 @@ class Run:
         )
         self._given = getattr(args, "text", None) or []
         self._strict, self._bad = args.strict, 0
+        self._has_ids = args.id_column is not None
         self._started = time.monotonic()
 
     def __enter__(self) -> "Run":
@@ -242,7 +243,8 @@ class Run:
     def place_of(self, read: Read) -> dict[str, Any]:
         place = {"file": read.path} if len(self.sources) > 1 else {}
         place |= {"line": read.line}
-        return place if read.key is None else {**place, "id": read.key}
+        # A TSV file has the columns of its first answer.
+        return {**place, "id": read.key} if self._has_ids else place
 
     def say_summary(self, what: str) -> None:
         """Prints how much, how long, what was left out."""

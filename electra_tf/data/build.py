@@ -269,6 +269,8 @@ def _open_output(options: BuildOptions, wanted: dict) -> dict:
             found = None
         else:
             found = load_manifest(directory)
+            # A build may have been killed before its first was whole.
+            names = [n for n in names if not n.startswith(TEMPORARY_PREFIX)]
             if found is None and names:
                 raise UserError(
                     f"output_dir {directory!r} is not empty"
@@ -319,7 +321,7 @@ def _complete(options: BuildOptions, manifest: dict) -> None:
 # Runs the jobs of a build on worker processes and shows how far they are.
 
 _SECONDS_BETWEEN_REPORTS = 5.0
-_PR_SET_PDEATHSIG = 1  # of prctl
+PR_SET_PDEATHSIG = 1  # of prctl
 
 
 class Progress:
@@ -369,7 +371,7 @@ def _prepare_worker(options: BuildOptions) -> None:
     # A parent that is killed cannot; what its workers wrote on would meet what
     # the same command writes next. Linux ends them before it is reaped.
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=end_with_parent, daemon=True).start()
     _prepare(options)
 

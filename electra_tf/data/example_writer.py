@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple
 
 import google_crc32c
 
-from configure.config import Bound, Positive, at_least, at_most, one_of
+from configure.config import Bound, Positive, Seed, at_least, at_most, one_of
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import corpora
@@ -362,7 +362,7 @@ class BuildOptions:
     do_strip_accents: bool = True  # --no-strip-accents keeps them
 
     # ---- Extensions (every default keeps what the original does) ----
-    seed: int = 0  # of all randomness
+    seed: Seed = 0  # of all randomness
     # stream: one stream of random numbers per process, as in the original;
     # document: drawn from seed, file and document, so the examples do not
     # depend on the number of processes, and big files are split at document

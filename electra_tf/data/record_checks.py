@@ -357,10 +357,11 @@ def file_facts(config: Any, data: Mapping[str, str | None]) -> dict[str, str]:
     }
 
 
-def told_files(patterns: str | None, beginning: int = 0) -> str:
+def told_files(files_or_patterns: Any, beginning: int = 0) -> str:
     """Names, sizes and so many first bytes of files, told in little."""
-    paths, _ = files.matching(patterns or "")
-    paths = [path for path in paths if not files.is_directory(path)]
+    paths = files_or_patterns
+    if not isinstance(paths, list):
+        paths, _ = files.matching(paths or "", but_folders=True)
     digest, total = hashlib.sha256(), 0
     for path in paths:
         total += (size := files.file_size(path))

@@ -135,7 +135,7 @@ def _csv_rows(lines: LineReader) -> Iterator[Row]:
                 broken.append(line)
             yield f"{line.text or ''}\n"
 
-    reader = csv.reader(texts())
+    reader = csv.reader(texts(), strict=True)  # No lost end of a cell.
     while True:
         start = number + 1
         try:

@@ -68,11 +68,6 @@ class TextTask(Task):
         return self.spec.labels
 
     @property
-    def known_labels(self) -> Any:
-        given = self.given_labels
-        return super().known_labels if given is None else given
-
-    @property
     def label_splits(self) -> tuple[str, ...]:
         return ("train", "dev") if self.given_labels is None else ()
 
@@ -153,9 +148,11 @@ class TextTask(Task):
         """Where labels are kept; None if the description has them."""
         if self.given_labels is not None:
             return None
-        return os.path.join(
-            self.config.preprocessed_data_dir, f"{self.name}_labels.json"
-        )
+        folder = self.config.preprocessed_data_dir
+        return os.path.join(folder, self.labels_name())
+
+    def labels_name(self) -> str:
+        return f"{self.name}_labels.json"
 
     def label_cells(self, *splits: str) -> list[Any] | None:
         """Returns the label cells of splits; None if no split is there."""
@@ -266,6 +263,12 @@ class ClassificationTask(TextTask):
             with contextlib.suppress(BadLabelError):  # When it is read.
                 found.update(self._split_cell(cell))
         found -= {""}
+        texts = {label.strip(): label for label in sorted(found)}
+        if lost := sorted(found - {*texts.values()}):
+            raise UserError(
+                f"task {self.name}: its labels {lost[0]!r} and"
+                f" {texts[lost[0].strip()]!r} differ by spaces alone"
+            )
         if len(found) < self._FEWEST:
             raise UserError(
                 f"task {self.name}: its data has {len(found)} different"

@@ -105,7 +105,7 @@ class QATask(Task):
       name is; the original looks for "squad" in it.
     """
 
-    needs_words = True
+    needs_words = finds_files = True
 
     def __init__(self, *described: Any) -> None:
         super().__init__(*described)

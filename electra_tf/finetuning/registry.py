@@ -49,7 +49,7 @@ _METRICS = {
 }
 
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
-_SPLIT_KEYS = ("header", "columns", "labelled")
+_SPLIT_KEYS = {"header": bool, "columns": dict, "labelled": bool}
 _TEXTS = "name type format label_separator tags metric version".split()
 _OBJECTS = "files columns splits hparams tfds".split()
 _KEYS = {
@@ -138,11 +138,7 @@ class TaskSpec:
         cls, given: Mapping[str, Any], where: str = "task"
     ) -> "TaskSpec":
         """Checks a task description and fills in defaults."""
-        check_names(given, _KEYS, f"{where} key")
-        for key, kind in _KEYS.items():
-            if key in given:
-                holds = isinstance(given[key], kind)
-                _expect(holds, f"{where}: {key}", _WORDS[kind], given[key])
+        _check_kinds(given, _KEYS, where)
         values = dict(given)
         if "tfds" in values:
             values["tfds"] = TfdsSpec(**values["tfds"])
@@ -189,6 +185,15 @@ def _expect(holds: bool, where: str, expected: str, found: Any) -> None:
         raise UserError(f"{where}: expected {expected}, got {found!r}")
 
 
+def _check_kinds(given: Any, kinds: Mapping[str, type], where: str) -> None:
+    """Refuses unknown keys, values of another kind and empty texts."""
+    _expect(isinstance(given, dict), where, _WORDS[dict], given)
+    check_names(given, kinds, f"{where} key")
+    for key, value in given.items():
+        holds = isinstance(value, kinds[key]) and value != ""
+        _expect(holds, f"{where}: {key}", _WORDS[kinds[key]], value)
+
+
 def _check(spec: TaskSpec, where: str) -> None:
     """Refuses a description that cannot work."""
     choices = {
@@ -210,8 +215,9 @@ def _check(spec: TaskSpec, where: str) -> None:
                 f"{where}: splits.{split}: files has no {split!r} (it has:"
                 f" {', '.join(spec.files)})"
             )
-        check_names(own, _SPLIT_KEYS, f"{where} splits key")
-        _check_columns(own.get("columns", {}), f"{where}: splits.{split}")
+        place = f"{where}: splits.{split}"
+        _check_kinds(own, _SPLIT_KEYS, place)
+        _check_columns(own.get("columns", {}), place)
     some = spec.sentences > 0
     _expect(some, f"{where}: sentences", "1 or more", spec.sentences)
     reads_text = issubclass(TYPES[spec.type], TextTask | SummarizationTask)

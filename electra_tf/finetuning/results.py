@@ -63,6 +63,13 @@ class ResultsFiles:
         self._plot = os.path.splitext(config.results_json)[0] + ".png"
         names = ("results_txt", "results_pkl", "results_json")
         self._paths = [*(getattr(config, name) for name in names), self._plot]
+        trials = range(1, max(config.num_trials, config.n_writes_test) + 1)
+        self._predictions = [  # by models that training may replace
+            config.test_predictions(task.name, split, trial)
+            for task in tasks
+            for split in task.get_test_splits()
+            for trial in (trials if config.do_train else ())
+        ]
 
     def earlier_trials(self) -> list[TrialRecord]:
         """Finished trials of the run to continue; others' are put aside."""
@@ -132,7 +139,7 @@ class ResultsFiles:
         }
 
     def _put_aside(self) -> None:
-        there = [path for path in self._paths if tf.io.gfile.exists(path)]
+        there = [*filter(tf.io.gfile.exists, self._paths + self._predictions)]
         numbered = (f"{_KEPT}{k}" for k in itertools.count(2))
         end = next(
             end

@@ -171,10 +171,12 @@ class _Run:
     def _predict_what_is_missing(
         self, trial: int, preemption: PreemptionHandler
     ) -> None:
-        """Predicts test sets with a model that an earlier run trained."""
+        """Predicts with an earlier run's model, as far as that is not done."""
         config = self._config
         if not config.write_test_outputs or trial > config.n_writes_test:
             return
+        model = best_or_newest(f"{config.model_dir}_{trial}")
+        made = tf.io.gfile.stat(f"{model}.index").mtime_nsec if model else 0
         missing = [
             path
             for task in self._tasks
@@ -182,11 +184,11 @@ class _Run:
             if task.has_split(split)
             for path in [config.test_predictions(task.name, split, trial)]
             if not tf.io.gfile.exists(path)
+            or tf.io.gfile.stat(path).mtime_nsec < made
         ]
         if not missing:
             return
-        model_dir = f"{config.model_dir}_{trial}"
-        if not (self._by_majority or best_or_newest(model_dir)):
+        if not (self._by_majority or model):
             self._console.warning(
                 f"{len(missing)} files of test predictions are not there, such"
                 f" as {missing[0]}; the model that would make them was not"

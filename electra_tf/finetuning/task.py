@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
 
+TASK_FILE = "task.json"  # the description, beside a model of one's own task
 # Rows read in debug mode, a header among them, as in the original.
 DEBUG_ROWS = 100
 Columns = Mapping[str, int | str]
@@ -129,6 +130,8 @@ class Task(abc.ABC):
 
     # Whether text must be traced to words, which byte-level BPE has not.
     needs_words = False
+    finds_files = False  # whether the description need not name any
+    given_labels: Any = None  # by the description; None: the data is asked
     # Splits whose labels are collected; their files decide the features, too.
     label_splits: tuple[str, ...] = ()
 
@@ -196,7 +199,8 @@ class Task(abc.ABC):
 
     def check_split(self, split: str) -> None:
         """Raises a UserError where its data is missing."""
-        if not self.has_split(split):
+        # A class of one's own may read what no description names.
+        if (self.spec.files or self.finds_files) and not self.has_split(split):
             self._existing_path(split)
 
     @abc.abstractmethod
@@ -273,26 +277,58 @@ class Task(abc.ABC):
             except (ValueError, RecursionError) as error:
                 raise UserError(f"{path}: not valid JSON: {error}") from None
 
+    def labels_name(self) -> str:
+        """The name of their file in a model's folder; "" for none."""
+        return os.path.basename(self.labels_path() or "")
+
+    def _keep_labels(self, folder: str) -> None:
+        if name := self.labels_name():
+            text = json.dumps(self.known_labels, indent=1, ensure_ascii=False)
+            files.write_atomically(os.path.join(folder, name), f"{text}\n")
+
+    def keep(self, folder: str) -> None:
+        """Writes labels and description into a model's folder."""
+        self._keep_labels(folder)
+        own = self.config.task_config
+        if own is not None and files.exists(own):
+            text = files.read_bytes(own)
+            files.write_atomically(os.path.join(folder, TASK_FILE), text)
+
     def take_labels_of(self, folder: str) -> bool:
-        """Takes those kept in a model's folder, which it was trained with."""
-        kept = self.labels_path()
-        path = os.path.join(folder, os.path.basename(kept or ""))
-        if kept is None or not files.exists(path):
+        """Takes those that a model learned; the description's must be them."""
+        path = os.path.join(folder, name := self.labels_name())
+        if not name or not files.exists(path):
             return False
         self.load_labels(path)
-        self._labels_of_model = True
+        self._labels_of_model = self.given_labels is None
+        self._compare(self._known_labels, self.given_labels, path)
         return True
+
+    def check_head(self, head: TaskHead | None, path: str) -> None:
+        """Raises where a model's classes are in another order than here."""
+        own = self.head.labels
+        # Names that are all others, such as LABEL_0, say nothing.
+        if head and {*head.labels} & {*own}:
+            self._compare([*head.labels], own, path)
+
+    def _compare(self, kept: Any, own: Any, path: str) -> None:
+        if own is not None and kept != [*own]:
+            raise UserError(
+                f"{path}: the model learned {kept}; task {self.name} now has"
+                f" {[*own]}. Put labels (or range) back, or train anew"
+            )
 
     @property
     def known_labels(self) -> Any:
-        """Labels as found in the data, which wins, or as kept earlier."""
+        """As given, else as found in the data, else as kept earlier."""
+        if self.given_labels is not None:
+            return self.given_labels
         if self._known_labels is not None:
             return self._known_labels
         path, found = self.labels_path(), self.find_labels()
         if found is not None:
-            text = json.dumps(found, indent=1, ensure_ascii=False)
-            files.write_atomically(path, f"{text}\n")
             self.use_labels(found)
+            self._keep_labels(os.path.dirname(path))
         elif files.exists(path):
             self.load_labels(path)
         else:
@@ -376,9 +412,10 @@ class Task(abc.ABC):
             header = next(rows, None) if place.header else None
             names = header.cells if header is not None else []
             for column, where in columns.items():
-                if isinstance(where, str) and where not in names:
+                if isinstance(where, str) and names.count(where) != 1:
+                    count = "several columns" if where in names else "no column"
                     raise UserError(
-                        f"{path}:1: no column {where!r} for {column}; the"
+                        f"{path}:1: {count} {where!r} for {column}; the"
                         f" header names: {', '.join(names) or 'nothing'}"
                         + (" (is the format right?)" if kind == "tsv" else "")
                     )

@@ -27,7 +27,7 @@ from electra_tf.checkpoints.weights import Weights, assign
 from electra_tf.finetuning import build
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
-from electra_tf.finetuning.task import Task
+from electra_tf.finetuning.task import TASK_FILE, Task
 from electra_tf.metrics.scorers import (
     Scorer,
     lower_is_better,
@@ -272,9 +272,11 @@ def watched_figure(
 ) -> str:
     """The figure to compare by: `wanted`, F1, or the first that is no loss."""
     names = [name for name in rows[0] if name != "step"]
-    scores = [name for name in names if not lower_is_better(name)]
     if wanted in names:
         return wanted
+    # After the loss come details, by which trials are not compared.
+    results = names[: [*names, "loss"].index("loss")]
+    scores = [name for name in results if not lower_is_better(name)]
     return main_figure(scores or names)
 
 
@@ -301,8 +303,8 @@ class Trial(Run):
 
     own_files: ClassVar = {
         "kind": "fine-tuning",
+        "names": (TASK_FILE,),
         "prefixes": ("worker_",),
-        # Labels that a task found in its data, copied from beside the records.
         "suffixes": ("_labels.json", "_label_mapping.json"),
     }
 
@@ -329,12 +331,12 @@ class Trial(Run):
         )
 
     def load(self, path: str) -> None:
+        allowed = self.config.allow_missing
         try:
-            found = assign(
-                open_weights(path),
-                self.model.variables,
-                allow_missing=self.config.allow_missing,
-            )
+            weights = open_weights(path)
+            for task in self._tasks:
+                task.check_head(weights.heads.get(task.name), path)
+            found = assign(weights, self.model.variables, allow_missing=allowed)
         except UserError as error:
             raise UserError(
                 f"{error}\n(Without do_train, init_checkpoint must be a model"
@@ -452,10 +454,7 @@ class Trial(Run):
     def write_settings(self, directory: str) -> None:
         super().write_settings(directory)
         for task in self._tasks:
-            kept = task.labels_path()
-            if kept is not None and tf.io.gfile.exists(kept):
-                own = os.path.join(directory, os.path.basename(kept))
-                tf.io.gfile.copy(kept, own, overwrite=True)
+            task.keep(directory)
 
     def is_finished(self, evaluation_due: bool) -> bool:
         step = self.global_step

@@ -20,7 +20,7 @@ from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.weights import assign
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
-from electra_tf.finetuning.task import Task
+from electra_tf.finetuning.task import TASK_FILE, Task
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, read_pretrained
 from electra_tf.pretraining.loading import load_pretrained as load_pretrained
@@ -63,7 +63,7 @@ class FinetunedModel:
 
 def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
     """Loads a fine-tuned model; its training data are not needed."""
-    home, checkpoint = _find(folder)
+    home, checkpoint = find_run(folder)
     config, tokenizer, tasks = read_run(folder, **overrides)
     model = FinetuningModel(config, tasks)
     weights = formats.open_weights(checkpoint)
@@ -93,7 +93,7 @@ def read_run(
     folder: str, **overrides: Any
 ) -> tuple[FinetuningConfig, Tokenizer, list[Task]]:
     """Reads a fine-tuning run's settings and tasks, without its weights."""
-    home, _ = _find(folder)
+    home, _ = find_run(folder)
     config = _read_config(home, overrides)
     check_vocab(config.vocab_file)
     tokenizer = open_tokenizer(
@@ -127,7 +127,7 @@ def read_settings(
     if not is_finetuned(path):
         return read_pretrained(path, vocab_file)[1]
     stated = {"vocab_file": vocab_file} if vocab_file else {}
-    return _read_config(_find(path)[0], stated)
+    return _read_config(find_run(path)[0], stated)
 
 
 def encoder_of(
@@ -163,7 +163,7 @@ def encoder_of(
     )
 
 
-def _find(folder: str) -> tuple[str, str]:
+def find_run(folder: str) -> tuple[str, str]:
     """The run's own directory, and the prefix of the weights to take."""
     place, checkpoint = formats.placed(folder).rstrip("/") or "/", None
     if not tf.io.gfile.isdir(place):
@@ -228,14 +228,17 @@ def _moved(home: str, stored: dict[str, Any]) -> str:
 def _make_tasks(
     config: FinetuningConfig, home: str, tokenizer: Tokenizer
 ) -> list[Task]:
-    path = config.task_config
-    if path is not None and not tf.io.gfile.exists(path):
+    path, kept = config.task_config, os.path.join(home, TASK_FILE)
+    gone = path is not None and not tf.io.gfile.exists(path)
+    if gone and tf.io.gfile.exists(kept):
+        config = dataclasses.replace(config, task_config=kept)
+    elif gone:
         raise UserError(
             f"{path}: no such file; {home} was trained on the task that it"
             " describes. Give its place now: --task_config=FILE"
         )
     tasks = get_tasks(config, tokenizer)
     for task in tasks:
-        if not task.take_labels_of(home):
+        if not task.take_labels_of(home) and task.labels_path():
             task.take_labels_of(config.preprocessed_data_dir)
     return tasks

@@ -68,6 +68,11 @@ class Source:
 
     def __iter__(self) -> Iterator[Read]:
         kind = self._format()
+        if self.id_column is not None and kind in ("text", "conll"):
+            raise UserError(
+                f"{self.path}: --id_column={self.id_column}: {kind} has no"
+                " columns of ids; use tsv, csv or jsonl"
+            )
         if kind == "text":
             return self._read_text()
         if kind == "conll":

@@ -32,6 +32,7 @@ from electra_tf.data.record_checks import (
     check_records,
     count_training_examples,
     file_facts,
+    find_record_files,
     text_hparam,
     told_files,
 )
@@ -132,7 +133,7 @@ def _data_facts(hparams: Mapping[str, Any]) -> dict[str, Any]:
     facts = {name: hparams[name] for name in DATA_HPARAMS if name in hparams}
     # Another spelling of a path is no other data.
     return facts | {
-        n: spelled_alike(facts[n]) for n in DATA_PATHS if n in facts
+        n: ",".join(spelled_alike(facts[n])) for n in DATA_PATHS if n in facts
     }
 
 
@@ -177,6 +178,12 @@ class PretrainingRun(Run):
 
     def build_optimizer(self) -> Any:
         return build_optimizer(self.config, self.model)
+
+    def scored_on(self) -> str:
+        config, text = self.config, text_hparam(self.config, training=False)
+        read = getattr(config, text) if text else None
+        found = told_files(read or find_record_files(config, False).paths)
+        return f"{found}; {config.num_eval_steps} x {config.eval_batch_size}"
 
     def start_fresh(self) -> None:
         """Takes `init_checkpoint`'s weights, if given; steps start at 0.
@@ -447,12 +454,12 @@ class PretrainingRun(Run):
             f" {config.train_batch_size} examples = {counted:,} examples"
         )
         patterns = config.pretrain_tfrecords.split(",")
-        found = map(load_manifest, {os.path.dirname(p) for p in patterns})
-        told = [m and m["counts"].get("examples") for m in found]
+        folders = {os.path.dirname(pattern) for pattern in patterns}
         if config.pretrain_text:
             examples = count_training_examples(config).examples
             text += f", about {counted / examples:.1f} epochs of raw text"
-        elif None not in told and (examples := sum(map(int, told))):
+        elif all(map(load_manifest, folders)):
+            examples = count_training_examples(config).examples
             text += f", {counted / examples:.1f} epochs of {examples:,}"
         self.console.line(text)
 

@@ -87,6 +87,7 @@ class Cell:
     command: Sequence[str] = ()  # program and arguments
     needs: tuple["Cell", ...] = ()
     folder: str = ""  # where its model and results are
+    reads: str = ""  # patterns of the files of data, where that is known
 
 
 class Study:
@@ -226,6 +227,7 @@ class Study:
             {**arm.pretrain, "seed": seed},
             made_of=self._said.get("data"),
             needs=self._data,
+            reads=arm.config.pretrain_text or arm.config.pretrain_tfrecords,
         )
 
     def counted(self, arm: Arm, seed: int, task: str, lines: Lines) -> Cell:
@@ -278,6 +280,7 @@ class Study:
             if pretraining
             else [arm.start, arm.pretrain, self._said.get("data")],
             needs=(pretraining,) if pretraining else self._data,
+            reads=os.path.join(self.data_dir, "finetuning_data", task, "*"),
             places=places,
         )
 
@@ -289,6 +292,7 @@ class Study:
         hparams: Hparams,
         made_of: Any,
         needs: tuple[Cell, ...],
+        reads: str,
         places: Hparams | None = None,  # do not count as what it is made of
     ) -> Cell:
         digest = _digest([made_of, hparams])
@@ -297,7 +301,7 @@ class Study:
         names = (f"--data-dir={self.output}", f"--model-name={model}")
         command = (program, *names, f"--hparams={text}")
         folder = os.path.join(self.output, "models", model)
-        return Cell(name, digest, facts, command, needs, folder)
+        return Cell(name, digest, facts, command, needs, folder, reads)
 
 
 def _cost(config: PretrainingConfig, budget: Mapping[str, float]) -> Hparams:
@@ -313,6 +317,18 @@ def _cost(config: PretrainingConfig, budget: Mapping[str, float]) -> Hparams:
         )
     for name, amount in budget.items():
         steps = round(amount / a_step[name])
+        if name == "flops" and config.is_stated("two_stage_steps"):
+            first = config.two_stage_steps
+            one, two = (
+                pretraining_step_flops(config, parameters, stage).total
+                for stage in (1, 2)
+            )
+            steps = first + round((amount - first * one) / two)
+            if steps <= first:
+                raise UserError(
+                    f"budget: {json.dumps(budget)} ends in the first stage"
+                    f" (two_stage_steps {first:,}): give more, or fewer steps"
+                )
     if steps < 1:
         raise UserError(f"budget: {json.dumps(budget)} is less than a step")
     return {name: steps * each for name, each in a_step.items()}

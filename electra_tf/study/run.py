@@ -8,7 +8,10 @@ else is asked, so lines that were committed stand for runs made elsewhere.
 """
 
 import contextlib
+import ctypes
 import datetime
+import functools
+import glob
 import json
 import os
 import platform
@@ -23,6 +26,8 @@ from typing import Any
 import electra_tf
 from configure.errors import UserError
 from electra_tf import files
+from electra_tf.data.build import PR_SET_PDEATHSIG
+from electra_tf.data.record_checks import told_files
 from electra_tf.metrics import scorers
 from electra_tf.study.cells import Cell, Study
 
@@ -44,6 +49,7 @@ class StudyRun:
     def __init__(self, study: Study, piece: float, time_budget: float) -> None:
         """`piece` and `time_budget` are seconds."""
         self._study, self._piece = study, piece
+        self._done = os.path.join(study.output, "done")
         self._deadline = time.monotonic() + time_budget
         self._child: subprocess.Popen | None = None
         self._signal = 0
@@ -71,9 +77,26 @@ class StudyRun:
             self._link_tasks(folder)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self._note)
+            self._warn_of_other_data()
             for place in range(len(study.cells(self.lines))):
                 # Anew: its learning rate may be known by now.
                 self._ensure(study.cells(self.lines)[place])
+
+    def _warn_of_other_data(self) -> None:
+        """Cells that are done stay so; what lies there now may be another."""
+        told: dict[str, str] = {}
+        for cell in self._study.cells(self.lines):
+            was = self.lines.get(cell.digest, {}).get("data")
+            if not was or not files.matching(cell.reads, True)[0]:
+                continue
+            if cell.reads not in told:
+                told[cell.reads] = told_files(cell.reads)
+            if was != told[cell.reads]:
+                print(
+                    f"warning: {cell.name} was made of other data ({was}) than"
+                    f" {cell.reads} is now ({told[cell.reads]}); to run it"
+                    f" again, remove its line from {self.results}"
+                )
 
     def _link_tasks(self, folder: str) -> None:
         """Puts the tasks' data where runs in `folder` look for it."""
@@ -112,9 +135,17 @@ class StudyRun:
 
     def _mark(self, cell: Cell) -> str:
         """Is there when what a cell leaves is here, and whole."""
-        return os.path.join(self._study.output, "done", cell.digest)
+        return os.path.join(self._done, cell.digest)
+
+    def _forget(self, place: str) -> None:
+        """Takes the marks away of what other commands made in a place."""
+        for mark in glob.glob(os.path.join(glob.escape(self._done), "*")):
+            if files.read_text(mark) == place:
+                files.remove(mark)
 
     def _run(self, cell: Cell) -> None:
+        if not cell.facts:
+            self._forget(cell.name)
         piece, pieces, begun = self._piece, 0, time.monotonic()
         code = -signal.SIGTERM
         while code in (-signal.SIGTERM, 128 + signal.SIGTERM):
@@ -133,7 +164,9 @@ class StudyRun:
             self.failed[cell.name] = f"exit status {code}: {self._error(start)}"
             self._say(f"{cell.name}: FAILED: {self.failed[cell.name]}")
             return
-        files.write_atomically(self._mark(cell), "")
+        files.write_atomically(
+            self._mark(cell), "" if cell.facts else cell.name
+        )
         self._say(f"{cell.name}: done in {seconds:,} s")
         if cell.facts:
             self._write_line(cell, seconds=seconds, pieces=pieces)
@@ -145,7 +178,8 @@ class StudyRun:
         processor = f"{name}, {os.cpu_count()} cores"
         self.lines[cell.digest] = {
             **{"cell": cell.name, "digest": cell.digest, **cell.facts},
-            **{"results": _results(cell), **more},
+            **{"data": told_files(cell.reads), "results": _results(cell)},
+            **more,
             **{"processor": processor, "study": self._study.digest},
             "ended": datetime.datetime.now().isoformat(timespec="seconds"),
         }
@@ -163,8 +197,14 @@ class StudyRun:
         folders = (_ROOT, os.path.dirname(sys.executable))
         places = (os.path.join(folder, program) for folder in folders)
         program = next(filter(os.path.exists, places), program)
+        ends = None
+        if sys.platform == "linux":  # A study that is killed leaves no piece.
+            ends = functools.partial(
+                ctypes.CDLL(None).prctl, PR_SET_PDEATHSIG, signal.SIGTERM
+            )
         self._child = subprocess.Popen(
             [sys.executable, program, *arguments],
+            preexec_fn=ends,
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,

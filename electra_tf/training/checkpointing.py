@@ -315,12 +315,15 @@ class BestCheckpoint:
         metric: str,
         checkpoints: Checkpoints,
         write_settings: Callable[[str], None],
+        scored_on: str = "",
     ) -> None:
-        """Reads what an earlier part of the run kept."""
+        """Reads what an earlier part of the run kept, by the same data."""
         self._directory = os.path.join(directory, DIRECTORY)
         self._metric = metric
         self._checkpoints = checkpoints
         self._write_settings = write_settings
+        self._scored_on = scored_on
+        self.is_of_other_data = False
         self._best = self._read()
 
     def update(self, step: int, result: Mapping[str, float]) -> str | None:
@@ -333,6 +336,8 @@ class BestCheckpoint:
         self._write_settings(self._directory)
         prefix = self._checkpoints.save_best(self._directory)
         self._best = {"metric": self._metric, "value": value, "step": step}
+        if self._scored_on:
+            self._best["scored_on"] = self._scored_on
         path = os.path.join(self._directory, STATE_FILE)
         write_atomically(path, json.dumps(self._best) + "\n")
         return f"best {self._metric} so far, {value:.4f}: kept as {prefix}"
@@ -343,8 +348,11 @@ class BestCheckpoint:
             return None
         try:
             best = files.read_json(path)
-            # Another metric was asked for before: what it chose means nothing.
-            return best if best["metric"] == self._metric else None
+            told = best.get("scored_on", self._scored_on)
+            self.is_of_other_data = told != self._scored_on
+            # What another metric, or other data, chose means nothing.
+            same = best["metric"] == self._metric
+            return best if same and not self.is_of_other_data else None
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
                 f"{path} is damaged ({error!r}); remove it to choose the best"

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from configure.errors import UserError
 from electra_tf.training import strategy as strategies
 
 Features = dict[str, tf.Tensor]
@@ -63,11 +64,18 @@ def micro_batch_rows(
     """Takes the rows of one of `count` micro-batches of every tensor.
 
     Tensors [B, ...], possibly nested; B is known when the graph is made, and a
-    multiple of `count`. `index` is an int32 scalar.
+    multiple of `count`, or refused. `index` is an int32 scalar.
     """
 
     def rows(tensor: tf.Tensor) -> tf.Tensor:
-        size_of_one = tensor.shape[0] // count
+        size = tensor.shape[0]
+        if size is None or size % count:
+            raise UserError(
+                f"gradient_accumulation_steps: a batch of {size or 'unknown'}"
+                f" rows cannot be cut into {count} equal parts; give batches of"
+                " one size (drop_remainder=True) that they divide"
+            )
+        size_of_one = size // count
         rest = tensor.shape.rank - 1
         # With a size that is known, which XLA asks for.
         begin = [index * size_of_one, *[0] * rest]

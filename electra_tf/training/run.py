@@ -196,8 +196,10 @@ class Run:
         due = self.schedule.evaluates_at(step) and not rows
         due = bool(strategies.gathered(self.strategy, due)[0])
         metric = self.config.keep_best
-        if self.best and rows and rows[-1].get(metric) is not None:
-            self.best.update(step, rows[-1])  # where a kill came between
+        row = rows[-1] if rows else {}
+        # Where a kill came between; a first stage has nothing to keep.
+        if self.best and row.get(metric) is not None and row.get("stage") != 1:
+            self.best.update(step, row)
         if self.is_finished(due):
             self.draw()
             self.finish(again=True)
@@ -216,6 +218,10 @@ class Run:
             self.draw()
             self.finish()
         return {**result, "global_step": self.global_step}
+
+    def scored_on(self) -> str:
+        """What evaluations are of, in words; "" where that cannot change."""
+        return ""
 
     def stop_requested(self) -> bool:
         """Whether a signal asks any worker to stop; all ask at once."""
@@ -320,8 +326,17 @@ class Run:
         self.best = None
         if metric := self.config.keep_best:
             self.best = BestCheckpoint(
-                path, metric, self.checkpoints, self.write_settings
+                path,
+                metric,
+                self.checkpoints,
+                self.write_settings,
+                self.scored_on(),
             )
+            if self.best.is_of_other_data:
+                self.console.warning(
+                    f"{checkpointing.DIRECTORY}/ was chosen on other held-out"
+                    " data, or another number of them; the best is chosen anew"
+                )
 
     def _last_results(self) -> dict[str, Any]:
         """What the logs say of a run that needs no more training."""

@@ -14,8 +14,7 @@ from electra_tf.data.build import MANIFEST_FORMAT, MANIFEST_NAME
 @pytest.fixture
 def arguments(tiny_config):
     """The command line of a tiny run."""
-    config = tiny_config()
-    hparams = config.as_dict() | {"num_train_steps": 100}
+    hparams = tiny_config(num_train_steps=100).as_dict()
     return [f"--hparams={json.dumps(hparams)}"]
 
 
@@ -38,8 +37,7 @@ def test_the_screen_says_what_the_run_takes_and_warns(screen):
     assert "Wordpieces a step   64; 6.400e+03 in all" in text
     assert "no records at" in text
     assert "--measure B times some steps" in text
-    for name in ("ELECTRA-Small", "BERT-Large", "RoBERTa", "> this run"):
-        assert name in text
+    assert "RoBERTa" in text and "> this run" in text
     numbers, warning = text.split("warning: training would stop: ")
     assert warning.startswith("No record file matches")
     assert max(map(len, numbers.splitlines())) <= 200
@@ -48,7 +46,7 @@ def test_the_screen_says_what_the_run_takes_and_warns(screen):
     assert "num_warmup_steps 100 is not below num_train_steps 100" in text
     text = screen("--train_batch_size=16777216")
     assert "GiB of memory are needed at train_batch_size 16777216" in text
-    assert "--gradient_accumulation_steps=" in text
+    assert "> this run" in screen("--num_train_steps=0")
 
 
 def test_json_holds_the_same_numbers_and_those_of_records(screen, data_dir):
@@ -57,8 +55,6 @@ def test_json_holds_the_same_numbers_and_those_of_records(screen, data_dir):
     assert found["records"] == {"examples": 51, "exact": True, "files": 3}
     assert found["epochs"] == pytest.approx(400 / 51)
     assert found["obstacles"] == []
-    text = screen("--max_seq_length=32", records)
-    assert "warning: training would stop:" in text
     found = json.loads(screen("--json"))
     assert found["tokens"] == 6400
     assert found["examples_per_step"] == 4
@@ -78,14 +74,10 @@ def test_every_obstacle_is_named_at_once(tmp_path, arguments, screen):
     (folder / "pretrain_data.tfrecord-0").write_bytes(b"cut")
     shard = {"name": "pretrain_data.tfrecord-0", "bytes": 4, "records": 1}
     settings = {"do_lower_case": True, "strip_accents": True}
-    manifest = {
-        "format": MANIFEST_FORMAT,
-        "complete": False,
-        "num_jobs": 2,
-        "jobs": {"0": {"shards": [shard], "held_out_shards": []}},
-        "settings": {"max_seq_length": 64, **settings},
-        "vocabulary": {"hash": "another", "size": 300},
-    }
+    manifest = {"format": MANIFEST_FORMAT, "complete": False, "num_jobs": 2}
+    manifest["jobs"] = {"0": {"shards": [shard], "held_out_shards": []}}
+    manifest["settings"] = {"max_seq_length": 64, **settings}
+    manifest["vocabulary"] = {"hash": "another", "size": 300}
     (folder / MANIFEST_NAME).write_text(json.dumps(manifest))
     run = tmp_path / "models" / "tiny"
     run.mkdir(parents=True)
@@ -133,14 +125,10 @@ def test_blocks_too_large_to_keep_are_computed_again(screen, monkeypatch):
 
 def test_checkpoints_that_are_kept_are_counted(screen):
     flags = ("--save_checkpoints_steps=10", "--keep_every_n_steps=50")
-    found = json.loads(screen("--json", *flags, "--keep_checkpoint_max=3"))
-    found = found["checkpoints"]
+    text = screen("--json", *flags, "--keep_checkpoint_max=3")
+    found = json.loads(text)["checkpoints"]
     assert (found["saves"], found["kept"]) == (10, 5)
     assert found["needed"] == 6 * found["checkpoint"]
-
-
-def test_a_run_without_steps_is_compared_with_nothing(screen):
-    assert "> this run" in screen("--num_train_steps=0")
 
 
 def test_measured_steps_give_the_time_to_finish(tmp_path, screen):
@@ -154,10 +142,10 @@ def test_measured_steps_give_the_time_to_finish(tmp_path, screen):
     assert not os.listdir(tmp_path)
 
 
-def test_counting_needs_no_tensorflow(arguments, run_python):
+def test_counting_and_building_need_no_tensorflow(arguments, run_python):
     code = (
-        "import sys; from electra_tf.commands import plan;"
-        " plan.main(plan.parse_flags(sys.argv));"
+        "import sys, electra_tf.data.build; from electra_tf.commands import"
+        " plan; plan.main(plan.parse_flags(sys.argv));"
         " assert 'tensorflow' not in sys.modules"
     )
     run_python("-c", code, *arguments)

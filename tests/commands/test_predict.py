@@ -53,6 +53,12 @@ def test_columns_are_the_tasks_own_or_the_given_ones(run):
     for a, b, c in zip(by_name, by_flag, like, strict=True):
         assert a["label"] == b["label"] == c["label"]
         assert a["probabilities"] == b["probabilities"]
+    rows = '{"text": "of"}\n{"text": "of", "key": 7}\n'
+    some = run("reviews", "a.jsonl", rows, "--id_column=key")
+    assert [a["id"] for a in some] == [None, 7]
+    for name in ("a.txt", "a.conll"):
+        with pytest.raises(UserError, match="id_column=key: .* has no columns"):
+            run("names", name, "of x\n\n", "--id_column=key")
     sentences = run("kinds", "d.txt", "The x\nking x\n\nof x\n", "--like=dev")
     assert [a["words"] for a in sentences] == [["The", "king"], ["of"]]
 
@@ -79,11 +85,10 @@ def test_every_kind_of_task_answers(run, task, name, text, key):
 
 def test_every_tags_probability_is_there_where_it_is_asked_for(run):
     (answer,) = run("kinds", "a.txt", "The king is in.\n", "--all_tags")
-    shares = answer["tag_probabilities"]
-    assert len(shares) == len(answer["words"]) == 5
-    for tag, share, own in zip(
-        answer["tags"], answer["probabilities"], shares, strict=True
-    ):
+    columns = ("words", "tags", "probabilities", "tag_probabilities")
+    rows = [*zip(*(answer[name] for name in columns), strict=True)]
+    assert len(rows) == 5
+    for _, tag, share, own in rows:
         assert set(own) == {"noun", "verb", "other"}
         assert sum(own.values()) == pytest.approx(1, abs=1e-5)
         assert own[tag] == max(own.values()) == pytest.approx(share, abs=1e-5)
@@ -106,22 +111,21 @@ def test_flags_are_checked_before_the_model(tmp_path):
     with pytest.raises(UserError, match=r"gone.txt: no such file"):
         predict.main(predict.parse_flags(words))
     (tmp_path / "in.txt").write_text("a\n")
-    with pytest.raises(UserError, match="--batch_size=0: expected 1 or more"):
-        _run("--model=none", "--output=a.npy", "--batch_size=0")
-    words = ("--model", "none", tmp_path / "in.txt", "--output")
-    with pytest.raises(UserError, match=r"ends in \.npy or \.npz"):
-        _run(*words, tmp_path / "out.txt")
-    with pytest.raises(UserError, match=r"\.npz, since"):
-        _run(*words, tmp_path / "out.npy", "--pooling=none")
-    with pytest.raises(UserError, match="whole numbers"):
-        _run(*words, tmp_path / "out.npy", "--layers=last")
+    for output, flag, message in (
+        ("out.npy", "--batch_size=0", "--batch_size=0: expected 1 or more"),
+        ("out.txt", "--layers=1", r"ends in \.npy or \.npz"),
+        ("out.npy", "--pooling=none", r"\.npz, since"),
+        ("out.npy", "--layers=last", "whole numbers"),
+    ):
+        words = ["--model=none", tmp_path / "in.txt", flag]
+        with pytest.raises(UserError, match=message):
+            _run(*words, "--output", tmp_path / output)
 
 
 def test_standard_input_to_standard_output(finetuned_folder, run_python):
-    words = ("--model", finetuned_folder("reviews"), "--no_probabilities")
-    done = run_python(
-        *("-m", "electra_tf", "predict", *words), input="the king\nthat was\n"
-    )
+    words = ("predict", "--model", finetuned_folder("reviews"))
+    words = ("-m", "electra_tf", *words, "--no_probabilities")
+    done = run_python(*words, input="the king\nthat was\n")
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [set(a) for a in answers] == [{"line", "label", "probability"}] * 2
     assert "2 answers in" in done.stderr

@@ -42,23 +42,19 @@ def test_what_plainly_means_the_type_is_converted(declared, given, expected):
 
 
 @pytest.mark.parametrize(
-    ("declared", "given"),
+    ("declared", "others"),
     [
-        (bool, "maybe"),
-        (int, 4.5),
-        (int, True),
-        (int, None),
-        (int, "inf"),
-        (float, True),
-        (float, float("nan")),
-        (float, {}),
-        (str, 3),
-        (list[str], [1]),
+        (bool, ["maybe"]),
+        (int, [4.5, True, None, "inf"]),
+        (float, [True, float("nan"), {}]),
+        (str, [3]),
+        (list[str], [[1]]),
     ],
 )
-def test_other_values_name_the_hparam_and_what_was_expected(declared, given):
-    with pytest.raises(UserError, match="hparam the_name: .*expected"):
-        config.coerce("the_name", given, declared)
+def test_other_values_name_the_hparam_and_what_was_expected(declared, others):
+    for given in others:
+        with pytest.raises(UserError, match="hparam the_name: .*expected"):
+            config.coerce("the_name", given, declared)
 
 
 def test_text_and_file_are_read_alike(tmp_path):
@@ -75,6 +71,10 @@ def test_text_and_file_are_read_alike(tmp_path):
         ("{'a': 1}", "double quotes"),
         ("config/my.jsn", "ends in .json"),
         ("[1]", "expected a JSON object"),
+        ("[" * 90 + "]" * 90, "expected a JSON object"),
+        ('{"a": ' + "[" * 100_000, "nested more than 100 levels"),
+        ('{"a": ' + "[" * 500 + "]" * 500 + "}", "nested more than 100"),
+        (f'{{"a": {"9" * 10_000}}}', "--hparams: cannot be read as JSON.*4300"),
         ('{"a": 1, "a": 2}', "a given more than once"),
         ("python.json", "python.json: .* line 2, column 14 .*true, false and"),
         ("missing.json", "missing.json: .*cannot be read: No such"),
@@ -178,6 +178,7 @@ def test_every_field_has_a_reason_in_the_help(config):
         (["--seed=x"], 2, "error: hparam seed: expected a whole number"),
         (["--do_eval"], 2, "error: Exactly one of"),
         (["--hparams={"], 2, "error: --hparams: not valid JSON at line 1"),
+        (["--hparams=--"], 2, "error: --hparams=--: expected a value"),
         (["--debug", "True", "junk"], 2, "error: unexpected argument: junk"),
         (["--learning=1"], 2, "error: Unknown flag learning.*learning_rate"),
         (["--seed"], 2, "error: .*expected one argument"),

@@ -110,7 +110,7 @@ def test_nothing_held_out_leaves_the_training_records_alone(build):
 
 @pytest.mark.parametrize("draws", ["stream", "document"])
 def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
-    settings = {"draws": draws, "num_shards": 4, "num_processes": 2}
+    settings = {"draws": draws, "num_processes": 2}
     build("whole", **settings)
     real = example_writer.ExampleWriter.write
 
@@ -149,6 +149,13 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     assert [path.stat().st_mtime_ns for path in done] == stamps
 
 
+def test_a_build_killed_before_its_first_manifest_goes_on(build):
+    folder = build.tmp_path / "out"
+    folder.mkdir()
+    (folder / ".tmp-manifest.json").write_text("{")
+    assert build("out")["complete"]
+
+
 def test_a_foreign_directory_is_left_alone_even_with_overwrite(build):
     folder = build.tmp_path / "out"
     folder.mkdir()
@@ -185,17 +192,15 @@ def test_the_report_says_what_was_lost(build, corpus_dir):
     (corpus_dir / "bad.txt").write_bytes(b"wab \xff wac\n")
     (corpus_dir / "inner").mkdir()
     build("out", num_shards=500)
-    said = "\n".join(build.said)
     size = sum(path.stat().st_size for path in corpus_dir.glob("*.txt"))
     for part in (
         "directories inside",
         "500 shards for",
         "tokens at the ends of lines did not fit",
-        f"WARNING: 1 of {size:,} bytes ({1 / size:.3%}) are not UTF-8",
-        "iconv -f ISO-8859-1 -t UTF-8",
+        f"1 of {size:,} bytes ({1 / size:.3%}) are not UTF-8",
         "bad.txt: 1 bytes, the first at byte 4",
     ):
-        assert part in said
+        assert part in "\n".join(build.said)
     with pytest.raises(UserError, match=r"bad.txt: byte 4 .*iconv.*--strict"):
         build("strict", strict=True)
 
@@ -213,15 +218,9 @@ def test_what_workers_end_with_is_reported(build, corpus_dir, monkeypatch):
 
 def test_a_build_of_others_is_not_continued(build, corpus_dir, tmp_path):
     build("out", seed=1)
-    with pytest.raises(UserError) as error:
-        build("out", seed=2, max_seq_length=16, do_lower_case=False)
-    for line in (
-        "seed: built with 1, asked for 2",
-        "max_seq_length: built with 32, asked for 16",
-        "do_lower_case: built with True, asked for False",
-        "--overwrite",
-    ):
-        assert line in str(error.value)
+    changed = "(?s)length: built with 32, asked for 16.*seed: built with 1"
+    with pytest.raises(UserError, match=f"{changed}.*--overwrite"):
+        build("out", seed=2, max_seq_length=16)
     other = tmp_path / "other.txt"
     other.write_text((tmp_path / "vocab.txt").read_text() + "extra\n")
     with pytest.raises(UserError, match="vocabulary of 305 tokens, now 306"):
@@ -288,14 +287,9 @@ def test_openwebtext_is_built_in_the_originals_layout(
     assert manifest["settings"]["blanks_separate_docs"] is False
 
 
-@pytest.mark.slow
-def test_building_does_not_import_tensorflow(run_python):
-    end = "sys.exit('tensorflow' in sys.modules)"
-    run_python("-c", f"import sys, electra_tf.data.build; {end}")
-
-
 SETTINGS = {"draws": "document", "num_processes": 2, "num_shards": 16}
 HERE = "--direct_running_mode=in_memory --direct_num_workers=1"
+ON_BEAM = {**SETTINGS, "runner": "beam", "beam_options": HERE}
 
 
 @pytest.fixture
@@ -323,13 +317,11 @@ def test_beam_writes_the_plain_builders_examples_and_manifest(beam, build):
 
 @pytest.mark.parametrize("draws", ["stream", "document"])
 def test_with_other_workers_and_a_remote_output(beam, build, draws):
-    settings = {**SETTINGS, "draws": draws}
-    plain = build("plain", **settings)
+    plain = build("plain", **{**SETTINGS, "draws": draws})
     output = f"ram://beam_{draws}"
-    settings |= {"runner": "beam", "beam_options": HERE}
-    if draws == "document":
-        settings["num_processes"] = 1
-    made = build("unused", output_dir=output, **settings)
+    settings = {**ON_BEAM, "draws": draws, "output_dir": output}
+    settings["num_processes"] = 1 if draws == "document" else 2
+    made = build("unused", **settings)
     assert made["counts"] == plain["counts"]
     assert _multiset(output) == _multiset(build.tmp_path / "plain")
 
@@ -337,7 +329,6 @@ def test_with_other_workers_and_a_remote_output(beam, build, draws):
 def test_a_failed_job_is_a_message_and_a_rerun_goes_on(
     beam, build, monkeypatch
 ):
-    settings = {**SETTINGS, "runner": "beam", "beam_options": HERE}
     real, tried = example_writer.ExampleWriter.finish, []
 
     def failing(self):
@@ -349,11 +340,11 @@ def test_a_failed_job_is_a_message_and_a_rerun_goes_on(
     monkeypatch.setattr(example_writer.ExampleWriter, "finish", failing)
     message = r"No space left.*free space[^$]*1 of \d+ jobs failed.*command"
     with pytest.raises(UserError, match=message):
-        build("out", **settings)
+        build("out", **ON_BEAM)
     manifest = json.loads((build.tmp_path / "out/manifest.json").read_text())
     assert manifest["num_jobs"] == len(manifest["jobs"]) + 1 == len(tried)
     monkeypatch.setattr(example_writer.ExampleWriter, "finish", real)
-    made = build("out", **settings)
+    made = build("out", **ON_BEAM)
     assert any(line.startswith("Continuing:") for line in build.said)
     assert made["counts"] == build("plain", **SETTINGS)["counts"]
 
@@ -361,7 +352,6 @@ def test_a_failed_job_is_a_message_and_a_rerun_goes_on(
 def test_what_workers_finished_for_a_killed_command_counts(
     beam, build, monkeypatch
 ):
-    settings = {**SETTINGS, "runner": "beam", "beam_options": HERE}
     run = beam._run_here
 
     def killed(pipeline):
@@ -370,14 +360,14 @@ def test_what_workers_finished_for_a_killed_command_counts(
 
     monkeypatch.setattr(beam, "_run_here", killed)
     with pytest.raises(KeyboardInterrupt):
-        build("out", **settings)
+        build("out", **ON_BEAM)
     path = build.tmp_path / "out" / "manifest.json"
     assert not json.loads(path.read_text())["jobs"]
     monkeypatch.setattr(beam, "_run_here", None)  # nothing is left to run
     plain = build("plain", **SETTINGS)
-    assert build("out", **settings)["counts"] == plain["counts"]
+    assert build("out", **ON_BEAM)["counts"] == plain["counts"]
     with pytest.raises(UserError, match="another build:\n  seed"):
-        build("out", seed=1, **settings)
+        build("out", seed=1, **ON_BEAM)
 
 
 @pytest.mark.slow
@@ -443,12 +433,9 @@ def test_bad_flags_of_beam_are_named(beam, build, flags, message):
     with pytest.raises(UserError, match=message):
         build("out", runner="beam", beam_options=flags)
     assert not (build.tmp_path / "out").exists()
-
-
-def test_flags_that_a_job_server_may_know_pass(beam, build):
-    options = example_writer.BuildOptions(
-        *(None, "", ""), beam_options="--runner=FlinkRunner --object_reuse=true"
-    )
+    # What a job server may know passes.
+    flags = "--runner=FlinkRunner --object_reuse=true"
+    options = example_writer.BuildOptions(None, "", "", beam_options=flags)
     beam.open_pipeline(options)
 
 

@@ -19,9 +19,7 @@ import pytest
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from configure.flags import parse_config
 from configure.json_text import parse_json, read_hparams
-from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.data import archives, corpora
 from electra_tf.data.build import load_manifest
@@ -45,14 +43,13 @@ def _read(corpus, shuffle=None):
         yield from (line for piece in pieces for line in piece.lines)
 
 
-def _tar(members, mode="w:gz", **infos):
+def _tar(members, mode="w:gz", headers=None):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode=mode) as archive:
         for name, content in members:
             info = tarfile.TarInfo(name)
             info.size = len(content)
-            for key, value in infos.items():
-                setattr(info, key, value)
+            info.pax_headers = headers or {}
             archive.addfile(info, io.BytesIO(content))
     return packed.getvalue()
 
@@ -140,10 +137,7 @@ def test_a_member_is_not_held_unless_members_are_shuffled(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        (
-            "header.tar.gz",
-            _tar([("a", b"")], pax_headers={"a": "b" * (3 << 20)}),
-        ),
+        ("header.tar.gz", _tar([("a", b"")], headers={"a": "b" * (3 << 20)})),
         ("long.tar.gz", _tar([("a" * (3 << 20), b"")])),
         ("sparse.tar", HUGE.tobuf() + b"\0" * 2048),
         ("cut.tar", _tar([("a", TEXT)], "w")[:30_000]),
@@ -186,56 +180,32 @@ def test_every_spelling_of_a_folder_is_the_same(tmp_path, monkeypatch):
         f"{tmp_path}//records/./a*,link/b?",
         f"../{tmp_path.name}/records/a*,{tmp_path}/link/../records/b?",
     ):
-        assert spelled_alike(text) == wanted
-    assert spelled_alike("gs://a//b*") == "gs://a//b*"
+        assert ",".join(spelled_alike(text)) == wanted
+    assert spelled_alike("gs://a//b*") == ["gs://a//b*"]
 
 
-def test_dashes_alone_are_no_value_of_a_flag(capsys):
-    words = ["x", "--data-dir", "d", "--model-name=m", "--hparams=--"]
-    with pytest.raises(SystemExit):
-        parse_config(PretrainingConfig, words)
-    assert "--hparams=--: expected a value" in capsys.readouterr().err
-
-
-DEEP = "[" * 100_000
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"a": ' + DEEP, "nested more than 100 levels"),
-        ('{"a": ' + "[" * 500 + "]" * 500 + "}", "nested more than 100"),
-        (f'{{"a": {"9" * 10_000}}}', "--flag: cannot be read as JSON.*4300"),
-        ("[" * 90 + "]" * 90, "expected a JSON object"),
-    ],
-)
-def test_json_too_deep_or_too_long_is_an_error(text, message):
-    with pytest.raises(UserError, match=message):
-        parse_json(text, "--flag")
-
-
-def test_json_of_many_names_is_read_in_no_time():
+def test_json_of_many_names_takes_no_square_of_time():
     names = [f'"n{i}": 1' for i in range(100_000)]
-    started = time.monotonic()
+    started = time.process_time()
     assert len(parse_json("{" + ",".join(names) + "}", "x")) == 100_000
     with pytest.raises(UserError, match="n7 given more than once"):
         parse_json("{" + ",".join([*names, names[7]]) + "}", "x")
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_every_reader_of_json_says_what_is_wrong(tmp_path, monkeypatch):
-    path = tmp_path / "manifest.json"
-    path.write_text(DEEP)
+    path, deep = tmp_path / "manifest.json", "[" * 100_000
+    path.write_text(deep)
     with pytest.raises(UserError, match=r"manifest\.json.*nested more"):
         load_manifest(str(tmp_path))
     path.write_bytes(b'{"format": "\xff"}')
     with pytest.raises(UserError, match=r"manifest\.json:1: byte 12.*UTF-8"):
         load_manifest(str(tmp_path))
-    (tmp_path / "a.jsonl").write_text(DEEP)
+    (tmp_path / "a.jsonl").write_text(deep)
     with pytest.raises(UserError, match=r"a\.jsonl: the line at byte 0 is not"):
         list(_read(Corpus(str(tmp_path / "a.jsonl"))))
     with pytest.raises(UserError, match=r"hparam task_names: expected a list"):
-        FinetuningConfig.create("m", "d", task_names=DEEP)
+        FinetuningConfig.create("m", "d", task_names=deep)
     monkeypatch.setattr("configure.json_text._MAX_CHARACTERS", 100)
     path.write_text('{"seed": 1}' + " " * 100)
     with pytest.raises(UserError, match=r"manifest\.json.*more than 100"):
@@ -243,24 +213,6 @@ def test_every_reader_of_json_says_what_is_wrong(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_TEXT_BYTES", 100)
     with pytest.raises(UserError, match=r"manifest\.json: 111 bytes"):
         files.read_text(str(path))
-
-
-@pytest.mark.parametrize(
-    ("kind", "hparams"),
-    [
-        (PretrainingConfig, {"vocab_size": 10**10}),
-        (PretrainingConfig, {"train_batch_size": 10**12}),
-        (PretrainingConfig, {"generator_hidden_size": 1e6}),
-        (FinetuningConfig, {"eval_batch_size": 10**12}),
-        (FinetuningConfig, {"max_seq_length": 10**9}),
-    ],
-)
-def test_sizes_beyond_sense_are_refused(kind, hparams):
-    with pytest.raises(UserError, match=f"hparam {next(iter(hparams))}:.*most"):
-        kind.create("m", "d", **hparams)
-    overrides = {"num_hidden_layers": 10**6}
-    with pytest.raises(UserError, match="num_hidden_layers: must be at most"):
-        kind.create("m", "d", model_hparam_overrides=overrides)
 
 
 def test_builds_of_sizes_beyond_sense_are_refused(build):
@@ -272,11 +224,10 @@ def test_builds_of_sizes_beyond_sense_are_refused(build):
 def test_a_task_names_files_of_its_own_folder(tmp_path, tiny_finetuning):
     from electra_tf.finetuning.registry import get_tasks
 
-    (tmp_path / "task").mkdir()
     path = tmp_path / "task" / "task.json"
-    settings = {**tiny_finetuning, "task_config": str(path)}
-    settings["max_seq_length"] = 32
-    settings["task_names"] = ["own"]
+    path.parent.mkdir()
+    settings = tiny_finetuning | {"task_config": str(path)}
+    settings |= {"max_seq_length": 32, "task_names": ["own"]}
     for outside in ("../secret.tsv", "/etc/passwd", "inner/../../x.tsv"):
         task = {"name": "own", "columns": {"text_a": 0, "label": 1}}
         task["files"] = {"train": "inner/../train.tsv", "dev": outside}
@@ -314,6 +265,10 @@ def server(toy_folder, monkeypatch):
     running.stop()
 
 
+PLACE = "/v1/models/toy:predict"
+HEAD = f"POST {PLACE} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+
+
 def _connect(server):
     return socket.create_connection(("127.0.0.1", server.port), 20)
 
@@ -334,26 +289,22 @@ def test_unfinished_headers_time_out(server):
 
 def test_an_unfinished_body_times_out(server, monkeypatch):
     monkeypatch.setattr(application, "BODY_SECONDS", 0.5)
-    head = "POST /v1/models/toy:predict HTTP/1.1\r\nHost: x\r\n"
     with _connect(server) as client:
-        client.sendall(f"{head}Content-Length: 1000\r\n\r\n{{".encode())
+        client.sendall(HEAD.encode() + b"{")
         assert client.recv(10_000).startswith(b"HTTP/1.1 408")
 
 
 def test_an_aborted_upload_is_one_line_of_log(server, caplog):
     caplog.set_level(logging.INFO)
-    place = "/v1/models/toy:predict"
-    head = f"POST {place} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
-    client = _connect(server)
-    client.sendall(head.encode() + b'{"instances": [')
-    time.sleep(0.2)
-    client.close()
+    with _connect(server) as client:
+        client.sendall(HEAD.encode() + b'{"instances": [')
+        time.sleep(0.2)
     until = time.monotonic() + 10
     while not caplog.records and time.monotonic() < until:
         time.sleep(0.05)
     time.sleep(0.2)
     (record,) = caplog.records
-    assert record.getMessage() == f"POST {place}: the client left"
+    assert record.getMessage() == f"POST {PLACE}: the client left"
     assert not record.exc_info
 
 

@@ -10,7 +10,6 @@ import resource
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 
 import numpy as np
@@ -41,7 +40,7 @@ with held(sys.argv[1]):
 
 def _start(script, *arguments):
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+        [sys.executable, "-c", script, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -57,10 +56,8 @@ def test_a_second_run_is_refused_until_the_first_is_dead(start_run, tmp_path):
         host = re.escape(os.uname().nodename)
         with pytest.raises(UserError, match=f"process {first.pid} on {host}"):
             start_run(total=2).train()
-        second = start_run(total=2)
-        object.__setattr__(second.config, "overwrite", True)
         with pytest.raises(UserError, match=f"process {first.pid} on"):
-            second.train()
+            start_run(total=2, overwrite=True).train()
     finally:
         first.kill()
         first.wait()
@@ -69,25 +66,23 @@ def test_a_second_run_is_refused_until_the_first_is_dead(start_run, tmp_path):
     assert not (folder / files.LOCK).exists()
 
 
-def _poisoned(run, bad=(25,)):
-    """Makes some of a run's batches NaN."""
+@pytest.fixture
+def poisoned(start_run):
+    """Makes a run one of whose batches is NaN."""
 
-    def dataset():
+    def start():
         values = tf.random.stateless_normal([64, 4, 2], [1, 2]).numpy()
-        values[list(bad)] = np.nan
-        return tf.data.Dataset.from_tensor_slices({"x": values}).repeat()
+        values[25] = np.nan
+        data = tf.data.Dataset.from_tensor_slices({"x": values}).repeat()
+        run = start_run(total=40, log=4, on_nonfinite="rewind")
+        run.prepare_training = lambda: (data, run.config.total)
+        return run
 
-    run.config.on_nonfinite = "rewind"
-    run.prepare_training = lambda: (dataset(), run.config.total)
-    return run
-
-
-class _KilledError(Exception):
-    """Ends a run at once."""
+    return start
 
 
-def test_a_rewound_run_goes_on_with_other_batches(start_run, tmp_path):
-    run = _poisoned(start_run(total=40, save=10, log=4))
+def test_a_rewound_run_goes_on_with_other_batches(poisoned, tmp_path):
+    run = poisoned()
     assert run.train()["global_step"] == 40
     assert np.isfinite(run.model.weights.numpy()).all()
     row = json.loads((tmp_path / "run" / "rewinds.jsonl").read_text())
@@ -101,16 +96,13 @@ def test_a_rewound_run_goes_on_with_other_batches(start_run, tmp_path):
     assert [row["steps"] for row in run.train_log.rows][1:] == [3] + [4] * 9
     # Killed after it went back, it does the same again.
     os.rename(tmp_path / "run", tmp_path / "whole")
-    killed = _poisoned(start_run(total=40, save=10, log=4))
-
-    def kill(run, place):
-        if run._rewinds and run.global_step > 22:
-            raise _KilledError
-
-    killed._stops = kill
-    with pytest.raises(_KilledError):
+    killed = poisoned()
+    killed.stops = lambda place: (
+        killed._rewinds and killed.global_step > 22 and 1 / 0
+    )
+    with pytest.raises(ZeroDivisionError):
         killed.train()
-    again = _poisoned(start_run(total=40, save=10, log=4))
+    again = poisoned()
     again.train()
     np.testing.assert_array_equal(
         run.model.weights.numpy(), again.model.weights.numpy()
@@ -118,8 +110,7 @@ def test_a_rewound_run_goes_on_with_other_batches(start_run, tmp_path):
 
 
 def test_a_run_that_never_gets_past_a_checkpoint_stops(start_run):
-    run = start_run(total=20, save=2, log=5, nan_at=5)
-    run.config.on_nonfinite = "rewind"
+    run = start_run(save=2, nan_at=5, on_nonfinite="rewind")
     with pytest.raises(NonFiniteLossError, match=r"3 times .*model\.ckpt-4"):
         run.train()
     assert run.stream.getvalue().count("WARNING: step 5") == MAX_REWINDS
@@ -153,11 +144,7 @@ def test_what_a_kill_prevented_is_made_at_the_next_start(
         results_pkl=str(folder / "results" / "r.pkl"),
         results_json=str(folder / "results" / "r.json"),
     )
-
-    def run():
-        return runner.run(config, Console(io.StringIO()))
-
-    run()
+    runner.run(config, Console(io.StringIO()))
     missing = [
         folder / "results" / "r.txt",
         folder / "results" / "r.json",
@@ -170,7 +157,8 @@ def test_what_a_kill_prevented_is_made_at_the_next_start(
     changed = kept.stat().st_mtime_ns
     for path in missing:
         path.unlink()
-    assert run()["global_step"] == 4
+    again = runner.run(config, Console(io.StringIO()))
+    assert again["global_step"] == 4
     for path in missing[:1] + missing[-1:]:
         assert path.read_bytes() == before[path]
     assert json.loads(missing[1].read_text())["step"] == 4
@@ -184,16 +172,13 @@ def test_a_stop_while_a_run_starts_or_ends_is_one(start_run, tmp_path):
     run.preemption.signal_number = signal.SIGTERM
     result = run.train()
     assert (result["interrupted"], result["global_step"]) == (15, 0)
-    finished = []
-    run = start_run(total=4, stop_at=4)
-    run.finish = lambda again=False: finished.append(again)
-    assert run.train()["interrupted"] == 15
-    assert finished == []
-    run = start_run(total=4)
-    run.finish = lambda again=False: finished.append(again)
-    run.is_finished = lambda due: run.global_step == 4
-    assert "interrupted" not in run.train()
-    assert finished == [True]
+    for stop_at, interrupted, expected in ((4, 15, []), (None, None, [True])):
+        finished = []
+        run = start_run(total=4, stop_at=stop_at)
+        run.finish = lambda again=False, to=finished: to.append(again)
+        run.is_finished = lambda due, run=run: run.global_step == 4
+        assert run.train().get("interrupted") == interrupted
+        assert finished == expected
 
 
 LEAVING = """

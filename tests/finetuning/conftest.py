@@ -14,22 +14,15 @@ WORDS = ["the", "of", "and", "in", "to"]
 def finetuning_config(tmp_path, tiny_finetuning):
     """A factory of tiny `FinetuningConfig`s over `tmp_path`."""
 
-    def make(*task_names, data_dir=None, **hparams):
+    sizes = ("train_batch_size", "eval_batch_size", "predict_batch_size")
+    settings = {**tiny_finetuning, **dict.fromkeys(sizes, 4)}
+    settings["max_seq_length"] = 32
+
+    def make(*task_names, **hparams):
         from configure.finetuning import FinetuningConfig
 
-        settings = {
-            **tiny_finetuning,
-            "max_seq_length": 32,
-            "train_batch_size": 4,
-            "eval_batch_size": 4,
-            "predict_batch_size": 4,
-        }
-        if task_names:
-            settings["task_names"] = list(task_names)
-        settings.update(hparams)
-        return FinetuningConfig.create(
-            "tiny", str(data_dir or tmp_path), **settings
-        )
+        given = {**settings, "task_names": list(task_names), **hparams}
+        return FinetuningConfig.create("tiny", str(tmp_path), **given)
 
     return make
 
@@ -57,10 +50,9 @@ def describe(tmp_path, finetuning_config):
         for name, text in files.items():
             (tmp_path / name).write_text(text, encoding="utf-8")
         splits = {name.split(".")[0]: name for name in files}
+        task = {"name": "mine", "files": splits, **description}
         path = tmp_path / "task.json"
-        path.write_text(
-            json.dumps({"name": "mine", "files": splits, **description})
-        )
+        path.write_text(json.dumps(task))
         config = finetuning_config("mine", task_config=str(path), **hparams)
         return registry.get_tasks(config)[0]
 
@@ -79,17 +71,13 @@ def cola(write_task):
 def config_of(finetuning_config, tiny_finetuning, sst):
     """A factory of configurations to run on the made-up rows of SST."""
 
+    sizes = tiny_finetuning["model_hparam_overrides"]
+    sizes = sizes | {"num_hidden_layers": 1}
+    settings = {"learning_rate": 1e-3, "log_every_n_steps": 3}
+
     def make(**hparams):
-        settings = {
-            "learning_rate": 1e-3,
-            "log_every_n_steps": 3,
-            "model_hparam_overrides": {
-                **tiny_finetuning["model_hparam_overrides"],
-                "num_hidden_layers": 1,
-            },
-            **hparams,
-        }
-        return finetuning_config("sst", **settings)
+        given = {**settings, "model_hparam_overrides": sizes, **hparams}
+        return finetuning_config("sst", **given)
 
     return make
 

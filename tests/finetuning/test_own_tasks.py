@@ -12,11 +12,13 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from electra_tf.commands import convert_checkpoint
 from electra_tf.finetuning import registry
 from electra_tf.finetuning.classification import ClassificationTask, TextExample
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import TYPES, TaskSpec
+from electra_tf.prediction.predictor import Predictor
 from electra_tf.text.tokenization import FullTokenizer
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs/own_task.md").read_text()
@@ -39,6 +41,13 @@ ROWS = {
         "",
         [0],
         "one of: good, bad",
+    ),
+    "a quotation mark without its other": (
+        {"format": "csv", "labels": ["good", "bad"]},
+        'text,stars\na,good\n"b,bad\nc,good\n',
+        "",
+        [0],
+        "a row of CSV",
     ),
     "pairs and truth values": (
         {"columns": {"text_a": "q", "text_b": "r", "label": "same"}},
@@ -157,6 +166,10 @@ def test_given_entity_types_make_all_their_tags(describe):
         ({"type": "regression", "range": [5, 1]}, "lowest, highest"),
         ({"metric": "rouge"}, "accuracy, f1, mcc"),
         ({"splits": {"tset": {}}}, "no 'tset'"),
+        ({"splits": {"dev": 5}}, "splits.dev: expected an object"),
+        ({"splits": {"dev": {"columns": 3}}}, "dev: columns: expected an obj"),
+        ({"splits": {"dev": {"labelled": "false"}}}, "labelled: expected true"),
+        ({"type": "multilabel", "label_separator": ""}, "_separator: expected"),
     ],
 )
 def test_a_description_that_cannot_be_is_refused(tmp_path, description, words):
@@ -172,7 +185,9 @@ def test_a_description_that_cannot_be_is_refused(tmp_path, description, words):
     ("text", "message"),
     [
         ("review,stars\nx,a\n", r"train\.csv:1: no column 'text'"),
+        ("text,stars,stars\nx,a,b\n", "several columns 'stars'"),
         ("text,stars\nx,a\ny,a\n", "1 different labels"),
+        ("text,stars\nx,a\ny, a\n", "' a' and 'a' differ by spaces"),
     ],
 )
 def test_a_file_that_makes_no_task_is_named(text, message, describe):
@@ -189,9 +204,11 @@ def test_unknown_tasks_are_refused_with_the_nearest(finetuning_config):
 class Reviews(ClassificationTask):
     """A task of one's own, as the documentation shows it."""
 
+    LABELS = ("bad", "good")
+
     def __init__(self, config, tokenizer):
         # "qa" and underscores are only a name.
-        spec = TaskSpec("my_qa_task", labels=("bad", "good"))
+        spec = TaskSpec("my_qa_task", labels=self.LABELS)
         super().__init__(config, spec, tokenizer)
 
     def get_examples(self, split):
@@ -213,6 +230,26 @@ def test_a_class_of_ones_own_goes_all_the_way(finetuning_config):
     ids = found["my_qa_task_eid"][real]
     labels = dict(zip(ids, found["my_qa_task_label_ids"][real], strict=True))
     assert labels.items() <= {0: 1, 1: 0, 2: 1}.items()
+
+
+@pytest.mark.slow
+def test_a_trained_class_keeps_the_order_of_its_labels(
+    finetuning_config, run, monkeypatch, tmp_path
+):
+    monkeypatch.setitem(registry.TASKS, "my_qa_task", Reviews)
+    run(finetuning_config("my_qa_task", num_train_epochs=1.0))
+    model = tmp_path / "models/tiny/finetuning_models/my_qa_task_model_1"
+    converted = [str(model), str(tmp_path / "there"), "--output_format"]
+    words = ["", *converted, "huggingface", "--strip_optimizer"]
+    convert_checkpoint.main(convert_checkpoint.parse_flags(words))
+    assert Predictor.from_pretrained(str(model))("a")["label"] in Reviews.LABELS
+    monkeypatch.setattr(Reviews, "LABELS", ("good", "bad"))
+    with pytest.raises(UserError, match=r"_labels.json: the model learned"):
+        Predictor.from_pretrained(str(model))
+    for path in (model, tmp_path / "there"):
+        given = {"do_train": False, "init_checkpoint": str(path)}
+        with pytest.raises(UserError, match=f"{path}.*: the model learned"):
+            run(finetuning_config("my_qa_task", **given))
 
 
 def test_every_type_is_shown():
@@ -299,6 +336,9 @@ def test_f1_of_one_class_is_refused_of_three(own_task):
     task = own_task("classification", description={"metric": "f1"})
     with pytest.raises(UserError, match="there are 3; use accuracy or mcc"):
         task.get_scorer()
+    scorer = own_task("classification").get_scorer()
+    scorer.update({"loss": 0.0, "label_ids": 0, "predictions": 1})
+    assert scorer.get_details() == []  # Whatever labels there are.
 
 
 @pytest.mark.parametrize(

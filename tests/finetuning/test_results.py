@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 import math
+import os
 import pathlib
 import pickle
 import shutil
@@ -71,6 +72,15 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
         results.earlier_trials()
 
 
+def test_predictions_of_models_to_replace_are_put_aside(make_task):
+    task = make_task("cola", overwrite=True)
+    path = pathlib.Path(task.config.test_predictions("cola", "test", 1))
+    write_atomically(str(path), b"")
+    results = ResultsFiles(task.config, Console(io.StringIO()), [task])
+    assert results.earlier_trials() == []
+    assert [path.name + ".before"] == os.listdir(path.parent)
+
+
 @pytest.mark.parametrize(
     ("values", "is_over"),
     [
@@ -84,7 +94,8 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
     ],
 )
 def test_two_evaluations_without_a_better_figure_are_the_end(values, is_over):
-    rows = [{"step": 1, "accuracy": value, "other": 0.0} for value in values]
+    more = {"other": 0.0, "loss": 1.0, "f1": 0.0}  # the last: a detail
+    rows = [{"step": 1, "accuracy": value, **more} for value in values]
     assert patience_is_over(rows, 2) == is_over
     assert not patience_is_over(rows, 0)
     # Lower losses are better.

@@ -13,39 +13,58 @@ from configure.errors import UserError
 from electra_tf.finetuning import question_answering
 
 HEADER = "index\tsentence1\tsentence2\tlabel\n"
-GOOD = b"0\ta\tb\tentailment\n"
+GOOD = "0\ta\tb\tentailment\n"
+SENTENCE = "the DT B-NP\ncat NN I-NP\nsat VB B-VP\n\n"
+NEWS = "summarization"
+# Names, what comes before the rows, a good row.
+FILES = {
+    "rte": ("train.tsv", HEADER, GOOD),
+    "sts": ("dev.tsv", "i\tgenre\ts1\ts2\tscore\n", "0\tx\ta\tb\t2.5\n"),
+    "chunk": ("train.txt", "", SENTENCE),
+    NEWS: ("train.jsonl", "", '{"article": "a", "highlights": "b"}\n'),
+}
+NUMBER, TAG = "a number from 0 to 5", "O, or B-TYPE, I-TYPE"
+ARTICLE, SUMMARY = "a text under article", "a summary under highlights"
+OBJECT, UTF8 = "one JSON object a line", "text in UTF-8"
 
 
 @pytest.mark.parametrize(
-    ("bad", "found", "expected"),
+    ("name", "bad", "found", "expected"),
     [
-        (b"1\tonly\n", "['1', 'only']", "at least 4 columns"),
-        (b"1\ta\tb\tperhaps\n", "label 'perhaps'", "one of: entailment"),
-        (b"1\t\xff\tb\tentailment\n", "xff", "text in UTF-8"),
-        (b"\n", "an empty line", "at least 4 columns"),
+        ("rte", "1\tonly", "['1', 'only']", "at least 4 columns"),
+        ("rte", "1\ta\tb\tperhaps", "label 'perhaps'", "one of: entailment"),
+        ("rte", b"1\t\xff\tb\tentailment", "xff", UTF8),
+        ("rte", "", "an empty line", "at least 4 columns"),
+        *(
+            ("sts", f"1\tx\ta\tb\t{score}", f"'{score}'", NUMBER)
+            for score in ("5.1", "-0.1", "high", "nan", "")
+        ),
+        ("chunk", "a x NOUN\n", "tag 'NOUN' of 'a'", TAG),
+        ("chunk", "lonely\nb x O\n", "lonely", "at least 2 columns"),
+        ("chunk", b"\xff\xfe x O\nb x O\n", "xff", UTF8),
+        (NEWS, '{"article": " \\n"}', r"article ' \n'", ARTICLE),
+        (NEWS, '{"highlights": "a"}', "article None", ARTICLE),
+        (NEWS, '{"article": "a", "highlights": {}}', "highlights {}", SUMMARY),
+        (NEWS, "[1]", "[1]", OBJECT),
+        (NEWS, "{", "Expecting", OBJECT),
     ],
 )
 def test_a_bad_row_leaves_a_gap_in_the_ids_or_stops_strictly(
-    make_task, write_task, bad, found, expected
+    make_task, write_task, name, bad, found, expected
 ):
-    path = write_task("rte", "train.tsv", HEADER.encode() + GOOD + bad + GOOD)
-    task = make_task("rte")
-    assert [e.eid for e in task.get_examples("train")] == [0, 2]
+    file, head, good = FILES[name]
+    bad = bad if isinstance(bad, bytes) else bad.encode()
+    before, good = (head + good).encode(), good.encode()
+    path = write_task(name, file, before + bad + b"\n" + good)
+    task = make_task(name)
+    assert [e.eid for e in task.get_examples(path.stem)] == [0, 2]
     (row,) = task.row_report.rows
-    assert (row.path, row.line, row.skipped) == (str(path), 3, True)
+    line = 1 + before.count(b"\n")
+    assert (row.path, row.line, row.skipped) == (str(path), line, True)
     assert row.expected.startswith(expected)
     assert found in row.found
-    with pytest.raises(UserError, match=r"train\.tsv:3.*" + expected):
-        make_task("rte", strict_rows=True).get_examples("train")
-
-
-@pytest.mark.parametrize("label", ["5.1", "-0.1", "high", "nan", ""])
-def test_a_number_out_of_range_costs_a_row(make_task, write_task, label):
-    rows = f"0\tx\ta\tb\t2.5\n1\tx\ta\tb\t{label}\n"
-    write_task("sts", "dev.tsv", "i\tgenre\ts1\ts2\tscore\n" + rows)
-    task = make_task("sts")
-    assert [e.label for e in task.get_examples("dev")] == [2.5]
-    assert task.row_report.rows[0].expected == "a number from 0 to 5"
+    with pytest.raises(UserError, match=f"{file}:{line}.*{expected}"):
+        make_task(name, strict_rows=True).get_examples(path.stem)
 
 
 def test_an_empty_text_is_reported_and_kept(make_task, write_task):
@@ -78,15 +97,12 @@ def test_a_missing_or_empty_split_is_named(make_task, write_task):
 )
 @hypothesis.given(st.binary(max_size=200))
 def test_any_bytes_are_rows_or_bad_rows(make_task, write_task, noise):
-    write_task("rte", "dev.tsv", HEADER.encode() + GOOD + noise)
+    write_task("rte", "dev.tsv", (HEADER + GOOD).encode() + noise)
     task = make_task("rte")
     examples = task.get_examples("dev")
     lines = noise.count(b"\n") + (not noise.endswith(b"\n")) * bool(noise)
     skipped = [row for row in task.row_report.rows if row.skipped]
     assert len(examples) + len(skipped) == 1 + lines
-
-
-SENTENCE = "the DT B-NP\ncat NN I-NP\nsat VB B-VP\n\n"
 
 
 @pytest.fixture
@@ -113,38 +129,15 @@ def features_of(task):
 
 def test_a_last_sentence_without_blank_line_is_dropped_or_kept(chunk):
     text = SENTENCE + "a DT O\ndog NN O"
-    task = chunk(text)
-    assert len(task.get_examples("train")) == 1
+    task, whole = chunk(text), ["the", "cat", "sat"]
+    assert [e.words for e in task.get_examples("train")] == [whole]
     (row,) = task.row_report.rows
     assert row.line == 6 and row.skipped
-    assert "within a sentence of 2 words" in row.found
     assert "fix_last_sentence" in row.expected
     task = chunk(text, fix_last_sentence=True)
-    assert [e.words for e in task.get_examples("train")] == [
-        ["the", "cat", "sat"],
-        ["a", "dog"],
-    ]
+    words = [e.words for e in task.get_examples("train")]
+    assert words == [whole, ["a", "dog"]]
     assert task.row_report.rows == []
-
-
-@pytest.mark.parametrize(
-    ("bad", "found", "expected"),
-    [
-        (b"a x NOUN\n\n", "tag 'NOUN' of 'a'", "O, or B-TYPE, I-TYPE"),
-        (b"lonely\nb x O\n\n", "lonely", "at least 2 columns"),
-        (b"\xff\xfe x O\nb x O\n\n", "xff", "text in UTF-8"),
-    ],
-)
-def test_a_bad_line_costs_its_sentence_or_stops(bad, found, expected, chunk):
-    task = chunk(bad + SENTENCE.encode())
-    assert [e.eid for e in task.get_examples("train")] == [1]
-    (row,) = task.row_report.rows
-    assert row.line == 1
-    assert found in row.found
-    assert row.expected.startswith(expected)
-    task = chunk(bad + SENTENCE.encode(), strict_rows=True)
-    with pytest.raises(UserError, match="strict_rows"):
-        task.get_examples("train")
 
 
 def test_labels_follow_the_data_or_an_earlier_run(chunk, make_task, tmp_path):
@@ -197,12 +190,8 @@ RED = {"text": "red", "answer_start": CONTEXT.index("red")}
 
 
 def question(number, *answers, **fields):
-    return {
-        "id": f"q{number}",
-        "question": "the red cat?",
-        "answers": list(answers),
-        **fields,
-    }
+    asked = {"id": f"q{number}", "question": "the red cat?"}
+    return {**asked, "answers": list(answers), **fields}
 
 
 def answer(text, start):
@@ -218,14 +207,9 @@ def squad(*qas, context=CONTEXT):
 def mrqa(number, text="red", **fields):
     """A line of MRQA with one question."""
     start = CONTEXT.index("red")
-    spans = [[start, start + len(text) - 1]]
-    qa = {
-        "qid": f"m{number}",
-        "question": "the cat?",
-        "answers": [text],
-        "detected_answers": [{"text": text, "char_spans": spans}],
-        **fields,
-    }
+    answer = {"text": text, "char_spans": [[start, start + len(text) - 1]]}
+    qa = {"qid": f"m{number}", "question": "the cat?", "answers": [text]}
+    qa |= {"detected_answers": [answer], **fields}
     return json.dumps({"context": CONTEXT, "qas": [qa]}) + "\n"
 
 
@@ -269,8 +253,7 @@ def test_an_unusable_question_is_skipped(fields, found, expected, qa_task):
     losses = task.row_report.losses
     assert losses["train: questions that make no example"] == 1
     if fields.get("id", "q1"):
-        line = next(i for i, t in enumerate(text.split("\n"), 1) if '"q1"' in t)
-        assert row.line == line
+        assert row.line == 1 + text[: text.index('"q1"')].count("\n")
     task = qa_task("squadv1", text, strict_rows=True)
     with pytest.raises(UserError, match=r"train.json:\d+: found "):
         task.get_examples("train")
@@ -292,8 +275,8 @@ def test_answers_of_other_splits_need_no_place(qa_task):
     task = qa_task("squad", squad(question(0), context=" "), "dev")
     (example,) = task.get_examples("dev")
     assert task.featurize(example, False) == []
-    counted = task.row_report.losses["dev: questions about an empty passage"]
-    assert counted == 1
+    losses = task.row_report.losses
+    assert losses["dev: questions about an empty passage"] == 1
 
 
 def test_impossible_questions_have_no_place(qa_task):
@@ -412,12 +395,11 @@ def test_debug_reads_few_questions(qa_task, write_task, monkeypatch):
 def own_task(describe):
     """Makes a task of one's own from its description."""
 
-    def make(text, hparams=None, **description):
-        return describe(
-            {"type": "question_answering", **description},
-            {"train.json": text, "dev.json": text},
-            **{"max_query_length": 8, "beam_size": 4, **(hparams or {})},
-        )
+    def make(text, max_query_length=8, beam_size=4, **description):
+        sizes = {"max_query_length": max_query_length, "beam_size": beam_size}
+        description |= {"type": "question_answering"}
+        files = {"train.json": text, "dev.json": text}
+        return describe(description, files, **sizes)
 
     return make
 
@@ -441,8 +423,8 @@ def test_a_task_of_ones_own_files_answers_by_id(own_task):
 def test_settings_without_room_are_refused(own_task, qa_task):
     text = squad(question(0, RED))
     with pytest.raises(UserError, match="max_query_length 29 leaves no room"):
-        own_task(text, {"max_query_length": 29})
+        own_task(text, max_query_length=29)
     with pytest.raises(UserError, match="beam_size 33 is more than the 32"):
-        own_task(text, {"beam_size": 33})
+        own_task(text, beam_size=33)
     with pytest.raises(UserError, match="newsqa: not known to TensorFlow Data"):
         qa_task("newsqa", "", data_source="tfds")

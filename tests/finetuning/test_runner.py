@@ -5,6 +5,7 @@
 import dataclasses
 import itertools
 import json
+import os
 import pathlib
 import pickle
 import shutil
@@ -20,7 +21,6 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.prediction.loading import load_finetuned
-from electra_tf.training import summaries
 from electra_tf.training.loop import LossScale, TrainLoop
 from electra_tf.training.summaries import read_rows
 
@@ -33,9 +33,8 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
     result, text = run(config)
     base = tmp_path / "models" / "tiny"
     written = pickle.loads((base / "results/sst_results.pkl").read_bytes())
-    assert [list(trial["sst"]) for trial in written] == [
-        ["accuracy", "loss"]
-    ] * 2
+    figures = ["accuracy", "loss"]
+    assert [list(trial["sst"]) for trial in written] == [figures] * 2
     lines = (base / "results/sst_results.txt").read_text().splitlines()
     assert lines == [
         f"sst: accuracy: {trial['sst']['accuracy']:.2f} -"
@@ -59,8 +58,10 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
         assert list(logits) == [0, 1, 2, 3, 4]
         assert logits[0].shape == (2,)
     assert "Learning rates before warm-up and decay" in text
-    # What is missing of a finished run is predicted with its models.
-    outputs.unlink()
+    # What is missing, or of an earlier model, is predicted with the run's.
+    outputs.with_name("sst_test_1_predictions.pkl").unlink()
+    outputs.write_bytes(b"of another model")
+    os.utime(outputs, (0, 0))
     _, text = run(config)
     assert "Trial 2: done by an earlier run" in text
     assert pickle.loads(outputs.read_bytes()).keys() == logits.keys()
@@ -101,19 +102,14 @@ def test_training_stops_when_nothing_gets_better(config_of, run):
     assert "interrupted" not in result
 
 
-def test_a_figure_that_is_not_there_is_named(config_of, run, tmp_path):
+def test_what_scores_cannot_do_without_is_named_first(config_of, run, tmp_path):
+    regular = {"eval_every_n_steps": 4}
     with pytest.raises(UserError, match="no figure 'mcc'"):
-        run(config_of(eval_every_n_steps=4, keep_best="mcc"))
-    assert not (tmp_path / "models").exists()
-
-
-@pytest.mark.parametrize(
-    "hparams", [{}, {"do_eval": False, "eval_every_n_steps": 4}]
-)
-def test_a_missing_dev_file_is_named_first(hparams, config_of, run, tmp_path):
+        run(config_of(keep_best="mcc", **regular))
     (tmp_path / "finetuning_data/sst/dev.tsv").unlink()
-    with pytest.raises(UserError, match=r"dev.tsv: no such file.*do_eval"):
-        run(config_of(**hparams))
+    for hparams in ({}, {"do_eval": False, **regular}):
+        with pytest.raises(UserError, match=r"dev.tsv: no such file.*do_eval"):
+            run(config_of(**hparams))
     assert not (tmp_path / "models").exists()
 
 
@@ -130,15 +126,9 @@ def test_a_collapsed_run_is_named(config_of, run, tmp_path):
 def test_several_tasks_are_learned_at_once_and_the_last_model_stays(
     finetuning_config, run, sst, cola, tmp_path
 ):
-    config = finetuning_config(
-        "cola",
-        "sst",
-        num_train_epochs=1.0,
-        eval_every_n_steps=4,
-        num_trials=2,
-        keep_all_models=False,
-    )
-    result, _ = run(config)
+    settings = {"num_train_epochs": 1.0, "eval_every_n_steps": 4}
+    settings |= {"num_trials": 2, "keep_all_models": False}
+    result, _ = run(finetuning_config("cola", "sst", **settings))
     assert list(result["trials"][0]["results"]) == ["cola", "sst"]
     base = tmp_path / "models/tiny"
     lines = (base / "results/cola,sst_results.txt").read_text().splitlines()
@@ -150,8 +140,7 @@ def test_several_tasks_are_learned_at_once_and_the_last_model_stays(
 def test_labels_found_in_data_lie_beside_the_model_and_go_with_it(
     finetuning_config, run, write_task, tmp_path
 ):
-    words = [("the", "DT", "B-NP"), ("and", "CC", "O"), ("of", "IN", "B-PP")]
-    rows = "".join(" ".join(word) + "\n" for word in words) + "\n"
+    rows = "the DT B-NP\nand CC O\nof IN B-PP\n\n"
     for split in ("train", "dev"):
         write_task("chunk", f"{split}.txt", rows * 8)
     run(finetuning_config("chunk", num_train_epochs=1.0))
@@ -175,22 +164,16 @@ def weights_after(config_of, run, weights_of, tmp_path):
 
 def test_saving_memory_changes_nothing(config_of, weights_after, monkeypatch):
     monkeypatch.setattr("electra_tf.finetuning.model.DROPOUT_RATE", 0.0)
-    overrides = {
-        **config_of().model_hparam_overrides,
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-    }
-    plain, in_parts, recomputed = (
-        weights_after(model_hparam_overrides=overrides, **switch)
-        for switch in (
-            {},
-            {"gradient_accumulation_steps": 2},
-            {"recompute_grad": True},
-        )
-    )
-    for name, value in plain.items():
-        np.testing.assert_allclose(in_parts[name], value, atol=1e-5)
-        np.testing.assert_allclose(recomputed[name], value, atol=1e-5)
+    rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    sizes = config_of().model_hparam_overrides | dict.fromkeys(rates, 0.0)
+    plain = weights_after(model_hparam_overrides=sizes)
+    for switch in (
+        {"gradient_accumulation_steps": 2},
+        {"recompute_grad": True},
+    ):
+        found = weights_after(model_hparam_overrides=sizes, **switch)
+        for name, value in plain.items():
+            np.testing.assert_allclose(found[name], value, atol=1e-5)
 
 
 def test_half_precision_leaves_float32(weights_after, tmp_path, monkeypatch):
@@ -204,7 +187,7 @@ def test_half_precision_leaves_float32(weights_after, tmp_path, monkeypatch):
         for name, value in plain.items():
             assert found[name].dtype == value.dtype
             np.testing.assert_allclose(found[name], value, atol=2e-3)
-        row = summaries.read_rows(str(tmp_path / MODEL / "train_log.jsonl"))[-1]
+        row = read_rows(str(tmp_path / MODEL / "train_log.jsonl"))[-1]
         scaled = {"loss_scale": 256.0, "skipped_updates": 0.0}
         assert {k: v for k, v in row.items() if k in scaled} == (
             scaled if precision == "fp16" else {}
@@ -212,24 +195,18 @@ def test_half_precision_leaves_float32(weights_after, tmp_path, monkeypatch):
 
 
 def test_xla_programs_train_and_predict(config_of, run):
-    result, _ = run(
-        config_of(num_train_epochs=1, max_seq_length=16, jit_compile=True)
-    )
+    settings = {"num_train_epochs": 1, "max_seq_length": 16}
+    result, _ = run(config_of(jit_compile=True, **settings))
     assert np.isfinite(result["trials"][0]["results"]["sst"]["loss"])
 
 
 def test_frozen_layers_stay_as_they_are(config_of, run, weights_of, tmp_path):
-    overrides = dict(config_of().model_hparam_overrides, num_hidden_layers=2)
-    run(config_of(model_hparam_overrides=overrides))
-    config = config_of(
-        model_hparam_overrides=overrides,
-        init_checkpoint=str(tmp_path / MODEL),
-        freeze_layers=1,
-        overwrite=True,
-        model_dir=str(tmp_path / "frozen"),
-    )
+    sizes = config_of().model_hparam_overrides | {"num_hidden_layers": 2}
+    run(config_of(model_hparam_overrides=sizes))
     before = weights_of(tmp_path / MODEL)
-    run(config)
+    frozen = {"freeze_layers": 1, "model_dir": str(tmp_path / "frozen")}
+    start = {"init_checkpoint": str(tmp_path / MODEL), "overwrite": True}
+    run(config_of(model_hparam_overrides=sizes, **frozen, **start))
     after = weights_of(tmp_path / "frozen_1")
     changed = {
         name
@@ -304,8 +281,6 @@ def test_a_stopped_run_continues_to_the_bit(
     run(config_of(eval_every_n_steps=5))
     directory = tmp_path / "models/tiny/finetuning_models"
     expected = weights_of(directory / "sst_model_1")
-    results = tmp_path / "models/tiny/results/sst_results.txt"
-    expected_text = results.read_text()
     again = config_of(eval_every_n_steps=5, run_name="other")
     stopped, text = stop_run(again, 11)
     assert stopped["interrupted"] == signal.SIGTERM
@@ -316,13 +291,14 @@ def test_a_stopped_run_continues_to_the_bit(
     assert list(found) == list(expected)
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, name)
-    found_text = results.with_name("sst_other_results.txt").read_text()
-    assert found_text == expected_text
-    rows, again = (
-        read_rows(str(directory / name / "eval_log.jsonl"))
-        for name in ("sst_model_1", "sst_other_model_1")
-    )
-    assert rows == again and len(rows) == 5
+    results = tmp_path / "models/tiny/results"
+    texts, rows = [], []
+    for name in ("sst", "sst_other"):
+        texts.append((results / f"{name}_results.txt").read_text())
+        log = directory / f"{name}_model_1" / "eval_log.jsonl"
+        rows.append(read_rows(str(log)))
+    assert texts[0] == texts[1]
+    assert rows[0] == rows[1] and len(rows[0]) == 5
 
 
 def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_run):
@@ -382,30 +358,23 @@ def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
     first, _ = run(config_of(num_trials=2, **short))
 
     def evaluate(**hparams):
-        result, _ = run(
-            FinetuningConfig.create(
-                "tiny", str(tmp_path), do_train=False, **hparams
-            )
-        )
+        where = ("tiny", str(tmp_path))
+        config = FinetuningConfig.create(*where, do_train=False, **hparams)
+        result, text = run(config)
+        assert "Earlier results are kept as" in text
         return [trial["results"] for trial in result["trials"]]
 
     expected = [trial["results"] for trial in first["trials"]]
     assert evaluate() == evaluate(num_trials=-1) == expected
+    moved = {"init_checkpoint": str(tmp_path / MODEL), "max_seq_length": 8}
+    moved |= {"model_dir": str(tmp_path / "nothing"), "do_train": False}
+    found, _ = run(config_of(**moved))
+    assert found["trials"][0]["results"] == expected[0]
     assert evaluate(task_names=["sst"], max_seq_length=32) != expected
     run(config_of(run_name="b", max_seq_length=16, num_train_epochs=1))
     with pytest.raises(UserError, match="sst_b_model_1, sst_model_1.*run_name"):
         evaluate()
     assert len(evaluate(run_name="b")) == 1
-
-
-def test_evaluation_alone_scores_the_same(config_of, run, trained, tmp_path):
-    first, path = trained
-    again, text = run(config_of(do_train=False))
-    assert "Earlier results are kept as" in text
-    other = {"init_checkpoint": path, "model_dir": str(tmp_path / "nothing")}
-    moved, _ = run(config_of(do_train=False, **other))
-    for found in (again, moved):
-        assert found["trials"][0]["results"] == first["trials"][0]["results"]
 
 
 def test_evaluation_alone_has_the_labels_that_the_model_learned(
@@ -435,6 +404,7 @@ def test_evaluation_alone_has_the_labels_that_the_model_learned(
     found, _ = run(config.with_values("program", {"do_train": False}))
     assert found["trials"][0]["results"] == first["trials"][0]["results"]
     assert "dev.tsv:6: found label 'average'" in capsys.readouterr().out
+    assert [*tmp_path.glob("**/mine_model_1/task.json")]
     kept = tmp_path.glob("**/mine_model_1/mine_labels.json")
     assert {path.read_text() for path in kept} == {'[\n "bad",\n "good"\n]\n'}
 
@@ -442,26 +412,18 @@ def test_evaluation_alone_has_the_labels_that_the_model_learned(
 def test_a_start_that_does_not_fit_is_refused(
     config_of, run, trained, finetuning_config, cola
 ):
-    _, path = trained
+    start = {"init_checkpoint": trained[1]}
     sizes = config_of().model_hparam_overrides
-    config = finetuning_config(
-        "cola",
-        do_train=False,
-        init_checkpoint=path,
-        model_hparam_overrides=sizes,
-    )
+    other = {"do_train": False, "model_hparam_overrides": sizes, **start}
     with pytest.raises(UserError, match="task_specific/cola"):
-        run(config)
+        run(finetuning_config("cola", **other))
     for change, message in (
         ({"hidden_size": 32}, "hidden_size: checkpoint 16"),
         # No shape shows this one.
         ({"num_attention_heads": 4}, "num_attention_heads 2"),
     ):
-        config = config_of(
-            init_checkpoint=path, model_hparam_overrides={**sizes, **change}
-        )
         with pytest.raises(UserError, match=message):
-            run(config)
+            run(config_of(model_hparam_overrides=sizes | change, **start))
 
 
 def test_a_start_without_a_model_is_named(config_of, run, tmp_path):
@@ -474,19 +436,13 @@ def test_a_start_without_a_model_is_named(config_of, run, tmp_path):
 
 
 def test_another_task_s_model_is_a_start_with_a_fresh_head(
-    run, trained, tiny_finetuning, cola, tmp_path
+    run, trained, tiny_vocab, cola, tmp_path
 ):
-    _, path = trained
-    config = FinetuningConfig.create(
-        "tiny",
-        str(tmp_path),
-        task_names=["cola"],
-        # The sizes come with the weights.
-        vocab_file=tiny_finetuning["vocab_file"],
-        init_checkpoint=path,
-        max_seq_length=32,
-        train_batch_size=4,
-    )
+    # The sizes come with the weights.
+    settings = {"task_names": ["cola"], "vocab_file": tiny_vocab}
+    settings |= {"max_seq_length": 32, "train_batch_size": 4}
+    settings["init_checkpoint"] = trained[1]
+    config = FinetuningConfig.create("tiny", str(tmp_path), **settings)
     result, text = run(config)
     assert "missing, keeps its fresh value: task_specific/cola" in text
     assert result["trials"][0]["results"]["cola"].keys() == {"mcc", "loss"}

@@ -66,6 +66,8 @@ def test_a_moved_tree_needs_no_flags(finetuned_folder, tmp_path):
     loaded = load_finetuned(str(moved), task_config=str(task))
     assert loaded.config.data_dir == str(tmp_path / "elsewhere")
     assert loaded.config.vocab_file == str(moved / "vocab.txt")
+    shutil.copy(task, moved)  # Where training puts it.
+    assert load_finetuned(str(moved)).task().labels == loaded.task().labels
 
 
 def test_labels_found_in_data_stay_even_if_the_data_change(finetuned_folder):

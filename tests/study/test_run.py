@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,9 +16,9 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.study import cells, run
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
-ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -179,3 +180,60 @@ def test_pieces_go_on_where_one_stopped(said, write_study, finish, start):
     assert process.returncode == 128 + signal.SIGTERM
     assert "0 of 1 cells are done" in printed
     assert "Stopped at step" in log.read_text()
+
+
+def test_data_made_otherwise_are_made_again_and_told(
+    said, write_study, tmp_path, monkeypatch, capsys
+):
+    place = tmp_path / "made"
+    (tmp_path / "out").mkdir()
+    said |= {"seeds": [1], "arms": {"electra": {}}, "against": "electra"}
+    del said["tasks"]
+    results = {"step": [10]}
+    monkeypatch.setattr(run, "_results", lambda cell: results)
+    began = run.StudyRun._process
+
+    def process(self, cell, limit):  # Runs themselves are not the matter.
+        return 0 if cell.facts else began(self, cell, limit)
+
+    monkeypatch.setattr(run.StudyRun, "_process", process)
+    for text in "ABA":
+        words = ["-c", f"open({str(place)!r}, 'w').write({text!r})"]
+        said["data"] = {str(place): words}
+        pathlib.Path(write_study(said, "tiny")).with_suffix(".jsonl").unlink(
+            missing_ok=True
+        )
+        run.StudyRun(cells.Study(write_study(said)), 60.0, 60.0).run()
+        assert place.read_text() == text
+    assert "warning" not in capsys.readouterr().out
+    pattern = said["pretrain"]["pretrain_tfrecords"]
+    records = tmp_path / "records"
+    shutil.copytree(os.path.dirname(pattern), records)
+    pattern = said["pretrain"]["pretrain_tfrecords"] = f"{records}/pretrain*"
+    for copies in (1, 2):
+        run.StudyRun(cells.Study(write_study(said)), 60.0, 60.0).run()
+        assert (
+            "warning: electra/1 was made of other data"
+            in (capsys.readouterr().out)
+        ) == (copies == 2)
+        (first, *_) = sorted(records.glob("pretrain*"))
+        shutil.copy(first, records / "pretrain_more")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl")
+def test_a_piece_ends_with_a_study_that_is_killed(
+    said, write_study, start, tmp_path
+):
+    note = tmp_path / "pid"
+    code = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid()))"
+    said["data"] = {"x": ["-c", f"{code}; time.sleep(600)"]}
+    process = start(write_study(said))
+    while not (note.exists() and note.read_text()):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 60
+    while os.path.exists(f"/proc/{note.read_text()}"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

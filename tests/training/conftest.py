@@ -65,9 +65,8 @@ class LineRun(Run):
     title = "line"
     own_files: ClassVar = {"kind": "line"}
 
-    def __init__(self, config, nan_at, stops):
-        self._nan_at = nan_at
-        self._stops = stops
+    def __init__(self, config, nan_at, stop_at):
+        self._nan_at, self._stop_at = nan_at, stop_at
         self.evaluations, self.stream = [], io.StringIO()
         super().__init__(
             config,
@@ -85,20 +84,18 @@ class LineRun(Run):
     def build_optimizer(self):
         return Descent(self.model.trainable_variables)
 
-    def start_fresh(self):
-        pass
+    def nothing(self, *_):
+        """What other runs do, or say of themselves."""
 
-    def write_settings(self, directory):
-        pass
+    start_fresh = write_settings = is_finished = announce = nothing
 
-    def is_finished(self, evaluation_due):
-        return False
-
-    def announce(self):
-        pass
+    def stops(self, place):
+        if isinstance(self._stop_at, int):
+            return place == "training" and self.global_step >= self._stop_at
+        return place == self._stop_at
 
     def _should_stop(self, place):
-        if self._stops(self, place):
+        if self.stops(place):
             self.preemption.signal_number = 15
         return self.preemption.requested()
 
@@ -142,26 +139,24 @@ class LineRun(Run):
         return ()
 
 
+def saved_steps(directory):
+    """The steps of a folder's checkpoints."""
+    return sorted(
+        int(path.stem.rpartition("-")[2])
+        for path in directory.glob("model.ckpt-*.index")
+    )
+
+
 @pytest.fixture
 def start_run(tmp_path):
-    """Makes a run in `tmp_path/run`, which `train` restores if possible."""
+    """Makes a run in `tmp_path/run`, which `train` restores if possible.
+
+    It is stopped at a step, or in an "evaluation".
+    """
 
     def start(
-        total=20,
-        save=10,
-        evaluate=0,
-        log=5,
-        keep=5,
-        nan_at=None,
-        stop_at=None,
-        stop_in_evaluation=False,
-        mixed_precision="",
+        total=20, save=10, evaluate=0, log=5, nan_at=None, stop_at=None, **more
     ):
-        def stops(run, place):
-            if place == "evaluation":
-                return stop_in_evaluation
-            return stop_at is not None and run.global_step >= stop_at
-
         config = types.SimpleNamespace(
             model_dir=str(tmp_path / "run"),
             overwrite=False,
@@ -171,11 +166,12 @@ def start_run(tmp_path):
             save_checkpoints_steps=save,
             eval_every_n_steps=evaluate,
             iterations_per_loop=100,
-            keep_checkpoint_max=keep,
+            keep_checkpoint_max=5,
             keep_best=None,
             on_nonfinite="stop",
-            mixed_precision=mixed_precision,
+            mixed_precision="",
         )
-        return LineRun(config, nan_at, stops)
+        vars(config).update(more)
+        return LineRun(config, nan_at, stop_at)
 
     return start

@@ -20,8 +20,10 @@ from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
 from electra_tf.training.checkpointing import BestCheckpoint
+from tests.training.conftest import saved_steps
 
 TABLE = "electra/embeddings/word_embeddings"
+EXTRA = "generator/encoder/layer_1/bias"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -30,9 +32,7 @@ class Tables(tf.Module):
         super().__init__()
         self.table = tf.Variable(tf.ones([rows, 4]), name=TABLE)
         if extra:
-            self.extra = tf.Variable(
-                tf.ones([2]), name="generator/encoder/layer_1/bias"
-            )
+            self.extra = tf.Variable([1.0], name=EXTRA)
 
 
 class Slots(tf.Module):
@@ -59,18 +59,11 @@ def checkpoints(directory, model, step=3, **settings):
     )
 
 
-def saved_steps(directory):
-    return sorted(
-        int(path.name.removeprefix("model.ckpt-").removesuffix(".index"))
-        for path in directory.glob("*.index")
-    )
-
-
 @pytest.mark.parametrize(
     ("saved", "wanted", "message"),
     [
         ((6,), (7,), rf"{TABLE}: checkpoint \[6, 4\], this .*\[7, 4\]"),
-        ((6,), (6, True), "generator/encoder/layer_1/bias"),
+        ((6,), (6, True), EXTRA),
         ((6, True), (6,), "this model does not have it"),
     ],
 )
@@ -115,9 +108,8 @@ def test_only_the_best_stays_and_says_that_it_has_no_position(tmp_path):
     for step in (1, 2):
         checkpoints(tmp_path, Tables(2), step).save_best(str(tmp_path))
     assert saved_steps(tmp_path) == [2]
-    reader = checkpoints(
-        tmp_path, Tables(2), 0, position={"iterator": tf.Variable(1.0)}
-    )
+    position = {"iterator": tf.Variable(1.0)}
+    reader = checkpoints(tmp_path, Tables(2), 0, position=position)
     assert reader.restore(reader.latest) is False
     assert int(reader.step.numpy()) == 2
 
@@ -191,10 +183,11 @@ def test_a_cut_newest_checkpoint_names_the_one_before(tmp_path, keep):
         checkpoints(tmp_path, Tables(6)).restore(path)
 
 
-def best_checkpoint(path, metric):
+def best_checkpoint(path, metric, *scored_on):
     writer = types.SimpleNamespace(save_best=lambda path: f"{path}/model.ckpt")
     (path / "best").mkdir(exist_ok=True)
-    return BestCheckpoint(str(path), metric, writer, lambda path: None)
+    settings = (metric, writer, lambda path: None, *scored_on)
+    return BestCheckpoint(str(path), *settings)
 
 
 @pytest.mark.parametrize(
@@ -208,19 +201,22 @@ def best_checkpoint(path, metric):
 )
 @pytest.mark.parametrize("continued", [False, True])
 def test_the_best_is_kept(tmp_path, metric, values, kept, continued):
-    best = best_checkpoint(tmp_path, metric)
-    told = []
+    best, told = best_checkpoint(tmp_path, metric), []
     for step, value in enumerate(values):
-        if best.update(step, {metric: value}):
-            told.append(step)
+        told += [step] * bool(best.update(step, {metric: value}))
         if continued:
             best = best_checkpoint(tmp_path, metric)
     assert told == kept
     state = json.loads((tmp_path / "best" / "best.json").read_text())
     step = kept[-1]
     assert state == {"metric": metric, "step": step, "value": values[step]}
-    # What another metric chose means nothing.
+    # What another metric, or other data, chose means nothing.
     assert best_checkpoint(tmp_path, "mlm_loss").update(9, {"mlm_loss": 9.0})
+    for data, is_other in (("a", False), ("a", False), ("b", True)):
+        best = best_checkpoint(tmp_path, "mlm_loss", data)
+        assert best.is_of_other_data == is_other
+        assert bool(best.update(9, {"mlm_loss": 9.5})) == is_other
+        best.update(10, {"mlm_loss": 8.5})
 
 
 def test_spoiled_files_are_user_errors(tmp_path):

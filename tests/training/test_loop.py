@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from configure.errors import UserError
 from electra_tf.training.loop import (
     EvalLoop,
     LossScale,
@@ -20,6 +21,7 @@ from electra_tf.training.micro_batches import (
     sum_over_micro_batches,
 )
 from electra_tf.training.run import PreemptionHandler, Schedule
+from tests.training.conftest import saved_steps
 
 IDS = tf.constant([[0, 1], [1, 1], [3, 0], [2, 3]])
 
@@ -34,7 +36,7 @@ def variables():
 
 
 def gradients_of(variables, count, jit_compile=False, at_once=1):
-    """Gradients and scalars of a gathered, a dense and an unused variable."""
+    """A graph: gradients of a gathered, a dense and an unused variable."""
     table, kernel, _ = variables
 
     def gradients_at(index):
@@ -51,15 +53,24 @@ def gradients_of(variables, count, jit_compile=False, at_once=1):
             return gradients_at(tf.constant(0))
         return sum_over_micro_batches(gradients_at, count, variables, at_once)
 
-    return run()
+    return run
 
 
-@pytest.mark.parametrize("count_at_once", [(2, 1), (4, 1), (4, 2), (4, 4)])
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_micro_batches_sum_to_the_whole(variables, count_at_once, jit_compile):
-    count, at_once = count_at_once
-    whole, numbers = gradients_of(variables, 1)
-    found, summed = gradients_of(variables, count, jit_compile, at_once)
+@pytest.mark.parametrize("rows, said", [(6, "6 rows"), (None, "unknown rows")])
+def test_rows_that_cannot_be_cut_into_equal_parts_are_refused(rows, said):
+    @tf.function(input_signature=[tf.TensorSpec([rows, 2])])
+    def cut(ids):
+        return micro_batch_rows({"ids": ids}, tf.constant(0), 4)
+
+    with pytest.raises(UserError, match=f"a batch of {said} cannot.* into 4"):
+        cut.get_concrete_function()
+
+
+@pytest.mark.parametrize("count, at_once", [(2, 1), (4, 1), (4, 2), (4, 4)])
+@pytest.mark.parametrize("jit", [False, True])
+def test_micro_batches_sum_to_the_whole(variables, count, at_once, jit):
+    whole, numbers = gradients_of(variables, 1)()
+    found, summed = gradients_of(variables, count, jit, at_once)()
     assert found[2] is None
     np.testing.assert_allclose(found[1], whole[1], rtol=1e-6)
     # Rows stay apart and in order: clipping goes by the norm of them all.
@@ -73,16 +84,8 @@ def test_micro_batches_sum_to_the_whole(variables, count_at_once, jit_compile):
 
 def test_the_graph_holds_one_micro_batch_however_many_there_are(variables):
     def nodes(count):
-        def gradients_at(index):
-            rows = micro_batch_rows({"ids": IDS}, index, count)["ids"]
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_sum(tf.gather(variables[0], rows))
-            return [tape.gradient(loss, variables[0])], {"loss": loss}
-
-        graph = tf.function(
-            lambda: sum_over_micro_batches(gradients_at, count, variables[:1])
-        )
-        definition = graph.get_concrete_function().graph.as_graph_def()
+        traced = gradients_of(variables, count).get_concrete_function()
+        definition = traced.graph.as_graph_def()
         inner = sum(len(f.node_def) for f in definition.library.function)
         return len(definition.node) + inner
 
@@ -100,23 +103,21 @@ def test_overflow_halves_and_good_steps_double_within_bounds():
     assert [float(v["skipped"]) for v in logged] == [0, 0, 1, 0, 0, 0, 0, 1]
     # A skipped update has no norm, which is no reason to stop.
     assert [float(v["grad_norm"]) for v in logged] == [1, 2, 0, 1, 1, 1, 1, 0]
-    lowest = LossScale(initial=1.0)
-    logged = lowest.update(tf.constant(float("inf")))
-    assert np.isinf(logged["grad_norm"])  # The trouble must be another.
-    assert float(lowest.scale) == 1.0
-    highest = LossScale(initial=2.0**127, growth_steps=1)
-    highest.update(tf.constant(1.0))
-    assert float(highest.scale) == 2.0**127
+    # At the lowest scale the trouble must be another.
+    for bound, norm in ((1.0, np.inf), (2.0**127, 1.0)):
+        scaling = LossScale(initial=bound, growth_steps=1)
+        assert scaling.update(tf.constant(norm))["grad_norm"] == norm
+        assert float(scaling.scale) == bound
 
 
 def test_cores_evaluate_rows_each_and_draw_as_one_does():
     rows = {"x": tf.random.stateless_normal([6, 3], [1, 2])}
 
+    def normal(x, seed):
+        return tf.random.stateless_normal(tf.shape(x), seed)
+
     def prepare(features, batch):
-        noise = batch.drawn(
-            lambda x, seed: tf.random.stateless_normal(tf.shape(x), seed),
-            features["x"],
-        )
+        noise = batch.drawn(normal, features["x"])
         return {"noise": noise}, {"total": tf.reduce_sum(noise)}
 
     def compute(features, seed, training, noise, total, batch_rows):
@@ -197,8 +198,7 @@ def test_scaling_changes_no_bit_and_an_overflow_skips_the_update():
 
 
 @pytest.mark.parametrize("had_it", [False, True])
-def test_a_checkpoint_without_it_is_continued(start_run, had_it, monkeypatch):
-    """The factor comes from checkpoints that have it, else it is fresh."""
+def test_a_factor_is_continued_or_fresh(start_run, had_it, monkeypatch):
     start_run(total=4, mixed_precision="fp16" if had_it else "").train()
     scaling = LossScale(initial=2.0)
     monkeypatch.setattr(LossScale, "of", lambda precision: scaling)
@@ -208,38 +208,31 @@ def test_a_checkpoint_without_it_is_continued(start_run, had_it, monkeypatch):
     assert float(scaling.scale) == (2.0**15 if had_it else 2.0)
 
 
-def checkpoint_steps(directory):
-    return sorted(
-        int(path.name.removesuffix(".index").split("-")[1])
-        for path in directory.glob("model.ckpt-*.index")
-    )
-
-
 def test_checkpoints_and_evaluations_come_at_intervals(start_run, tmp_path):
-    run = start_run(total=25, save=10, keep=0, evaluate=10)
+    run = start_run(total=25, evaluate=10, keep_checkpoint_max=0)
     result = run.train()
-    assert checkpoint_steps(tmp_path / "run") == [0, 10, 20, 25]
+    assert saved_steps(tmp_path / "run") == [0, 10, 20, 25]
     assert [step for step, _ in run.evaluations] == [10, 20, 25]
     assert result["loss"] == run.evaluations[-1][1]["loss"]
     assert result["batches"] == 3
 
 
 def test_evaluating_changes_nothing_in_training(start_run, tmp_path):
-    plain = start_run(total=20, evaluate=0)
+    plain = start_run()
     result = plain.train()
     assert plain.evaluations == []
     assert "loss" not in result and "train_loss" in result
     os.rename(tmp_path / "run", tmp_path / "plain")
-    evaluated = start_run(total=20, evaluate=5)
+    evaluated = start_run(evaluate=5)
     evaluated.train()
     weights = [run.model.weights.numpy() for run in (plain, evaluated)]
     np.testing.assert_array_equal(*weights)
 
 
 def test_a_stop_in_an_evaluation_saves_the_steps(start_run, tmp_path):
-    run = start_run(total=20, evaluate=5, stop_in_evaluation=True)
+    run = start_run(total=20, evaluate=5, stop_at="evaluation")
     assert run.train()["interrupted"] == signal.SIGTERM
-    assert checkpoint_steps(tmp_path / "run")[-1] == 5
+    assert saved_steps(tmp_path / "run")[-1] == 5
     assert run.evaluations == []
 
 
@@ -253,7 +246,7 @@ def test_a_non_finite_loss_stops_and_leaves_evidence(start_run, tmp_path):
     assert dump["seed"].tolist() == [7, 2]
     assert np.isnan(dump["total_loss"]) and np.isnan(dump["grad_norm"])
     assert dump["learning_rate"] == pytest.approx(0.1 / 3)
-    assert checkpoint_steps(tmp_path / "run") == [0, 2]
+    assert saved_steps(tmp_path / "run") == [0, 2]
     assert np.isfinite(run.model.weights.numpy()).all()
 
 

@@ -36,14 +36,13 @@ def test_one_device_or_workers_that_can_be_found(monkeypatch):
 
 
 def test_the_chief_is_the_first_worker_unless_one_is_called_so():
+    distribute = tf.distribute
+
     def number(kind, index, **jobs):
-        made = unittest.mock.Mock(
-            spec=tf.distribute.MultiWorkerMirroredStrategy
-        )
-        made.cluster_resolver = (
-            tf.distribute.cluster_resolver.SimpleClusterResolver(
-                tf.train.ClusterSpec(jobs), task_type=kind, task_id=index
-            )
+        made = unittest.mock.Mock(spec=distribute.MultiWorkerMirroredStrategy)
+        resolver = distribute.cluster_resolver.SimpleClusterResolver
+        made.cluster_resolver = resolver(
+            tf.train.ClusterSpec(jobs), task_type=kind, task_id=index
         )
         found, workers = strategy.worker_of(made)
         assert workers == sum(map(len, jobs.values()))
@@ -103,9 +102,7 @@ from electra_tf.plan import memory
 from electra_tf.training import strategy
 cores, *hparams = sys.argv[1:]
 memory.machine_cores = lambda: int(cores)
-config = PretrainingConfig.create(
-    "m", "none", **dict(map(eval, hparams))
-)
+config = PretrainingConfig.create("m", "none", **dict(map(eval, hparams)))
 strategy.use_threads(config)
 print(
     tf.config.threading.get_intra_op_parallelism_threads(),
@@ -138,16 +135,12 @@ ALONE = """
 import json, os
 from configure.pretraining import PretrainingConfig
 from electra_tf.training import strategy
-hosts = ["127.0.0.1:1", "127.0.0.1:0"]
+hosts = {"worker": ["127.0.0.1:1", "127.0.0.1:0"]}
 task = {"type": "worker", "index": 1}
-os.environ["TF_CONFIG"] = json.dumps(
-    {"cluster": {"worker": hosts}, "task": task}
-)
+os.environ["TF_CONFIG"] = json.dumps({"cluster": hosts, "task": task})
 strategy.MEET_SECONDS = 10
-config = PretrainingConfig.create(
-    "m", "none", distribution_strategy="multi_worker"
-)
-strategy.from_config(config)
+kind = {"distribution_strategy": "multi_worker"}
+strategy.from_config(PretrainingConfig.create("m", "none", **kind))
 """
 
 
@@ -182,19 +175,14 @@ def machine(monkeypatch):
 
     def give(memory, devices=("CPU",)):
         warnings = []
+        found = [tf.config.PhysicalDevice(f"/{d}:0", d) for d in devices]
+
+        def warn(level, text, count, *_):
+            warnings.append(text)
+
         monkeypatch.setattr(strategy.memory, "machine_memory", lambda: memory)
-        monkeypatch.setattr(
-            strategy.logging,
-            "log_first_n",
-            lambda level, text, count, *_: warnings.append(text),
-        )
-        monkeypatch.setattr(
-            tf.config,
-            "list_physical_devices",
-            lambda: [
-                tf.config.PhysicalDevice(f"/{kind}:0", kind) for kind in devices
-            ],
-        )
+        monkeypatch.setattr(strategy.logging, "log_first_n", warn)
+        monkeypatch.setattr(tf.config, "list_physical_devices", lambda: found)
         return warnings
 
     return give

@@ -77,10 +77,8 @@ class Clock:
 
 
 def test_durations_read_as_the_originals_do():
-    assert seconds_text(0.4) == "0"
-    assert seconds_text(59.6) == "1:00"
-    assert seconds_text(36005) == "10:00:05"
-    assert seconds_text(200000) == "2 days, 7:33:20"
+    found = [seconds_text(number) for number in (0.4, 59.6, 36005, 200000)]
+    assert found == ["0", "1:00", "10:00:05", "2 days, 7:33:20"]
 
 
 @pytest.mark.parametrize(
