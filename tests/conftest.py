@@ -64,6 +64,11 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("ci" if "CI" in os.environ else "default")
 
 
+def marked_heavy(*cases):
+    """Cases of a test, for `pytest -m heavy` alone."""
+    return [pytest.param(case, marks=pytest.mark.heavy) for case in cases]
+
+
 def pytest_collection_modifyitems(config, items):
     """Skips, so that the summary names them, what has to be asked for."""
     skip = pytest.mark.skip("heavy: `pytest -m heavy` runs it")
@@ -363,12 +368,8 @@ def tiny_config(tmp_path, tiny_pretraining):
 def tiny_finetuning(tiny_vocab):
     """Hparams of a tiny model that is fine-tuned from fresh weights."""
     sizes = {**TINY["model_hparam_overrides"], "max_position_embeddings": 64}
-    return {
-        **TINY,
-        "vocab_file": tiny_vocab,
-        "init_checkpoint": None,
-        "model_hparam_overrides": sizes,
-    }
+    own = {"vocab_file": tiny_vocab, "init_checkpoint": None}
+    return {**TINY, **own, "model_hparam_overrides": sizes}
 
 
 @pytest.fixture(scope="session")
@@ -471,14 +472,10 @@ def pretrained_folder(tmp_path_factory, tiny_vocab, roughen, long_sizes):
         key = repr(hparams)
         if key not in made:
             folder = str(tmp_path_factory.mktemp("pretrained"))
-            settings = {
-                **TINY,
-                "vocab_file": tiny_vocab,
-                "max_seq_length": 512,
-                "model_hparam_overrides": long_sizes,
-                "generator_hidden_size": 0.5,
-                **hparams,
-            }
+            own = {"vocab_file": tiny_vocab, "max_seq_length": 512}
+            own |= {"model_hparam_overrides": long_sizes}
+            own |= {"generator_hidden_size": 0.5}
+            settings = {**TINY, **own, **hparams}
             config = PretrainingConfig.create("tiny", folder, **settings)
             model = PretrainingModel(config)
             roughen(model.variables)
@@ -595,6 +592,5 @@ def sst(write_task):
 
     write_task("sst", "train.tsv", rows(30))
     write_task("sst", "dev.tsv", rows(11))
-    test = [f"{i}\tthe {word}" for i, word in enumerate(common)]
-    text = "\n".join(["index\tsentence", *test, ""])
-    write_task("sst", "test.tsv", text)
+    test = [f"{i}\tthe {word}\n" for i, word in enumerate(common)]
+    write_task("sst", "test.tsv", "".join(["index\tsentence\n", *test]))

@@ -22,6 +22,7 @@ from electra_tf.checkpoints.weights import (
     TensorSpec,
     Weights,
 )
+from tests.conftest import ROOT
 
 STEP = 1234
 
@@ -48,7 +49,8 @@ class RandomWeights(Weights):
         return random.standard_normal(self.specs[name].shape, np.float32)
 
 
-def assert_same_tensors(found, expected):
+def same_tensors(found, expected):
+    """Asserts it of names, types, shapes and every bit."""
     if isinstance(expected, dict):
         expected = MemoryWeights(expected)
     assert found.specs == expected.specs
@@ -59,20 +61,10 @@ def assert_same_tensors(found, expected):
 
 
 @pytest.fixture(scope="session")
-def random_weights():
-    return RandomWeights
-
-
-@pytest.fixture(scope="session")
-def same_tensors():
-    return assert_same_tensors
-
-
-@pytest.fixture(scope="session")
 def all_configs(golden_dir):
     """Variables of every configuration of the original: shapes by name."""
-    text = (golden_dir / "variables_all_configs.json").read_text()
-    configs = json.loads(text)
+    path = golden_dir / "variables_all_configs.json"
+    configs = json.loads(path.read_text())
     for config in configs.values():
         config["shapes"] = {
             v["name"]: v["shape"]
@@ -96,31 +88,22 @@ def of_config(all_configs):
     return make
 
 
-def _names():
-    """Names of the configurations; none without the reference data."""
-    default = pathlib.Path(__file__).parents[3] / "shared"
-    root = pathlib.Path(os.environ.get("ELECTRA_TF_REFERENCE", default))
-    path = root / "golden" / "variables_all_configs.json"
-    return list(json.loads(path.read_text())) if path.is_file() else []
-
-
-NAMES = {"config_name": _names()}
-for _kind in ("pretrain", "finetune"):
-    NAMES[f"{_kind}_name"] = [
-        name for name in NAMES["config_name"] if name.startswith(f"{_kind}/")
-    ]
-# Those that are built in seconds.
-NAMES["built_name"] = [
-    name
-    for name in NAMES["pretrain_name"]
-    if name.startswith(("pretrain/small", "pretrain/debug"))
-]
+# Names of the configurations start so; those built are so in seconds.
+STARTS = {
+    "config_name": "",
+    "pretrain_name": "pretrain/",
+    "finetune_name": "finetune/",
+    "built_name": ("pretrain/small", "pretrain/debug"),
+}
 
 
 def pytest_generate_tests(metafunc):
-    for fixture, names in NAMES.items():
-        if fixture in metafunc.fixturenames:
-            metafunc.parametrize(fixture, names)
+    root = os.environ.get("ELECTRA_TF_REFERENCE", ROOT.parent / "shared")
+    path = pathlib.Path(root) / "golden" / "variables_all_configs.json"
+    for fixture in STARTS.keys() & metafunc.fixturenames:
+        names = json.loads(path.read_text()) if path.is_file() else []
+        names = [name for name in names if name.startswith(STARTS[fixture])]
+        metafunc.parametrize(fixture, names)
 
 
 SIZES = {
@@ -154,7 +137,6 @@ class HuggingFaceFolder(type(pathlib.Path())):
         return open_huggingface(str(self))
 
     def refused(self):
-        """What is said instead of opening."""
         with pytest.raises(UserError) as caught:
             self.weights()
         return str(caught.value)
@@ -179,7 +161,8 @@ class HuggingFaceFolder(type(pathlib.Path())):
         (self / "config.json").write_text(json.dumps(config))
 
 
-def random_arrays(network, seed=0, **sizes):
+def arrays(network, seed=0, **sizes):
+    """A network's variables; the sizes may be given."""
     sizes = {**SIZES, **sizes}
     random = np.random.RandomState(seed)
     return {
@@ -190,15 +173,8 @@ def random_arrays(network, seed=0, **sizes):
 
 
 @pytest.fixture(scope="session")
-def arrays():
-    """A factory of a network's variables; the sizes may be given."""
-    return random_arrays
-
-
-@pytest.fixture(scope="session")
 def discriminator():
-    """The variables of a discriminator."""
-    return random_arrays(Network("ElectraForPreTraining"))
+    return arrays(Network("ElectraForPreTraining"))
 
 
 @pytest.fixture(scope="session")
@@ -206,7 +182,7 @@ def whole(discriminator):
     """The variables of a generator and a discriminator."""
     network = Network("ElectraForMaskedLM", "generator")
     narrow = {"hidden_size": 5, "intermediate_size": 20}
-    return {**random_arrays(network, seed=1, **narrow), **discriminator}
+    return {**arrays(network, seed=1, **narrow), **discriminator}
 
 
 @pytest.fixture
@@ -227,5 +203,4 @@ def both(tmp_path, whole):
 
 @pytest.fixture
 def out(tmp_path):
-    """A Hugging Face folder to be written."""
     return HuggingFaceFolder(tmp_path / "out")

@@ -24,14 +24,14 @@ from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.checkpoints.weights import MemoryWeights, selected
 from electra_tf.modeling.layers import gelu
 from electra_tf.pretraining.model import PretrainingModel
+from tests.checkpoints.conftest import RandomWeights, arrays, same_tensors
 
 TOWERS = ("generator_ltr/", "generator_rtl/", "cloze_predictions/")
 
 
-@pytest.fixture(scope="session")
-def noise(random_weights):
+def noise(shapes):
     """Random weights of given shapes, without slots and step."""
-    return lambda shapes: random_weights(shapes, slots=False, step=None)
+    return RandomWeights(shapes, slots=False, step=None)
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +40,7 @@ def scaled(of_config):
     return lambda name: of_config(name, 16, slots=False, step=None)
 
 
-def test_every_pretrained_comes_back(pretrain_name, scaled, same_tensors, out):
+def test_every_pretrained_comes_back(pretrain_name, scaled, out):
     weights = scaled(pretrain_name)
     towers = {n for n in weights.specs if n.startswith(TOWERS)}
     report = out.write(weights, drop_unrepresentable=bool(towers))
@@ -51,7 +51,7 @@ def test_every_pretrained_comes_back(pretrain_name, scaled, same_tensors, out):
     same_tensors(out.weights(), selected(weights, lambda n: n not in towers))
 
 
-def test_every_tuned_model_comes_back(finetune_name, scaled, same_tensors, out):
+def test_every_tuned_model_comes_back(finetune_name, scaled, out):
     weights, name = scaled(finetune_name), finetune_name
     head = {n for n in weights.specs if n.startswith("task_specific/")}
     kept = head if name.endswith("_chunk") else set()
@@ -71,7 +71,7 @@ def test_every_tuned_model_comes_back(finetune_name, scaled, same_tensors, out):
     same_tensors(out.weights(), rest)
 
 
-def test_a_second_masked_lm_has_no_place_there(noise, tiny_config, out):
+def test_a_second_masked_lm_has_no_place_there(tiny_config, out):
     def weights(objective):
         model = PretrainingModel(tiny_config(objective=objective))
         return noise({v.name[:-2]: v.shape for v in model.variables})
@@ -98,7 +98,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_config_builds_the_same(noise, name, tiny_config, tiny_vocab, out):
+def test_a_config_builds_the_same(name, tiny_config, tiny_vocab, out):
     def shapes_of(config):
         variables = PretrainingModel(config).variables
         return {v.name[:-2]: tuple(v.shape) for v in variables}
@@ -123,7 +123,7 @@ def test_a_config_builds_the_same(noise, name, tiny_config, tiny_vocab, out):
     assert vocab == pathlib.Path(tiny_vocab).read_bytes()
 
 
-def test_a_generator_alone_has_the_originals_heads(arrays, out, same_tensors):
+def test_a_generator_alone_has_the_originals_heads(out):
     network = Network("ElectraForMaskedLM", "generator", "electra")
     values = arrays(network, hidden_size=128, intermediate_size=512)
     overrides = {"model_hparam_overrides": {"num_attention_heads": 12}}
@@ -174,7 +174,7 @@ def models(draw):
 
 @hypothesis.given(shapes=models())
 @hypothesis.settings(max_examples=40)
-def test_any_model_comes_back(tmp_path_factory, noise, same_tensors, shapes):
+def test_any_model_comes_back(tmp_path_factory, shapes):
     folder = str(tmp_path_factory.mktemp("any"))
     weights = noise(shapes)
     write_huggingface(weights, folder)
@@ -190,7 +190,7 @@ class Interrupted(MemoryWeights):
         return super().read(name) + 1
 
 
-def test_an_interrupted_write_changes_nothing(scaled, tmp_path, same_tensors):
+def test_an_interrupted_write_changes_nothing(scaled, tmp_path):
     weights = scaled("pretrain/small")
     other = Interrupted(dict(weights))
     with pytest.raises(KeyboardInterrupt):
@@ -205,7 +205,7 @@ def test_an_interrupted_write_changes_nothing(scaled, tmp_path, same_tensors):
     assert sorted(files) == [name for name in names for _ in range(2)]
 
 
-def test_a_kill_leaves_no_half_a_model(scaled, out, monkeypatch, same_tensors):
+def test_a_kill_leaves_no_half_a_model(scaled, out, monkeypatch):
     def killed(source, target):
         if str(target) == str(out / "generator" / "config.json"):
             raise KeyboardInterrupt
@@ -220,7 +220,7 @@ def test_a_kill_leaves_no_half_a_model(scaled, out, monkeypatch, same_tensors):
         same_tensors(out.weights(), weights)
 
 
-def test_files_are_replaced_if_asked(scaled, out, tiny_vocab, same_tensors):
+def test_files_are_replaced_if_asked(scaled, out, tiny_vocab):
     weights = scaled("pretrain/small")
     out.write(weights, vocab_file=tiny_vocab)
     with pytest.raises(UserError, match="exists.*--overwrite"):
@@ -236,7 +236,7 @@ LABELS = ("bad", "neutral", "good")
 SEGMENTS = "electra.embeddings.token_type_embeddings.weight"
 
 
-def test_a_tagger_has_its_own_segments(out, arrays, tiny_vocab, same_tensors):
+def test_a_tagger_has_its_own_segments(out, tiny_vocab):
     values = arrays(Network("ElectraForTokenClassification", task="pos"))
     weights = MemoryWeights(values)
     weights.heads = {"pos": TaskHead("tagging", LABELS)}
@@ -272,7 +272,7 @@ def test_a_tagger_has_its_own_segments(out, arrays, tiny_vocab, same_tensors):
 
 
 @pytest.mark.parametrize("kind", layout.PROBLEMS)
-def test_a_head_passes_a_shifted_identity(kind, out, arrays, same_tensors):
+def test_a_head_passes_a_shifted_identity(kind, out):
     values = arrays(Network("ElectraModel"), hidden_size=64)
     random = np.random.RandomState(2)
     head = {"kernel": random.randn(64, 3) / 8, "bias": random.randn(3)}
@@ -294,38 +294,37 @@ def test_a_head_passes_a_shifted_identity(kind, out, arrays, same_tensors):
         1, keepdims=True
     )
     vectors = (normal * gamma + beta).astype(np.float32)
-    inner = vectors @ there["classifier.dense.weight"].T
-    inner += there["classifier.dense.bias"]
-    np.testing.assert_array_equal(gelu(tf.constant(inner)), inner)
-    logits = inner @ there["classifier.out_proj.weight"].T
-    logits += there["classifier.out_proj.bias"]
-    expected = vectors @ head["kernel"] + head["bias"]
-    np.testing.assert_allclose(logits, expected, rtol=0, atol=3e-5)
+
+    def check(tensors, kernel):
+        values = {name: v.astype(np.float32) for name, v in tensors.items()}
+        inner = vectors @ values["classifier.dense.weight"].T
+        inner += values["classifier.dense.bias"]
+        np.testing.assert_array_equal(gelu(tf.constant(inner)), inner)
+        logits = inner @ values["classifier.out_proj.weight"].T
+        logits += values["classifier.out_proj.bias"]
+        expected = vectors @ kernel + head["bias"]
+        np.testing.assert_allclose(logits, expected, rtol=0, atol=3e-5)
+
+    check(there, head["kernel"])
     read = out.weights()
     assert read.heads == weights.heads
     same_tensors(read, values)
     # Rounded, it still takes back what was added.
     half = out.parent / "half"
     write_huggingface(weights, str(half), half_precision=True)
-    rounded = load_file(half / "model.safetensors")
-    inner = vectors @ rounded["classifier.dense.weight"].T.astype(np.float32)
-    inner += rounded["classifier.dense.bias"]
-    logits = inner @ rounded["classifier.out_proj.weight"].T.astype(np.float32)
-    logits += rounded["classifier.out_proj.bias"]
     kernel = head["kernel"].astype(np.float16).astype(np.float32)
-    expected = vectors @ kernel + head["bias"]
-    np.testing.assert_allclose(logits, expected, rtol=0, atol=3e-5)
+    check(load_file(half / "model.safetensors"), kernel)
     name = "task_specific/own/dense/bias"
     found = open_huggingface(str(half)).read(name)
     np.testing.assert_array_equal(found, head["bias"])
     # Trained on in transformers, it is no longer the bias that was.
     there["classifier.out_proj.bias"] += 1
     out.without_digests().store(there)
-    moved = out.weights().read("task_specific/own/dense/bias") - head["bias"]
+    moved = out.weights().read(name) - head["bias"]
     np.testing.assert_allclose(moved, 1, rtol=1e-5)
 
 
-def test_a_head_of_two_layers_is_transformers_own(out, arrays, same_tensors):
+def test_a_head_of_two_layers_is_transformers_own(out):
     network = Network(layout.SENTENCES, task="own", first=HIDDEN)
     values = arrays(network)
     weights = MemoryWeights(values)
@@ -334,12 +333,10 @@ def test_a_head_of_two_layers_is_transformers_own(out, arrays, same_tensors):
     assert not report.left_out and "classifier.dense" not in report.notes
     there, ours = out.tensors(), "task_specific/own"
     for theirs, name in (("dense", HIDDEN), ("out_proj", "dense")):
-        kernel, bias = (
-            values[f"{ours}/{name}/{part}"] for part in ("kernel", "bias")
-        )
-        held = there[f"classifier.{theirs}.weight"]
-        np.testing.assert_array_equal(held, kernel.T)
-        np.testing.assert_array_equal(there[f"classifier.{theirs}.bias"], bias)
+        for part, name_there in (("kernel", "weight"), ("bias", "bias")):
+            held = there[f"classifier.{theirs}.{name_there}"]
+            value = values[f"{ours}/{name}/{part}"].T
+            np.testing.assert_array_equal(held, value)
     read = out.weights()
     assert read.heads == weights.heads
     same_tensors(read, values)
@@ -353,7 +350,7 @@ def test_a_head_of_two_layers_is_transformers_own(out, arrays, same_tensors):
         (None, "shapes do not tell a tagger from a classifier"),
     ],
 )
-def test_a_head_that_transformers_lacks_is_refused(head, why, out, arrays):
+def test_a_head_that_transformers_lacks_is_refused(head, why, out):
     weights = MemoryWeights(
         arrays(Network("ElectraForTokenClassification", task="own"))
     )

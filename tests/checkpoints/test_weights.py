@@ -20,6 +20,7 @@ from electra_tf.checkpoints.weights import (
     extend_positions,
     select_part,
 )
+from tests.checkpoints.conftest import RandomWeights
 
 SHAPES = {
     "electra/embeddings/word_embeddings": [300, 4],
@@ -71,9 +72,9 @@ def write(prefix, tensors):
 
 
 @pytest.fixture
-def stored(random_weights):
+def stored():
     """What a run of the original leaves: weights, then slots and the step."""
-    values = dict(random_weights(SHAPES))
+    values = dict(RandomWeights(SHAPES))
     return dict(sorted(values.items(), key=lambda item: item[0] not in SHAPES))
 
 
@@ -102,9 +103,9 @@ def test_what_either_lacks_is_named(tmp_path, stored):
 
 @hypothesis.given(saved=st.sets(st.sampled_from([*SHAPES, "x/y"]), min_size=1))
 @hypothesis.settings(max_examples=25)
-def test_all_names_are_told_apart(tmp_path_factory, random_weights, saved):
+def test_all_names_are_told_apart(tmp_path_factory, saved):
     path = tmp_path_factory.mktemp("subset") / "model.ckpt"
-    values = dict(random_weights({**SHAPES, "x/y": [2]}))
+    values = dict(RandomWeights({**SHAPES, "x/y": [2]}))
     write(path, {name: values[name] for name in saved})
     model = Model()
     report = tf1.restore(model, str(path), allow_missing=True)
@@ -242,8 +243,8 @@ TABLES = {TABLE: [4, 2], OWN: [4, 3], "electra/other": [4, 2]}
 
 
 @pytest.fixture
-def source(random_weights):
-    return random_weights(TABLES)
+def source():
+    return RandomWeights(TABLES)
 
 
 def test_new_rows_repeat_the_table_and_their_slots_are_zero(source):
@@ -264,7 +265,7 @@ def test_new_rows_repeat_the_table_and_their_slots_are_zero(source):
     assert source.hparams["model_hparam_overrides"] == {"hidden_size": 8}
 
 
-def test_a_shorter_table_is_cut_and_no_table_is_refused(source, random_weights):
+def test_a_shorter_table_is_cut_and_no_table_is_refused(source):
     shorter = extend_positions(source, 3)
     for name in source.specs:
         value = source.read(name)
@@ -274,4 +275,4 @@ def test_a_shorter_table_is_cut_and_no_table_is_refused(source, random_weights):
     assert shorter.global_step == 1234
     assert list(shorter.specs) == list(source.specs)
     with pytest.raises(UserError, match="no position_embeddings"):
-        extend_positions(random_weights({"a": [1]}), 5)
+        extend_positions(RandomWeights({"a": [1]}), 5)

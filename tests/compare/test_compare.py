@@ -3,7 +3,6 @@
 """Differences worked out by hand, and those of two models on the same text."""
 
 import pathlib
-import types
 
 import numpy as np
 import pytest
@@ -61,20 +60,16 @@ def test_pieces_give_what_the_whole_gives(monkeypatch):
     assert np.sqrt(running.squares_b) == pytest.approx(np.linalg.norm(b))
 
 
-class Tensors:
+class Tensors(MemoryWeights):
     """Counts how many are read."""
 
     def __init__(self, **values):
-        self.values = {n: np.asarray(v) for n, v in values.items()}
-        self.specs = {
-            name: types.SimpleNamespace(shape=v.shape, dtype=v.dtype)
-            for name, v in self.values.items()
-        }
+        super().__init__(values)
         self.was_read = []
 
     def read(self, name):
         self.was_read.append(name)
-        return self.values[name]
+        return super().read(name)
 
 
 def test_missing_shapes_and_types_are_told_without_reading():
@@ -143,7 +138,8 @@ TOWERS = ("generator_ltr", "generator_rtl")
 def test_equal_weights_agree_exactly(weights, request_of, hparams, networks):
     found = compare(weights(**hparams), weights(**hparams), request_of())
     assert set(found.layers) == networks
-    assert all(s.is_exact for sizes in found.layers.values() for s in sizes)
+    sizes = [size for sizes in found.layers.values() for size in sizes]
+    assert all(size.is_exact for size in sizes)
     assert found.outputs and not found.problems(0.0)
     has_tokens = "second masked LM's logits" in found.outputs
     assert has_tokens == hparams.get("objective", "").endswith("mlm")
@@ -226,11 +222,7 @@ def test_heads_stated_by_one_serve_both(weights, request_of):
     ("settings", "message"),
     [
         ({"vocab_file": None}, "--vocab_file=FILE"),
-        ({"hparams": {"generator_layers": 1.5}}, "generator has 2 layers"),
-        (
-            {"hparams": {"model_hparam_overrides": {"num_hidden_layers": 1}}},
-            "has 2 layers, the hparams describe 1",
-        ),
+        ({"hparams": {"generator_layers": 1.5}}, "has 2 layers, .* describe 3"),
         ({"lines": lambda: [""]}, "no words"),
     ],
 )
@@ -245,17 +237,17 @@ def test_a_recording_that_is_none_is_refused(tmp_path, tiny_vocab):
     features = {n: v for n, v in whole.items() if n[:5] in ("input", "segme")}
     inputs = {n: v for n, v in whole.items() if n[:6] == "masked"} | features
     path = tmp_path / "r.npz"
-    for arrays, message in (
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    one = (tmp_path / "one.npy").read_bytes()
+    for content, message in (
         (features, "lacks masked_input_ids"),
         (inputs, "no outputs to compare"),
         (whole | {"masked_lm_ids": np.zeros([4, 3])}, "must have one shape"),
+        *((content, "not an .npz") for content in (b"PK not a zip", b"", one)),
     ):
-        np.savez(path, **arrays)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            np.savez(path, **content)
         with pytest.raises(UserError, match=message):
-            read_recording(str(path))
-    np.save(tmp_path / "one.npy", np.zeros(3))
-    one = (tmp_path / "one.npy").read_bytes()
-    for content in (b"PK not a zip", b"", one):
-        path.write_bytes(content)
-        with pytest.raises(UserError, match="not an .npz"):
             read_recording(str(path))

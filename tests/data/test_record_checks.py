@@ -36,6 +36,11 @@ def _shard(config, number):
     return config.folder / f"pretrain_data.tfrecord-{number}-of-4"
 
 
+def _refuses(config, message, training=True):
+    with pytest.raises(UserError, match=message):
+        record_checks.check_records(config, training)
+
+
 def test_files_are_those_of_the_pattern_and_asked_for_must_exist(config):
     (config.folder / ".tmp-pretrain_data.tfrecord-9-of-9").write_text("x")
     assert len(record_checks.find_record_files(config, True).paths) == 4
@@ -46,8 +51,7 @@ def test_files_are_those_of_the_pattern_and_asked_for_must_exist(config):
     assert record_checks.find_record_files(config, False).held_out
     config.eval_tfrecords = f"{config.folder}/other*"
     config.origins = {"eval_tfrecords": "flag"}
-    with pytest.raises(UserError, match=r"eval_tfrecords = '.*other\*'"):
-        record_checks.check_records(config, False)
+    _refuses(config, r"eval_tfrecords = '.*other\*'", training=False)
     config.origins = {"eval_tfrecords": "derived"}
     (warning,) = record_checks.check_records(config, False)
     assert "evaluating on the training records" in warning
@@ -59,40 +63,34 @@ def test_files_are_those_of_the_pattern_and_asked_for_must_exist(config):
 
 @pytest.mark.parametrize("with_manifest", [True, False])
 def test_fitting_records_pass_and_others_are_refused(config, with_manifest):
-    manifest = config.folder / "manifest.json"
     if not with_manifest:
-        manifest.unlink()
+        (config.folder / "manifest.json").unlink()
     assert record_checks.check_records(config, True) == []
     assert record_checks.check_records(config, False) == []
     path = _shard(config, 2)
     content = path.read_bytes()
     path.write_bytes(content[:-10])
-    with pytest.raises(UserError, match="2-of-4.*cut short"):
-        record_checks.check_records(config, True)
+    _refuses(config, "2-of-4.*cut short")
     path.write_bytes(content)
     config.max_seq_length = 512
-    with pytest.raises(UserError, match="length 32, max_seq_length is 512"):
-        record_checks.check_records(config, True)
+    _refuses(config, "length 32, max_seq_length is 512")
     config.max_seq_length = 32
     config.vocab_file, config.vocab_size = "/nowhere", 100
     had = "305 tokens" if with_manifest else "token id .*"
-    with pytest.raises(UserError, match=f"{had}, vocab_size is 100"):
-        record_checks.check_records(config, True)
+    _refuses(config, f"{had}, vocab_size is 100")
     config.pretrain_tfrecords = "/nowhere/*"
-    with pytest.raises(UserError, match=r"'/nowhere/\*'.*build_pretraining"):
-        record_checks.check_records(config, True)
+    _refuses(config, r"'/nowhere/\*'.*build_pretraining")
 
 
 def test_what_the_manifest_says_otherwise_is_noticed(config, tmp_path):
     path = config.folder / "manifest.json"
     text = path.read_text()
     missing = json.loads(text)["jobs"]["0"]["shards"][2]
-    assert missing["name"] == _shard(config, 2).name
     content = _shard(config, 2).read_bytes()
     _shard(config, 2).unlink()
     (warning,) = record_checks.check_records(config, True)
-    wanted = f"missing, {missing['name']} first; {missing['records']}"
-    assert wanted in warning
+    name = _shard(config, 2).name
+    assert f"missing, {name} first; {missing['records']}" in warning
     _shard(config, 2).write_bytes(content)
     config.do_lower_case = False
     (warning,) = record_checks.check_records(config, True)
@@ -101,21 +99,17 @@ def test_what_the_manifest_says_otherwise_is_noticed(config, tmp_path):
     count = counts["examples"] + counts["held_out_examples"]
     assert f"the {count:,} examples" in warning
     config.strict = True
-    with pytest.raises(UserError, match=r"do_lower_case(.|\n)*--strict"):
-        record_checks.check_records(config, True)
+    _refuses(config, r"do_lower_case(.|\n)*--strict")
     config.strict = False
     other = tmp_path / "other.txt"
     other.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n")
     config.vocab_file = str(other)
-    with pytest.raises(UserError, match=r"another vocabulary \(305 tokens\)"):
-        record_checks.check_records(config, True)
+    _refuses(config, r"another vocabulary \(305 tokens\)")
     path.write_text(text.replace('"complete": true', '"complete": false'))
-    with pytest.raises(UserError, match="not complete"):
-        record_checks.check_records(config, True)
+    _refuses(config, "not complete")
     for path in config.folder.glob("pretrain_data*"):
         path.write_bytes(b"")
-    with pytest.raises(UserError, match="All 4 files.*are empty"):
-        record_checks.check_records(config, True)
+    _refuses(config, "All 4 files.*are empty")
 
 
 @pytest.mark.parametrize("with_manifest", [True, False])
@@ -128,8 +122,7 @@ def test_a_shard_that_lost_its_bytes_is_refused(config, name, with_manifest):
     if not with_manifest:
         (config.folder / "manifest.json").unlink()
         message = f"{name}: 0 bytes"
-    with pytest.raises(UserError, match=message):
-        record_checks.check_records(config, name.startswith("pretrain"))
+    _refuses(config, message, training=name.startswith("pretrain"))
 
 
 def test_a_name_without_a_manifest_says_how_many_files_belong(config):
@@ -137,7 +130,6 @@ def test_a_name_without_a_manifest_says_how_many_files_belong(config):
     _shard(config, 2).unlink()
     (said,) = record_checks.check_records(config, True)
     assert "1 of 4 files pretrain_data.tfrecord-*-of-4 are missing" in said
-    assert "pretrain_data.tfrecord-2-of-4 first" in said
 
 
 def test_shards_that_were_built_empty_are_read(config, build, corpus_dir):
@@ -169,8 +161,7 @@ def test_empty_files_of_the_original_are_read(config, records, are_read):
     if are_read:
         assert record_checks.check_records(config, True) == []
     else:
-        with pytest.raises(UserError, match=": 0 bytes, though"):
-            record_checks.check_records(config, True)
+        _refuses(config, ": 0 bytes, though")
 
 
 def test_the_case_of_records_without_a_manifest_is_looked_at(config, tmp_path):
@@ -184,8 +175,7 @@ def test_the_case_of_records_without_a_manifest_is_looked_at(config, tmp_path):
     pathlib.Path(config.vocab_file).write_text("\n".join(cased))
     assert record_checks.check_records(config, True) == []
     config.do_lower_case, config.strict = True, True
-    with pytest.raises(UserError, match=f"{count} of {count} tokens .*upper"):
-        record_checks.check_records(config, True)
+    _refuses(config, f"{count} of {count} tokens .*upper")
 
 
 def test_records_of_the_original_alone_are_understood(config, golden_dir):
@@ -194,8 +184,7 @@ def test_records_of_the_original_alone_are_understood(config, golden_dir):
     features = tf.train.Features(feature={"label": feature})
     with tf.io.TFRecordWriter(str(_shard(config, 0))) as writer:
         writer.write(tf.train.Example(features=features).SerializeToString())
-    with pytest.raises(UserError, match="no int64 feature 'input_ids'.*label"):
-        record_checks.check_records(config, True)
+    _refuses(config, "no int64 feature 'input_ids'.*label")
     folder = golden_dir / "pretrain_data/seq128_blanks_true_3files_cased"
     config = types.SimpleNamespace(
         pretrain_tfrecords=f"{folder}/pretrain_data.tfrecord*",

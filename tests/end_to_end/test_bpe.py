@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Byte-level BPE from text to a fine-tuned model's answers."""
 
-import dataclasses
 import pathlib
 import shutil
 
@@ -41,38 +40,36 @@ def pretrained(tmp_path_factory, settings_in, vocab_file):
     """A run on raw text."""
     root = tmp_path_factory.mktemp("bpe_run")
     (root / "text.txt").write_text(TEXT * 9)
-    settings = settings_in(
-        root,
-        vocab_file=vocab_file,
-        vocab_size=290,
-        pretrain_text=str(root / "text.txt"),
-    )
+    own = {"vocab_file": vocab_file, "vocab_size": 290}
+    settings = settings_in(root, pretrain_text=str(root / "text.txt"), **own)
     result = runner.run(PretrainingConfig.create("m", str(root), **settings))
     assert result["global_step"] == 20
     return root / "run", settings
 
 
-def _finetuned(pretrained, task_dir, hparams, **changes):
-    settings = {
-        **hparams,
-        "init_checkpoint": str(pretrained[0]),
-        "num_train_epochs": 1,
-        **changes,
-    }
+@pytest.fixture
+def finetune(pretrained, task_dir, hparams):
+    """Fine-tunes the run, or what is in another folder; returns the trial's."""
     for name in ("vocab_file", "vocab_size", "model_hparam_overrides"):
-        settings.pop(name)
-    config = FinetuningConfig.create("bpe", str(task_dir), **settings)
-    finetuning.run(config)
-    return f"{config.model_dir}_1"
+        del hparams[name]
+
+    def run(start=pretrained[0], **changes):
+        changes = {"init_checkpoint": str(start), **changes}
+        settings = {**hparams, "num_train_epochs": 1, **changes}
+        config = FinetuningConfig.create("bpe", str(task_dir), **settings)
+        finetuning.run(config)
+        return f"{config.model_dir}_1"
+
+    return run
 
 
-def test_a_task_takes_the_run_s_own(pretrained, task_dir, hparams, vocab_file):
+def test_a_task_takes_the_run_s_own(pretrained, finetune, vocab_file):
     for folder in (pretrained[0], pretrained[0] / "export/discriminator"):
         own = folder / "tokenizer.json"
         assert own.read_bytes() == pathlib.Path(vocab_file).read_bytes()
         assert not (folder / "vocab.txt").exists()
         assert "tokenizer.json" in (folder / "digests.json").read_text()
-    folder = _finetuned(pretrained, task_dir, hparams)
+    folder = finetune()
     predictor = Predictor.from_pretrained(folder)
     (answer,) = predictor(["the king of the north"])
     assert answer["label"] in ("0", "1")
@@ -80,53 +77,39 @@ def test_a_task_takes_the_run_s_own(pretrained, task_dir, hparams, vocab_file):
     ids = predictor.task.featurize(row, False)["input_ids"]
     text = open_tokenizer(vocab_file).encode("the king")
     assert ids[: len(text) + 2] == [0, *text, 2]
-    for refused, what in (
-        (
-            lambda: make_task_module(predictor.loaded),
-            "text in exports and inspection",
-        ),
-        (lambda: Embedder.from_pretrained(folder), "embed"),
-        (
-            lambda: load_pretrained(str(pretrained[0])),
-            "text in exports and inspection",
-        ),
+    for refuses, given in (
+        (make_task_module, predictor.loaded),
+        (Embedder.from_pretrained, folder),
+        (load_pretrained, str(pretrained[0])),
     ):
-        with pytest.raises(UserError, match=f"{what} needs a WordPiece"):
-            refused()
+        with pytest.raises(UserError, match="needs a WordPiece"):
+            refuses(given)
 
 
 @pytest.mark.parametrize(
     ("task", "kind"), [("ner", "tagging"), ("squad", "question answering")]
 )
-def test_tasks_on_words_refuse_it(pretrained, task_dir, hparams, task, kind):
+def test_tasks_on_words_refuse_it(finetune, task, kind):
     with pytest.raises(UserError, match=rf"{task} \({kind}\) needs a Word"):
-        _finetuned(
-            pretrained,
-            task_dir,
-            hparams,
-            task_names=[task],
-            max_query_length=8,
-        )
+        finetune(task_names=[task], max_query_length=8)
 
 
 def test_another_or_a_damaged_file_is_refused(
-    pretrained, bpe_file, tmp_path, task_dir, hparams
+    pretrained, bpe_file, tmp_path, finetune
 ):
     folder, settings = pretrained
-    other = {**settings, "vocab_file": bpe_file(text="some other words ")}
-    with pytest.raises(UserError, match="another vocabulary than"):
-        runner.run(PretrainingConfig.create("m", str(tmp_path), **other))
-    with pytest.raises(UserError, match="whole_word_mask needs a WordPiece"):
-        PretrainingModel(
-            PretrainingConfig.create(
-                "m", str(tmp_path), **settings, whole_word_mask=True
-            )
-        )
-    copy = tmp_path / "copy"
-    shutil.copytree(folder, copy)
+    for refuses, change, message in (
+        (runner.run, {"vocab_file": bpe_file("other words ")}, "another vocab"),
+        (PretrainingModel, {"whole_word_mask": True}, "mask needs a WordPiece"),
+    ):
+        changed = {**settings, **change}
+        config = PretrainingConfig.create("m", str(tmp_path), **changed)
+        with pytest.raises(UserError, match=message):
+            refuses(config)
+    copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "tokenizer.json").write_text("{}")
     with pytest.raises(UserError, match="tokenizer.json: another file, or dam"):
-        _finetuned((copy, settings), task_dir, hparams)
+        finetune(copy)
 
 
 def test_records_belong_to_it(tmp_path, vocab_file, bpe_file, pretrained):
@@ -151,5 +134,3 @@ def test_records_belong_to_it(tmp_path, vocab_file, bpe_file, pretrained):
     config = PretrainingConfig.create("m", str(tmp_path), **settings)
     with pytest.raises(UserError, match="built with another vocabulary"):
         check_records(config, training=True)
-    with pytest.raises(UserError, match="says itself how text is normalized"):
-        build_records(dataclasses.replace(options, do_lower_case=False))

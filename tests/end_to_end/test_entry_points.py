@@ -4,7 +4,6 @@
 
 import io
 import json
-import pathlib
 import signal
 import subprocess
 import sys
@@ -19,8 +18,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.finetuning import runner as finetuning
 from electra_tf.pretraining import runner as pretraining
 from electra_tf.training.summaries import Console
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests.conftest import ROOT
 
 # As a program starts: through `run_program`, TensorFlow imported late.
 START = """
@@ -59,9 +57,8 @@ def test_a_start_imports_nothing_it_needs_only_at_the_end(run_python):
 
 
 def test_stopped_pretraining_goes_on(data_dir, settings, tmp_path, call):
-    hparams = settings(
-        num_train_steps=1_000_000, save_checkpoints_steps=1_000_000
-    )
+    many = ("num_train_steps", "save_checkpoints_steps")
+    hparams = settings(**dict.fromkeys(many, 1_000_000))
     run = tmp_path / "run"
     log = run / "train_log.jsonl"
     child = subprocess.Popen(
@@ -98,21 +95,16 @@ def test_stopped_pretraining_goes_on(data_dir, settings, tmp_path, call):
 
 
 def test_mistakes_of_pretraining_are_messages(data_dir, settings, tmp_path):
-    def complaint(**changes):
-        with pytest.raises(UserError) as raised:
-            pretrain_here(data_dir, {**settings(), **changes})
-        return str(raised.value)
-
-    evaluated = complaint(do_train=False, do_eval=True)
-    assert "do_eval: there is no checkpoint in" in evaluated
+    with pytest.raises(UserError, match="do_eval: there is no checkpoint in"):
+        pretrain_here(data_dir, settings(do_train=False, do_eval=True))
     assert not (tmp_path / "run").exists()
-    damaged = tmp_path / "damaged"
-    damaged.mkdir()
     whole = data_dir / "pretrain_tfrecords" / "pretrain_data.tfrecord-0-of-3"
     changed = bytearray(whole.read_bytes())
     changed[-30] ^= 1  # Inside the last record, whose checksum is now wrong.
-    (damaged / "pretrain_data.tfrecord-0-of-1").write_bytes(changed)
-    assert "record" in complaint(pretrain_tfrecords=f"{damaged}/*")
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(changed)
+    with pytest.raises(UserError, match="record"):
+        pretrain_here(data_dir, settings(pretrain_tfrecords=str(damaged)))
 
 
 def test_help_and_config_need_no_tensorflow(task_dir, hparams, call):
@@ -128,9 +120,8 @@ def test_mistakes_of_finetuning_are_messages(task_dir, hparams, call):
     arguments = ("run_finetuning.py", task_dir, hparams)
     done = call(*arguments, "--task_names=cola", status=1)
     assert "no such file" in done.stderr and "Traceback" not in done.stderr
-    config = FinetuningConfig.create(
-        "m", str(task_dir), **hparams, freeze_layers=9
-    )
+    hparams["freeze_layers"] = 9
+    config = FinetuningConfig.create("m", str(task_dir), **hparams)
     with pytest.raises(UserError, match="freeze_layers is 9 but the model has"):
         finetuning.run(config, Console(io.StringIO()))
 
@@ -158,16 +149,12 @@ def test_everything_may_lie_in_a_file_system_of_tensorflows(
     remote, tiny_pretraining, tiny_finetuning
 ):
     console = Console(io.StringIO())
+    vocab = {"vocab_file": f"{remote}/vocab.txt"}
+    every = ("save_checkpoints_steps", "eval_every_n_steps")
+    settings = {**tiny_pretraining, **vocab, **dict.fromkeys(every, 2)}
+    settings |= {"keep_checkpoint_max": 2, "keep_best": "loss"}
     for steps in (4, 6):
-        settings = {
-            **tiny_pretraining,
-            "vocab_file": f"{remote}/vocab.txt",
-            "num_train_steps": steps,
-            "save_checkpoints_steps": 2,
-            "keep_checkpoint_max": 2,
-            "eval_every_n_steps": 2,
-            "keep_best": "loss",
-        }
+        settings["num_train_steps"] = steps
         config = PretrainingConfig.create("m", remote, **settings)
         assert config.model_dir.startswith("ram://")
         assert pretraining.run(config, console)["global_step"] == steps
@@ -179,24 +166,15 @@ def test_everything_may_lie_in_a_file_system_of_tensorflows(
         rows = [json.loads(line) for line in log.read().splitlines()]
     assert [row["step"] for row in rows] == [2, 4, 6]
 
-    tuning = {
-        **tiny_finetuning,
-        "task_names": ["sst"],
-        "vocab_file": f"{remote}/vocab.txt",
-        "init_checkpoint": folder,
-        "max_seq_length": 16,
-        "train_batch_size": 4,
-        "num_train_epochs": 1.0,
-    }
+    tuning = {**tiny_finetuning, **vocab, "task_names": ["sst"]}
+    tuning |= {"init_checkpoint": folder, "num_train_epochs": 1.0}
+    tuning |= {"max_seq_length": 16, "train_batch_size": 4}
     tuning.pop("model_hparam_overrides")
     tuned = FinetuningConfig.create("m", remote, **tuning)
     (trial,) = finetuning.run(tuned, console)["trials"]
     assert 0 <= trial["results"]["sst"]["accuracy"] <= 100
     assert "checkpoint" in listing(trial["model_dir"])
-    again = pretraining.run(
-        PretrainingConfig.create(
-            "m", remote, **settings, do_train=False, do_eval=True
-        ),
-        console,
-    )
+    settings |= {"do_train": False, "do_eval": True}
+    config = PretrainingConfig.create("m", remote, **settings)
+    again = pretraining.run(config, console)
     assert again["loss"] == pytest.approx(rows[-1]["loss"], rel=1e-6)

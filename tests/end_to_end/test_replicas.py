@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two workers, or two devices of one, train one model as one device does."""
 
+import contextlib
+import functools
 import io
 import json
 import os
@@ -20,23 +22,21 @@ import pytest
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TIMING_FIELDS, Console
-from tests.end_to_end.conftest import saved_tensors
+from tests.conftest import ROOT, marked_heavy
+from tests.end_to_end.conftest import assert_same_tensors, saved_tensors
 from tests.pretraining.conftest import TWO_STAGE
 
 PROGRAM = pathlib.Path(__file__).resolve().with_name("worker.py")
-ROOT = PROGRAM.parents[2]
 SECONDS = 600
 TOLD_WITHIN = 60  # seconds, of a lost worker: docs/distributed.md
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
 
 
 @pytest.fixture
@@ -69,9 +69,8 @@ def run_workers(data_dir, tmp_path):
             }
             output = tmp_path / f"output_{index}.txt"
             with open(output, "w") as file:
-                process = subprocess.Popen(
-                    command, cwd=ROOT, env=env, stdout=file, stderr=file
-                )
+                to = {"cwd": ROOT, "stdout": file, "stderr": file}
+                process = subprocess.Popen(command, env=env, **to)
             started.append((process, output))
         return finish(started)
 
@@ -110,6 +109,11 @@ def rows(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def trials(folder):
+    path = folder / "results" / "sst_results.json"
+    return json.loads(path.read_text())["trials"]
+
+
 def without_dropout(hparams):
     hparams["model_hparam_overrides"] |= {
         "hidden_dropout_prob": 0.0,
@@ -122,28 +126,22 @@ def without_dropout(hparams):
 def of_workers(data_dir, settings):
     """hparams of 20 steps, a checkpoint every 2 and two evaluations."""
 
-    def make(name):
-        return without_dropout(
-            settings(
-                name,
-                num_train_steps=20,
-                save_checkpoints_steps=2,
-                keep_checkpoint_max=0,
-                eval_every_n_steps=10,
-                eval_tfrecords=f"{data_dir}/pretrain_tfrecords/*-0-of-*",
-            )
-        )
-
-    return make
+    made = functools.partial(
+        settings,
+        save_checkpoints_steps=2,
+        keep_checkpoint_max=0,
+        eval_every_n_steps=10,
+        eval_tfrecords=f"{data_dir}/pretrain_tfrecords/*-0-of-*",
+    )
+    return lambda name: without_dropout(made(name))
 
 
-def assert_close(found, expected):
+def assert_close(found, expected, atol=1e-5):
     assert found.keys() == expected.keys()
     assert any(name.startswith("optimizer/") for name in expected)
+    bounds = {"rtol": 0, "atol": atol}
     for name, value in expected.items():
-        np.testing.assert_allclose(
-            found[name], value, rtol=0, atol=1e-5, err_msg=name
-        )
+        np.testing.assert_allclose(found[name], value, **bounds, err_msg=name)
 
 
 def assert_figures(found, expected):
@@ -162,40 +160,34 @@ def test_one_device_and_workers_take_turns_and_a_lost_worker_is_told(
 ):
     """One device to step 4, workers until one dies after step 13, then one."""
     one, two = tmp_path / "one", tmp_path / "two"
-    alone = PretrainingConfig.create("m", str(data_dir), **of_workers("one"))
-    runner.run(alone, Console(io.StringIO()))
+
+    def run_here(name):
+        settings = of_workers(name)
+        config = PretrainingConfig.create("m", str(data_dir), **settings)
+        return runner.run(config, Console(io.StringIO()))
+
+    run_here("one")
     shutil.copytree(one, two)
-    go_back(two, 4)
-    codes, said = run_workers(
-        of_workers("two"), count=count, dies=(count - 1, 13)
-    )
+    # As if it had been killed after the checkpoint of step 4.
+    for path in two.glob("model.ckpt-*"):
+        if int(path.stem.rpartition("-")[2]) > 4:
+            path.unlink()
+    (two / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-4"\n')
+    dies = (count - 1, 13)
+    codes, said = run_workers(of_workers("two"), count=count, dies=dies)
     assert codes == [75] * (count - 1) + [-signal.SIGKILL]
     for text in said[:-1]:
         assert "Continuing from" in text
         assert "error: another worker ended, or cannot be reached" in text
         assert "Traceback" not in text
-    chief, other = tensors(two), tensors(two / "worker_1")
-    for name, value in chief.items():
-        np.testing.assert_array_equal(other[name], value, name)
-    assert_close(chief, tensors(one))
+    assert_same_tensors(tensors(two / "worker_1"), tensors(two))
+    assert_close(tensors(two), tensors(one))
     expected = rows(one / "eval_log.jsonl")[0]
     for folder in (two, two / "worker_1"):
         assert_figures(rows(folder / "eval_log.jsonl")[0], expected)
 
-    go_on = PretrainingConfig.create("m", str(data_dir), **of_workers("two"))
-    go_on = runner.run(go_on, Console(io.StringIO()))
-    assert go_on["global_step"] == 20
+    assert run_here("two")["global_step"] == 20
     assert_close(tensors(two, 20), tensors(one, 20))
-
-
-def go_back(folder, step):
-    """As if the run had been killed after the checkpoint of a step."""
-    for path in folder.glob("model.ckpt-*"):
-        if int(path.stem.rpartition("-")[2]) > step:
-            path.unlink()
-    (folder / "checkpoint").write_text(
-        f'model_checkpoint_path: "model.ckpt-{step}"\n'
-    )
 
 
 @pytest.mark.heavy
@@ -210,9 +202,8 @@ def test_workers_started_again_after_one_was_killed_end_as_undisturbed(
     assert codes[victim] == -signal.SIGKILL
     assert codes[1 - victim] in (75, -signal.SIGABRT)
     assert run_workers(hparams)[0] == [0, 0]
-    expected = tensors(tmp_path / "whole", 20)
-    for name, value in tensors(tmp_path / "cut", 20).items():
-        np.testing.assert_array_equal(value, expected[name], name)
+    whole, cut = (tensors(tmp_path / name, 20) for name in ("whole", "cut"))
+    assert_same_tensors(cut, whole)
     # Evaluated once more, by themselves.
     result = tmp_path / "cut" / "results" / "r.json"
     before = json.loads(result.read_text())["metrics"]
@@ -245,17 +236,11 @@ def test_a_worker_with_other_settings_or_other_data_is_refused(
 def test_two_workers_fine_tune_as_one_device_does_and_go_on_after_a_kill(
     task_dir, hparams, tmp_path, run_workers, run_python
 ):
-    hparams |= {
-        "num_train_epochs": 3.0,
-        "num_trials": 2,
-        "keep_all_models": True,
-        "save_checkpoints_steps": 2,
-        "eval_every_n_steps": 2,
-        "keep_best": "loss",
-        "write_test_outputs": True,
-        "n_writes_test": 2,
-        "early_stopping_patience": 3,
-    }
+    every = ("num_trials", "save_checkpoints_steps", "eval_every_n_steps")
+    hparams |= dict.fromkeys([*every, "n_writes_test"], 2)
+    hparams |= dict.fromkeys(["keep_all_models", "write_test_outputs"], True)
+    hparams |= {"num_train_epochs": 3.0, "early_stopping_patience": 3}
+    hparams["keep_best"] = "loss"
     run_python(PROGRAM, task_dir, json.dumps(hparams), "one")
     codes, said = run_workers(hparams, dies=(1, 4), data=task_dir)
     assert codes == [75, -signal.SIGKILL]
@@ -264,11 +249,7 @@ def test_two_workers_fine_tune_as_one_device_does_and_go_on_after_a_kill(
     assert codes == [0, 0]
     assert all("Continuing from" in text for text in said)
     one, two = (task_dir / "models" / name for name in ("one", "m"))
-    expected, found = (
-        json.loads((folder / "results" / "sst_results.json").read_text())
-        for folder in (one, two)
-    )
-    for a, b in zip(expected["trials"], found["trials"], strict=True):
+    for a, b in zip(trials(one), trials(two), strict=True):
         assert b["global_step"] == a["global_step"]
         figures = a["results"]["sst"] | a["details"]["sst"]
         own = b["results"]["sst"] | b["details"]["sst"]
@@ -314,31 +295,22 @@ def run_ways(run_python):
     "different",
     [
         {},
-        {"uniform_generator": True},
-        *(
-            pytest.param(hparams, marks=pytest.mark.heavy)
-            for hparams in (
-                {"uniform_generator": True, "optimizer": "adamw"},
-                {"optimizer": "lamb"},
-                {"embedding_sharing": "gradient_disentangled"},
-                {"objective": "all_tokens_mlm"},
-                {"objective": "electra_15", "generator": "unigram"},
-            )
-        ),
-        pytest.param(
-            {"training_schedule": "adversarial"}, marks=pytest.mark.heavy
-        ),
+        {"uniform_generator": True},  # leaves row-wise embedding gradients
         {**TWO_STAGE, "two_stage_steps": 1},
+        *marked_heavy(
+            {"uniform_generator": True, "optimizer": "adamw"},
+            {"optimizer": "lamb"},
+            {"embedding_sharing": "gradient_disentangled"},
+            {"objective": "all_tokens_mlm"},
+            {"objective": "electra_15", "generator": "unigram"},
+            {"training_schedule": "adversarial"},
+        ),
     ],
-    ids=[
-        *("dense", "sparse", "adamw", "lamb", "disentangled"),
-        *("all_tokens_mlm", "electra_15", "adversarial", "two_stage"),
-    ],
+    ids=lambda hparams: "-".join(hparams) or "plain",
 )
 def test_two_devices_train_as_one_does(
     data_dir, settings, tmp_path, run_ways, different
 ):
-    """`sparse`: a uniform generator leaves row-wise embedding gradients."""
     hparams = settings(
         **different,
         num_train_steps=3,
@@ -348,16 +320,12 @@ def test_two_devices_train_as_one_does(
         pretrain_tfrecords=f"{data_dir}/pretrain_tfrecords/pretrain*",
         eval_tfrecords=f"{data_dir}/pretrain_tfrecords/eval*",
     )
-    places = ("model_dir", "results_txt", "results_pkl", "results_json")
-    hparams = {n: v for n, v in hparams.items() if n not in places}
+    for place in ("model_dir", "results_txt", "results_pkl", "results_json"):
+        del hparams[place]
     ways = ("one", "cut") if different else ("one", "two", "cut")
     one, *others = run_ways(tmp_path, without_dropout(hparams), *ways)
     for two in others:
-        expected = tensors(one, 3)
-        for name, found in tensors(two, 3).items():
-            np.testing.assert_allclose(
-                found, expected[name], rtol=0, atol=1e-6, err_msg=name
-            )
+        assert_close(tensors(two, 3), tensors(one, 3), atol=1e-6)
         for log in ("train_log.jsonl", "eval_log.jsonl"):
             for a, b in zip(rows(one / log), rows(two / log), strict=True):
                 a = {n: v for n, v in a.items() if n not in TIMING_FIELDS}
@@ -370,9 +338,6 @@ def test_two_devices_train_as_one_does(
 @pytest.mark.multi_device
 def test_two_devices_give_the_scores_of_one(task_dir, hparams, run_ways):
     hparams = {**hparams, "num_train_epochs": 1.0}
-    one, two = (
-        json.loads((folder / "results" / "sst_results.json").read_text())
-        for folder in run_ways(task_dir, hparams, "one", "cut")
-    )
-    expected, found = (r["trials"][0]["results"]["sst"] for r in (one, two))
+    ((one,), (two,)) = map(trials, run_ways(task_dir, hparams, "one", "cut"))
+    expected, found = (trial["results"]["sst"] for trial in (one, two))
     assert found == pytest.approx(expected, abs=1e-4)

@@ -13,6 +13,10 @@ import numpy as np
 import pytest
 
 from configure.errors import UserError
+from electra_tf.export.encoder import EncoderModule
+from electra_tf.export.saved_model import export
+from electra_tf.prediction.embedding import Embedder
+from electra_tf.prediction.predictor import Predictor
 from tests.conftest import ROOT
 from tests.export.conftest import (  # noqa: F401
     finetuned_folder,
@@ -131,11 +135,8 @@ def cola(tmp_path):
 
 
 def test_only_accepted_sentences_of_some_words_are_used(pairs, cola):
-    found = pairs["sound_sentences"](str(cola))
-    assert found == [
-        "The cat sat on the mat".split(),
-        "A dog ran after the cat".split(),
-    ]
+    found = map(" ".join, pairs["sound_sentences"](str(cola)))
+    assert [*found] == ["The cat sat on the mat", "A dog ran after the cat"]
 
 
 def test_every_edit_is_what_it_is_called(pairs):
@@ -174,36 +175,28 @@ def test_the_higher_score_wins_and_equal_ones_half(pairs):
     scores[1, 12] = 2
     found = pairs["judge"](scores, edits)
     assert found["pairs"] == pytest.approx((3 + 0 + 1 + 0.5) / 6)
-    assert found["swapped"] == 0.5
-    assert found["replaced"] == 1.0
-    assert found["dropped"] == 0.75
-    assert found["lists"] == 0.5
-    assert found["edits left"] == 1.5
+    others = {"swapped": 0.5, "replaced": 1.0, "dropped": 0.75}
+    others |= {"lists": 0.5, "edits left": 1.5}
+    assert others.items() <= found.items()
 
 
 @pytest.mark.slow
 def test_models_are_scored(pairs, cola, pretrained_folder, tmp_path, capsys):
-    electric = pretrained_folder(
-        electra_objective=False, electric_objective=True
-    )
     mlm = pretrained_folder(electra_objective=False)
+    kind = {"electra_objective": False, "electric_objective": True}
+    electric = pretrained_folder(**kind)
     output = tmp_path / "output"
     argv = ["electric_pairs.py", f"--cola={cola}", f"--output={output}"]
     argv += [f"--model=electric={electric}", f"--model=mlm={mlm}"]
     pairs["main"](pairs["parse_flags"](argv))
     found = json.loads((output / "results.json").read_text())
     assert (found["sentences"], found["texts"]) == (2, 2 * pairs["TEXTS"])
+    _, edits = pairs["make_texts"](pairs["sound_sentences"](str(cola)), 1)
     for name in ("electric", "mlm"):
         lines = (output / f"{name}.jsonl").read_text().splitlines()
         scores = [json.loads(line)["score"] for line in lines]
-        edits = np.array(
-            pairs["make_texts"](pairs["sound_sentences"](str(cola)), 1)[1]
-        )
-        scores = np.reshape(scores, edits.shape)
-        assert (
-            found[f"{name}, sum"]["pairs"]
-            == (pairs["judge"](scores, edits)["pairs"])
-        )
+        judged = pairs["judge"](np.reshape(scores, edits.shape), edits)
+        assert found[f"{name}, sum"]["pairs"] == judged["pairs"]
     assert "electric, mean" in capsys.readouterr().out
 
 
@@ -214,11 +207,8 @@ TEXTS = ["the king", "of the north and the city", "", "Ça ne was that!"]
 def answers(tmp_path_factory):
     """Exports a model and asks it; returns answers by id, and bad rows."""
     pytest.importorskip("apache_beam", reason="no extra beam")
-    from electra_tf.export.saved_model import export
-
-    spec = importlib.util.spec_from_file_location(
-        "beam_predict", ROOT / "examples" / "beam_predict.py"
-    )
+    path = ROOT / "examples" / "beam_predict.py"
+    spec = importlib.util.spec_from_file_location("beam_predict", path)
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
 
@@ -256,8 +246,6 @@ def _assert_close(found, wanted):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pairs", "topics", "grade"])
 def test_the_answers_are_those_of_predict(answers, finetuned_module, name):
-    from electra_tf.prediction.predictor import Predictor
-
     loaded, module = finetuned_module(name)
     texts = [*zip(TEXTS, reversed(TEXTS), strict=True)]
     rows = [
@@ -275,9 +263,6 @@ def test_the_answers_are_those_of_predict(answers, finetuned_module, name):
 def test_vectors_are_those_of_embed_and_bad_rows_are_kept(
     answers, finetuned_module, finetuned_folder
 ):
-    from electra_tf.export.encoder import EncoderModule
-    from electra_tf.prediction.embedding import Embedder
-
     loaded, _ = finetuned_module("reviews")
     rows = [json.dumps({"id": i, "text": t}) for i, t in enumerate(TEXTS)]
     bad_rows = ["not JSON", '{"id": 9}', "[1]", '{"text": "\\ud800"}']
@@ -286,7 +271,4 @@ def test_vectors_are_those_of_embed_and_bad_rows_are_kept(
     vectors = [found[i]["vector"] for i in range(len(TEXTS))]
     np.testing.assert_allclose(vectors, wanted, atol=1e-5)
     assert sorted(row["found"] for row in bad) == sorted(bad_rows)
-    assert {row["expected"] for row in bad} == {
-        "a JSON object with the texts text"
-    }
     assert any("KeyError('text')" in row["problem"] for row in bad)

@@ -35,6 +35,10 @@ for line in sys.stdin:
 """
 
 
+def as_numpy(outputs):
+    return {name: value.numpy() for name, value in outputs.items()}
+
+
 @pytest.fixture(scope="session")
 def finetuned_folder(finished_runs, roughen, long_sizes):
     """A factory of folders of trials of one block: `("reviews")`."""

@@ -47,17 +47,15 @@ def test_preprocessor_and_encoder_give_the_models_vectors(exported, layers):
     np.testing.assert_array_equal(inputs["input_mask"], ids != 0)
     assert not inputs["input_type_ids"].numpy().any()
     wanted = loaded.model.discriminator(*(inputs[name] for name in NAMES))
-    for name in ("pooled_output", "default"):
-        np.testing.assert_allclose(
-            outputs[name], wanted.pooled_output, atol=1e-5
-        )
-    sequence = wanted.sequence_output
-    np.testing.assert_allclose(outputs["sequence_output"], sequence, atol=1e-5)
-    assert len(outputs["encoder_outputs"]) == 2
-    for got, layer in zip(
-        outputs["encoder_outputs"], wanted.layers, strict=True
+    layers = outputs["encoder_outputs"]
+    assert len(layers) == 2
+    for got, expected in (
+        (outputs["pooled_output"], wanted.pooled_output),
+        (outputs["default"], wanted.pooled_output),
+        (outputs["sequence_output"], wanted.sequence_output),
+        *zip(layers, wanted.layers, strict=True),
     ):
-        np.testing.assert_allclose(got, layer, atol=1e-5)
+        np.testing.assert_allclose(got, expected, atol=1e-5)
 
 
 def test_pairs_are_packed_to_any_length(exported, layers):
@@ -67,10 +65,10 @@ def test_pairs_are_packed_to_any_length(exported, layers):
     tokens = [tokenize(tf.constant([t])) for t in ("a cat", "the dog")]
     special = parts.tokenize.get_special_tokens_dict()
     vocab = loaded.tokenizer.vocab
-    assert special["start_of_sequence_id"] == vocab["[CLS]"]
-    assert special["end_of_segment_id"] == vocab["[SEP]"]
-    assert special["padding_id"] == 0 and special["mask_id"] == vocab["[MASK]"]
-    assert special["vocab_size"] == 200
+    names = ("start_of_sequence_id", "end_of_segment_id", "mask_id")
+    ids = [vocab[token] for token in ("[CLS]", "[SEP]", "[MASK]")]
+    assert [special[name] for name in names] == ids
+    assert (special["padding_id"], special["vocab_size"]) == (0, 200)
     a, b = (loaded.tokenizer.encode(t) for t in ("a cat", "the dog"))
     for length in (7, 16):
         pack = hub.KerasLayer(
@@ -100,20 +98,19 @@ def test_the_encoder_can_be_trained_with_dropout(exported, layers):
     moving = [encoder(inputs, training=True) for _ in range(2)]
     assert np.abs(np.subtract(*(o["pooled_output"] for o in moving))).max() > 0
 
-    def loss(function):
+    def gradients(function, variables):
         with tf.GradientTape() as tape:
             value = tf.reduce_sum(tf.square(function()))
-        return tape, value
+        found = tape.gradient(value, variables)
+        return [tf.convert_to_tensor(gradient).numpy() for gradient in found]
 
-    tape, value = loss(lambda: encoder(inputs)["pooled_output"])
-    got = tape.gradient(value, encoder.trainable_weights)
-    discriminator = loaded.model.discriminator
-    tape, value = loss(
-        lambda: discriminator(*(inputs[name] for name in NAMES)).pooled_output
+    got = gradients(
+        lambda: encoder(inputs)["pooled_output"], encoder.trainable_weights
     )
-    wanted = tape.gradient(value, discriminator.variables)
+    given = [inputs[name] for name in NAMES]
+    model = loaded.model.discriminator
+    wanted = gradients(lambda: model(*given).pooled_output, model.variables)
     for one, other in zip(got, wanted, strict=True):
-        one, other = (np.asarray(tf.convert_to_tensor(g)) for g in (one, other))
         np.testing.assert_allclose(one, other, atol=1e-4, rtol=1e-3)
 
 

@@ -4,6 +4,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 
 import pytest
@@ -17,7 +18,6 @@ from electra_tf.prediction.loading import load_finetuned
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory, tiny_finetuning, save_run, pretrained_folder):
-    """A fine-tuned and a pre-trained model's folder."""
     from configure.finetuning import FinetuningConfig
     from electra_tf.finetuning.model import FinetuningModel
     from electra_tf.finetuning.registry import get_tasks
@@ -42,28 +42,19 @@ def _run(*words):
 def test_a_finetuned_task_is_exported_and_checked(folders, tmp_path, capsys):
     finetuned, _ = folders
     output = str(tmp_path / "served")
-    _run("--model", finetuned, "--output_dir", output, "--task=sst")
+    words = ("--model", finetuned, "--output_dir", output, "--task=sst")
+    _run(*words)
     said = capsys.readouterr().out
     assert f"classification (sst) -> {output}/1" in said
     assert "serve_text(text) -> label, label_id, logits" in said
-    assert sorted(os.listdir(f"{output}/1")) == [
-        "MODEL_CARD.md",
-        "assets",
-        "assets.extra",
-        "digests.json",
-        "fingerprint.pb",
-        "saved_model.pb",
-        "variables",
-    ]
-    with open(f"{output}/1/assets.extra/config.json") as file:
-        assert json.load(file)["task"] == "sst"
+    assert {*os.listdir(f"{output}/1")} == {
+        *("MODEL_CARD.md", "assets", "assets.extra", "digests.json"),
+        *("fingerprint.pb", "saved_model.pb", "variables"),
+    }
     _run("--check", f"{output}/1")
     assert "says what is measured" in capsys.readouterr().out
     with pytest.raises(UserError, match="1 is there already"):
-        _run(
-            *("--model", finetuned, "--output_dir", output),
-            *("--task=sst", "--version=1"),
-        )
+        _run(*words, "--version=1")
 
 
 def test_mistakes_are_told_and_nothing_is_written(folders, tmp_path):
@@ -100,19 +91,17 @@ def exported(finetuned_folder, tmp_path_factory):
     loaded = load_finetuned(source)
     results = loaded.config.results_json
     os.makedirs(os.path.dirname(results), exist_ok=True)
-    figures = {"accuracy": 87.5, "loss": None}
     trial = {
         "trial": 1,
         "model_dir": "/elsewhere/m_1",
         "global_step": 7,
-        "results": {"reviews": figures},
+        "results": {"reviews": {"accuracy": 87.5, "loss": None}},
         "details": {"reviews": {"macro_f1": 80.25}},
     }
-    of_others = {"results": {"reviews": {"x": 1.0}}}
-    others = [trial | {"model_dir": "m_2"}, trial | {"global_step": 6}]
-    trials = [*(other | of_others for other in others), trial]
+    other = trial | {"results": {"reviews": {"x": 1.0}}}
+    others = [other | {"model_dir": "m_2"}, other | {"global_step": 6}]
     with open(results, "w") as file:
-        json.dump({"format": 1, "trials": trials}, file)
+        json.dump({"format": 1, "trials": [*others, trial]}, file)
     module = make_task_module(loaded)
     place = str(tmp_path_factory.mktemp("cards"))
     folder = export(
@@ -121,14 +110,9 @@ def exported(finetuned_folder, tmp_path_factory):
     return loaded, folder
 
 
-def _card(folder):
-    with open(os.path.join(folder, "MODEL_CARD.md"), encoding="utf-8") as file:
-        return file.read()
-
-
 def test_a_card_states_what_is_so_whatever_others_wrote(exported):
     loaded, folder = exported
-    text = _card(folder)
+    text = pathlib.Path(folder, "MODEL_CARD.md").read_text("utf-8")
     assert text.startswith("# tiny: classification (reviews)\n")
     count = sum(int(v.shape.num_elements()) for v in loaded.model.variables)
     for line in (
@@ -146,9 +130,8 @@ def test_a_card_states_what_is_so_whatever_others_wrote(exported):
     assert "| `serve_text` | `text`: string [?] | `label`: string [?]" in text
     assert loaded.config.data_dir not in text
     assert check_card(folder) == []
-    path = os.path.join(exported[1], "assets.extra", "card_facts.json")
-    with open(path, encoding="utf-8") as file:
-        facts = json.load(file)
+    path = pathlib.Path(folder, "assets.extra", "card_facts.json")
+    facts = json.loads(path.read_text("utf-8"))
     facts["measured"]["model"]["labels"] = ["a|b", "*c*\n# d"]
     facts["recorded"]["name"] = "<b>*x*</b>"
     facts["recorded"]["data"] = {"`e`\n|f": {"bytes": 1}}
@@ -163,18 +146,18 @@ def test_what_was_changed_in_an_export_is_found_out(exported, tmp_path):
         check_card(str(tmp_path))
     copied = shutil.copytree(exported[1], tmp_path / "1")
     card = copied / "MODEL_CARD.md"
-    card.write_text(_card(copied).replace("87.5", "97.5"))
+    card.write_text(card.read_text("utf-8").replace("87.5", "97.5"), "utf-8")
     vocab = copied / "assets.extra" / "vocab.txt"
     vocab.write_text(vocab.read_text() + "more\n")
     problems = "\n".join(check_card(str(copied)))
-    assert "MODEL_CARD.md: + - `dev accuracy`: 97.5" in problems
-    assert "MODEL_CARD.md: - - `dev accuracy`: 87.5" in problems
+    for sign, accuracy in ("+ ", 97.5), ("- ", 87.5):
+        assert f"CARD.md: {sign}- `dev accuracy`: {accuracy}" in problems
     assert "model.vocab_size: stated 200, is 201" in problems
     weights = copied / "variables" / "variables.data-00000-of-00001"
     content = bytearray(weights.read_bytes())
     middle = len(content) // 2
     content[middle : middle + 400] = bytes(400)
-    weights.write_bytes(bytes(content))
+    weights.write_bytes(content)
     problems = "\n".join(check_card(str(copied)))
     assert "sha256: stated" in problems or "cannot be loaded" in problems
     (copied / "assets.extra" / "card_facts.json").write_text('{"a": 1}')

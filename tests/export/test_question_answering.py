@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from electra_tf.export.signatures import Inputs
 from electra_tf.finetuning.questions import Passage
+from tests.export.conftest import as_numpy
 
 SETTINGS = {
     "max_seq_length": 40,
@@ -116,7 +117,7 @@ def test_served_answers_are_the_evaluation_s(kind, model, evaluated_questions):
         [text.encode("utf-8", "ignore") for text in pair] for pair in pairs
     ]
     outputs = module.compute_text(*map(tf.constant, zip(*asked, strict=True)))
-    found = {name: value.numpy() for name, value in outputs.items()}
+    found = as_numpy(outputs)
     scorer = evaluated_questions(loaded, pairs)
     differing = _compare(scorer, found, pairs)
     assert differing <= 0.02 * (found["starts"] >= 0).sum()
@@ -141,11 +142,11 @@ def test_signatures_on_ids_take_rows_of_any_length(shape, model, head_outputs):
     assert found["start_logits"].shape == ids.shape
     assert "end_logits" not in found and "loss" not in found
     for name, value in found.items():
-        value_wanted = wanted[name]
+        expected = wanted[name]
         if name == "start_logits":
-            value_wanted = value_wanted[:, : ids.shape[1]]
+            expected = expected[:, : ids.shape[1]]
         if not name.endswith("_index"):  # Masked places are equally good.
-            np.testing.assert_allclose(value, value_wanted, 1e-6, 1e-5)
+            np.testing.assert_allclose(value, expected, 1e-6, 1e-5)
 
 
 def test_strings_may_be_empty_or_not_utf8(model):
@@ -159,15 +160,10 @@ def test_strings_may_be_empty_or_not_utf8(model):
     )
     np.testing.assert_array_equal(found["answers"], wanted["answers"])
     np.testing.assert_allclose(found["scores"], wanted["scores"], atol=1e-6)
-    for text, start, end in zip(
-        found["answers"][0].numpy(),
-        found["starts"][0].numpy(),
-        found["ends"][0].numpy(),
-        strict=True,
-    ):
+    places = (found[name][0].numpy() for name in ("answers", "starts", "ends"))
+    for text, start, end in zip(*places, strict=True):
         cut = spoilt[start:end].decode("utf-8", "ignore")
         assert " ".join(cut.split()) == text.decode()
-    _, module = model("v1 joint")
     with pytest.raises(tf.errors.InvalidArgumentError, match="as many"):
         module.compute_text(tf.constant(["a", "b"]), tf.constant(["c"]))
     for kind in ("v1 joint", "v2 independent"):
@@ -178,21 +174,18 @@ def test_strings_may_be_empty_or_not_utf8(model):
         found = module.compute_text(
             tf.constant(["", "is it"]), tf.constant(["", " \n\u200b"])
         )
-        assert found["answer"].numpy().tolist() == [b"", b""]
-        assert found["n_windows"].numpy().tolist() == [0, 0]
-        assert found["null_score"].numpy().tolist() == [1e6, 1e6]
-        assert found["start"].numpy().tolist() == [-1, -1]
+        nothing = {"answer": b"", "n_windows": 0, "null_score": 1e6}
+        for name, value in (nothing | {"start": -1}).items():
+            assert found[name].numpy().tolist() == [value, value]
 
 
 def test_a_huge_context_is_read_as_far_as_evaluation_reads(model, qa_example):
     loaded, module = model("v1 independent, cased")
-    words = random.Random(0).choices(_WORDS[:12], k=9000)
-    found = module.compute_text(
-        tf.constant(["is it on the king"]), tf.constant([" ".join(words)])
-    )
+    context = " ".join(random.Random(0).choices(_WORDS[:12], k=9000))
+    pair = ("is it on the king", context)
+    found = module.compute_text(*(tf.constant([text]) for text in pair))
     assert found["n_windows"][0] == 1000
     task = loaded.tasks[0]
-    example = qa_example(task, "is it on the king", " ".join(words))
-    lost = task.cut(example).n_lost
+    lost = task.cut(qa_example(task, *pair)).n_lost
     assert found["n_cut"][0] == lost > 0
     assert found["answer"][0] != b""

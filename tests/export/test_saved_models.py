@@ -11,6 +11,7 @@ Electric with `MaskFiller` and `TextScorer`, whose tests ask the model's layers.
 import functools
 import json
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from electra_tf.finetuning.classification import TextExample
 from electra_tf.inspection.fill_mask import MaskFiller, padded
 from electra_tf.inspection.text_scores import TextScorer
 from electra_tf.prediction.loading import load_pretrained
+from tests.export.conftest import as_numpy
 
 TEXTS = [
     b"The cat, the dog and the ing.",
@@ -53,7 +55,6 @@ MODULES = {
 
 
 def _check_answers(loaded, got, wanted):
-    """Compares all that a head of texts gives."""
     task = loaded.task()
     if "value" in got:
         value = wanted["predictions"]
@@ -157,8 +158,8 @@ def test_labels_and_config_are_inside(served):
     served_model = tf.saved_model.load(folder)
     described = served_model.signatures["describe"]()
     labels = ["bad", "good", "Übermaß"]
-    assert [n.decode() for n in described["labels"].numpy()] == labels
-    assert [n.decode() for n in served_model.labels.numpy()] == labels
+    for stated in (described["labels"], served_model.labels):
+        assert [name.decode() for name in stated.numpy()] == labels
     text = described["config"].numpy().decode()
     config = json.loads(text)
     assert config["task"] == "reviews" and config["kind"] == "classification"
@@ -167,12 +168,13 @@ def test_labels_and_config_are_inside(served):
     with pytest.raises(tf.errors.InvalidArgumentError, match="512 positions"):
         served_model.signatures["serve_ids"](tf.ones([1, 513], tf.int32))
     extra = f"{folder}/assets.extra"
-    with open(f"{extra}/labels.txt", encoding="utf-8") as file:
-        assert file.read().split("\n") == [*labels, ""]
-    with open(f"{extra}/config.json", encoding="utf-8") as file:
-        assert json.load(file) == config
-    with open(f"{extra}/vocab.txt", encoding="utf-8") as file:
-        assert len(file.readlines()) == 200
+    texts = [
+        pathlib.Path(extra, name).read_text("utf-8")
+        for name in ("labels.txt", "config.json", "vocab.txt")
+    ]
+    assert texts[0].split("\n") == [*labels, ""]
+    assert json.loads(texts[1]) == config
+    assert len(texts[2].splitlines()) == 200
 
 
 def _compare(got, wanted):
@@ -230,10 +232,6 @@ def test_other_heads_give_elsewhere_what_they_give_here(
         _compare(got, signatures[signature](**tensors))
 
 
-def _numpy(outputs):
-    return {name: value.numpy() for name, value in outputs.items()}
-
-
 def _encoded(loaded, texts, most=510):
     """Python's ids of texts in which [MASK] is a token."""
     vocab, rows = loaded.tokenizer.vocab, []
@@ -251,8 +249,8 @@ def test_replaced_tokens_are_those_of_the_discriminator(pretrained_folder):
     electra = load_pretrained(pretrained_folder())
     module = ReplacedTokensModule(electra)
     asked = _random_ids(5, 40, 0)
-    got = _numpy(module.compute_text(tf.constant(TEXTS)))
-    by_ids = _numpy(module.compute(Inputs(**asked)))
+    got = as_numpy(module.compute_text(tf.constant(TEXTS)))
+    by_ids = as_numpy(module.compute(Inputs(**asked)))
     vocab = electra.tokenizer.vocab
     texts = [text.replace(b"[MASK]", b" [ mask ] ") for text in TEXTS]
     rows = _encoded(electra, texts)
@@ -285,7 +283,7 @@ def test_masks_get_the_best_words_of_the_generator(hparams, pretrained_folder):
         b"no mask, [mask]",
         b"a[MASK][MASK]b [MASK]\xff",
     ]
-    got = _numpy(module.compute_text(tf.constant(texts)))
+    got = as_numpy(module.compute_text(tf.constant(texts)))
     filler = MaskFiller(loaded, top_k=4)
     for i, text in enumerate(texts):
         count = text.count(b"[MASK]")
@@ -302,42 +300,34 @@ def test_masks_get_the_best_words_of_the_generator(hparams, pretrained_folder):
             assert ids == [c.token_id for c in best]
             tokens = [token.decode() for token in got["tokens"][i, slot]]
             assert tokens == [c.token for c in best]
-            np.testing.assert_allclose(
-                got["probabilities"][i, slot],
-                [c.probability for c in best],
-                atol=1e-5,
-            )
+            shares = got["probabilities"][i, slot]
+            wanted = [c.probability for c in best]
+            np.testing.assert_allclose(shares, wanted, atol=1e-5)
 
 
 def test_electric_scores_are_those_of_the_scorer(pretrained_folder):
     loaded = load_pretrained(pretrained_folder(**ELECTRIC))
     texts = [text.decode("utf-8", "ignore") for text in TEXTS[:6]]
-    got = _numpy(ElectricModule(loaded).compute_text(tf.constant(TEXTS[:6])))
+    got = as_numpy(ElectricModule(loaded).compute_text(tf.constant(TEXTS[:6])))
     for i, wanted in enumerate(TextScorer(loaded).score(texts)):
         count = len(wanted.tokens)
         assert got["scored_tokens"][i] == count
-        shares = got["token_scores"][i]
-        np.testing.assert_allclose(
-            shares[1 : count + 1], wanted.token_scores, atol=1e-5
-        )
+        shares, scores = got["token_scores"][i], wanted.token_scores
+        np.testing.assert_allclose(shares[1 : count + 1], scores, atol=1e-5)
         assert not shares[count + 1 :].any() and not shares[0]
         np.testing.assert_allclose(got["score"][i], wanted.score, atol=5e-5)
 
 
-def _write(folder, text):
-    for name in ("saved_model.pb", "other"):
-        with open(os.path.join(folder, name), "w") as file:
-            file.write(text)
-
-
-def _add(place, version=None, overwrite=False, text="x"):
+def _add(place, version=None, overwrite=False, text="x", fails=False):
     with saved_model.writing(str(place), version, overwrite) as (folder, final):
-        _write(folder, text)
+        for name in ("saved_model.pb", "other"):
+            pathlib.Path(folder, name).write_text(text)
+        if fails:
+            raise RuntimeError
     return final
 
 
 def _contents(place):
-    """What each version holds, by its name."""
     return {
         name: (place / name / "other").read_text() for name in os.listdir(place)
     }
@@ -355,9 +345,7 @@ def test_versions_count_up_and_are_replaced_only_if_asked(tmp_path):
     with pytest.raises(UserError, match=r"m/3 is there already.*is 4.*--over"):
         _add(place, 3, text="new")
     with pytest.raises(RuntimeError):
-        with saved_model.writing(str(place), 3, True) as (folder, _):
-            _write(folder, "half")
-            raise RuntimeError
+        _add(place, 3, True, text="half", fails=True)
     assert _contents(place) == {"2": "one", "3": "old"}
     # Without a number it is the highest.
     assert _add(place, None, True, text="new").endswith("/3")

@@ -53,14 +53,8 @@ def test_rows_come_back_in_their_order_from_groups_no_wider_than_needed(
         "sums": tf.TensorSpec([None, 2], tf.float32),
         "x": tf.TensorSpec([None], tf.int32),
     }
-    found = compute_in_groups(
-        model,
-        Inputs(*inputs),
-        tf.constant(lengths, tf.int32),
-        specs,
-        rows_at_once,
-        by_length,
-    )
+    given = Inputs(*inputs), tf.constant(lengths, tf.int32)
+    found = compute_in_groups(model, *given, specs, rows_at_once, by_length)
     wanted = np.stack([ids @ np.arange(1.0, 13.0), ids.sum(1)], 1)
     np.testing.assert_array_equal(found["sums"], wanted)
     assert found["x"].numpy().tolist() == lengths

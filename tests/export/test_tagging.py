@@ -17,6 +17,7 @@ from electra_tf.prediction.answers import BadInputError
 from electra_tf.prediction.predictor import Predictor
 from electra_tf.text import words as in_python
 from electra_tf.text.words import split_words
+from tests.export.conftest import as_numpy
 
 KINDS = {
     "as the original": {},
@@ -43,13 +44,9 @@ def model(finetuned_module):
     return lambda kind: finetuned_module("names", **KINDS[kind])
 
 
-def _numpy(outputs):
-    return {name: value.numpy() for name, value in outputs.items()}
-
-
 def _serve_words(module, sentences):
     lines = ["\n".join(words).encode() for words in sentences]
-    return _numpy(module.signatures()["serve_words"](tf.constant(lines)))
+    return as_numpy(module.signatures()["serve_words"](tf.constant(lines)))
 
 
 def _check(loaded, found, sentences, evaluated):
@@ -110,7 +107,7 @@ def test_texts_are_tagged_word_by_word_at_their_places(model):
     _, module = model("as the original")
     text = "Was the King's city  in \u4e2d\u6587? caf\u00e9"
     spoilt = b"the k\xffing in \xc3 a"
-    found = _numpy(module.compute_text(tf.constant([text, "", spoilt])))
+    found = as_numpy(module.compute_text(tf.constant([text, "", spoilt])))
     words = [text[a:b] for a, b in split_words(text)]
     by_words = _serve_words(module, [words, [], ["the", "king", "in", "a"]])
     np.testing.assert_allclose(found["logits"], by_words["logits"], atol=1e-5)
@@ -125,9 +122,11 @@ def test_texts_are_tagged_word_by_word_at_their_places(model):
 
 def test_nothing_and_huge_texts_are_tagged(model):
     _, module = model("as the original")
-    found = _numpy(module.compute_text(tf.constant([""])))
+    found = as_numpy(module.compute_text(tf.constant([""])))
     assert found["tags"].shape == (1, 0)
-    found = _numpy(module.compute_text(tf.constant(["the king of z " * 3000])))
+    found = as_numpy(
+        module.compute_text(tf.constant(["the king of z " * 3000]))
+    )
     assert found["n_words"].tolist() == [12000]
     assert found["n_read"][0] < 48
     assert (found["tags"] != b"").all()
@@ -203,7 +202,7 @@ def test_served_summaries_are_those_of_the_predictor(finetuned_module):
     # Windows of 24, so that most texts have several.
     loaded, module = finetuned_module("news", max_seq_length=24)
     serve = module.signatures()["serve_text"]
-    found = {n: x.numpy() for n, x in serve(tf.constant(TEXTS)).items()}
+    found = as_numpy(serve(tf.constant(TEXTS)))
     ask = Predictor(loaded, batch_size=3)
     n_windows = 0
     for i, text in enumerate(TEXTS):
@@ -218,20 +217,15 @@ def test_served_summaries_are_those_of_the_predictor(finetuned_module):
         example = ask.answerer.example(text, 0)
         n_windows += len(ask.task.featurize(example, False))
         answer = ask(text)
-        np.testing.assert_allclose(
-            found["probabilities"][i, :count],
-            answer["probabilities"],
-            atol=1e-5,
-        )
+        shares = found["probabilities"][i, :count]
+        np.testing.assert_allclose(shares, answer["probabilities"], atol=1e-5)
         assert found["summary"][i].decode() == answer["summary"]
         assert [s["number"] for s in answer["sentences"]] == numbers
         for sentence in answer["sentences"]:
             assert text[sentence["start"] : sentence["end"]] == sentence["text"]
-            place = slice(
-                found["starts"][i, sentence["number"]],
-                found["ends"][i, sentence["number"]],
-            )
-            assert text.encode()[place].decode() == sentence["text"]
+            place = i, sentence["number"]
+            start, end = (found[name][place] for name in ("starts", "ends"))
+            assert text.encode()[start:end].decode() == sentence["text"]
     assert n_windows > 10
     chosen = [tuple(np.flatnonzero(row)) for row in found["chosen"]]
     assert len({*chosen}) > 2  # not the first three of each

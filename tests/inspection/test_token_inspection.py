@@ -62,7 +62,7 @@ def test_chosen_words_are_masked_sampled_and_judged(pretrained):
         assert proposal.shown == "[MASK]"
         assert proposal.sampled == view.input_token
         by_token = {c.token: c.probability for c in proposal.candidates}
-        probabilities = [c.probability for c in proposal.candidates]
+        probabilities = [*by_token.values()]
         assert probabilities == sorted(probabilities, reverse=True)
         assert sum(probabilities) == pytest.approx(1.0, abs=1e-5)
         assert proposal.true_probability == by_token[view.token]
@@ -79,20 +79,19 @@ def test_chosen_words_are_masked_sampled_and_judged(pretrained):
 
 def test_drawn_positions_are_a_function_of_the_seed(pretrained):
     model = pretrained("electra")
-    seen = [
-        TokenInspector(model, seed=seed).inspect(SENTENCE) for seed in range(4)
-    ]
-    places = [
-        tuple(v.position for v in one.tokens if v.proposal) for one in seen
-    ]
-    assert len(set(places)) > 1
-    assert all(one.masking == "drawn" for one in seen)
-    assert TokenInspector(model, seed=2).inspect(SENTENCE) == seen[2]
-    other = TokenInspector(model, seed=2).inspect(SENTENCE, number=1)
-    assert other.tokens != seen[2].tokens
+
+    def inspect(seed, **options):
+        return TokenInspector(model, seed=seed).inspect(SENTENCE, **options)
+
+    seen, places = [inspect(seed) for seed in range(4)], set()
+    assert inspect(2) == seen[2]
+    assert inspect(2, number=1).tokens != seen[2].tokens
     for one in seen:
+        assert one.masking == "drawn"
         assert not any(v.proposal for v in one.tokens if v.special)
+        places.add(tuple(v.position for v in one.tokens if v.proposal))
         check_predictions(model, one)
+    assert len(places) > 1
 
 
 def test_a_mask_in_the_text_is_sampled_and_has_no_label(pretrained):
@@ -111,9 +110,8 @@ def test_nothing_masked_is_looked_at_as_it_is(pretrained):
     assert seen.masking == "none"
     assert not any(view.proposal for view in seen.tokens)
     assert all(view.input_token == view.token for view in seen.tokens)
-    alone = TokenInspector(pretrained("electra/discriminator")).inspect(
-        SENTENCE
-    )
+    part = pretrained("electra/discriminator")
+    alone = TokenInspector(part).inspect(SENTENCE)
     assert alone.masking == "none"
     for a, b in zip(seen.tokens, alone.tokens, strict=True):
         assert a.prediction.verdict in ("real", "fake")
@@ -166,8 +164,8 @@ def test_a_unigram_generator_samples_by_its_counts(pretrained, folders):
     proposals = [view.proposal for view in seen.tokens if view.proposal]
     assert len(proposals) == 3
     for proposal in proposals:
-        rarer = proposal.sampled_probability == pytest.approx(0.25)
-        assert rarer or proposal.sampled_probability == pytest.approx(0.75)
+        share = proposal.sampled_probability
+        assert share in (pytest.approx(0.25), pytest.approx(0.75))
 
 
 def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
@@ -218,21 +216,17 @@ def test_verdicts(probability, is_replaced, verdict):
 def test_whole_words_alone_are_found_and_the_rest_is_named(pretrained):
     inspector = TokenInspector(pretrained("electra"))
     seen = inspector.inspect("an a, ana a", ("a",))
-    words = [
-        (view.position, view.token) for view in seen.tokens if view.proposal
-    ]
+    words = [(v.position, v.token) for v in seen.tokens if v.proposal]
     assert words == [(3, "a"), (8, "a")]
-    inspector = TokenInspector(pretrained("electra"))
-    with pytest.raises(UserError, match=r"'dog' \(d ##o ##g\) is not in"):
-        inspector.inspect(SENTENCE, ("dog",))
-    with pytest.raises(UserError, match="no tokens"):
-        inspector.inspect("  ")
-    with pytest.raises(UserError, match="31 tokens, and the model takes 30"):
-        inspector.inspect("the " * 31)
-    with pytest.raises(UserError, match="nothing can be proposed there"):
-        TokenInspector(pretrained("electra/discriminator")).inspect(
-            SENTENCE, ("cat",)
-        )
+    alone = TokenInspector(pretrained("electra/discriminator"))
+    for one, text, words, said in (
+        (inspector, SENTENCE, ("dog",), r"'dog' \(d ##o ##g\) is not in"),
+        (inspector, "  ", (), "no tokens"),
+        (inspector, "the " * 31, (), "31 tokens, and the model takes 30"),
+        (alone, SENTENCE, ("cat",), "nothing can be proposed there"),
+    ):
+        with pytest.raises(UserError, match=said):
+            one.inspect(text, words)
 
 
 def drawn(seen, width=100):

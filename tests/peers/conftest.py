@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The original google-research/electra, where there is one that runs."""
+"""The original google-research/electra and transformers, where they are."""
 
 import json
 import os
@@ -9,12 +9,36 @@ import subprocess
 
 import pytest
 
-SCRIPT = pathlib.Path(__file__).with_name("original_side.py")
+HERE = pathlib.Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
-def original(tmp_path_factory):
-    """Has the original do jobs, all in one process: (name, arguments)."""
+def done(tmp_path_factory):
+    """Has a command do jobs, all in one process: (name, arguments)."""
+
+    def run(command, jobs):
+        path = tmp_path_factory.mktemp("jobs") / "jobs.json"
+        path.write_text(json.dumps(jobs))
+        ended = subprocess.run(
+            [*map(str, command), str(path)], capture_output=True, text=True
+        )
+        assert ended.returncode == 0, ended.stderr[-4000:]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def transformers(done):
+    python = os.environ.get("ELECTRA_TF_TRANSFORMERS_PYTHON")
+    if not python:
+        pytest.skip(
+            "set ELECTRA_TF_TRANSFORMERS_PYTHON to a Python with transformers"
+        )
+    return lambda *jobs: done([python, HERE / "transformers_side.py"], jobs)
+
+
+@pytest.fixture(scope="session")
+def original(done):
     folder = pathlib.Path(os.environ.get("ELECTRA_TF_ORIGINAL", "-"))
     python = os.environ.get("ELECTRA_TF_ORIGINAL_PYTHON")
     if not (folder / "electra").is_dir():
@@ -22,19 +46,5 @@ def original(tmp_path_factory):
             "no original beside us (set ELECTRA_TF_ORIGINAL to a folder with"
             " electra/, a copy that runs, and env/bin/python for it)"
         )
-
-    def run(*jobs):
-        path = tmp_path_factory.mktemp("jobs") / "jobs.json"
-        path.write_text(json.dumps(jobs))
-        done = subprocess.run(
-            [
-                python or str(folder / "env/bin/python"),
-                *(str(SCRIPT), str(folder / "electra"), str(path)),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-
-    return run
+    command = [python or folder / "env/bin/python", HERE / "original_side.py"]
+    return lambda *jobs: done([*command, folder / "electra"], jobs)

@@ -3,10 +3,7 @@
 """Fine-tuned models, exported, give transformers' users our answers."""
 
 import json
-import os
-import pathlib
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -20,16 +17,7 @@ from electra_tf.prediction.loading import load_finetuned
 from electra_tf.prediction.predictor import Predictor
 from electra_tf.training.summaries import Console
 
-SIDE = pathlib.Path(__file__).with_name("transformers_side.py")
-PYTHON = os.environ.get("ELECTRA_TF_TRANSFORMERS_PYTHON")
-pytestmark = [
-    pytest.mark.heavy,
-    pytest.mark.skipif(
-        not PYTHON,
-        reason="set ELECTRA_TF_TRANSFORMERS_PYTHON to a Python with"
-        " transformers",
-    ),
-]
+pytestmark = pytest.mark.heavy
 WORDS, ROWS, QUESTIONS = 2000, 500, 300
 LENGTH = 256  # wordpieces of a question and its passage
 # Rows (or lines) to learn from: enough that answers differ.
@@ -37,7 +25,7 @@ LEARNED = {"chunk": 20000, "sst": 4001}
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory, reference_dir):
+def trained(tmp_path_factory, reference_dir, transformers):
     """Fine-tunes the recorded tiny model: the trial's folder, and its data."""
     root = tmp_path_factory.mktemp("answers")
     source = reference_dir / "data" / "finetuning_data"
@@ -74,7 +62,7 @@ def trained(tmp_path_factory, reference_dir):
 
 
 @pytest.fixture(scope="module")
-def there(tmp_path_factory):
+def there(tmp_path_factory, transformers):
     """Converts a trial and has transformers do a job with it."""
 
     def ask(job, folder, **arguments):
@@ -84,9 +72,7 @@ def there(tmp_path_factory):
         args = convert_checkpoint.parse_flags(["convert", *words])
         convert_checkpoint.main(args)
         keywords = {"folder": str(place / "hf"), "out": str(place / "out")}
-        jobs = place / "jobs.json"
-        jobs.write_text(json.dumps([[job, keywords | arguments]]))
-        subprocess.run([PYTHON, str(SIDE), str(jobs)], check=True)
+        transformers((job, keywords | arguments))
         return json.loads((place / "out").read_text())
 
     return ask

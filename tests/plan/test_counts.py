@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counted parameters and operations: models, graphs, the original's script."""
 
+import functools
 import itertools
 import math
 
@@ -120,8 +121,7 @@ def graph_products(graph):
 
 @pytest.fixture
 def config(tiny_config):
-    overrides = {"model_hparam_overrides": OVERRIDES}
-    return lambda **hparams: tiny_config(**{**overrides, **hparams})
+    return functools.partial(tiny_config, model_hparam_overrides=OVERRIDES)
 
 
 def pretraining_graph(config, stage=None):
@@ -151,18 +151,15 @@ def test_matrix_products_of_a_step_are_those_in_the_graph(config, name):
 @pytest.mark.slow
 def test_two_stages_are_counted_as_their_graphs(config):
     settings = config(**TWO_STAGE)
-    stages = [
-        pretraining_step_flops(settings, parameters=1, stage=n) for n in (1, 2)
-    ]
-    for number, counted in enumerate(stages, 1):
-        graph = pretraining_graph(settings, number)
-        assert counted.matmul == graph_products(graph)
-    mean = pretraining_step_flops(settings, parameters=1)
-    whole = 10 * stages[0].total + 20 * stages[1].total
-    assert 30 * mean.total == pytest.approx(whole, rel=1e-6)
-    frozen, learns = stages[1].as_dict()["parts"], stages[0].as_dict()["parts"]
-    ratio = learns["generator"]["matmul"] / frozen["generator"]["matmul"]
-    assert ratio == 3
+    counts = {None: pretraining_step_flops(settings, parameters=1)}
+    for n in (1, 2):
+        counts[n] = pretraining_step_flops(settings, parameters=1, stage=n)
+        graph = pretraining_graph(settings, n)
+        assert counts[n].matmul == graph_products(graph)
+    whole = 10 * counts[1].total + 20 * counts[2].total
+    assert 30 * counts[None].total == pytest.approx(whole, rel=1e-6)
+    learns, frozen = (counts[n].as_dict()["parts"]["generator"] for n in (1, 2))
+    assert learns["matmul"] == 3 * frozen["matmul"]
 
 
 def test_the_optimizer_and_the_rest_stand_apart(config):
@@ -176,10 +173,7 @@ def test_the_optimizer_and_the_rest_stand_apart(config):
 
 
 RECORDED_NAMES = {
-    "ELECTRA-Small": "electra_small",
     "BERT-Small (the paper's)": "bert_small",
-    "ELECTRA-Base": "electra_base",
-    "ELECTRA-400K": "electra_400k",
     "ELECTRA-Large (1.75M)": "electra_1.75M",
 }
 

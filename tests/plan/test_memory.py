@@ -15,6 +15,7 @@ from electra_tf.plan import memory, memory_curve
 from electra_tf.plan.counts import pretraining_parameters
 from electra_tf.plan.memory import checkpoint_bytes, pretraining_memory
 from electra_tf.plan.memory_curve import measured_peak
+from tests.conftest import marked_heavy
 
 FACTOR = 1.5  # What the estimate promises.
 DEBUG = {"debug": True, "vocab_size": 500}
@@ -25,9 +26,13 @@ linux = pytest.mark.skipif(
 )
 
 
-def estimated(directory, **hparams):
-    config = PretrainingConfig.create("model", directory, **hparams)
-    return pretraining_memory(config)
+def estimated(**hparams):
+    return pretraining_memory(PretrainingConfig.create("m", "data", **hparams))
+
+
+@pytest.fixture
+def config(tmp_path):
+    return PretrainingConfig.create("model", str(tmp_path))
 
 
 @linux
@@ -35,13 +40,10 @@ def estimated(directory, **hparams):
     "settings",
     [
         pytest.param(DEBUG, marks=pytest.mark.slow),
-        *(
-            pytest.param(settings, marks=pytest.mark.heavy)
-            for settings in (
-                {"train_batch_size": 16},
-                {"train_batch_size": 4, "max_seq_length": 512},
-                {**BASE, "train_batch_size": 16},
-            )
+        *marked_heavy(
+            {"train_batch_size": 16},
+            {"train_batch_size": 4, "max_seq_length": 512},
+            {**BASE, "train_batch_size": 16},
         ),
     ],
     ids=str,
@@ -52,8 +54,7 @@ def test_peaks_are_within_the_factor(tmp_path, settings):
     assert 1 / FACTOR < ratio < FACTOR
 
 
-def test_weights_slots_and_gradients_are_what_the_parameters_take(tmp_path):
-    config = PretrainingConfig.create("model", str(tmp_path))
+def test_weights_slots_and_gradients_are_what_the_parameters_take(config):
     found = pretraining_memory(config)
     numbers = pretraining_parameters(config).total
     assert found.weights == found.gradients == 4 * numbers
@@ -62,17 +63,16 @@ def test_weights_slots_and_gradients_are_what_the_parameters_take(tmp_path):
 
 
 def test_activations_grow_with_the_batch_and_shrink_with_what_saves_memory():
-    whole = estimated("data", train_batch_size=64)
-    half = estimated("data", train_batch_size=32)
-    parts = estimated(
-        "data", train_batch_size=64, gradient_accumulation_steps=2
-    )
+    batch = {"train_batch_size": 64}
+    whole = estimated(**batch)
+    half = estimated(train_batch_size=32)
+    parts = estimated(**batch, gradient_accumulation_steps=2)
     assert whole.activations == 2 * half.activations
     assert parts.activations == half.activations
     assert parts.gradients == 2 * whole.gradients
-    whole = estimated("data", max_seq_length=512)
-    again = estimated("data", max_seq_length=512, recompute_grad=True)
-    half = estimated("data", max_seq_length=512, mixed_precision="bf16")
+    whole = estimated(max_seq_length=512)
+    again = estimated(max_seq_length=512, recompute_grad=True)
+    half = estimated(max_seq_length=512, mixed_precision="bf16")
     assert again.activations < whole.activations / 2
     assert whole.activations / 2 <= half.activations < whole.activations
 
@@ -92,8 +92,7 @@ def test_activations_grow_with_the_batch_and_shrink_with_what_saves_memory():
     ids=str,
 )
 def test_recorded_peaks_are_within_a_tenth(settings, peak):
-    ratio = peak / (estimated("data", **settings).total / 2**20)
-    assert 0.9 < ratio < 1.1
+    assert 0.9 < peak / (estimated(**settings).total / 2**20) < 1.1
 
 
 WHOLE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -131,11 +130,6 @@ GIB = 1 << 30
 
 
 @pytest.fixture
-def config(tmp_path):
-    return PretrainingConfig.create("model", str(tmp_path))
-
-
-@pytest.fixture
 def processes(monkeypatch):
     """Stands in for the processes: each holds a little more than predicted."""
     started = []
@@ -155,19 +149,18 @@ def test_three_kinds_a_third_of_the_grid_nothing_beyond_the_limit(config):
     wanted = set(itertools.product(memory_curve.LENGTHS, names))
     assert {(p.config.max_seq_length, p.kind) for p in lengths} == wanted
     for point in lengths:
-        assert point.config.objective == (
-            "electra" if point.kind == "ELECTRA" else "mlm"
-        )
+        objective = "electra" if point.kind == "ELECTRA" else "mlm"
+        assert point.config.objective == objective
         wide = point.kind == "BERT's shape"
         assert point.config.embedding_size == (256 if wide else 128)
         rows = point.config.model_hparam_overrides["max_position_embeddings"]
         assert rows == max(512, point.config.max_seq_length)
-    grid = [point.row() for point in found if point.part == "grid"]
+    grid = [point for point in found if point.part == "grid"]
     assert len(grid) == 2 * 27
     chosen = [
         tuple(p.row()[name] for name in memory_curve.GRID)
-        for p in found
-        if p.part == "grid" and p.kind == "ELECTRA" and p.is_measured
+        for p in grid
+        if p.kind == "ELECTRA" and p.is_measured
     ]
     assert len(chosen) == 9
     for two in itertools.combinations(range(3), 2):

@@ -3,7 +3,6 @@
 """Fixtures for comparing the model with recorded numbers."""
 
 import json
-import pathlib
 
 import numpy as np
 import pytest
@@ -15,21 +14,16 @@ from electra_tf.pretraining.build import (
     build_optimizer,
     build_train_loop,
 )
-from electra_tf.pretraining.model import PretrainingModel
 from tests.conftest import TINY
 
 SIZES = TINY["model_hparam_overrides"]
 # Two stages want networks of one size.
-EQUAL_SIZES = SIZES | {
-    "num_hidden_layers": 1,
-    "num_attention_heads": 1,
-    "intermediate_size": 64,
-}
+EQUAL = {"num_hidden_layers": 1, "num_attention_heads": 1}
 TWO_STAGE = {
     "training_schedule": "two_stage",
     "generator_hidden_size": 1.0,
     "embedding_size": 16,
-    "model_hparam_overrides": EQUAL_SIZES,
+    "model_hparam_overrides": SIZES | EQUAL | {"intermediate_size": 64},
 }
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
@@ -48,15 +42,15 @@ def batches(count, size=4, shortest=3):
         }
 
 
-def make_loop(config, steps, **settings):
-    """A model, its optimizer, and the loop that trains it on `batches`."""
+def make_loop(config, steps, data=None, **settings):
+    """A model, its optimizer, and the loop that trains it, on `batches`."""
     model = build_model(config)
     optimizer = build_optimizer(config, model)
     loop = build_train_loop(
         config,
         model,
         optimizer,
-        batches(steps, config.train_batch_size),
+        data or batches(steps, config.train_batch_size),
         tf.Variable(0, dtype=tf.int64),
         tf.distribute.OneDeviceStrategy("/cpu:0"),
         **settings,
@@ -78,21 +72,10 @@ def recorded_config(tmp_path, tiny_vocab):
     return make
 
 
-@pytest.fixture
-def recorded_model(recorded_config):
-    """A factory: recorded hparams to a model."""
-
-    def make(hparams, golden_dir=None):
-        return PretrainingModel(recorded_config(hparams, golden_dir))
-
-    return make
-
-
 class Recording:
     """One recorded forward pass."""
 
-    def __init__(self, directory: pathlib.Path, name: str) -> None:
-        self.directory = directory
+    def __init__(self, directory, name):
         self.info = json.loads((directory / f"{name}.json").read_text())
         self.arrays = dict(np.load(directory / f"{name}.npz"))
         self.checkpoint = str(directory / self.info["ckpt"])
@@ -108,9 +91,3 @@ class Recording:
             },
             "sampled_token_ids": arrays["sampled_tokids"],
         }
-
-
-@pytest.fixture
-def recording():
-    """A factory of recordings by directory and name."""
-    return Recording

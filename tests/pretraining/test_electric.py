@@ -11,12 +11,10 @@ import pytest
 import tensorflow as tf
 from scipy.special import log_softmax
 
-from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.pretraining import scoring
-from electra_tf.pretraining.build import build_optimizer
 from electra_tf.pretraining.model import PretrainingModel
-from tests.pretraining.conftest import INPUTS
+from tests.pretraining.conftest import INPUTS, Recording, make_loop
 
 CLS, SEP, MASK = 101, 102, 103
 
@@ -29,10 +27,10 @@ def log_probs(logits, ids):
 
 @pytest.mark.parametrize("name", ["electric", "electric_untied_embeddings"])
 def test_scores_equal_recorded_logits_without_their_offset(
-    name, recording, recorded_model, golden_dir
+    name, recorded_config, golden_dir
 ):
-    recorded = recording(golden_dir, f"forward_v200_{name}")
-    model = recorded_model(recorded.info["hparams"], golden_dir)
+    recorded = Recording(golden_dir, f"forward_v200_{name}")
+    model = PretrainingModel(recorded_config(recorded.info["hparams"]))
     tf1.restore(model, recorded.checkpoint)
     arrays, p = recorded.arrays, recorded.info["hparams"]["mask_prob"]
     fake_ids = arrays["fake_input_ids"]
@@ -98,12 +96,8 @@ def features_of(sentences):
 
 
 @pytest.mark.slow
-def test_minus_the_raw_logit_becomes_the_log_probability(tmp_path, tiny_vocab):
-    config = PretrainingConfig.create(
-        "truth",
-        str(tmp_path),
-        vocab_file=tiny_vocab,
-        vocab_size=200,
+def test_minus_the_raw_logit_becomes_the_log_probability(tiny_config):
+    config = tiny_config(
         embedding_size=32,
         max_seq_length=LENGTH + 2,
         electric_objective=True,
@@ -126,24 +120,10 @@ def test_minus_the_raw_logit_becomes_the_log_probability(tmp_path, tiny_vocab):
             "initializer_range": 0.05,
         },
     )
-    model = PretrainingModel(config)
-    optimizer = build_optimizer(config, model)
-
-    @tf.function
-    def train(features, step):
-        with tf.GradientTape() as tape:
-            seed = tf.stack([0, tf.cast(step, tf.int32)])
-            outputs = model.compute(features, training=True, seed=seed)
-        gradients = tape.gradient(
-            outputs["total_loss"], model.trainable_variables
-        )
-        optimizer.update(gradients, step)
-
     language, rng = TopicLanguage(), np.random.default_rng(1)
-    for step in range(STEPS):
-        sentences = language.sample(64, rng)
-        train(features_of(sentences), tf.constant(step, tf.int64))
-
+    data = (features_of(language.sample(64, rng)) for _ in range(STEPS))
+    model, _, loop = make_loop(config, STEPS, data)
+    loop.train(STEPS)
     unseen = language.sample(300, np.random.default_rng(2))
     truth = language.log_probabilities(unseen)
     scores = scoring.electric_scores(model, features_of(unseen))

@@ -44,12 +44,8 @@ small_electric_untied_generator_embeddings debug_small debug_base
 def test_variables_are_named_as_the_originals(name, golden_dir, tmp_path):
     path = golden_dir / "variables_all_configs.json"
     recorded = json.loads(path.read_text())[f"pretrain/{name}"]
-    config = PretrainingConfig.create(
-        "m",
-        str(tmp_path),
-        vocab_file=str(golden_dir / "vocab.txt"),
-        **recorded["hparams"],
-    )
+    hparams = recorded["hparams"] | {"vocab_file": f"{golden_dir}/vocab.txt"}
+    config = PretrainingConfig.create("m", str(tmp_path), **hparams)
     variables = PretrainingModel(config).trainable_variables
     assert {v.name[:-2]: v.shape.as_list() for v in variables} == {
         v["name"]: v["shape"]
@@ -84,28 +80,24 @@ def test_a_vocabulary_larger_than_the_table_is_refused(tiny_config):
 
 @pytest.fixture
 def run_folder(tiny_config, tmp_path, save_run):
-    """What a run leaves, without training: folder, config, model."""
+    """What a run leaves, without training: folder, model."""
 
     def make(**hparams):
-        config = tiny_config(seed=3, **hparams)
-        model = PretrainingModel(config)
-        folder = save_run(str(tmp_path / "run"), config, model)
-        return folder, config, model
+        model = PretrainingModel(tiny_config(seed=3, **hparams))
+        return save_run(str(tmp_path / "run"), model.config, model), model
 
     return make
 
 
 def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_folder):
-    settings = {"temperature": 0.5, "do_lower_case": False}
-    folder, _, model = run_folder(mask_prob=0.3, **settings)
+    settings = {"mask_prob": 0.3, "temperature": 0.5, "do_lower_case": False}
+    folder, model = run_folder(**settings)
     loaded = load_pretrained(folder)
-    wanted = variables_by_name(model.variables)
-    got = variables_by_name(loaded.model.variables)
+    wanted, got = named(model), named(loaded.model)
     assert wanted.keys() == got.keys()
-    for name, variable in wanted.items():
-        np.testing.assert_array_equal(variable, got[name])
-    assert loaded.config.mask_prob == 0.3
-    assert loaded.config.temperature == 0.5
+    for name, value in wanted.items():
+        np.testing.assert_array_equal(value, got[name])
+    assert settings.items() <= loaded.config.as_dict().items()
     assert loaded.tokenizer.tokenize("A") != loaded.tokenizer.tokenize("a")
     assert loaded.max_length == 32
     assert loaded.global_step == 7
@@ -133,23 +125,24 @@ def test_the_readmes_python_runs_as_it_stands(
 
 
 def test_what_was_assumed_without_settings_is_told(run_folder, tiny_vocab):
-    folder, _, _ = run_folder()
-    beside = ("config.json", "electra_config.json", "vocab.txt", "digests.json")
-    for name in beside:
-        os.remove(os.path.join(folder, name))
+    folder, _ = run_folder()
+    for name in ("config", "electra_config", "digests"):
+        os.remove(os.path.join(folder, f"{name}.json"))
+    os.remove(os.path.join(folder, "vocab.txt"))
     with pytest.raises(UserError, match="--vocab_file"):
         load_pretrained(folder)
     loaded = load_pretrained(folder, tiny_vocab)
     assert any("num_attention_heads" in text for text in loaded.assumptions)
-    overrides = {"num_attention_heads": 2}
-    loaded = load_pretrained(
-        folder, tiny_vocab, {"model_hparam_overrides": overrides}
-    )
+    given = {"model_hparam_overrides": {"num_attention_heads": 2}}
+    loaded = load_pretrained(folder, tiny_vocab, given)
     assert loaded.assumptions == ()
     assert loaded.model.encoder_config.num_attention_heads == 2
 
 
-KINDS = ("sized", "two_tower")
+KINDS = {
+    "sized": ["generator"],
+    "two_tower": ["generator_ltr", "generator_rtl"],
+}
 OTHERS = ("token", "gradient_disentangled")
 FEATURES = {
     "input_ids": np.random.default_rng(0).integers(104, 200, [4, 16]),
@@ -161,12 +154,9 @@ FEATURES = {n: tf.constant(v, tf.int32) for n, v in FEATURES.items()}
 
 @pytest.fixture
 def make(tiny_config):
-    def model(sharing, generator="sized", **hparams):
-        hparams = {"generator_hidden_size": 0.5, **hparams}
-        config = tiny_config(
-            embedding_sharing=sharing, generator=generator, **hparams
-        )
-        return PretrainingModel(config)
+    def model(sharing, generator="sized"):
+        hparams = {"embedding_sharing": sharing, "generator_hidden_size": 0.5}
+        return PretrainingModel(tiny_config(**hparams, generator=generator))
 
     return model
 
@@ -185,8 +175,6 @@ def trained(make, roughen):
 
 @pytest.fixture
 def run_of(trained, save_run, tmp_path):
-    """Model and folder of a run."""
-
     def run(*arguments):
         model = trained(*arguments)
         folder = str(tmp_path / "-".join(arguments))
@@ -199,8 +187,11 @@ def named(model):
     return {n: v.numpy() for n, v in variables_by_name(model.variables).items()}
 
 
-def tables(model):
-    return {n for n in named(model) if "/embeddings/" in n}
+def word_tables(model):
+    """As the discriminator and the generator read them."""
+    values = named(model)
+    shared = values.get(SHARED_TABLE, values.get(TABLE))
+    return shared + values.get(DELTA_TABLE, 0), shared
 
 
 @pytest.mark.parametrize("generator", KINDS)
@@ -212,16 +203,14 @@ def test_which_tables_there_are(make, generator):
             *("position_embeddings", "LayerNorm/gamma", "LayerNorm/beta"),
         )
     }
-    scopes = {"sized": ["generator"]}.get(
-        generator, ["generator_ltr", "generator_rtl"]
-    )
-    own = {n.replace("electra", s, 1) for n in plain for s in scopes}
+    own = {n.replace("electra", s, 1) for n in plain for s in KINDS[generator]}
     words = {n for n in own if n.endswith("word_embeddings")}
-    models = {
-        sharing: make(sharing, generator)
-        for sharing in ("embeddings", "none", *OTHERS)
-    }
-    assert {sharing: tables(model) for sharing, model in models.items()} == {
+    sharings = ("embeddings", "none", *OTHERS)
+    models = {sharing: make(sharing, generator) for sharing in sharings}
+    assert {
+        sharing: {n for n in named(model) if "/embeddings/" in n}
+        for sharing, model in models.items()
+    } == {
         "embeddings": plain,
         "none": plain | own,
         "token": plain | (own - words),
@@ -288,11 +277,10 @@ def test_each_loss_trains_one_table_as_it_would_train_a_shared_one(trained):
 
 def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
     model, folder = run_of("gradient_disentangled")
-    values = named(model)
-    table = values[SHARED_TABLE] + values[DELTA_TABLE]
-    assert not np.array_equal(table, values[SHARED_TABLE])
+    table, shared = word_tables(model)
+    assert not np.array_equal(table, shared)
     # The run's own file holds the two.
-    assert set(open_weights(folder).shapes) == set(values)
+    assert set(open_weights(folder).shapes) == set(named(model))
 
     config = FinetuningConfig.create(
         "m",
@@ -326,7 +314,7 @@ def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
 @pytest.mark.parametrize("sharing", OTHERS)
 def test_parts_apart_are_plain_models(run_of, sharing, generator, tmp_path):
     model, folder = run_of(sharing, generator)
-    values = named(model)
+    table, shared = word_tables(model)
     scores, _ = model.generator_logits(FEATURES)
     for prefix in export_parts(model.config, model, 7, folder):
         part = os.path.dirname(prefix)
@@ -334,9 +322,7 @@ def test_parts_apart_are_plain_models(run_of, sharing, generator, tmp_path):
         assert DELTA_TABLE not in weights.specs
         assert SHARED_TABLE not in weights.specs
         if part.endswith("discriminator"):
-            expected = values.get(TABLE)
-            if expected is None:
-                expected = values[SHARED_TABLE] + values[DELTA_TABLE]
+            assert np.array_equal(weights.read(TABLE), table)
             assert weights.contents.embedding_sharing is None
             encoded = [
                 m.discriminator(*FEATURES.values()).sequence_output
@@ -345,17 +331,17 @@ def test_parts_apart_are_plain_models(run_of, sharing, generator, tmp_path):
             assert np.array_equal(*encoded)
             loaded.require_discriminator("a test")
         else:
-            expected = values.get(TABLE, values.get(SHARED_TABLE))
+            assert np.array_equal(weights.read(TABLE), shared)
             found, _ = loaded.model.generator_logits(FEATURES)
             assert np.array_equal(found, scores)
             loaded.require_generator("a test")
-        assert np.array_equal(weights.read(TABLE), expected)
 
 
 @pytest.mark.parametrize("sharing", OTHERS)
 def test_conversions_and_their_way_back(run_of, sharing, tmp_path, capsys):
     model, folder = run_of(sharing)
-    values = named(model)
+    values, (table, shared) = named(model), word_tables(model)
+    hugging_face = "--output_format=huggingface"
 
     def convert(source, target, *flags):
         argv = ["convert_checkpoint", source, str(target), *flags]
@@ -363,11 +349,8 @@ def test_conversions_and_their_way_back(run_of, sharing, tmp_path, capsys):
         return str(target)
 
     original = convert(folder, tmp_path / "tf1/model.ckpt-7")
-    reader = tf.train.load_checkpoint(original)
-    table = values.get(TABLE)
-    if table is None:
-        table = values[SHARED_TABLE] + values[DELTA_TABLE]
     # What the original's fine-tuning reads.
+    reader = tf.train.load_checkpoint(original)
     assert np.array_equal(reader.get_tensor(TABLE), table)
     back = convert(
         original, tmp_path / "native/model.ckpt-7", "--output_format=native"
@@ -377,21 +360,15 @@ def test_conversions_and_their_way_back(run_of, sharing, tmp_path, capsys):
     assert all(np.array_equal(found[n], values[n]) for n in values)
 
     with pytest.raises(UserError, match="Write each network to a folder of"):
-        convert(folder, tmp_path / "hf", "--output_format=huggingface")
-    for part in ("discriminator", "generator"):
-        place = convert(
-            folder,
-            tmp_path / "hf" / part,
-            "--output_format=huggingface",
-            f"--part={part}",
-        )
+        convert(folder, tmp_path / "hf", hugging_face)
+    for part, expected in (("discriminator", table), ("generator", shared)):
+        place = tmp_path / "hf" / part
+        place = convert(folder, place, hugging_face, f"--part={part}")
         alone = select_part(open_weights(folder), part)
         read = open_weights(place)
         assert read.shapes == alone.shapes
         for name in read.shapes:
             assert np.array_equal(read.read(name), alone.read(name)), name
-        shared = values.get(TABLE, values.get(SHARED_TABLE))
-        expected = table if part == "discriminator" else shared
         assert np.array_equal(read.read(TABLE), expected)
     loaded = load_pretrained(place).model  # the generator's
     expected, _ = model.generator_logits(FEATURES)
@@ -421,9 +398,8 @@ def test_another_sharing_is_refused_as_a_start(trained, make, sharing, given):
     with pytest.raises(UserError, match=says):
         assign(weights, make(given).variables)
     # Its discriminator may start one, as any does.
-    alone = select_part(weights, "discriminator")
-    allowed = {"allow_missing": "^generator"}
-    report = assign(alone, make(given).variables, **allowed)
+    alone, model = select_part(weights, "discriminator"), make(given)
+    report = assign(alone, model.variables, allow_missing="^generator")
     assert not report.unexpected
 
 
@@ -431,11 +407,8 @@ def test_a_bert_starts_a_delta_at_zero(trained, make):
     held = named(trained("embeddings"))
     bert = {n: v for n, v in held.items() if n.startswith("electra/")}
     model = make("gradient_disentangled")
-    assign(
-        MemoryWeights(bert),
-        model.variables,
-        allow_missing="^(generator|discriminator_predictions)",
-    )
+    heads = "^(generator|discriminator_predictions)"
+    assign(MemoryWeights(bert), model.variables, allow_missing=heads)
     assert np.array_equal(named(model)[SHARED_TABLE], held[TABLE])
     assert not named(model)[DELTA_TABLE].any()
 

@@ -5,27 +5,17 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy.special import log_softmax, softmax
 
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.pretraining.build import build_optimizer
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.checkpointing import Checkpoints
-from tests.pretraining.conftest import (
-    EQUAL_SIZES,
-    TWO_STAGE,
-    batches,
-    make_loop,
-)
+from tests.pretraining.conftest import TWO_STAGE, batches, make_loop
 
 ADVERSARIAL = {"training_schedule": "adversarial", "temperature": 0.7}
 SCOPES = ("electra/", "discriminator_predictions/")
-
-
-def log_softmax(logits):
-    logits = logits - logits.max(-1, keepdims=True)
-    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
 
 
 def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
@@ -55,7 +45,7 @@ def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
     scores = out["mlm_logits"] / config.temperature
     true_ids = np.int64(out["masked_lm_ids"])[..., None]
     scores -= 1000.0 * (np.arange(200) == true_ids)
-    log_p = np.take_along_axis(log_softmax(scores), sampled[..., None], 2)
+    log_p = np.take_along_axis(log_softmax(scores, -1), sampled[..., None], 2)
     shown = chosen("fake_input_ids") == sampled
     # Drawn twice, and so neither of the two samples is shown.
     assert (~shown & (weights > 0)).any()
@@ -79,26 +69,23 @@ def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
-def test_mean_gradient_is_the_reward_s(tmp_path, roughen, temperature):
+def test_mean_gradient_is_the_reward_s(
+    tmp_path, tiny_config, roughen, temperature
+):
     """Of the output biases, over every sample and over 50,000 drawn ones."""
     path = tmp_path / "vocab_20.txt"
     words = [f"word{i}" for i in range(15)]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     path.write_text("\n".join([*special, *words]) + "\n")
-    model = PretrainingModel(
-        PretrainingConfig.create(
-            "m",
-            str(tmp_path),
-            vocab_file=str(path),
-            vocab_size=20,
-            embedding_size=8,
-            model_hparam_overrides={**EQUAL_SIZES, "num_hidden_layers": 2},
-            max_seq_length=8,
-            max_predictions_per_seq=1,
-            training_schedule="adversarial",
-            temperature=temperature,
-        )
+    config = tiny_config(
+        vocab_file=str(path),
+        vocab_size=20,
+        max_seq_length=8,
+        max_predictions_per_seq=1,
+        training_schedule="adversarial",
+        temperature=temperature,
     )
+    model = PretrainingModel(config)
     roughen(model.variables)
     ids = np.int32([[2, 7, 9, 11, 5, 13, 19, 3]])
     features = {
@@ -129,14 +116,13 @@ def test_mean_gradient_is_the_reward_s(tmp_path, roughen, temperature):
     assert np.ptp(rewards) > 0.1
 
     def expected_reward(change):
-        probs = np.exp(log_softmax((logits[0] + change) / temperature))
-        return probs @ rewards
+        return softmax((logits[0] + change) / temperature) @ rewards
 
     steps = 1e-4 * np.eye(20)
     uphill = np.array(
         [(expected_reward(s) - expected_reward(-s)) / 2e-4 for s in steps]
     )
-    probs = np.exp(log_softmax(logits[0] / temperature))
+    probs = softmax(logits[0] / temperature)
     np.testing.assert_allclose(probs @ gradients, -uphill, atol=1e-6)
 
     draws = np.random.default_rng(0).choice(20, 50_000, p=probs)
@@ -177,13 +163,11 @@ def test_the_baseline_leaves_the_run_in_no_form(tiny_config, tmp_path):
     names = {v.name.split("/")[0] for v in model.variables}
     assert "reward_baseline" in names
     model.save_pretrained(str(tmp_path / "saved"))
-    step = tf.Variable(3, dtype=tf.int64)
-    optimizer = build_optimizer(model.config, model)
     run = Checkpoints(
         str(tmp_path / "run"),
         model=model,
-        optimizer=optimizer,
-        step=step,
+        optimizer=build_optimizer(model.config, model),
+        step=tf.Variable(3, dtype=tf.int64),
         position={},
         keep=0,
     )
@@ -197,26 +181,6 @@ def test_the_baseline_leaves_the_run_in_no_form(tiny_config, tmp_path):
         held = any("reward_baseline" in name for name in weights.specs)
         assert held == there, where
     run.restore(path)
-
-
-class Stages:
-    """A run of two stages, step by step."""
-
-    def __init__(self, config, steps):
-        self.config = config
-        self.model, self.optimizer, self.loop = make_loop(config, steps)
-
-    def train(self):
-        """One step; its values by name."""
-        self.loop.train(1)
-        chunk = self.loop.take_chunk()
-        return dict(zip(chunk.names, chunk.values[0], strict=True))
-
-    def weights(self):
-        """Values by name: the discriminator's, and the others."""
-        values = {v.name: v.numpy() for v in self.model.variables}
-        own = {n: v for n, v in values.items() if n.startswith(SCOPES)}
-        return own, {n: v for n, v in values.items() if n not in own}
 
 
 def assert_equal(one, other):
@@ -241,28 +205,39 @@ def moved(now, before):
     ids=["plain", "micro_batches"],
 )
 def test_one_network_is_trained_at_a_time(tiny_config, hparams):
-    run = Stages(
-        tiny_config(
-            **TWO_STAGE,
-            num_train_steps=6,
-            num_warmup_steps=2,
-            learning_rate=0.01,
-            weight_decay_rate=0.1,
-            **hparams,
-        ),
-        6,
+    config = tiny_config(
+        **TWO_STAGE,
+        num_train_steps=6,
+        num_warmup_steps=2,
+        learning_rate=0.01,
+        weight_decay_rate=0.1,
+        **hparams,
     )
-    fresh, before = run.weights()
-    first = [run.train() for _ in range(3)]
+    model, optimizer, loop = make_loop(config, 6)
+
+    def train():
+        """One step; its values by name."""
+        loop.train(1)
+        chunk = loop.take_chunk()
+        return dict(zip(chunk.names, chunk.values[0], strict=True))
+
+    def weights():
+        """Values by name: the discriminator's, and the others."""
+        values = {v.name: v.numpy() for v in model.variables}
+        own = {n: v for n, v in values.items() if n.startswith(SCOPES)}
+        return own, {n: v for n, v in values.items() if n not in own}
+
+    fresh, before = weights()
+    first = [train() for _ in range(3)]
     assert all("disc_loss" not in values for values in first)
-    untouched, generator = run.weights()
+    untouched, generator = weights()
     assert_equal(untouched, fresh)
     assert moved(generator, before)
-    slots = {n: run.optimizer.m[n].numpy() for n in run.optimizer.m}
+    slots = {n: slot.numpy() for n, slot in optimizer.m.items()}
     assert not any(v.any() for n, v in slots.items() if n.startswith(SCOPES))
 
-    second = [run.train()]
-    copied, frozen = run.weights()
+    second = [train()]
+    copied, frozen = weights()
     assert_equal(frozen, generator)
     # What one update of at most the rate, and the decay, leaves of the copy.
     for name, value in copied.items():
@@ -272,18 +247,18 @@ def test_one_network_is_trained_at_a_time(tiny_config, hparams):
         change = np.abs(value - start).max() / second[0]["learning_rate"]
         assert change < 4, name
         # A first step of textbook Adam goes as far as the rate.
-        if run.config.adam_bias_correction and name.endswith("dense_1/bias:0"):
+        if config.adam_bias_correction and name.endswith("dense_1/bias:0"):
             assert change == pytest.approx(1, rel=0.01)
-    second += [run.train() for _ in range(2)]
+    second += [train() for _ in range(2)]
     for values in second:
-        weighted = run.config.disc_weight * values["disc_loss"]
+        weighted = config.disc_weight * values["disc_loss"]
         assert values["total_loss"] == pytest.approx(weighted, rel=1e-6)
-    trained, frozen = run.weights()
+    trained, frozen = weights()
     assert_equal(frozen, generator)
     assert moved(trained, copied)
     for name, slot in slots.items():
         if not name.startswith(SCOPES):
-            np.testing.assert_array_equal(slot, run.optimizer.m[name])
+            np.testing.assert_array_equal(slot, optimizer.m[name])
     rates = [[v["learning_rate"] for v in stage] for stage in (first, second)]
     assert rates[0] == rates[1] and rates[0][-1] == 0.0
 

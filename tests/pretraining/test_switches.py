@@ -66,11 +66,11 @@ def assert_close(found, expected, **bounds):
 @pytest.fixture
 def likeliest_samples(monkeypatch):
     """Replacements that need no draw: each part draws its own."""
-    monkeypatch.setattr(
-        masking,
-        "sample_from_softmax",
-        lambda logits, uniform: tf.argmax(logits, -1, output_type=tf.int32),
-    )
+
+    def sample(logits, uniform):
+        return tf.argmax(logits, -1, output_type=tf.int32)
+
+    monkeypatch.setattr(masking, "sample_from_softmax", sample)
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,8 @@ def test_parts_give_the_whole_step(
         monkeypatch.setattr(memory, "machine_cores", lambda: 2)
         monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        monkeypatch.setattr(
-            tf.config.threading,
-            "get_intra_op_parallelism_threads",
-            lambda: threads,
-        )
+        said = "get_intra_op_parallelism_threads"
+        monkeypatch.setattr(tf.config.threading, said, lambda: threads)
         return train(
             tiny_config(
                 train_batch_size=8,

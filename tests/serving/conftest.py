@@ -129,7 +129,6 @@ class Running:
             connection.close()
 
     def predict(self, body, name="toy"):
-        """Posts a prediction."""
         return self.ask("POST", f"/v1/models/{name}:predict", body)
 
 
@@ -142,7 +141,6 @@ def toy_model(toy_folder):
 
 @pytest.fixture(scope="session")
 def toy(toy_model):
-    """The toy, served."""
     running = Running(toy_model)
     yield running
     running.stop()

@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import json
 import os
-import pathlib
 import runpy
 import signal
 import socket
@@ -30,6 +29,7 @@ from electra_tf.serving.protocol import (
     make_request,
     parse_request,
 )
+from tests.conftest import ROOT
 
 
 def _asked(model, *texts, signature="echo"):
@@ -38,9 +38,8 @@ def _asked(model, *texts, signature="echo"):
 
 
 def _ids(model, *numbers):
-    array = np.array([numbers], np.int32)
     signature = model.signatures["serving_default"]
-    return make_request(signature, {"input_ids": array})
+    return make_request(signature, {"input_ids": np.int32([numbers])})
 
 
 def _run(limits, use):
@@ -98,9 +97,8 @@ def test_a_batch_that_fails_is_tried_one_by_one():
                 raise ValueError("no")
             return {"y": arrays["x"]}
 
-    fussy = Fussy()
     asked = [
-        PredictRequest(fussy, {"x": np.array([x])}, 1, ("fussy",), True)
+        PredictRequest(Fussy(), {"x": np.array([x])}, 1, ("fussy",), True)
         for x in (1, 7, 2)
     ]
     found = batching.compute(asked)
@@ -110,11 +108,9 @@ def test_a_batch_that_fails_is_tried_one_by_one():
 
 
 def test_a_single_request_may_be_larger_than_what_may_wait(toy_model):
-    def use(batcher):
-        return batcher.ask(_asked(toy_model, "a", "b", "c"))
-
-    found = _run(Limits(max_waiting=2), use)
-    assert len(found[0]["echo"]) == 3
+    asked = _asked(toy_model, "a", "b", "c")
+    found, _ = _run(Limits(max_waiting=2), lambda batcher: batcher.ask(asked))
+    assert len(found["echo"]) == 3
 
 
 def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
@@ -151,9 +147,6 @@ def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
     assert isinstance(found[2], asyncio.CancelledError)
     kept = [f["echo"].tolist() for i, f in enumerate(found) if i != 2]
     assert kept == [[b"a"], [b"0"], [b"2"], [b"3"], [b"4"]]
-
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF001 (look-alike letters are the point here)
 """The tokenizer written out plainly, one character after another.
 
 Nothing here is shared with the library, and nothing is clever: it states the
@@ -18,6 +19,21 @@ CJK = (
 )
 CJK = frozenset(map(chr, CJK))
 ASCII_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+# Characters that take part in some rule, alone or with a neighbour: the sigmas,
+# what counts as cased or is skipped around them, marks that change order, what
+# lower-casing lengthens, what splits, joins or vanishes, both sides of a class.
+TELLING = (
+    "aAbBzZ0129 \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x7f\x85\xad\xa0\0\x01"
+    ".,:;'’·-_\"?!()#$^`~[]‘؟।၊‿―“”…№€§«»¿、。"
+    "ΣσςΑαΆΐİıIiÉéẞßſŒœÅǅÿŸªºµ½²Œǅʼ™ȷЙйїيآকা়়ّড়ក়ึำไກຳ가각힣한ㄱあテパｱｶﾞ"
+    "中文豈﨎㍿ﬁ\u0300\u0301\u0307\u0308\u0323\u0327\u034f\u0345\u05b0\u0651"
+    "\u093c\u0c4d\u1b44\u1734\u302e\u302f\u20dd\ufe0f\u2000\u200b\u200d\u2028"
+    "\u2029\u202f\u3000\u180e\u33ff\u3400\uf900\ufeff\ufffd\ufffe\ue000\u1fef"
+    "\u1ffd\u037e\u0387\u2126\u212a\u212b\u226e\u1e9e\u1e9b\u0130\u0149\u01f0"
+    "\U0001d165\U0001d15e\U0001d16d\U00020000\U0002ceaf\U0002f800\U000e0100"
+    "\U0001f600\U0001fae8\U0001f1e9\U00010400\U0010ffff"
+    "K\u038c\u0915\u093e\u1100\u1161\u11a8"
+)
 
 
 def tokenize(text, vocab, do_lower_case=True, strip_accents=True):

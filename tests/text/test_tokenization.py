@@ -25,6 +25,7 @@ from electra_tf.text.tokenization import (
     refuse_other_vocab,
 )
 from tests.text import reference_tokenizer
+from tests.text.reference_tokenizer import TELLING
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
 
@@ -44,47 +45,35 @@ def test_loading_takes_any_file_as_the_original(write_vocab, text, expected):
     assert tokenization.load_vocab(write_vocab(text=text)) == expected
 
 
-def fails_with(path, *words):
-    with pytest.raises(UserError) as caught:
-        tokenization.check_vocab(str(path))
-    message = str(caught.value)
-    assert str(path) in message
-    for word in words:
-        assert word in message
-
-
 @pytest.mark.parametrize(
-    ("lines", "words"),
+    ("lines", "message"),
     [
-        ([], ["is empty", "one token per line"]),
-        ([" ", "\t"], ["is empty"]),
-        ([*SPECIALS, *["a", "b"] * 5], ["8 duplicate", "'a' of line 6"]),
-        ([*SPECIALS, "a", "\0b"], ["zero bytes on 1 line", ": 7"]),
-        ([*SPECIALS, "", "a", ""], ["2 blank", "6, 8"]),
-        (SPECIALS[2:], ["lacks [PAD], [UNK]"]),
-        (
-            ["\ufeff[PAD]", *SPECIALS[1:]],
-            ["lacks [PAD]", "byte order mark"],
-        ),
-        (
-            [*SPECIALS[1::-1], *SPECIALS[2:]],
-            ["line 2", "[PAD]", "id 0"],
-        ),
+        ([], "is empty"),
+        ([" ", "\t"], "is empty"),
+        ([*SPECIALS, *["a", "b"] * 5], "8 duplicate.* 'a' of line 6"),
+        ([*SPECIALS, "a", "\0b"], r"zero bytes on 1 line\(s\): 7"),
+        ([*SPECIALS, "", "a", ""], r"2 blank line\(s\): 6, 8"),
+        (SPECIALS[2:], r"lacks \[PAD\], \[UNK\]"),
+        (["\ufeff[PAD]", *SPECIALS[1:]], r"lacks \[PAD\].*byte order mark"),
+        ([*SPECIALS[1::-1], *SPECIALS[2:]], r"line 2: \[PAD\] .*id 0"),
     ],
 )
-def test_what_is_wrong_is_located(write_vocab, lines, words):
-    fails_with(write_vocab(*lines), *words)
+def test_what_is_wrong_is_located(write_vocab, lines, message):
+    path = write_vocab(*lines)
+    with pytest.raises(UserError, match=rf"{path}\b.*{message}"):
+        check_vocab(path)
 
 
 def test_files_that_hold_no_text_are_named(tmp_path):
     path = tmp_path / "nowhere.txt"
-    fails_with(path, "no such file", "one token per line")
-    for read in (tokenization.load_vocab, tokenization.vocab_hash):
-        with pytest.raises(UserError, match=r"nowhere\.txt"):
+    for read in (check_vocab, tokenization.load_vocab, tokenization.vocab_hash):
+        with pytest.raises(UserError, match=rf"{path}: no such file"):
             read(str(path))
-    fails_with(tmp_path, "is a directory", "vocab.txt")
+    with pytest.raises(UserError, match=rf"{tmp_path}\b.* is a directory"):
+        check_vocab(str(tmp_path))
     path.write_bytes(b"[PAD]\n[UNK]\n\xff\xfe\n")
-    fails_with(path, ":3:", "byte 12", "UTF-8")
+    with pytest.raises(UserError, match=rf"{path}:3: byte 12.*UTF-8"):
+        check_vocab(str(path))
 
 
 SETTINGS = {
@@ -227,19 +216,7 @@ def test_pickled_copy_works_and_starts_with_an_empty_memo(tiny_vocab):
     assert copy.vocab == tokenizer.vocab
 
 
-# Characters whose neighbours matter: the sigmas, what counts as cased or is
-# skipped around them, marks that change order, what lower-casing lengthens,
-# what splits, joins or vanishes, and both sides of each class.
-TRICKY = (
-    "aAbBzZ09 \t\n\r.,:;'’·-_\"?!()#$^`~[]"
-    "ΣσςΑαΌİıIiẞßſKÅǅÿŸ"
-    "\u0300\u0301\u0307\u0308\u0323\u0327\u0345\u05b0\u093c\u20dd\u1734"
-    "\x00\x01\x0b\x0c\x1c\x1d\x1e\x1f\x7f\x85\xa0\xad\ufeff\ufffd\ufffe"
-    "\u2000\u200b\u200d\u2028\u2029\u202f\u3000\u180e\ue000"
-    "中文\u33ff\u3400\uf900\U00020000\U0002ceaf\U0002f800한가각가あテｱ"
-    "½²ﬁ…№€§«»¿、。\u037e\u0387\u1fef\u1ffd\U0001f600\U0001fae8\U00010400"
-)
-any_text = st.text() | st.text(alphabet=TRICKY, max_size=40)
+any_text = st.text() | st.text(alphabet=TELLING, max_size=40)
 surrogate_text = st.text(st.characters(exclude_categories=[]), max_size=20)
 
 VOCABULARIES = [
