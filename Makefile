@@ -78,8 +78,8 @@ test: lint
 
 # What one runs while working: without these, no process is started and nothing
 # is exported. Of each property fewer examples are drawn.
-SLOW := benchmarks commands compare end_to_end export faults keras prediction \
-	serving study
+SLOW := benchmarks commands compare end_to_end export faults inspection keras \
+	prediction serving study
 
 quick: $(READY)
 	@$(PYTEST) -q -m "not slow" --hypothesis-profile=quick $(SLOW:%=--ignore=tests/%)
