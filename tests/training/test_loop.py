@@ -58,7 +58,7 @@ def gradients_of(variables, count, jit_compile=False, at_once=1):
 
 @pytest.mark.parametrize("rows, said", [(6, "6 rows"), (None, "unknown rows")])
 def test_rows_that_cannot_be_cut_into_equal_parts_are_refused(rows, said):
-    @tf.function(input_signature=[tf.TensorSpec([rows, 2])])
+    @tf.function(input_signature=[tf.TensorSpec([rows, 2])], autograph=False)
     def cut(ids):
         return micro_batch_rows({"ids": ids}, tf.constant(0), 4)
 
