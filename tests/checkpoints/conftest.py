@@ -96,6 +96,8 @@ STARTS = {
     "built_name": ("pretrain/small", "pretrain/debug"),
 }
 
+QUICK = ("pretrain/small", "finetune/small_cola")  # The others are slow.
+
 
 def pytest_generate_tests(metafunc):
     root = os.environ.get("ELECTRA_TF_REFERENCE", ROOT.parent / "shared")
@@ -103,7 +105,11 @@ def pytest_generate_tests(metafunc):
     for fixture in STARTS.keys() & metafunc.fixturenames:
         names = json.loads(path.read_text()) if path.is_file() else []
         names = [name for name in names if name.startswith(STARTS[fixture])]
-        metafunc.parametrize(fixture, names)
+        parameters = [
+            pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
+            for name in names
+        ]
+        metafunc.parametrize(fixture, parameters)
 
 
 SIZES = {

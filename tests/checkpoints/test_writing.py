@@ -67,6 +67,7 @@ def test_every_model_comes_back(config_name, of_config, tmp_path):
     assert list(found.specs) == sorted(found.specs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pretrain/small", "finetune/small_cola"])
 def test_tensorflow_1s_saver_restores_the_originals_names_and_types(
     name, all_configs, of_config, tmp_path
