@@ -368,6 +368,12 @@ class Trial(Run):
         return build.build_model(self.config, self._tasks)
 
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:
+        watches = self.config.early_stopping_patience > 0
+        if watches and self._tasks[1:] and not self.config.keep_best:
+            raise UserError(
+                "early_stopping_patience: with several tasks keep_best says"
+                " which figure is watched, as in --keep_best sst_accuracy"
+            )
         evaluated = self._tasks
         if not (self.config.do_eval or self.config.eval_every_n_steps):
             evaluated = []
@@ -545,11 +551,8 @@ class Trial(Run):
             )
 
     def _wanted(self) -> str | None:
-        """The figure that was asked for, of a run or of its only task."""
-        metrics = [task.main_metric for task in self._tasks]
-        return self.config.keep_best or (
-            metrics[0] if not metrics[1:] else None
-        )
+        """The figure that was asked for, or the only task's main one."""
+        return self.config.keep_best or self._tasks[0].main_metric
 
     def _is_over(self) -> bool:
         config, rows = self.config, self.eval_log.rows
