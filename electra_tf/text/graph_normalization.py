@@ -12,7 +12,8 @@ import dataclasses
 import functools
 import sys
 import unicodedata
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -235,10 +236,8 @@ class GraphNormalizer(tf.Module):
         rows = tf.gather(self._rows, tf.gather(self._pages, page) + place)
         starts = tf.cast(starts, tf.int32)
         ends = starts + utf8_lengths(codes)
-        ends = tf.cond(
-            _any(rows, ACCENT),
-            lambda: _reach_over_accents(rows, ends),
-            lambda: ends,
+        ends = _if_any(
+            rows, ACCENT, lambda e: _reach_over_accents(rows, e), ends
         )
         splits = tf.cast(splits, tf.int32)
         return Decoded(codes, rows, starts, ends, splits)
@@ -247,33 +246,17 @@ class GraphNormalizer(tf.Module):
         """Splits characters into words."""
         n_decoded = tf.size(decoded.rows)
         plain = Characters(decoded.rows, tf.range(n_decoded))
-        rows, sources = tf.cond(
-            _any(decoded.rows, _RARE),
-            lambda: self._normalize(plain),
-            lambda: plain,
-        )
+        rows, sources = _if_any(decoded.rows, _RARE, self._normalize, plain)
         kept = where(~_has(rows, SPACE))
         starts = where(tf.gather(_begins_word(rows), kept))
         codes = tf.bitwise.bitwise_and(tf.gather(rows, kept), CHARACTER)
         return _words(codes, tf.gather(sources, kept), starts, decoded)
 
     def _normalize(self, chars: Characters) -> Characters:
-        rows = tf.cond(
-            _any(chars.rows, SIGMA),
-            lambda: _lower_sigmas(chars.rows),
-            lambda: chars.rows,
-        )
+        rows = _if_any(chars.rows, SIGMA, _lower_sigmas, chars.rows)
         chars = _keep(Characters(rows, chars.sources), ~_has(rows, REMOVED))
-        chars = tf.cond(
-            _any(chars.rows, SEVERAL),
-            lambda: self._expand(chars),
-            lambda: chars,
-        )
-        chars = tf.cond(
-            _any(chars.rows, MOVABLE),
-            lambda: self._reorder(chars),
-            lambda: chars,
-        )
+        chars = _if_any(chars.rows, SEVERAL, self._expand, chars)
+        chars = _if_any(chars.rows, MOVABLE, self._reorder, chars)
         return _keep(chars, ~_has(chars.rows, ACCENT))
 
     def _expand(self, chars: Characters) -> Characters:
@@ -415,8 +398,10 @@ def _has(rows: tf.Tensor, flags: int) -> tf.Tensor:
     return tf.bitwise.bitwise_and(rows, flags) != 0
 
 
-def _any(rows: tf.Tensor, flags: int) -> tf.Tensor:
-    return tf.reduce_any(_has(rows, flags))
+def _if_any(rows: tf.Tensor, flags: int, change: Callable, value: Any) -> Any:
+    """The changed value where a row has one of the flags, else as it is."""
+    some = tf.reduce_any(_has(rows, flags))
+    return tf.cond(some, lambda: change(value), lambda: value)
 
 
 def where(mask: tf.Tensor) -> tf.Tensor:
