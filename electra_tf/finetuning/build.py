@@ -99,9 +99,7 @@ def layer_rates(
     config: FinetuningConfig, model: FinetuningModel
 ) -> list[optimizer.LayerRate]:
     """Returns the table of the trained layers' rates, the lowest first."""
-    names = [
-        optimizer.variable_name(v) for v in trained_variables(config, model)
-    ]
+    names = [*map(optimizer.variable_name, trained_variables(config, model))]
     return optimizer.rate_table(names, *_layerwise_arguments(config, model))
 
 

@@ -202,22 +202,14 @@ class _Suite:
 
 def _missing_data(config: FinetuningConfig, task: str) -> str:
     """Names the files that a task cannot do without and that are not there."""
+    if config.data_source == "tfds":
+        return ""
     spec, directory = GLUE_TASKS[task], config.raw_data_dir(task)
     splits = ["train"] * config.do_train + ["dev"] * config.do_eval
     splits = splits or [s for s in spec.files if "test" in s][:1]
-    missing = [
-        spec.split(split, directory).path
-        for split in splits
-        if not _has_split(config, task, split)
-    ]
+    paths = [spec.split(split, directory).path for split in splits]
+    missing = [path for path in paths if not storage.exists(path)]
     return f"no {', '.join(missing)}" if missing else ""
-
-
-def _has_split(config: FinetuningConfig, task: str, split: str) -> bool:
-    if config.data_source == "tfds":
-        return True
-    place = GLUE_TASKS[task].split(split, config.raw_data_dir(task))
-    return storage.exists(place.path)
 
 
 # Test predictions in the format of the benchmark's server.

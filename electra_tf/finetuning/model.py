@@ -20,6 +20,7 @@ import tf_keras
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.contents import HIDDEN
+from electra_tf.data.example_writer import FEATURE_NAMES
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import (
@@ -90,12 +91,7 @@ class FinetuningModel(tf_keras.Model):
         if seed is None:
             seed = tf.constant([self.config.seed, 0], tf.int32)
         dropout = SeedStream(seed).child("dropout") if training else None
-        encoded = self.encoder(
-            features["input_ids"],
-            features["input_mask"],
-            features["segment_ids"],
-            dropout,
-        )
+        encoded = self.encoder(*(features[n] for n in FEATURE_NAMES), dropout)
         outputs: dict[str, Any] = {"task_id": features["task_id"]}
         losses = []
         for name, head in zip(self.task_names, self.heads, strict=True):

@@ -45,10 +45,7 @@ class ResultsFiles:
     """Reads what earlier trials gave, and writes all files after each."""
 
     def __init__(
-        self,
-        config: FinetuningConfig,
-        console: Console,
-        tasks: Sequence[Task],
+        self, config: FinetuningConfig, console: Console, tasks: Sequence[Task]
     ) -> None:
         self._config = config
         self._console = console

@@ -257,10 +257,7 @@ class _Run:
         return record
 
     def _evaluate(
-        self,
-        run: Trial | _Majority,
-        trial: int,
-        config: FinetuningConfig,
+        self, run: Trial | _Majority, trial: int, config: FinetuningConfig
     ) -> TrialRecord:
         """Evaluates all tasks on dev, then on their further labelled splits."""
         self._console.heading("Running dev set evaluation")
