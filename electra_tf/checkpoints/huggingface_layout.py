@@ -157,9 +157,8 @@ class Network:
             for name, axes in _BLOCK:
                 theirs = f"electra.encoder.layer.{i}.{name.replace('/', '.')}"
                 ours = f"{self.encoder}/encoder/layer_{i}/{name}"
-                pairs += (_dense if len(axes) == 2 else _norm)(
-                    theirs, ours, axes
-                )
+                make = _dense if len(axes) == 2 else _norm
+                pairs += make(theirs, ours, axes)
         return pairs + self._head_pairs()
 
     def _head_pairs(self) -> list[Pair]:
@@ -494,13 +493,10 @@ def tokenizer_vocab(path: str) -> str:
     """The vocabulary that a tokenizer.json holds, one token a line."""
     content = files.read_json(path)
     model, normalizer = content.get("model") or {}, content.get("normalizer")
+    prefix = "continuing_subword_prefix"
     for name, found, expected in (
         ("model.type", model.get("type"), "WordPiece"),
-        (
-            "model.continuing_subword_prefix",
-            model.get("continuing_subword_prefix", "##"),
-            "##",
-        ),
+        (f"model.{prefix}", model.get(prefix, "##"), "##"),
         ("normalizer.type", (normalizer or {}).get("type"), "BertNormalizer"),
     ):
         if found != expected:

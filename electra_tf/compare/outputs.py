@@ -120,12 +120,9 @@ def compare_on_text(
     configs = [model_config(h, vocab_file, length) for h in hparams]
     config = configs[0]
     case = (config.do_lower_case, config.strip_accents)
+    lines, tokenizer = request.lines(), FullTokenizer(vocab_file, *case)
     features = features_from_lines(
-        request.lines(),
-        FullTokenizer(vocab_file, *case),
-        length,
-        request.count,
-        request.seed,
+        lines, tokenizer, length, request.count, request.seed
     )
     try:
         models = (LoadedModel("A", a, config), LoadedModel("B", b, configs[1]))

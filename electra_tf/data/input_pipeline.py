@@ -83,8 +83,7 @@ def build_dataset(
         return _parse(payloads, config.max_seq_length)
 
     batches = batches.map(
-        parse,
-        num_parallel_calls=1 if deterministic else tf.data.AUTOTUNE,
+        parse, num_parallel_calls=1 if deterministic else tf.data.AUTOTUNE
     ).prefetch(2)
     return batches.with_options(input_options(deterministic))
 

@@ -68,9 +68,8 @@ class MaskFiller:
         @tf.function(input_signature=[spec])
         def compute(features: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
             with inference():
-                logits, _ = model.generator_logits(
-                    features, features["positions"]
-                )
+                places = features["positions"]
+                logits, _ = model.generator_logits(features, places)
             return tuple(tf.math.top_k(tf.nn.softmax(logits), top_k))
 
         self._compute = compute

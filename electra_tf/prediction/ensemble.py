@@ -311,11 +311,9 @@ class _Answers(Members):
         return found[None][: int(found.any())]
 
     def answer(self, number: int, mixed: np.ndarray) -> dict[str, Any]:
+        texts = self._texts[number]
         best = [
-            {
-                "answer": self._texts[number][i],
-                "probability": float(mixed[0, i]),
-            }
+            {"answer": texts[i], "probability": float(mixed[0, i])}
             for i in np.argsort(-mixed[0], kind="stable")
         ]
         return {"id": self._examples[number].key, **best[0], "n_best": best}

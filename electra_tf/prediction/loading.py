@@ -78,15 +78,8 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
             " the task or its labels have changed since, put them back, or"
             " train anew.)"
         ) from error
-    return FinetunedModel(
-        config,
-        tuple(tasks),
-        model,
-        tokenizer,
-        home,
-        checkpoint,
-        weights.global_step,
-    )
+    place = (home, checkpoint, weights.global_step)
+    return FinetunedModel(config, tuple(tasks), model, tokenizer, *place)
 
 
 def read_run(

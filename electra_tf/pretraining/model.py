@@ -118,6 +118,7 @@ class PretrainingModel(tf_keras.Model):
         config, encoder = self.config, self.encoder_config
         width = config.embedding_size or encoder.hidden_size
         seed = config.seed
+        head = (encoder, encoder.hidden_size, width, seed)
         self.embeddings = None
         if config.has_two_networks or self.kind is GeneratorKind.FULL:
             kind = DisentangledEmbeddings if config.has_delta else Embeddings
@@ -128,13 +129,7 @@ class PretrainingModel(tf_keras.Model):
             self.generator = Encoder(
                 "electra", encoder, self.embeddings, seed=seed
             )
-            self.masked_lm_head = MaskedLMHead(
-                "generator_predictions",
-                encoder,
-                encoder.hidden_size,
-                width,
-                seed,
-            )
+            self.masked_lm_head = MaskedLMHead("generator_predictions", *head)
         elif not self.kind.is_fixed:
             self._build_small_generator(encoder, seed)
         if config.has_two_networks:
@@ -149,9 +144,7 @@ class PretrainingModel(tf_keras.Model):
                 "discriminator_predictions", encoder, seed
             )
         if config.predicts_tokens:
-            self.token_head = MaskedLMHead(
-                "token_predictions", encoder, encoder.hidden_size, width, seed
-            )
+            self.token_head = MaskedLMHead("token_predictions", *head)
         self.reward_baseline = None
         if config.training_schedule == "adversarial":
             width = self.generator.config.hidden_size
@@ -267,13 +260,9 @@ class PretrainingModel(tf_keras.Model):
                     logits,
                     rows.drawn(_sampling_noise, masked_inputs["masked_lm_ids"]),
                 )
+            sampled = tf.convert_to_tensor(sampled_token_ids)
             outputs |= objectives.learn_from_replacements(
-                self,
-                features,
-                outputs,
-                tf.convert_to_tensor(sampled_token_ids),
-                dropout,
-                totals,
+                self, features, outputs, sampled, dropout, totals
             )
             if self.reward_baseline is not None:
                 outputs |= schedules.adversarial_losses(self, outputs, totals)
@@ -511,12 +500,9 @@ class PretrainingModel(tf_keras.Model):
                 hidden, positions, dropout
             )
             outputs["generator_layers"] = encoded.all_layers
+        ids, weights = masked["masked_lm_ids"], masked["masked_lm_weights"]
         return outputs | objectives.softmax_outputs(
-            "mlm",
-            logits,
-            masked["masked_lm_ids"],
-            masked["masked_lm_weights"],
-            totals,
+            "mlm", logits, ids, weights, totals
         )
 
     def _cloze(

@@ -168,11 +168,9 @@ class PretrainingRun(Run):
         read = text_hparam(config, training=True) or DATA_PATHS[0]
         facts[f"files of {read}"] = told_files(getattr(config, read))
         self.data_facts = checkpointing.DataFacts(facts)
+        worker = strategies.worker_of(self.strategy)
         batches = build_dataset(
-            config,
-            config.train_batch_size,
-            training=True,
-            worker=strategies.worker_of(self.strategy),
+            config, config.train_batch_size, training=True, worker=worker
         )
         return batches, config.num_train_steps
 

@@ -19,11 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from configure.config import (
-    SIZE_HPARAMS,
-    TOKENIZER_HPARAMS,
-    nearest_names,
-)
+from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS, nearest_names
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig

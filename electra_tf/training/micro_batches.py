@@ -103,17 +103,14 @@ def sum_over_micro_batches(
     """
     # A function of its own is traced once, and tells what comes out of it
     # before the loop is made.
-    one = tf.function(gradients_of, autograph=False).get_concrete_function(
-        tf.TensorSpec([], tf.int32)
-    )
+    spec = tf.TensorSpec([], tf.int32)
+    one = tf.function(gradients_of, autograph=False).get_concrete_function(spec)
     if at_once > 1:
         one = _side_by_side(one, at_once)
         if count == at_once:
             return one(tf.constant(0))
         count //= at_once
-        one = tf.function(one, autograph=False).get_concrete_function(
-            tf.TensorSpec([], tf.int32)
-        )
+        one = tf.function(one, autograph=False).get_concrete_function(spec)
     gradients, values = one.structured_outputs
     start = (
         [_empty(g, count) for g in gradients],

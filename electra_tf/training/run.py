@@ -239,13 +239,8 @@ class Run:
         self.draw()
 
     def draw(self) -> None:
-        summaries.draw_curves(
-            self.output,
-            self.panels(),
-            self.train_log.rows,
-            self.eval_log.rows,
-            self.title,
-        )
+        rows = (self.train_log.rows, self.eval_log.rows)
+        summaries.draw_curves(self.output, self.panels(), *rows, self.title)
 
     @contextlib.contextmanager
     def _own_directory(self) -> Iterator[None]:
@@ -325,13 +320,8 @@ class Run:
         )
         self.best = None
         if metric := self.config.keep_best:
-            self.best = BestCheckpoint(
-                path,
-                metric,
-                self.checkpoints,
-                self.write_settings,
-                self.scored_on(),
-            )
+            how = (self.checkpoints, self.write_settings, self.scored_on())
+            self.best = BestCheckpoint(path, metric, *how)
             if self.best.is_of_other_data:
                 self.console.warning(
                     f"{checkpointing.DIRECTORY}/ was chosen on other held-out"

@@ -115,9 +115,7 @@ def use_threads(config: Any) -> None:
     Where that is left open, one on a small machine, whose `cores` compute rows
     of a batch each instead: none waits for the last thread of an operation.
     """
-    threads = config.threads
-    if _cores_taking_rows(config) > 1:
-        threads = 1
+    threads = 1 if _cores_taking_rows(config) > 1 else config.threads
     if not threads:
         return
     setting = tf.config.threading
