@@ -374,9 +374,8 @@ class Trial(Run):
                 "early_stopping_patience: with several tasks keep_best says"
                 " which figure is watched, as in --keep_best sst_accuracy"
             )
-        evaluated = self._tasks
-        if not (self.config.do_eval or self.config.eval_every_n_steps):
-            evaluated = []
+        evaluates = self.config.do_eval or self.config.eval_every_n_steps
+        evaluated = self._tasks if evaluates else []
         # What is wrong with them is not found out afterwards.
         for task in evaluated:
             task.check_split("dev")

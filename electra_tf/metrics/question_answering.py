@@ -160,14 +160,8 @@ def _allowed_spans(
         & (length >= 1)
         & (length <= config.max_answer_length)
     )
-    start = start[allowed]
-    return _Spans(
-        np.full(len(start), number),
-        start,
-        end[allowed],
-        start_score[allowed],
-        end_score[allowed],
-    )
+    kept = [part[allowed] for part in (start, end, start_score, end_score)]
+    return _Spans(np.full(len(kept[0]), number), *kept)
 
 
 def project_to_passage(
@@ -288,12 +282,9 @@ class SpanScorer(Scorer):
                         " predictions are not those of the split that is scored"
                     )
             outputs = [self._outputs[window.eid] for window in windows]
+            words = example.doc_tokens
             answers = find_answers(
-                self._config,
-                windows,
-                outputs,
-                example.doc_tokens,
-                self._tokenizer,
+                self._config, windows, outputs, words, self._tokenizer
             )
             self.best[example.key], chosen = answers, answers[0]
             if self._version == "squad2":
@@ -332,11 +323,9 @@ class SpanScorer(Scorer):
         self.answer()
         questions = self._examples
         if self._version == "squad2":
+            threshold = self._config.qa_na_threshold
             self.scores = evaluate_squad2(
-                questions,
-                self.predictions,
-                self.null_odds,
-                self._config.qa_na_threshold,
+                questions, self.predictions, self.null_odds, threshold
             )
         else:
             evaluate = {"squad1": evaluate_squad1, "mrqa": evaluate_mrqa}

@@ -5,7 +5,6 @@
 import contextlib
 import dataclasses
 import datetime
-import io
 import json
 import math
 import operator
@@ -313,10 +312,8 @@ def draw_curves(
     for index, panel in enumerate(panels):
         axes = figure.add_subplot(rows, columns, index + 1)
         _draw(axes, panel, train_rows, eval_rows)
-    packed = io.BytesIO()
-    figure.savefig(packed, format="png", dpi=110)
     path = os.path.join(directory, CURVES_FILE)
-    write_atomically(path, packed.getvalue())
+    write_atomically(path, files.png(figure))
     return path
 
 
