@@ -24,8 +24,8 @@ from electra_tf.compare.differences import ForwardDifference
 from electra_tf.data.example_writer import (
     FEATURE_NAMES,
     ExampleBuilder,
-    ExampleEncoder,
     decode_example,
+    encoder_of,
 )
 from electra_tf.pretraining.loading import (
     SETTINGS,
@@ -33,13 +33,7 @@ from electra_tf.pretraining.loading import (
     model_config,
     model_hparams,
 )
-from electra_tf.text.tokenization import (
-    CLS,
-    SEP,
-    FullTokenizer,
-    load_vocab,
-    vocab_hash,
-)
+from electra_tf.text.tokenization import FullTokenizer, load_vocab, vocab_hash
 
 # What logits are called here, by the model's name for them.
 LOGITS = {
@@ -238,10 +232,7 @@ def features_from_lines(
     examples = (examples + builder.flush())[:count]
     if not examples:
         raise UserError("The text to compare on holds no words.")
-    vocab = tokenizer.vocab
-    encoder = ExampleEncoder(
-        length, vocab[CLS], vocab[SEP], max(vocab.values()) + 1
-    )
+    encoder = encoder_of(tokenizer.vocab, length)
     rows = [decode_example(encoder.encode(*e)) for e in examples]
     return {
         name: np.array([row[name] for row in rows], np.int32)

@@ -14,7 +14,7 @@ import hashlib
 import os
 import random
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import google_crc32c
@@ -418,6 +418,12 @@ def document_draws(seed: int, name: str, position: str) -> random.Random:
 _encoder = functools.lru_cache(maxsize=1)(ExampleEncoder)
 
 
+def encoder_of(vocab: Mapping[str, int], max_length: int) -> ExampleEncoder:
+    """The encoder of examples of a vocabulary's ids."""
+    special = (vocab[CLS], vocab[SEP])
+    return _encoder(max_length, *special, max(vocab.values()) + 1)
+
+
 @dataclasses.dataclass
 class _Split:
     """Builder and shards of the training or of the held-out documents."""
@@ -437,13 +443,7 @@ class ExampleWriter:
         self.random = random.Random(options.seed + job.index)
         self.reading = ReadingReport(options.strict)
         self._options, self._tokenizer = options, tokenizer
-        vocab = tokenizer.vocab
-        self._encoder = _encoder(
-            options.max_seq_length,
-            vocab[CLS],
-            vocab[SEP],
-            max(vocab.values()) + 1,
-        )
+        self._encoder = encoder_of(tokenizer.vocab, options.max_seq_length)
         names = ("lines", "lines_over_length", "unknown_tokens")
         self._counts = dict.fromkeys(names, 0)
 

@@ -20,9 +20,9 @@ from electra_tf import files
 from electra_tf.data.example_writer import (
     MIN_SEQUENCE_LENGTH,
     ExampleBuilder,
-    ExampleEncoder,
     Segments,
     document_draws,
+    encoder_of,
 )
 from electra_tf.text import tokenization
 
@@ -74,12 +74,7 @@ class RawText:
         self._tokenizer = tokenization.open_tokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
-        self._encoder = ExampleEncoder(
-            self._length,
-            vocab[tokenization.CLS],
-            vocab[tokenization.SEP],
-            max(vocab.values()) + 1,
-        )
+        self._encoder = encoder_of(vocab, self._length)
 
     def __len__(self) -> int:
         return len(self._spans)
