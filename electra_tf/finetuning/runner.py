@@ -220,14 +220,9 @@ class _Run:
             run = _Majority(self._tasks[0], self._strategy, self._console)
             config = dataclasses.replace(config, model_dir=_NO_MODEL)
             return self._scored(run, trial, config)
+        shared = (self._strategy, self._console, preemption)
         run = Trial(
-            config,
-            self._weights,
-            self._tasks,
-            self._preprocessor,
-            self._strategy,
-            self._console,
-            preemption,
+            config, self._weights, self._tasks, self._preprocessor, *shared
         )
         if trial == 1:
             self._print_model(run.model)
@@ -245,9 +240,7 @@ class _Run:
     def _scored(
         self, run: Trial | _Majority, trial: int, config: Any
     ) -> TrialRecord | None:
-        record = None
-        if config.do_eval:
-            record = self._evaluate(run, trial, config)
+        record = self._evaluate(run, trial, config) if config.do_eval else None
         if config.write_test_outputs and trial <= config.n_writes_test:
             self._console.heading("Predicting the test set")
             for task in self._tasks:

@@ -174,11 +174,7 @@ class TextAnswerer(Answerer):
             raise BadInputError(item, self._expected)
         first, second = (*_texts_of(item, names, self._expected), None)[:2]
         return TextExample(
-            eid=number,
-            task_name=self._task.name,
-            text_a=first,
-            text_b=second,
-            label=None,
+            eid=number, task_name=self._task.name, text_a=first, text_b=second
         )
 
     def is_single(self, item: Any) -> bool:
