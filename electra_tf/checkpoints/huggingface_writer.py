@@ -82,11 +82,9 @@ def write_huggingface(
     """Writes a checkpoint as folders for transformers.
 
     One tensor is in memory at a time. Files get their names when all of them
-    are complete, each folder's config last.
-
-    Args:
-      electra_config: text of that file, which no program needs here.
-      half_precision: store float16, half the bytes; readers widen it again.
+    are complete, each folder's config last. `electra_config` is the text of
+    that file, which no program needs here. `half_precision` stores float16,
+    half the bytes; readers widen it again.
     """
     if "://" in folder:
         raise UserError(

@@ -399,9 +399,8 @@ def assign(
 ) -> Coverage:
     """Gives variables a checkpoint's values.
 
-    Args:
-      optimizer: takes the Adam slots, all of them; has `m` and `v` by
-        variable name. None leaves them in the file.
+    `optimizer` takes the Adam slots, all of them; it has `m` and `v` by
+    variable name. None leaves them in the file.
 
     Source: google-research/electra, model/modeling.py,
     get_assignment_map_from_checkpoint.

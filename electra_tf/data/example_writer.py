@@ -42,9 +42,7 @@ class ExampleBuilder:
 
     The order in which random numbers are drawn is part of the contract: with
     the same stream the examples equal the original's one by one.
-
-    Attributes:
-      tokens_dropped: tokens cut off at the ends of segments so far.
+    `tokens_dropped` counts tokens cut off at the ends of segments so far.
 
     Source: build_pretraining_dataset.py, ExampleBuilder.
     Differs: takes token ids, owns its random stream, counts what it cuts off

@@ -69,12 +69,9 @@ def read_rows(
     """Reads a table row by row, blank and broken lines included.
 
     TSV is split at tabs and nothing else: quotation marks are text, as in
-    the original. CSV has quoted cells, which may span lines.
-
-    Args:
-      source: a path, or the lines.
-      max_rows: stop after so many rows; None reads all.
-      any_json: whether a line of JSON may hold anything, else an object.
+    the original. CSV has quoted cells, which may span lines. Where `any_json`,
+    a line of JSON may hold anything, else an object. `source` is a path, or the
+    lines; reading stops after `max_rows` rows, None reads all.
 
     Source: google-research/electra, finetune/classification/
       classification_tasks.py, read_tsv.

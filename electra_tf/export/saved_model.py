@@ -71,11 +71,9 @@ def export(
 
     Beside the SavedModel's own files, `assets.extra/` holds config.json,
     labels.txt (one a line, where there are labels) and vocab.txt, for people
-    and programs that do not load the model; the same is inside.
-
-    Args:
-      version: None: one more than the highest there is, or 1.
-      finish: writes further files into the folder before it gets its name.
+    and programs that do not load the model; the same is inside. `finish` writes
+    further files into the folder before it gets its name. A `version` of None
+    is one more than the highest there is, or 1.
     """
     with writing(output_dir, version, overwrite) as (folder, final):
         root = module.root()  # What can be trained is traced here.

@@ -355,12 +355,8 @@ class QuestionAnsweringHead(Head):
         self.start = self._dense(hidden_size, 1)
         self.qa_hidden = None
         if config.joint_prediction:
-            self.qa_hidden = Dense(
-                f"{self.scope}/qa_hidden",
-                2 * hidden_size,
-                QA_HIDDEN_SIZE,
-                seed=seed,
-            )
+            scope, width = f"{self.scope}/qa_hidden", 2 * hidden_size
+            self.qa_hidden = Dense(scope, width, QA_HIDDEN_SIZE, seed=seed)
         self.end = self._dense(
             QA_HIDDEN_SIZE if config.joint_prediction else hidden_size
         )

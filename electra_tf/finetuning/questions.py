@@ -70,9 +70,8 @@ def make_example(
 ) -> QAExample:
     """Makes an example of a question.
 
-    Raises:
-      UnusableError: there is no question or id; or, in training, no answer
-        whose text stands where it should.
+    Raises UnusableError where there is no question or id; or, in training, no
+    answer whose text stands where it should.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, _add_examples.
     Differs: an answer that starts outside the passage, an empty one and none

@@ -150,10 +150,9 @@ class TokenInspector:
     ) -> TokenInspection:
         """Follows sentence `number`; each has draws of its own.
 
-        Args:
-          text: "[MASK]" in it stands for a token that nobody knows.
-          words: masks every occurrence of these instead of drawing.
-          nothing: masks nothing: the text is looked at as it is.
+        "[MASK]" in the text stands for a token that nobody knows. `words` masks
+        every occurrence of these instead of drawing, `nothing` masks nothing:
+        the text is looked at as it is.
         """
         model = self.pretrained.model
         ids = encode(self.pretrained, text)

@@ -200,15 +200,9 @@ class SelfAttention(ScopedLayer):
     ) -> None:
         super().__init__(scope, seed)
         self.config = config
-        hidden = config.hidden_size
+        hidden, stddev = config.hidden_size, config.initializer_range
         self.query, self.key, self.value = (
-            Dense(
-                f"{scope}/{name}",
-                hidden,
-                hidden,
-                stddev=config.initializer_range,
-                seed=seed,
-            )
+            Dense(f"{scope}/{name}", hidden, hidden, stddev=stddev, seed=seed)
             for name in ("query", "key", "value")
         )
 
@@ -398,11 +392,9 @@ class Encoder(ScopedLayer):
         self.compute_policy = ComputePolicy()
         self.embeddings_project = None
         if embeddings.width != config.hidden_size:
+            widths = (embeddings.width, config.hidden_size)
             self.embeddings_project = Dense(
-                f"{scope}/embeddings_project",
-                embeddings.width,
-                config.hidden_size,
-                seed=seed,
+                f"{scope}/embeddings_project", *widths, seed=seed
             )
         self.blocks = [
             TransformerBlock(f"{scope}/encoder/layer_{i}", config, seed)
@@ -526,14 +518,8 @@ class MaskedLMHead(ScopedLayer):
         super().__init__(scope, seed)
         self.config = config
         self.embedding_width = embedding_width
-        self.dense = Dense(
-            f"{scope}/dense",
-            in_width,
-            embedding_width,
-            config.hidden_act,
-            config.initializer_range,
-            seed,
-        )
+        how = (config.hidden_act, config.initializer_range, seed)
+        self.dense = Dense(f"{scope}/dense", in_width, embedding_width, *how)
         self.layer_norm = LayerNorm(
             scope, embedding_width, seed, config.layer_norm_eps
         )
@@ -572,14 +558,8 @@ class DiscriminatorHead(ScopedLayer):
         super().__init__(scope, seed)
         self.config = config
         hidden = config.hidden_size
-        self.dense = Dense(
-            f"{scope}/dense",
-            hidden,
-            hidden,
-            config.hidden_act,
-            config.initializer_range,
-            seed,
-        )
+        how = (config.hidden_act, config.initializer_range, seed)
+        self.dense = Dense(f"{scope}/dense", hidden, hidden, *how)
         self.dense_1 = Dense(f"{scope}/dense_1", hidden, 1, seed=seed)
 
     def call(self, sequence_output: tf.Tensor) -> tf.Tensor:

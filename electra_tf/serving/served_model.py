@@ -28,9 +28,8 @@ _HIDDEN = ("__saved_model_init_op", "__saved_model_train_op")
 class Signature:
     """One function of a model.
 
-    Attributes:
-      inputs, outputs: by name; free lengths or ranks are None.
-      defaults: values of inputs that may be left out.
+    `inputs` and `outputs` are by name; free lengths or ranks are None.
+    `defaults` are values of inputs that may be left out.
     """
 
     def __init__(
@@ -66,14 +65,11 @@ class Signature:
 
 
 class ServedModel:
-    """One version of a model.
+    """One version of a model; its `signatures` are by name.
 
-    Attributes:
-      signatures: by name.
-      kind: what the model does ("classification" ...), "" where it does not
-        say; so are `labels` and the plain values of `config`.
-      metadata: the signatures as TensorFlow Serving's REST protocol shows
-        them.
+    `kind` is what it does ("classification" ...), "" where it does not say; so
+    are `labels` and the plain values of `config`. `metadata` are the signatures
+    as TensorFlow Serving's REST protocol shows them.
     """
 
     def __init__(self, folder: str, name: str, version: int) -> None:

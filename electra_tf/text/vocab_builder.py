@@ -176,12 +176,11 @@ def build_vocab(
     min_count: int = 2,
     max_characters: int = MAX_CHARACTERS,
 ) -> list[str]:
-    """Learns a vocabulary.
+    """Learns a vocabulary; returns the tokens in order of their ids.
 
-    Returns:
-      The tokens in order of their ids: [PAD] [UNK] [CLS] [SEP] [MASK], the
-      unused ones, characters that begin a word, those that continue one, and
-      longer pieces. Fewer than `vocab_size` when the text has no more to offer.
+    [PAD] [UNK] [CLS] [SEP] [MASK], the unused ones, characters that begin a
+    word, those that continue one, and longer pieces. Fewer than `vocab_size`
+    when the text has no more to offer.
 
     Differs: the original has no such program. TensorFlow Text's learner is
       slower, comes only near the size and finds no beginnings of words.

@@ -105,8 +105,7 @@ class Checkpoints:
     ) -> bool:
         """Loads a checkpoint, strictly; whether its position was loaded.
 
-        Args:
-          but: what of the position stays as it is.
+        Of the position, `but` stays as it is.
         """
         weights = open_weights(path, whole=True)
         check_same_variables(weights, self.model.variables)

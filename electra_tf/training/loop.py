@@ -212,8 +212,7 @@ class TrainLoop:
     def train(self, num_steps: int) -> None:
         """Runs `num_steps` updates; see `take_chunk`.
 
-        Raises:
-          TrainingInterruptedError: when `should_stop` says so after a step.
+        Raises TrainingInterruptedError when `should_stop` says so after a step.
         """
         self._first_step = int(self.step.numpy())
         self._pending = []
@@ -330,11 +329,8 @@ class EvalLoop:
     ) -> dict[str, int]:
         """Hands `take` the outputs and the loss of every batch; counts them.
 
-        Args:
-          limit: most batches; -1 means all.
-
-        Raises:
-          TrainingInterruptedError: when `should_stop` says so.
+        At most `limit` batches; -1 means all. Raises TrainingInterruptedError
+        when `should_stop` says so.
         """
         if self._run_step is None:
             signature = None

@@ -17,13 +17,9 @@ class PreemptionHandler:
     """
 
     def __init__(self, seconds: float = 25.0) -> None:
-        """Nothing is installed before `with`.
-
-        Args:
-          seconds: from SIGTERM to the end; 0: as many as it takes.
-        """
+        """Nothing is installed before `with`."""
         self.signal_number: int | None = None
-        self._seconds = seconds
+        self._seconds = seconds  # from SIGTERM to the end; 0: as many as needed
         self._previous: dict[int, object] = {}
         self._pipe: tuple[int, int] | None = None
 

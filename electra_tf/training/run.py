@@ -158,9 +158,8 @@ class Run:
     def finish(self, again: bool = False) -> None:
         """Does what is left to do at the end.
 
-        Args:
-          again: the run had ended before, and may have been killed meanwhile:
-            only what is missing.
+        Where `again`, the run had ended before, and may have been killed
+        meanwhile: only what is missing.
         """
 
     @property
