@@ -30,7 +30,7 @@ STEP = 1234
 class RandomWeights(Weights):
     """Every tensor is drawn when it is read, from a seed of its name."""
 
-    def __init__(self, shapes, slots=True, step=STEP, path="random"):
+    def __init__(self, shapes, slots=True, step=STEP):
         suffixes = ("", *SLOT_SUFFIXES) if slots else ("",)
         specs = {
             name + suffix: TensorSpec(tuple(shape), np.dtype(np.float32))
@@ -40,7 +40,7 @@ class RandomWeights(Weights):
         if step is not None:
             specs[STEP_NAME] = TensorSpec((), np.dtype(np.int64))
         self._step = step
-        super().__init__(path, "memory", specs)
+        super().__init__("random", "memory", specs)
 
     def read(self, name):
         if name == STEP_NAME:

@@ -6,8 +6,6 @@ import math
 import pathlib
 import re
 
-import hypothesis
-import hypothesis.strategies as st
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -91,7 +89,11 @@ def test_what_either_lacks_is_named(tmp_path, stored):
     message = refused(Model(), prefix)
     assert f"{prefix}" in message and "lacks 1 of the model's 5" in message
     assert "generator_predictions/output_bias" in message
-    report = tf1.restore(Model(), prefix, allow_missing=True)
+    model = Model()
+    report = tf1.restore(model, prefix, allow_missing=True)
+    for name, value in model.values.items():
+        expected = stored.get(name, np.zeros(SHAPES[name]))
+        np.testing.assert_array_equal(value, expected)
     assert report.missing == ("generator_predictions/output_bias",)
     assert report.unexpected == ("another/step", "bert/pooler/dense/kernel")
     lines = str(report).splitlines()
@@ -99,23 +101,6 @@ def test_what_either_lacks_is_named(tmp_path, stored):
     assert "step 1234" in lines[0] and "10 not used" in lines[0]
     named = [line.rpartition(": ")[2] for line in lines[1:]]
     assert named == [*report.missing, *report.unexpected]
-
-
-@hypothesis.given(saved=st.sets(st.sampled_from([*SHAPES, "x/y"]), min_size=1))
-@hypothesis.settings(max_examples=25)
-def test_all_names_are_told_apart(tmp_path_factory, saved):
-    path = tmp_path_factory.mktemp("subset") / "model.ckpt"
-    values = dict(RandomWeights({**SHAPES, "x/y": [2]}))
-    write(path, {name: values[name] for name in saved})
-    model = Model()
-    report = tf1.restore(model, str(path), allow_missing=True)
-    assert set(report.loaded) == saved & set(SHAPES)
-    assert set(report.missing) == set(SHAPES) - saved
-    assert len(report.loaded) + len(report.missing) == len(SHAPES)
-    assert report.unexpected == tuple(saved - set(SHAPES))
-    for name, value in model.values.items():
-        expected = values[name] if name in saved else np.zeros(SHAPES[name])
-        np.testing.assert_array_equal(value, expected)
 
 
 def test_shapes_and_types_are_compared_and_many_counted(prefix, tmp_path):

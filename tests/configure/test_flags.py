@@ -70,7 +70,6 @@ def test_text_and_file_are_read_alike(tmp_path):
     [
         ("{'a': 1}", "double quotes"),
         ("config/my.jsn", "ends in .json"),
-        ("[1]", "expected a JSON object"),
         ("[" * 90 + "]" * 90, "expected a JSON object"),
         ('{"a": ' + "[" * 100_000, "nested more than 100 levels"),
         ('{"a": ' + "[" * 500 + "]" * 500 + "}", "nested more than 100"),
@@ -78,13 +77,11 @@ def test_text_and_file_are_read_alike(tmp_path):
         ('{"a": 1, "a": 2}', "a given more than once"),
         ("python.json", "python.json: .* line 2, column 14 .*true, false and"),
         ("missing.json", "missing.json: .*cannot be read: No such"),
-        ("directory.json", "cannot be read"),
         ("binary.json", r"not UTF-8 text \(byte 0\)"),
     ],
 )
 def test_bad_text_says_what_to_do(tmp_path, monkeypatch, text, expected):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "directory.json").mkdir()
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe")
     (tmp_path / "python.json").write_text('{"seed": 4,\n "do_train": False}')
     with pytest.raises(UserError, match=expected):
