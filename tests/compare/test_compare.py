@@ -13,6 +13,7 @@ from electra_tf.compare import differences
 from electra_tf.compare import outputs as comparison
 from electra_tf.compare.recording import read_recording
 from electra_tf.pretraining.model import PretrainingModel
+from tests.checkpoints.conftest import RandomWeights
 
 
 def difference(a, b):
@@ -95,13 +96,9 @@ def weights(tiny_config):
     """A factory of checkpoints: random weights of a tiny model."""
 
     def make(**hparams):
-        model = PretrainingModel(tiny_config(**hparams))
-        random = np.random.default_rng(1)
-        values = {}
-        for v in model.variables:
-            noise = random.normal(0, 0.2, v.shape).astype(np.float32)
-            values[v.name.split(":")[0]] = v.numpy() + noise
-        return MemoryWeights(values)
+        variables = PretrainingModel(tiny_config(**hparams)).variables
+        shapes = {v.name[:-2]: v.shape for v in variables}
+        return RandomWeights(shapes, slots=False, step=None)
 
     return make
 

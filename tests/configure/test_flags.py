@@ -19,12 +19,10 @@ from configure.pretraining import PretrainingConfig
     ("declared", "given", "expected"),
     [
         (bool, "False", False),
-        (bool, 0, False),
         (int, 4.0, 4),
         (int, "1e6", 1000000),
         (float, "1e-4", 1e-4),
         (float, 1, 1.0),
-        (int | None, None, None),
         (int | None, "none", None),
         (str, pathlib.PurePosixPath("a/b"), "a/b"),
         (str, "none", "none"),

@@ -5,6 +5,7 @@
 import contextlib
 import io
 import random
+import types
 
 import pytest
 
@@ -61,3 +62,24 @@ def build(tmp_path, vocab_file, corpus_dir):
     run.said = []
     run.tmp_path = tmp_path
     return run
+
+
+@pytest.fixture
+def config(build, vocab_file):
+    """Of a run over a small build with held-out records."""
+    build("records", held_out_fraction=0.2)
+    folder = build.tmp_path / "records"
+    return types.SimpleNamespace(
+        folder=folder,
+        pretrain_tfrecords=f"{folder}/pretrain_data.tfrecord*",
+        eval_tfrecords=f"{folder}/eval_data.tfrecord*",
+        vocab_file=vocab_file,
+        vocab_size=305,
+        max_seq_length=32,
+        shuffle_buffer_size=100,
+        seed=11,
+        deterministic_input=True,
+        generator="sized",
+        do_lower_case=True,
+        strip_accents=True,
+    )

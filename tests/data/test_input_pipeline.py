@@ -4,7 +4,6 @@
 
 import collections
 import itertools
-import types
 
 import numpy as np
 import pytest
@@ -20,21 +19,6 @@ from electra_tf.data.example_writer import (
 from electra_tf.data.raw_text import RawText
 
 LENGTH = 32
-
-
-@pytest.fixture
-def config(build):
-    """A run over a small build with held-out records."""
-    build("records", held_out_fraction=0.2, num_shards=6)
-    folder = build.tmp_path / "records"
-    return types.SimpleNamespace(
-        pretrain_tfrecords=f"{folder}/pretrain_data.tfrecord*",
-        eval_tfrecords=f"{folder}/eval_data.tfrecord*",
-        max_seq_length=LENGTH,
-        shuffle_buffer_size=100,
-        seed=11,
-        deterministic_input=True,
-    )
 
 
 def _iterator(config, training=True):
@@ -144,22 +128,11 @@ def test_held_out_records_are_read_once_and_completely(config):
 
 
 @pytest.fixture
-def text_config(corpus_dir, vocab_file, tmp_path):
-    """A run over three files of documents, all known words."""
-    return types.SimpleNamespace(
-        pretrain_text=f"{corpus_dir}/*.txt",
-        eval_text="",
-        pretrain_tfrecords=f"{tmp_path}/none*",
-        eval_tfrecords="",
-        vocab_file=vocab_file,
-        max_seq_length=LENGTH,
-        shuffle_buffer_size=50,
-        seed=11,
-        deterministic_input=True,
-        generator="sized",
-        do_lower_case=True,
-        strip_accents=True,
-    )
+def text_config(config, corpus_dir, tmp_path):
+    """Of a run over three files of documents, all known words."""
+    config.pretrain_text, config.eval_text = f"{corpus_dir}/*.txt", ""
+    config.pretrain_tfrecords, config.eval_tfrecords = f"{tmp_path}/none*", ""
+    return config
 
 
 def _epoch(text, epoch):
@@ -187,8 +160,8 @@ def test_epochs_hold_every_token_the_first_as_built(text_config, build):
         long += found[0].total() > LENGTH
     assert long > 100  # Of those the cuts move.
     settings = {"split_long_lines": True, "seed": text_config.seed}
-    build("records", draws="document", **settings)
-    paths = (build.tmp_path / "records").glob("pretrain_data*")
+    build("built", draws="document", **settings)
+    paths = (build.tmp_path / "built").glob("pretrain_data*")
     written = [record for path in paths for record in read_records(str(path))]
     text = RawText(text_config, "pretrain_text")
     assert sorted(_epoch(text, 0)) == sorted(written)
@@ -203,9 +176,7 @@ def test_held_out_text_is_read_once_and_in_order(text_config):
         np.testing.assert_array_equal(np.concatenate(found), wanted)
 
 
-def test_evaluation_without_held_out_data_reads_training_text(
-    text_config, build
-):
+def test_evaluation_without_held_out_data_reads_training_text(text_config):
     (warning,) = record_checks.check_records(text_config, False)
     assert "No eval_text" in warning
     # 900 batches are more than two epochs.
@@ -213,8 +184,7 @@ def test_evaluation_without_held_out_data_reads_training_text(
     text = RawText(text_config, "pretrain_text")
     for record in [*_epoch(text, 0), *_epoch(text, 1)]:
         assert tuple(decode_example(record)["input_ids"]) in read
-    build("records", held_out_fraction=0.2)
-    text_config.eval_tfrecords = f"{build.tmp_path}/records/eval_data*"
+    text_config.eval_tfrecords = f"{text_config.folder}/eval_data*"
     assert record_checks.text_hparam(text_config, training=False) is None
 
 

@@ -15,23 +15,6 @@ from electra_tf.data.build import MANIFEST_FORMAT
 from electra_tf.data.example_writer import frame_record, read_records
 
 
-@pytest.fixture
-def config(build, vocab_file):
-    build("records", held_out_fraction=0.2)
-    folder = build.tmp_path / "records"
-    return types.SimpleNamespace(
-        folder=folder,
-        pretrain_tfrecords=f"{folder}/pretrain_data.tfrecord*",
-        eval_tfrecords=f"{folder}/eval_data.tfrecord*",
-        max_seq_length=32,
-        vocab_file=vocab_file,
-        vocab_size=305,
-        do_lower_case=True,
-        strip_accents=True,
-        generator="sized",
-    )
-
-
 def _shard(config, number):
     return config.folder / f"pretrain_data.tfrecord-{number}-of-4"
 

@@ -21,7 +21,7 @@ import pytest
 
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
-from electra_tf.training.summaries import TIMING_FIELDS, Console
+from electra_tf.training.summaries import TIMING_FIELDS, Console, read_rows
 from tests.conftest import ROOT, marked_heavy
 from tests.end_to_end.conftest import assert_same_tensors, saved_tensors
 from tests.pretraining.conftest import TWO_STAGE
@@ -105,10 +105,6 @@ def tensors(directory, step=12):
     return saved_tensors(path, ("model/", "optimizer/"))
 
 
-def rows(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def trials(folder):
     path = folder / "results" / "sst_results.json"
     return json.loads(path.read_text())["trials"]
@@ -182,9 +178,10 @@ def test_one_device_and_workers_take_turns_and_a_lost_worker_is_told(
         assert "Traceback" not in text
     assert_same_tensors(tensors(two / "worker_1"), tensors(two))
     assert_close(tensors(two), tensors(one))
-    expected = rows(one / "eval_log.jsonl")[0]
+    expected = read_rows(str(one / "eval_log.jsonl"))[0]
     for folder in (two, two / "worker_1"):
-        assert_figures(rows(folder / "eval_log.jsonl")[0], expected)
+        found = read_rows(str(folder / "eval_log.jsonl"))[0]
+        assert_figures(found, expected)
 
     assert run_here("two")["global_step"] == 20
     assert_close(tensors(two, 20), tensors(one, 20))
@@ -327,7 +324,8 @@ def test_two_devices_train_as_one_does(
     for two in others:
         assert_close(tensors(two, 3), tensors(one, 3), atol=1e-6)
         for log in ("train_log.jsonl", "eval_log.jsonl"):
-            for a, b in zip(rows(one / log), rows(two / log), strict=True):
+            rows = (read_rows(str(folder / log)) for folder in (one, two))
+            for a, b in zip(*rows, strict=True):
                 a = {n: v for n, v in a.items() if n not in TIMING_FIELDS}
                 # Where all chosen tokens are replaced there is no AUC.
                 a = {n: v for n, v in a.items() if v is not None}
