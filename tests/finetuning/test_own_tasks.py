@@ -33,20 +33,14 @@ ROWS = {
         'stars,text\ngood,"a, b"\nbad,c\n',
         "stars,text\nfair,d\n",
         [2, 0],
-        None,
     ),
     "given classes keep their order": (
         {"format": "csv", "labels": ["good", "bad"]},
-        "text,stars\na,good\nb,unheard\n",
+        # And a quotation mark without its other is no row.
+        'text,stars\na,good\nb,unheard\n"c,bad\nd,good\n',
         "",
         [0],
         "one of: good, bad",
-    ),
-    "a quotation mark without its other": (
-        {"format": "csv", "labels": ["good", "bad"]},
-        'text,stars\na,good\n"b,bad\nc,good\n',
-        "",
-        [0],
         "a row of CSV",
     ),
     "pairs and truth values": (
@@ -79,7 +73,6 @@ ROWS = {
         "text\tstars\na\tsad; odd\nb\t\nc\tglad\n",
         "text\tstars\na\tglad;new\n",
         [[0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0]],
-        None,
     ),
     "a given range": (
         {"type": "regression", "range": [1, 5], "format": "tsv"},
@@ -93,14 +86,13 @@ ROWS = {
         "text\tstars\na\t-2\nb\t2\nc\t1\n",
         "",
         [0.0, 1.0, 0.75],
-        None,
     ),
 }
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_become_features_and_others_are_refused(name, describe):
-    description, train, dev, values, refused = ROWS[name]
+    description, train, dev, values, *refused = ROWS[name]
     task = describe(
         {"columns": COLUMNS, "format": "jsonl", **description},
         {"train.x": train, "dev.x": dev},
@@ -110,7 +102,7 @@ def test_rows_become_features_and_others_are_refused(name, describe):
     found = [task.featurize(e, True)[spec.name] for e in examples]
     assert found == values and np.shape(found[0]) == tuple(spec.shape)
     rows = task.row_report.rows
-    assert [row.expected for row in rows] == [refused] * (refused is not None)
+    assert [row.expected for row in rows] == refused
 
 
 def test_tagging_takes_columns_by_number(describe):
@@ -166,7 +158,6 @@ def test_given_entity_types_make_all_their_tags(describe):
         ({"type": "regression", "range": [5, 1]}, "lowest, highest"),
         ({"metric": "rouge"}, "accuracy, f1, mcc"),
         ({"splits": {"tset": {}}}, "no 'tset'"),
-        ({"splits": {"dev": 5}}, "splits.dev: expected an object"),
         ({"splits": {"dev": {"columns": 3}}}, "dev: columns: expected an obj"),
         ({"splits": {"dev": {"labelled": "false"}}}, "labelled: expected true"),
         ({"type": "multilabel", "label_separator": ""}, "_separator: expected"),
@@ -252,20 +243,17 @@ def test_a_trained_class_keeps_the_order_of_its_labels(
             run(finetuning_config("my_qa_task", **given))
 
 
-def test_every_type_is_shown():
-    shown = {json.loads(text).get("type", "classification") for text in BLOCKS}
-    assert shown == set(TYPES)
-
-
-@pytest.mark.parametrize("text", BLOCKS)
-def test_a_shown_description_is_accepted(text, tmp_path):
-    path = tmp_path / "task.json"
-    path.write_text(text)
-    spec = registry.read_task_config(str(path))
-    config = FinetuningConfig.create(
-        "m", "d", task_names=spec.name, **spec.hparams
-    )
-    assert config.task_names == [json.loads(text)["name"]]
+def test_shown_descriptions_are_accepted_and_of_every_type(tmp_path):
+    path, types = tmp_path / "task.json", set()
+    for text in BLOCKS:
+        path.write_text(text)
+        spec = registry.read_task_config(str(path))
+        types.add(spec.type)
+        config = FinetuningConfig.create(
+            "m", "d", task_names=spec.name, **spec.hparams
+        )
+        assert config.task_names == [json.loads(text)["name"]]
+    assert types == set(TYPES)
 
 
 TEXT = {"columns": {"text_a": "text", "label": "label"}, "format": "tsv"}
@@ -294,11 +282,7 @@ def own_task(describe):
     ("kind", "description", "metric"),
     [
         ("classification", {}, "accuracy"),
-        (
-            "classification",
-            {"metric": "f1", "labels": ["x", "y"]},
-            "f1",
-        ),
+        ("classification", {"metric": "f1", "labels": ["x", "y"]}, "f1"),
         ("classification", {"metric": "mcc"}, "mcc"),
         ("regression", {}, "pearson"),
         ("multilabel", {"metric": "macro_f1"}, "macro_f1"),

@@ -62,37 +62,28 @@ def test_the_same_data_and_settings_are_prepared_once(prepare, capsys):
     assert (first.n_examples, steps) == (12, 30)
 
 
-@pytest.mark.parametrize(
-    "hparams",
-    [
+def test_other_settings_words_or_data_make_other_records(
+    prepare, write_task, tiny_vocab, tmp_path, capsys
+):
+    words = open(tiny_vocab, encoding="utf-8").read().splitlines()
+    words[150], words[151] = words[151], words[150]
+    other = tmp_path / "vocab.txt"
+    other.write_text("\n".join(words) + "\n", encoding="utf-8")
+    settings = (
+        {},
         {"max_seq_length": 24},
         {"train_batch_size": 5},
         {"do_lower_case": False},
         {"strip_accents": False},
         {"double_unordered": False},
         {"seed": 3},
-    ],
-)
-def test_other_settings_make_other_records(hparams, prepare, capsys):
-    first, *_ = prepare()
-    second, *_ = prepare(**hparams)
-    assert not was_reused(capsys)
-    assert first.path != second.path
-
-
-def test_other_data_or_words_make_other_records(
-    prepare, write_task, tiny_vocab, tmp_path, capsys
-):
-    first, *_ = prepare()
-    words = open(tiny_vocab, encoding="utf-8").read().splitlines()
-    words[150], words[151] = words[151], words[150]
-    path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(words) + "\n", encoding="utf-8")
-    second, *_ = prepare(vocab_file=str(path))
+        {"vocab_file": str(other)},
+    )
+    paths = {prepare(**hparams)[0].path for hparams in settings}
     write_task("rte", "train.tsv", rows(10, start=1))
-    third, *_ = prepare()
+    paths.add(prepare()[0].path)
     assert not was_reused(capsys)
-    assert len({first.path, second.path, third.path}) == 3
+    assert len(paths) == len(settings) + 1
 
 
 def test_truncated_or_unwanted_records_are_written_again(prepare, capsys):
