@@ -85,6 +85,22 @@ def toy_folder(tmp_path_factory):
     return str(folder)
 
 
+def ask(port, method, path, body=None, headers=None):
+    """Returns status and answer, decoded where it is JSON."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, 60)
+    try:
+        if isinstance(body, dict | list):
+            body = json.dumps(body)
+        connection.request(method, path, body, headers or {})
+        response = connection.getresponse()
+        raw = response.read()
+        kind = response.headers.get_content_type()
+        said = json.loads(raw) if kind == "application/json" else raw
+        return response.status, said
+    finally:
+        connection.close()
+
+
 class Running:
     """A server in a thread of its own."""
 
@@ -113,20 +129,8 @@ class Running:
         self._thread.join(30)
         assert not self._thread.is_alive()
 
-    def ask(self, method, path, body=None, headers=None):
-        """Returns status and answer, decoded where it is JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, 60)
-        try:
-            if isinstance(body, dict | list):
-                body = json.dumps(body)
-            connection.request(method, path, body, headers or {})
-            response = connection.getresponse()
-            raw = response.read()
-            kind = response.headers.get_content_type()
-            said = json.loads(raw) if kind == "application/json" else raw
-            return response.status, said
-        finally:
-            connection.close()
+    def ask(self, *request):
+        return ask(self.port, *request)
 
     def predict(self, body, name="toy"):
         return self.ask("POST", f"/v1/models/{name}:predict", body)

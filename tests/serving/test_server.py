@@ -30,6 +30,7 @@ from electra_tf.serving.protocol import (
     parse_request,
 )
 from tests.conftest import ROOT
+from tests.serving.conftest import ask
 
 
 def _asked(model, *texts, signature="echo"):
@@ -175,12 +176,8 @@ def process(toy_folder):
 
 
 def _predict(port, text):
-    connection = http.client.HTTPConnection("127.0.0.1", port, 60)
     body = {"signature_name": "echo", "instances": [text]}
-    path = "/v1/models/toy:predict"
-    connection.request("POST", path, json.dumps(body))
-    response = connection.getresponse()
-    return response.status, json.loads(response.read())
+    return ask(port, "POST", "/v1/models/toy:predict", body)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +189,7 @@ def test_a_signal_ends_it_after_what_is_in_has_been_answered(process, number):
     answers = []
     stop = time.monotonic() + 20
 
-    def ask():
+    def keep_asking():
         while time.monotonic() < stop:
             try:
                 answers.append(_predict(process.port, "b")[0])
@@ -203,7 +200,7 @@ def test_a_signal_ends_it_after_what_is_in_has_been_answered(process, number):
                 answers.append(error)
                 return
 
-    askers = [threading.Thread(target=ask) for _ in range(4)]
+    askers = [threading.Thread(target=keep_asking) for _ in range(4)]
     for asker in askers:
         asker.start()
     time.sleep(0.5)
