@@ -13,6 +13,7 @@ from configure.errors import UserError
 from electra_tf.prediction.answers import BadInputError
 from electra_tf.prediction.batch_runner import batch_sizes, run_in_batches
 from electra_tf.prediction.embedding import Embedder
+from electra_tf.prediction.loading import load_pretrained
 from electra_tf.prediction.predictor import Predictor
 
 TEXTS = [
@@ -307,12 +308,9 @@ def test_what_cannot_be_is_refused(embedder, finetuned_folder):
         embedder([3])
 
 
-def test_pre_trained_models_give_either_part(tiny_config, tmp_path, save_run):
-    from electra_tf.pretraining.model import PretrainingModel
-
-    config = tiny_config(generator_hidden_size=0.5)
-    model = PretrainingModel(config)
-    folder = save_run(str(tmp_path / "run"), config, model)
+def test_pre_trained_models_give_either_part(pretrained_folder):
+    folder = pretrained_folder()
+    model = load_pretrained(folder).model
     for part, encoder in (
         ("encoder", model.discriminator),
         ("generator", model.generator),

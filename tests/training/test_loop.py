@@ -208,24 +208,19 @@ def test_a_factor_is_continued_or_fresh(start_run, had_it, monkeypatch):
     assert float(scaling.scale) == (2.0**15 if had_it else 2.0)
 
 
-def test_checkpoints_and_evaluations_come_at_intervals(start_run, tmp_path):
+def test_evaluations_come_at_intervals_and_change_nothing(start_run, tmp_path):
+    plain = start_run(total=25)
+    result = plain.train()
+    assert plain.evaluations == []
+    assert "loss" not in result and "train_loss" in result
+    os.rename(tmp_path / "run", tmp_path / "plain")
     run = start_run(total=25, evaluate=10, keep_checkpoint_max=0)
     result = run.train()
     assert saved_steps(tmp_path / "run") == [0, 10, 20, 25]
     assert [step for step, _ in run.evaluations] == [10, 20, 25]
     assert result["loss"] == run.evaluations[-1][1]["loss"]
     assert result["batches"] == 3
-
-
-def test_evaluating_changes_nothing_in_training(start_run, tmp_path):
-    plain = start_run()
-    result = plain.train()
-    assert plain.evaluations == []
-    assert "loss" not in result and "train_loss" in result
-    os.rename(tmp_path / "run", tmp_path / "plain")
-    evaluated = start_run(evaluate=5)
-    evaluated.train()
-    weights = [run.model.weights.numpy() for run in (plain, evaluated)]
+    weights = [made.model.weights.numpy() for made in (plain, run)]
     np.testing.assert_array_equal(*weights)
 
 
