@@ -153,13 +153,11 @@ def test_given_entity_types_make_all_their_tags(describe):
         ({"type": "ranking"}, "expected one of classification"),
         ({"files": {"train": 1, "dev": "d"}}, "expected a path"),
         ({"columns": {"label": 0}}, "text_a is missing"),
-        ({"columns": {"text_a": True}}, "column's name or number"),
         ({"labels": ["a", "a"]}, "different texts"),
         ({"type": "regression", "range": [5, 1]}, "lowest, highest"),
         ({"metric": "rouge"}, "accuracy, f1, mcc"),
         ({"splits": {"tset": {}}}, "no 'tset'"),
         ({"splits": {"dev": {"columns": 3}}}, "dev: columns: expected an obj"),
-        ({"splits": {"dev": {"labelled": "false"}}}, "labelled: expected true"),
         ({"type": "multilabel", "label_separator": ""}, "_separator: expected"),
     ],
 )

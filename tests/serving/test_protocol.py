@@ -78,10 +78,8 @@ def test_status_metadata_health_and_versions(toy):
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/v1/models/other", 404),
         ("GET", "/v1/models/toy/versions/2", 404),
         ("POST", "/v1/models/other:predict", 404),
-        ("POST", "/v1/models/toy:classify", 404),
         ("GET", "/v1/models/toy:predict", 404),
         ("PUT", "/v1/models/toy", 405),
         ("GET", "/../etc/passwd", 404),
