@@ -23,6 +23,7 @@ from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.losses import electric_correction
 from electra_tf.pretraining.unigram import TOKEN_COUNTS
+from tests.pretraining.conftest import features_of
 
 SENTENCE = "the cat is on the mat, and that was it."
 
@@ -31,12 +32,7 @@ def input_features(pretrained, seen):
     ids = pretrained.tokenizer.convert_tokens_to_ids(
         view.input_token for view in seen.tokens
     )
-    ids = tf.constant([ids])
-    return {
-        "input_ids": ids,
-        "input_mask": tf.ones_like(ids),
-        "segment_ids": tf.zeros_like(ids),
-    }
+    return features_of([ids])
 
 
 def check_predictions(pretrained, seen):

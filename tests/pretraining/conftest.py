@@ -29,6 +29,29 @@ INPUTS = ("input_ids", "input_mask", "segment_ids")
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 
+def features_of(ids):
+    """Features of rows [B, L] of one segment, without padding."""
+    ids = tf.constant(ids, tf.int32)
+    return {
+        "input_ids": ids,
+        "input_mask": tf.ones_like(ids),
+        "segment_ids": tf.zeros_like(ids),
+    }
+
+
+def masked_at(ids, positions, mask_id=103):
+    """What masking makes of rows [B, L] where it chose positions [B, K]."""
+    ids, positions = np.array(ids), np.int32(positions)
+    true_ids = np.take_along_axis(ids, positions, 1)
+    np.put_along_axis(ids, positions, mask_id, 1)
+    return {
+        "input_ids": ids,
+        "masked_lm_positions": positions,
+        "masked_lm_ids": true_ids,
+        "masked_lm_weights": np.ones(positions.shape, np.float32),
+    }
+
+
 def batches(count, size=4, shortest=3):
     """Batches of length 16 whose rows have different numbers of tokens."""
     rng = np.random.default_rng(0)
@@ -42,7 +65,7 @@ def batches(count, size=4, shortest=3):
         }
 
 
-def make_loop(config, steps, data=None, **settings):
+def make_loop(config, steps, data=None, strategy=None, **settings):
     """A model, its optimizer, and the loop that trains it, on `batches`."""
     model = build_model(config)
     optimizer = build_optimizer(config, model)
@@ -52,7 +75,7 @@ def make_loop(config, steps, data=None, **settings):
         optimizer,
         data or batches(steps, config.train_batch_size),
         tf.Variable(0, dtype=tf.int64),
-        tf.distribute.OneDeviceStrategy("/cpu:0"),
+        strategy or tf.distribute.OneDeviceStrategy("/cpu:0"),
         **settings,
     )
     return model, optimizer, loop

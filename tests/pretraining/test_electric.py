@@ -14,7 +14,7 @@ from scipy.special import log_softmax
 from electra_tf.checkpoints import tf1
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.model import PretrainingModel
-from tests.pretraining.conftest import INPUTS, Recording, make_loop
+from tests.pretraining.conftest import INPUTS, Recording, features_of, make_loop
 
 CLS, SEP, MASK = 101, 102, 103
 
@@ -84,15 +84,10 @@ class TopicLanguage:
         return np.log((topics * np.exp(logs)).sum(0))
 
 
-def features_of(sentences):
+def framed(sentences):
     edge = np.ones([len(sentences), 1], int)
-    ids = np.concatenate([CLS * edge, sentences + FIRST_ID, SEP * edge], 1)
-    ids = tf.constant(ids, tf.int32)
-    return {
-        "input_ids": ids,
-        "input_mask": tf.ones_like(ids),
-        "segment_ids": tf.zeros_like(ids),
-    }
+    ids = [CLS * edge, sentences + FIRST_ID, SEP * edge]
+    return features_of(np.concatenate(ids, 1))
 
 
 @pytest.mark.slow
@@ -121,13 +116,13 @@ def test_minus_the_raw_logit_becomes_the_log_probability(tiny_config):
         },
     )
     language, rng = TopicLanguage(), np.random.default_rng(1)
-    data = (features_of(language.sample(64, rng)) for _ in range(STEPS))
+    data = (framed(language.sample(64, rng)) for _ in range(STEPS))
     model, _, loop = make_loop(config, STEPS, data)
     loop.train(STEPS)
     unseen = language.sample(300, np.random.default_rng(2))
     truth = language.log_probabilities(unseen)
-    scores = scoring.electric_scores(model, features_of(unseen))
-    cloze = scoring.cloze_scores(model, features_of(unseen))
+    scores = scoring.electric_scores(model, framed(unseen))
+    cloze = scoring.cloze_scores(model, framed(unseen))
     for name, by in (("electric", scores), ("cloze", cloze)):
         found = by["token_scores"].numpy()[:, 1:-1]
         assert np.corrcoef(found.ravel(), truth.ravel())[0, 1] > 0.9, name

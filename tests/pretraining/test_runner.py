@@ -119,6 +119,12 @@ def test_changed_model_hparams_are_named(start, finished, tmp_path):
 
 
 def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
+    # And nothing where the data or the sizes are wrong.
+    with pytest.raises(UserError, match="none"):
+        start(overwrite=True, pretrain_tfrecords=str(tmp_path / "none*"))
+    with pytest.raises(UserError, match="num_attention_heads"):
+        start(overwrite=True, model_hparam_overrides={"hidden_size": 200})
+    assert (tmp_path / "model" / "checkpoint").exists()
     (tmp_path / "neighbour").mkdir()
     # What the original leaves goes, too.
     left = ("events.out.tfevents.1.host", "graph.pbtxt", "eval/events")
@@ -132,14 +138,6 @@ def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
     assert f"deleted {tmp_path / 'model'}" in output
     assert (tmp_path / "neighbour").exists()
     assert read_config(str(tmp_path / "model"))["embedding_size"] == 4
-
-
-def test_nothing_is_deleted_where_data_are_wrong(start, finished, tmp_path):
-    with pytest.raises(UserError, match="none"):
-        start(overwrite=True, pretrain_tfrecords=str(tmp_path / "none*"))
-    with pytest.raises(UserError, match="num_attention_heads"):
-        start(overwrite=True, model_hparam_overrides={"hidden_size": 200})
-    assert (tmp_path / "model" / "checkpoint").exists()
 
 
 @pytest.mark.parametrize("how", ["init_checkpoint", "model_dir"])
