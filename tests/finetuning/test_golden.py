@@ -293,12 +293,9 @@ def test_each_layer_s_input_is_dropped_out_apart(head, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", ["adamw", pytest.param("lamb", marks=pytest.mark.heavy)]
-)
-def test_a_run_trains_them(config_of, run, weights_of, tmp_path, kind):
+def test_a_run_trains_them(config_of, run, weights_of, tmp_path):
     """With rates layer by layer, which are the default."""
-    hparams = {"optimizer": kind, "classification_head_layers": 2}
+    hparams = {"optimizer": "adamw", "classification_head_layers": 2}
     result, _ = run(config_of(**hparams))
     expected = weights_of(tmp_path / f"{MODEL}_1")
     assert expected["task_specific/sst/hidden/kernel"].any()
@@ -311,7 +308,7 @@ def test_a_run_trains_them(config_of, run, weights_of, tmp_path, kind):
     with pytest.raises(UserError, match="classification_head_layers to 2"):
         given = {"init_checkpoint": str(tmp_path / f"{MODEL}_1")}
         run(config_of(do_train=False, **given))
-    with pytest.raises(UserError, match=f"optimizer: '{kind}' -> 'original'"):
+    with pytest.raises(UserError, match="optimizer: 'adamw' -> 'original'"):
         run(config_of(**{**hparams, "optimizer": "original"}))
 
 

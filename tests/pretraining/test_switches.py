@@ -18,14 +18,13 @@ NO_DROPOUT = SIZES | {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
+# The losses of the other objectives are among theirs.
 OBJECTIVES = {
     "electra": {},
     "electric": {"electra_objective": False, "electric_objective": True},
-    "masked_lm": {"electra_objective": False},
     "adversarial": {"training_schedule": "adversarial"},
     # Leaves row-wise gradients of the embedding table.
     "uniform_generator": {"uniform_generator": True},
-    "electra_15": {"objective": "electra_15"},
     "replace_mlm": {"objective": "replace_mlm"},
     "all_tokens_mlm": {"objective": "all_tokens_mlm"},
 }
@@ -73,16 +72,7 @@ def likeliest_samples(monkeypatch):
     monkeypatch.setattr(masking, "sample_from_softmax", sample)
 
 
-@pytest.mark.parametrize(
-    "objective",
-    [
-        # Their losses are among the others'.
-        pytest.param(name, marks=pytest.mark.heavy)
-        if name in ("masked_lm", "electra_15")
-        else name
-        for name in OBJECTIVES
-    ],
-)
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_parts_give_the_whole_step(
     tiny_config, likeliest_samples, objective, monkeypatch
 ):
