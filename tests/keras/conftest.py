@@ -9,15 +9,9 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.keras import Encoder
+from tests.conftest import TINY
 
-SIZES = {
-    "embedding_size": 8,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 32,
-}
+SIZES = TINY["model_hparam_overrides"] | {"embedding_size": 8}
 
 
 @pytest.fixture(scope="session")

@@ -14,20 +14,14 @@ import tf_keras
 from configure.errors import UserError
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
-from electra_tf.checkpoints.tf1 import write_tf1
-from electra_tf.checkpoints.weights import select_part
 from electra_tf.keras import Encoder, Tokenizer
 from electra_tf.modeling import transformer
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
+from electra_tf.pretraining.loading import export_parts
 from electra_tf.text.tokenization import FullTokenizer
+from tests.keras.conftest import SIZES
 
-SIZES = {
-    "hidden_size": 64,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-    "intermediate_size": 128,
-}
 ONE_BLOCK = {"hidden_size": 16, "num_hidden_layers": 1}
 ONE_BLOCK["num_attention_heads"] = 2
 rng = np.random.default_rng(0)
@@ -107,6 +101,8 @@ def test_ids_alone_are_padded_with_their_padding_id(make_encoder):
 def test_inputs_that_cannot_be_meant_are_refused(make_encoder, inputs, says):
     with pytest.raises(ValueError, match=says):
         make_encoder()(inputs)
+    with pytest.raises(ValueError, match="float64; expected float32"):
+        make_encoder(dtype="float64")  # A precision for no block.
 
 
 def test_dropout_has_the_training_loops_means(make_encoder):
@@ -173,11 +169,6 @@ def test_a_mixed_policy_is_the_projects_precision(make_encoder, dtype):
     assert 1e-5 < np.abs(found - wide).max() < 0.5
 
 
-def test_a_precision_that_blocks_cannot_compute_in_is_refused(make_encoder):
-    with pytest.raises(ValueError, match="float64; expected float32"):
-        make_encoder(dtype="float64")
-
-
 def test_fit_draws_dropout_and_a_custom_loop_as_well(make_encoder):
     """With a learning rate of 0 the loss changes by dropout alone."""
     encoder = make_encoder(num_hidden_layers=1)
@@ -215,14 +206,12 @@ def folders(pretrained_folder, finetuned_folder, tmp_path_factory):
     """One pre-trained and one fine-tuned model in every kind of folder."""
     place = tmp_path_factory.mktemp("folders")
     found = {"run": pretrained_folder(), "tuned": finetuned_folder("reviews")}
-    weights = open_weights(found["run"])
+    loaded = load_pretrained(found["run"])
+    export_parts(loaded.config, loaded.model, 7, str(place))
     for part in ("discriminator", "generator"):
-        folder = found[part] = str(place / "export" / part)
-        write_tf1(select_part(weights, part), f"{folder}/model.ckpt")
-        for name in ("electra_config.json", "vocab.txt"):
-            shutil.copy(f"{found['run']}/{name}", f"{folder}/{name}")
+        found[part] = str(place / "export" / part)
     found["huggingface"] = str(place / "huggingface")
-    write_huggingface(weights, found["huggingface"])
+    write_huggingface(open_weights(found["run"]), found["huggingface"])
     shutil.copy(f"{found['run']}/vocab.txt", found["huggingface"])
     for kind in ("run", "tuned"):
         best = place / kind / "best"
@@ -298,7 +287,6 @@ def test_pairs_and_strings_of_python_are_taken(tiny_vocab):
         ({}, tf.constant([["a", "b"]]), "expected .batch."),
         ({}, [tf.constant(["a"])] * 3, "3 inputs"),
         ({"max_seq_length": 2}, None, "at least 3"),
-        ({"vocabulary": ["[PAD]", "a", "a"]}, None, "duplicate"),
         ({"vocabulary": ["[PAD]", "a"]}, None, "lacks"),
     ],
 )
@@ -307,17 +295,20 @@ def test_what_is_no_text_is_refused(tiny_vocab, arguments, inputs, says):
         Tokenizer(**{"vocabulary": tiny_vocab, **arguments})(inputs)
 
 
-@pytest.fixture(scope="module")
-def text_model(make_encoder, tiny_vocab):
-    """A classifier of strings."""
+def classifier(tokenizer, encoder):
+    """A compiled model from strings to two logits."""
     text = tf_keras.Input([], dtype="string", name="text")
-    tokenizer = Tokenizer(tiny_vocab, True, False, 12)
-    encoded = make_encoder(seed=1)(tokenizer(text))
+    encoded = encoder(tokenizer(text))
     logits = tf_keras.layers.Dense(2, name="logits")(encoded["pooled_output"])
     model = tf_keras.Model(text, logits)
     loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(tf_keras.optimizers.Adam(1e-3), loss)
     return model
+
+
+@pytest.fixture(scope="module")
+def text_model(make_encoder, tiny_vocab):
+    return classifier(Tokenizer(tiny_vocab, True, False, 12), make_encoder())
 
 
 def test_a_model_is_cloned_from_plain_values(text_model, texts):
@@ -340,9 +331,7 @@ def test_weights_are_saved_and_loaded(text_model, texts, tmp_path):
         text_model.save_weights(tmp_path / name)
         clone = tf_keras.models.clone_model(text_model)
         status = clone.load_weights(tmp_path / name)
-        if (
-            status is not None
-        ):  # TensorFlow's format; the clone has no optimizer
+        if status is not None:  # Of TensorFlow; the clone has no optimizer.
             status.expect_partial()
         tf.nest.map_structure(
             np.testing.assert_array_equal, clone.get_weights(), expected
@@ -378,14 +367,10 @@ def test_a_saved_model_is_whole(
     """In another process and directory, the run's folder gone."""
     run = tmp_path / "run"
     shutil.copytree(pretrained_folder(model_hparam_overrides=ONE_BLOCK), run)
-    text = tf_keras.Input([], dtype="string", name="text")
-    encoded = Encoder.from_pretrained(str(run))(
-        Tokenizer.from_pretrained(str(run), max_seq_length=12)(text)
+    model = classifier(
+        Tokenizer.from_pretrained(str(run), max_seq_length=12),
+        Encoder.from_pretrained(str(run)),
     )
-    logits = tf_keras.layers.Dense(2, name="logits")(encoded["pooled_output"])
-    model = tf_keras.Model(text, logits)
-    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(tf_keras.optimizers.Adam(1e-3), loss)
     model.fit(texts, np.array([0, 1, 0, 1]), verbose=0)
     place = tmp_path / "elsewhere"
     place.mkdir()

@@ -17,17 +17,13 @@ from electra_tf.keras import Encoder
 from electra_tf.pretraining import build
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training import strategy as strategies
+from tests.conftest import TINY
 
 (cpu,) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(
     cpu, [tf.config.LogicalDeviceConfiguration()] * 2
 )
-SIZES = {
-    "hidden_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-}
+SIZES = TINY["model_hparam_overrides"] | {"num_hidden_layers": 1}
 RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 IDS = np.random.default_rng(0).integers(104, 200, [16, 8]).astype(np.int32)
 
