@@ -232,6 +232,7 @@ def qa_task(make_task, write_task):
         (answer("dog", 4), "'dog' at character 4", "that stands there, 'cat'"),
         (answer("cat", 400), "character 400", "within the passage (36)"),
         ({"answers": []}, "no answer", "an answer with its text and place"),
+        (answer(3, 4), "3", "with a text"),
         ({"answers": {"a": 1}}, "{'a': 1}", "a list of answers"),
         ({"question": None}, "question None", "a text under question"),
         ({"id": None}, "no id", "a text under id"),
@@ -300,6 +301,7 @@ def test_impossible_questions_have_no_place(qa_task):
     ("text", "message"),
     [
         ('{"data":\n [,', r"train.json:2: malformed JSON at character 3"),
+        ("[]", "no list under data"),
         ('{"data": 3}', "no list under data"),
         (b'{"data": "\xff"}', r"train.json:1: byte 10 is not UTF-8"),
         ('{"data": []}', "no usable question in its train split"),

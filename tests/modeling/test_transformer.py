@@ -36,6 +36,7 @@ def test_heads_and_inner_width_follow_an_overridden_hidden_size():
         ("small", {"hidden_size": 200}, r"\(200\).*\(3\).*num_attention_heads"),
         ("small", {"num_attention_heads": 0}, "num_attention_heads"),
         ("small", {"hidden_dropout_prob": 1.0}, "hidden_dropout_prob is 1.0"),
+        ("small", {"attention_probs_dropout_prob": -0.1}, "prob is -0.1"),
     ],
 )
 def test_what_makes_no_model_is_refused(size, overrides, words):

@@ -224,6 +224,7 @@ def _shares(**probabilities):
         ("classification", _shares(good=1.0), "of good; .* the labels 0, 1"),
         ("classification", _shares(**{"0": float("nan"), "1": 1.0}), "0: nan"),
         ("classification", _shares(**{"0": 0.5, "1": 0.8}), "sum is 1.3"),
+        ("regression", lambda r: _without(r, "value"), "found value None"),
         (
             "tagging",
             lambda r: [{**r[0], "words": ["of", "the"]}],

@@ -80,6 +80,7 @@ def test_status_metadata_health_and_versions(toy):
     [
         ("GET", "/v1/models/toy/versions/2", 404),
         ("POST", "/v1/models/other:predict", 404),
+        ("POST", "/v1/models/toy:classify", 404),
         ("GET", "/v1/models/toy:predict", 404),
         ("PUT", "/v1/models/toy", 405),
         ("GET", "/../etc/passwd", 404),

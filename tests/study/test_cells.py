@@ -54,10 +54,12 @@ def put(said, place, value):
         ("pretrain.pretrain_tfrecords", "none*", "pretrain: No record file"),
         ("budget", {"flops": 1}, 'budget: {"flops": 1} is less than a step'),
         ("budget", {"steps": True}, "budget.steps: expected a number"),
+        ("arms.mlm.pretrian", {}, "arms.mlm.pretrian: unknown; nearest: pr"),
         ("arms.mlm.start", "absent", "arms.mlm: start: absent: no such"),
         ("arms.mlm.pretrain", {"objective": "x"}, "arms.mlm: hparam objective"),
         ("arms.m/l", {}, "arms.m/l: 'm/l': a folder cannot have this name"),
         ("data", {"there": "build"}, "data.there: expected a list"),
+        ("data", {"there": ["-m", 6]}, "data.there[1]: expected text, got 6"),
         ("choose_learning_rate", {"values": ["x"]}, "expected a number"),
     ],
 )
