@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
-from electra_tf.files import Line, LineReader, shortened
+from electra_tf.files import MAX_LINE_BYTES, Line, LineReader, shortened
 
 BY_EXTENSION = {
     ".tsv": "tsv",
@@ -132,19 +132,17 @@ def _csv_rows(lines: LineReader) -> Iterator[Row]:
                 broken.append(line)
             yield f"{line.text or ''}\n"
 
+    csv.field_size_limit(MAX_LINE_BYTES)  # Else long cells are cut to rows.
     reader = csv.reader(texts(), strict=True)  # No lost end of a cell.
     while True:
         start = number + 1
         try:
-            cells = next(reader)
+            row = Row(start, next(reader))
         except StopIteration:
             return
         except csv.Error as error:
-            yield Row(start, [], str(error), "a row of CSV")
-            continue
-        yield from map(_tsv_row, broken)
-        if not broken:
-            yield Row(start, cells)
+            row = Row(start, [], str(error), "a row of CSV")
+        yield from [*map(_tsv_row, broken)] or [row]
         broken.clear()
 
 

@@ -220,10 +220,18 @@ def rows(tmp_path):
         # Cells may be quoted and span lines.
         (b'a,"b, c\nd"\ne\n', "csv", [(1, ["a", "b, c\nd"]), (3, ["e"])]),
         (b"\xef\xbb\xbfa\tb\n", "tsv", [(1, ["a", "b"])]),
+        # A row that ends wrongly is bad, and not the one after it.
+        (b'"a\nb\xff\nc"x\nd\n', "csv", [(2, []), (4, ["d"])]),
     ],
 )
 def test_cells_of_lines(rows, content, kind, expected):
     assert [(r.line, r.cells) for r in rows(content, kind)] == expected
+
+
+def test_a_long_cell_is_one_cell(rows):
+    text = "of two thousand pages\n" * 9_000
+    found = rows(f'"{text}",1\nnext,0\n'.encode(), "csv")
+    assert [row.cells for row in found] == [[text, "1"], ["next", "0"]]
 
 
 def test_json_lines_are_objects(rows):
