@@ -16,6 +16,8 @@ import hypothesis
 import numpy as np
 import pytest
 
+from configure.errors import UserError
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
 # Tasks from data alone: one of each kind, and the options that matter.
@@ -62,6 +64,16 @@ hypothesis.settings.register_profile(
     "ci", deadline=None, max_examples=50, derandomize=True
 )
 hypothesis.settings.load_profile("ci" if "CI" in os.environ else "default")
+
+
+def refused(words, call, /, *arguments, **settings):
+    """Asserts that a call is refused with such a message."""
+    with pytest.raises(UserError, match=words):
+        call(*arguments, **settings)
+
+
+def read_json(path):
+    return json.loads(path.read_text())
 
 
 def marked_heavy(*cases):
@@ -132,10 +144,7 @@ def without_what_earlier_tests_left():
 
 @pytest.fixture(scope="session", autouse=True)
 def without_pictures():
-    """Runs draw nothing, and count the tokens of 100 examples, not 20,000.
-
-    Both would take half of a tiny run's time.
-    """
+    """Runs draw nothing and count tokens of 100 examples: half the time."""
     drawing = [
         ("electra_tf.finetuning.results", "draw_scores", b""),
         ("electra_tf.training.summaries", "draw_curves", ""),
@@ -357,9 +366,8 @@ def tiny_config(tmp_path, tiny_pretraining):
         from configure.pretraining import PretrainingConfig
 
         settings = {**copy.deepcopy(tiny_pretraining), **hparams}
-        return PretrainingConfig.create(
-            model_name, str(data_dir or tmp_path), **settings
-        )
+        where = str(data_dir or tmp_path)
+        return PretrainingConfig.create(model_name, where, **settings)
 
     return make
 
@@ -418,10 +426,10 @@ def _write_run(directory, task, draw, settings):
     )
     model = FinetuningModel(config, get_tasks(config))
     draw(model.variables)
-    return _save_run(folder, config, model)
+    return save_run(folder, config, model)
 
 
-def _save_run(folder, config, model):
+def save_run(folder, config, model):
     """Writes what a run leaves in its folder at step 7."""
     from electra_tf.checkpoints import formats, tf2
     from electra_tf.checkpoints.weights import ModelWeights
@@ -432,12 +440,6 @@ def _save_run(folder, config, model):
     checkpointing.write_config(folder, config.to_json())
     formats.complete_folder(folder, config.as_dict(), config.vocab_file)
     return folder
-
-
-@pytest.fixture(scope="session")
-def save_run():
-    """Writes what a run leaves: `save_run(folder, config, model)`."""
-    return _save_run
 
 
 @pytest.fixture(scope="session")
@@ -479,7 +481,7 @@ def pretrained_folder(tmp_path_factory, tiny_vocab, roughen, long_sizes):
             config = PretrainingConfig.create("tiny", folder, **settings)
             model = PretrainingModel(config)
             roughen(model.variables)
-            made[key] = _save_run(folder, config, model)
+            made[key] = save_run(folder, config, model)
         return made[key]
 
     return make
@@ -530,16 +532,13 @@ def qa_example():
     """Makes the example of a question: `qa_example(task, question, text)`."""
     from electra_tf.finetuning.questions import Passage, QAExample
 
-    def make(task, question, context, number=0):
-        return QAExample(
-            eid=number,
-            task_name=task.name,
-            key=str(number),
-            question_text=question,
-            passage=Passage(context),
-        )
-
-    return make
+    return lambda task, question, context, number=0: QAExample(
+        eid=number,
+        task_name=task.name,
+        key=str(number),
+        question_text=question,
+        passage=Passage(context),
+    )
 
 
 @pytest.fixture(scope="session")
@@ -548,9 +547,7 @@ def evaluated_questions(head_outputs, qa_example):
 
     def scored(loaded, pairs):
         task = loaded.tasks[0]
-        examples = [
-            qa_example(task, *pair, number) for number, pair in enumerate(pairs)
-        ]
+        examples = [qa_example(task, *pair, n) for n, pair in enumerate(pairs)]
         scorer = task.scorer_of(examples)
         rows = [row for e in examples for row in task.featurize(e, False)]
         outputs = head_outputs(loaded, rows)

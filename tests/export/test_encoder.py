@@ -39,9 +39,7 @@ def test_preprocessor_and_encoder_give_the_models_vectors(exported, layers):
     model = tf_keras.Model(text, [preprocess(text), encoder(preprocess(text))])
     inputs, outputs = model(tf.constant(TEXTS))
     vocab, encode = loaded.tokenizer.vocab, loaded.tokenizer.encode
-    rows = [
-        [vocab["[CLS]"], *encode(text)[:22], vocab["[SEP]"]] for text in TEXTS
-    ]
+    rows = [[vocab["[CLS]"], *encode(t)[:22], vocab["[SEP]"]] for t in TEXTS]
     ids = np.array([row + [0] * (24 - len(row)) for row in rows])
     np.testing.assert_array_equal(inputs["input_word_ids"], ids)
     np.testing.assert_array_equal(inputs["input_mask"], ids != 0)
@@ -71,9 +69,8 @@ def test_pairs_are_packed_to_any_length(exported, layers):
     assert (special["padding_id"], special["vocab_size"]) == (0, 200)
     a, b = (loaded.tokenizer.encode(t) for t in ("a cat", "the dog"))
     for length in (7, 16):
-        pack = hub.KerasLayer(
-            parts.bert_pack_inputs, arguments={"seq_length": length}
-        )
+        given = {"seq_length": length}
+        pack = hub.KerasLayer(parts.bert_pack_inputs, arguments=given)
         got = pack(tokens)
         kept = {16: (a, b), 7: (a[:2], b[:2])}[length]
         row = [vocab["[CLS]"], *kept[0], vocab["[SEP]"]]
@@ -90,9 +87,8 @@ def test_the_encoder_can_be_trained_with_dropout(exported, layers):
     loaded, _ = exported
     preprocess, encoder = layers
     inputs = preprocess(tf.constant(TEXTS))
-    assert len(encoder.trainable_weights) == len(
-        loaded.model.discriminator.variables
-    )
+    variables = loaded.model.discriminator.variables
+    assert len(encoder.trainable_weights) == len(variables)
     still = [encoder(inputs, training=False) for _ in range(2)]
     np.testing.assert_array_equal(*(o["pooled_output"] for o in still))
     moving = [encoder(inputs, training=True) for _ in range(2)]
@@ -104,9 +100,8 @@ def test_the_encoder_can_be_trained_with_dropout(exported, layers):
         found = tape.gradient(value, variables)
         return [tf.convert_to_tensor(gradient).numpy() for gradient in found]
 
-    got = gradients(
-        lambda: encoder(inputs)["pooled_output"], encoder.trainable_weights
-    )
+    weights = encoder.trainable_weights
+    got = gradients(lambda: encoder(inputs)["pooled_output"], weights)
     given = [inputs[name] for name in NAMES]
     model = loaded.model.discriminator
     wanted = gradients(lambda: model(*given).pooled_output, model.variables)

@@ -9,15 +9,15 @@ import shutil
 
 import pytest
 
-from configure.errors import UserError
 from electra_tf.commands import export_model
 from electra_tf.export.card import check_card, render, write_card
 from electra_tf.export.saved_model import export, make_task_module
 from electra_tf.prediction.loading import load_finetuned
+from tests.conftest import refused, save_run
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory, tiny_finetuning, save_run, pretrained_folder):
+def folders(tmp_path_factory, tiny_finetuning, pretrained_folder):
     from configure.finetuning import FinetuningConfig
     from electra_tf.finetuning.model import FinetuningModel
     from electra_tf.finetuning.registry import get_tasks
@@ -53,8 +53,7 @@ def test_a_finetuned_task_is_exported_and_checked(folders, tmp_path, capsys):
     }
     _run("--check", f"{output}/1")
     assert "says what is measured" in capsys.readouterr().out
-    with pytest.raises(UserError, match="1 is there already"):
-        _run(*words, "--version=1")
+    refused("1 is there already", _run, *words, "--version=1")
 
 
 def test_mistakes_are_told_and_nothing_is_written(folders, tmp_path):
@@ -75,8 +74,7 @@ def test_mistakes_are_told_and_nothing_is_written(folders, tmp_path):
         (pretrained, "--head=encoder --top_k=5", "--top_k is for fill_mask"),
     ):
         where = ("--model", str(model), "--output_dir", str(output))
-        with pytest.raises(UserError, match=message):
-            _run(*where, *words.split())
+        refused(message, _run, *where, *words.split())
         assert not output.exists(), words
 
 
@@ -142,8 +140,7 @@ def test_a_card_states_what_is_so_whatever_others_wrote(exported):
 
 
 def test_what_was_changed_in_an_export_is_found_out(exported, tmp_path):
-    with pytest.raises(UserError, match=r"--check: .*is not there; expected"):
-        check_card(str(tmp_path))
+    refused(r"--check: .*is not there; expected", check_card, str(tmp_path))
     copied = shutil.copytree(exported[1], tmp_path / "1")
     card = copied / "MODEL_CARD.md"
     card.write_text(card.read_text("utf-8").replace("87.5", "97.5"), "utf-8")

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What another process reads from the files is what the Python model says.
 
-That process imports tensorflow and tensorflow_text alone. Exported heads of
-texts are compared with the model there; the others with their modules, which
-are compared with the models elsewhere in these tests; those of masks and of
-Electric with `MaskFiller` and `TextScorer`, whose tests ask the model's layers.
+It imports tensorflow and tensorflow_text alone. Heads other than those of texts
+are compared with their modules there, and these with the models elsewhere.
 """
 
 import functools
@@ -17,7 +15,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from configure.errors import UserError
 from electra_tf.export import saved_model
 from electra_tf.export.encoder import EncoderModule
 from electra_tf.export.heads import (
@@ -31,6 +28,7 @@ from electra_tf.finetuning.classification import TextExample
 from electra_tf.inspection.fill_mask import MaskFiller, padded
 from electra_tf.inspection.text_scores import TextScorer
 from electra_tf.prediction.loading import load_pretrained
+from tests.conftest import refused
 from tests.export.conftest import as_numpy
 
 TEXTS = [
@@ -110,9 +108,7 @@ def served(finetuned_module, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["reviews", "pairs", "grade", "topics"])
-def test_another_process_gives_the_answers_of_the_python_model(
-    name, served, ask_elsewhere, head_outputs
-):
+def test_other_programs_answer_alike(name, served, ask_elsewhere, head_outputs):
     loaded, folder = served(name)
     texts = [_texts(size, name == "pairs") for size in (1, len(TEXTS), 20)]
     ids = [_random_ids(*shape, seed=i) for i, shape in enumerate(SHAPES)]
@@ -173,8 +169,7 @@ def test_labels_and_config_are_inside(served):
         for name in ("labels.txt", "config.json", "vocab.txt")
     ]
     assert texts[0].split("\n") == [*labels, ""]
-    assert json.loads(texts[1]) == config
-    assert len(texts[2].splitlines()) == 200
+    assert json.loads(texts[1]) == config and len(texts[2].splitlines()) == 200
 
 
 def _compare(got, wanted):
@@ -225,9 +220,8 @@ def test_other_heads_give_elsewhere_what_they_give_here(
         for size in (1, 6 if name == "manuals" else len(TEXTS))
     ]
     signatures = module.signatures()
-    for (signature, inputs), got in zip(
-        batches, ask_elsewhere(folder, batches), strict=True
-    ):
+    answers = ask_elsewhere(folder, batches)
+    for (signature, inputs), got in zip(batches, answers, strict=True):
         tensors = {n: tf.constant(value) for n, value in inputs.items()}
         _compare(got, signatures[signature](**tensors))
 
@@ -238,9 +232,8 @@ def _encoded(loaded, texts, most=510):
     for text in texts:
         ids = []
         for i, part in enumerate(text.split(b"[MASK]")):
-            ids += ([vocab["[MASK]"]] if i else []) + list(
-                loaded.tokenizer.encode(part)
-            )
+            ids += [vocab["[MASK]"]] if i else []
+            ids += loaded.tokenizer.encode(part)
         rows.append([vocab["[CLS]"], *ids[:most], vocab["[SEP]"]])
     return rows
 
@@ -263,9 +256,8 @@ def test_replaced_tokens_are_those_of_the_discriminator(pretrained_folder):
     for tokens, row in zip(got["tokens"], rows, strict=True):
         shown = [token.decode() for token in tokens if token]
         assert [vocab[token] for token in shown] == row
-    assert got["truncated"].tolist() == [
-        len(electra.tokenizer.encode(text)) > 510 for text in TEXTS
-    ]
+    lengths = [len(electra.tokenizer.encode(text)) for text in TEXTS]
+    assert got["truncated"].tolist() == [size > 510 for size in lengths]
 
 
 @pytest.mark.parametrize(
@@ -328,9 +320,7 @@ def _add(place, version=None, overwrite=False, text="x", fails=False):
 
 
 def _contents(place):
-    return {
-        name: (place / name / "other").read_text() for name in os.listdir(place)
-    }
+    return {n: (place / n / "other").read_text() for n in os.listdir(place)}
 
 
 def test_versions_count_up_and_are_replaced_only_if_asked(tmp_path):
@@ -342,8 +332,7 @@ def test_versions_count_up_and_are_replaced_only_if_asked(tmp_path):
     place = tmp_path / "m"
     _add(place, 2, text="one")
     _add(place, 3, text="old")
-    with pytest.raises(UserError, match=r"m/3 is there already.*is 4.*--over"):
-        _add(place, 3, text="new")
+    refused(r"m/3 is there already.*is 4.*--over", _add, place, 3, text="new")
     with pytest.raises(RuntimeError):
         _add(place, 3, True, text="half", fails=True)
     assert _contents(place) == {"2": "one", "3": "old"}
@@ -356,13 +345,9 @@ def test_versions_count_up_and_are_replaced_only_if_asked(tmp_path):
 
 def test_folders_of_others_are_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("ten years")
-    with pytest.raises(UserError, match=r"holds other files \(thesis.txt\)"):
-        _add(tmp_path, None, True)
+    refused(r"holds other files \(thesis.txt\)", _add, tmp_path, None, True)
     os.makedirs(tmp_path / "m" / "1")
     (tmp_path / "m" / "1" / "photo").write_text("mine")
-    with pytest.raises(UserError, match="no saved_model.pb, so it is no exp"):
-        _add(tmp_path / "m", 1, True)
-    with pytest.raises(UserError, match="is a file; name a folder"):
-        _add(tmp_path / "thesis.txt")
-    with pytest.raises(UserError, match="--version: expected 1 or more"):
-        _add(tmp_path / "m", 0)
+    refused("no saved_model.pb, so it is no exp", _add, tmp_path / "m", 1, True)
+    refused("is a file; name a folder", _add, tmp_path / "thesis.txt")
+    refused("--version: expected 1 or more", _add, tmp_path / "m", 0)

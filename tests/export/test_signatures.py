@@ -42,9 +42,7 @@ class Counted:
     rows_at_once=st.integers(1, 7),
     by_length=st.booleans(),
 )
-def test_rows_come_back_in_their_order_from_groups_no_wider_than_needed(
-    lengths, rows_at_once, by_length
-):
+def test_groups_keep_the_order_and_are_narrow(lengths, rows_at_once, by_length):
     model = Counted()
     mask = np.arange(12) < np.array(lengths, int).reshape(-1, 1)
     ids = np.random.default_rng(0).integers(1, 99, mask.shape) * mask

@@ -31,14 +31,6 @@ _WORDS = (
 ).split(" ")
 
 
-def _sentences(seed, count):
-    random_ = random.Random(seed)
-    sizes = [0, 1, 3, 12, 20, 30, 44, 45, 46, 47, 60]
-    return [
-        random_.choices(_WORDS, k=random_.choice(sizes)) for _ in range(count)
-    ]
-
-
 @pytest.fixture(scope="module")
 def model(finetuned_module):
     return lambda kind: finetuned_module("names", **KINDS[kind])
@@ -72,7 +64,8 @@ def _check(loaded, found, sentences, evaluated):
 @pytest.mark.parametrize("kind", KINDS)
 def test_served_tags_are_those_of_evaluation(kind, model, head_outputs):
     loaded, module = model(kind)
-    sentences = _sentences(1, 30)
+    draw, sizes = random.Random(1), [0, 1, 3, 12, 20, 30, 44, 45, 46, 47, 60]
+    sentences = [draw.choices(_WORDS, k=draw.choice(sizes)) for _ in range(30)]
     found = _serve_words(module, sentences)
     task = loaded.tasks[0]
     examples = [
@@ -124,11 +117,9 @@ def test_nothing_and_huge_texts_are_tagged(model):
     _, module = model("as the original")
     found = as_numpy(module.compute_text(tf.constant([""])))
     assert found["tags"].shape == (1, 0)
-    found = as_numpy(
-        module.compute_text(tf.constant(["the king of z " * 3000]))
-    )
-    assert found["n_words"].tolist() == [12000]
-    assert found["n_read"][0] < 48
+    huge = tf.constant(["the king of z " * 3000])
+    found = as_numpy(module.compute_text(huge))
+    assert found["n_words"].tolist() == [12000] and found["n_read"][0] < 48
     assert (found["tags"] != b"").all()
 
 
@@ -140,9 +131,8 @@ def test_signatures_on_ids_tag_every_position(shape, model):
     mask = tf.constant((ids != 0).astype(np.int32))
     places = tf.broadcast_to(tf.range(ids.shape[1]), ids.shape)
     encoded = loaded.model.encoder(tf.constant(ids), mask, mask)
-    wanted = loaded.model.heads[0].logits(
-        encoded, {"names_labeled_positions": places}
-    )
+    features = {"names_labeled_positions": places}
+    wanted = loaded.model.heads[0].logits(encoded, features)
     np.testing.assert_allclose(found["logits"], wanted["logits"], atol=1e-5)
 
 
@@ -194,8 +184,7 @@ def test_a_graph_splits_sentences_as_python(texts):
         places = [
             (len(text[:a].encode()), len(text[:b].encode())) for a, b in spans
         ]
-        found = zip(starts[i].numpy(), ends[i].numpy(), strict=True)
-        assert [*found] == places
+        assert [*zip(starts[i].numpy(), ends[i].numpy(), strict=True)] == places
 
 
 def test_served_summaries_are_those_of_the_predictor(finetuned_module):
@@ -242,9 +231,8 @@ def test_ids_are_a_sentence_and_no_document_is_refused(finetuned_module):
     rows = tf.ragged.constant([[101, *row, 102] for row in ids]).to_tensor()
     found = functions["serve_ids"](tf.cast(rows, tf.int32))
     wanted = functions["serve_text"](tf.constant(texts))
-    np.testing.assert_allclose(
-        found["probabilities"], wanted["probabilities"][:, 0], atol=1e-5
-    )
+    shares, others = (one["probabilities"] for one in (found, wanted))
+    np.testing.assert_allclose(shares, others[:, 0], atol=1e-5)
     ask = Predictor(loaded)
     assert ask({"article": "The king."}) == ask("The king.")
     for item in ("", {"text": " \n"}, {"text": 1}, {"other": "a"}, {}, 5):

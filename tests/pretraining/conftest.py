@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures for comparing the model with recorded numbers."""
 
-import json
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -14,7 +12,7 @@ from electra_tf.pretraining.build import (
     build_optimizer,
     build_train_loop,
 )
-from tests.conftest import TINY
+from tests.conftest import TINY, read_json
 
 SIZES = TINY["model_hparam_overrides"]
 # Two stages want networks of one size.
@@ -99,7 +97,7 @@ class Recording:
     """One recorded forward pass."""
 
     def __init__(self, directory, name):
-        self.info = json.loads((directory / f"{name}.json").read_text())
+        self.info = read_json(directory / f"{name}.json")
         self.arrays = dict(np.load(directory / f"{name}.npz"))
         self.checkpoint = str(directory / self.info["ckpt"])
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passes, gradients and ten steps equal those recorded from the original."""
 
-import json
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,7 +11,7 @@ from electra_tf.optimization.optimizer import uses_weight_decay
 from electra_tf.pretraining.build import build_model, build_optimizer
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.checkpointing import Checkpoints
-from tests.conftest import FIXTURES
+from tests.conftest import FIXTURES, read_json
 from tests.pretraining.conftest import INPUTS, MASKED, Recording
 
 PER_TOKEN = """
@@ -34,9 +32,7 @@ v200_two_tower_electra v200_uniform_generator v200_untied_generator_embeddings
 
 
 @pytest.mark.parametrize("name", ["kept", *FORWARD_PASSES])
-def test_passes_equal_the_recording(
-    name, request, recorded_config, assert_gradients
-):
+def test_passes_equal_theirs(name, request, recorded_config, assert_gradients):
     if name == "kept":
         directory, name = FIXTURES / "golden", "v200_electra"
     else:  # Skips without the reference data.
@@ -67,14 +63,12 @@ def test_passes_equal_the_recording(
         np.testing.assert_array_equal(*both(name), name)
     for name in arrays.keys() & LOSSES:
         np.testing.assert_allclose(*both(name), rtol=1e-5, err_msg=name)
-
     parts = ("generator_layers", "discriminator_layers")
     layers = tf.nest.flatten([outputs.get(part, []) for part in parts])
     names = sorted(n for n in arrays if n.endswith("/all_encoder_layers"))
     assert len(layers) == len(names) > 0
     for actual, name in zip(layers, names, strict=True):
         assert_close(actual.numpy()[:, real], arrays[name][:, real], name)
-
     names = [name for name in arrays if name.startswith("grad/")]
     if names:
         expected = {name.removeprefix("grad/"): arrays[name] for name in names}
@@ -100,7 +94,7 @@ def recorded_training(golden_dir, recorded_config):
 
     def make(name, **changes):
         directory = golden_dir / f"train_pretrain_{name}"
-        info = json.loads((directory / "info.json").read_text())
+        info = read_json(directory / "info.json")
         config = recorded_config(info["hparams"], **changes)
         model = build_model(config)
         optimizer = build_optimizer(config, model)
@@ -125,9 +119,8 @@ def recorded_training(golden_dir, recorded_config):
                     tf.constant(step, tf.int64),
                 )
                 for name, (same, rtol) in COMPARED.items():
-                    np.testing.assert_allclose(
-                        found[name], now[same], rtol, atol=1e-12, err_msg=name
-                    )
+                    bounds = {"rtol": rtol, "atol": 1e-12, "err_msg": name}
+                    np.testing.assert_allclose(found[name], now[same], **bounds)
                 yield step
 
         return directory, model, optimizer, followed
@@ -142,13 +135,10 @@ def recorded_training(golden_dir, recorded_config):
         for name in TRAJECTORIES
     ],
 )
-def test_weights_follow_the_recorded_trajectory(
-    name, recorded_training, assert_recorded_weights
-):
+def test_weights_equal_theirs(name, recorded_training, assert_recorded_weights):
     order = "before" if name.endswith("_ordered") else "after"
-    directory, model, optimizer, followed = recorded_training(
-        name, lr_read_order=f"{order}_increment"
-    )
+    made = recorded_training(name, lr_read_order=f"{order}_increment")
+    directory, model, optimizer, followed = made
     tf1.restore(model, str(directory / "model.ckpt-0"))
     for step in followed(range(10)):
         checkpoint = directory / f"model.ckpt-{step + 1}"
@@ -159,28 +149,26 @@ def test_weights_follow_the_recorded_trajectory(
 def test_an_original_run_resumes_from_its_fifth_step(
     recorded_training, is_noise, assert_recorded_weights
 ):
-    directory, model, optimizer, followed = recorded_training(
-        "electra", seed=99
-    )
+    folder, model, optimizer, followed = recorded_training("electra", seed=99)
     step = tf.Variable(0, dtype=tf.int64)
     checkpoints = Checkpoints(
-        str(directory),
+        str(folder),
         model=model,
         optimizer=optimizer,
         step=step,
         position={},
         keep=0,
     )
-    checkpoints.restore(str(directory / "model.ckpt-5"))
+    checkpoints.restore(str(folder / "model.ckpt-5"))
     assert int(step) == 5
     for slots in (optimizer.m, optimizer.v):
         assert all(np.any(slots[n].numpy()) for n in slots if not is_noise(n))
     assert [*followed(range(5, 10))]
-    assert_recorded_weights(directory / "model.ckpt-10", model, optimizer)
+    assert_recorded_weights(folder / "model.ckpt-10", model, optimizer)
 
 
 @pytest.mark.parametrize("name", TRAJECTORIES)
 def test_the_same_variables_are_excluded_from_decay(name, golden_dir):
     path = golden_dir / f"train_pretrain_{name}" / "info.json"
-    table = json.loads(path.read_text())["weight_decay_applies"]
+    table = read_json(path)["weight_decay_applies"]
     assert {n: uses_weight_decay(n) for n in table} == table

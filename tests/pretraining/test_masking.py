@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masking draws the original's distribution; its options do as named."""
 
-import json
-
 import hypothesis
 import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
@@ -13,6 +11,7 @@ import tensorflow as tf
 
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.pretraining import masking
+from tests.conftest import read_json
 from tests.pretraining.conftest import Recording
 
 CLS, SEP, MASK = 101, 102, 103
@@ -25,9 +24,8 @@ def draw(ids, input_mask, rule, seed=0):
         "input_ids": tf.constant(ids, tf.int32),
         "input_mask": tf.constant(input_mask, tf.int32),
     }
-    masked = masking.mask_inputs(
-        features, SPECIAL, rule, SeedStream(tf.constant([7, seed]))
-    )
+    stream = SeedStream(tf.constant([7, seed]))
+    masked = masking.mask_inputs(features, SPECIAL, rule, stream)
     return {name: value.numpy() for name, value in masked.items()}
 
 
@@ -39,9 +37,7 @@ def one_row(length, tokens):
 
 
 sentences = st.lists(
-    st.integers(104, 199) | st.just(MASK) | st.just(SEP),
-    min_size=0,
-    max_size=20,
+    st.integers(104, 199) | st.just(MASK) | st.just(SEP), max_size=20
 )
 
 
@@ -51,8 +47,7 @@ sentences = st.lists(
 @hypothesis.given(tokens=sentences, seed=st.integers(0, 1000))
 def test_only_candidates_are_chosen_and_ids_kept(options, tokens, seed):
     ids, mask = one_row(24, tokens)
-    rule = masking.MaskingRule(0.3, 8, **options)
-    out = draw(ids, mask, rule, seed)
+    out = draw(ids, mask, masking.MaskingRule(0.3, 8, **options), seed)
     original = np.array(ids[0])
     used = out["masked_lm_weights"][0] > 0
     positions = out["masked_lm_positions"][0]
@@ -65,9 +60,8 @@ def test_only_candidates_are_chosen_and_ids_kept(options, tokens, seed):
     assert set(np.flatnonzero(changed)) <= set(positions[used])
     assert (out["input_ids"][0][changed] == MASK).all()
     candidates = sum(token >= 104 for token in tokens)
-    wanted = max(
-        1, min(8, round(np.float32(len(tokens) + 2) * np.float32(0.3)))
-    )
+    share = round(np.float32(len(tokens) + 2) * np.float32(0.3))
+    wanted = max(1, min(8, share))
     if not options:
         assert used.sum() == (wanted if candidates else 0)
     else:
@@ -79,8 +73,7 @@ def test_only_candidates_are_chosen_and_ids_kept(options, tokens, seed):
 @hypothesis.given(tokens=sentences, seed=st.integers(0, 1000))
 def test_whole_word_masking_splits_a_word_only_if_alone(tokens, seed):
     ids, mask = one_row(24, tokens)
-    rule = masking.MaskingRule(0.4, 8, whole_words=True)
-    out = draw(ids, mask, rule, seed)
+    out = draw(ids, mask, masking.MaskingRule(0.4, 8, whole_words=True), seed)
     chosen = set(out["masked_lm_positions"][0][out["masked_lm_weights"][0] > 0])
     words = []
     for position, token in enumerate(ids[0]):
@@ -97,7 +90,7 @@ def test_whole_word_masking_splits_a_word_only_if_alone(tokens, seed):
 
 
 def test_the_number_to_predict_is_rounded_half_to_even_as_recorded(golden_dir):
-    stats = json.loads((golden_dir / "mask_stats.json").read_text())
+    stats = read_json(golden_dir / "mask_stats.json")
     for prob, counts in stats["round_half_to_even_table"]["values"].items():
         lengths = np.arange(1, 513)
         input_mask = (np.arange(512) < lengths[:, None]).astype(np.int32)
@@ -109,7 +102,7 @@ def test_the_number_to_predict_is_rounded_half_to_even_as_recorded(golden_dir):
     "case", ["mask_L64_p15", "mask_L128_p15", "mask_L128_p25"]
 )
 def test_statistics_agree_with_the_recorded_ones(case, golden_dir):
-    stats = json.loads((golden_dir / "mask_stats.json").read_text())[case]
+    stats = read_json(golden_dir / "mask_stats.json")[case]
     runs = 2000
     ids, mask = np.array(stats["input_ids"]), np.array(stats["input_mask"])
     batch, length = ids.shape
@@ -158,8 +151,7 @@ SAMPLES = 200_000
 
 @pytest.mark.parametrize("case", range(4))
 def test_frequencies_agree_with_the_recorded_softmax(case, golden_dir):
-    stats = json.loads((golden_dir / "mask_stats.json").read_text())
-    recorded = stats["gumbel"][case]
+    recorded = read_json(golden_dir / "mask_stats.json")["gumbel"][case]
     disallowed = recorded["disallow_index"]
     logits = tf.tile(tf.constant([[recorded["logits"]]]), [1, SAMPLES, 1])
     if disallowed is not None:
@@ -188,9 +180,8 @@ def test_sampling_logits_equal_the_recorded_ones(golden_dir):
             hparams.get("temperature", 1.0),
             disallowed,
         )
-        np.testing.assert_allclose(
-            actual, arrays["sampling_logits_after_disallow"], atol=1e-4
-        )
+        wanted = arrays["sampling_logits_after_disallow"]
+        np.testing.assert_allclose(actual, wanted, atol=1e-4)
 
 
 def int_arrays(shape, low, high):

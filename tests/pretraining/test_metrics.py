@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures equal the original's; alarms for what learns nothing."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -16,6 +14,7 @@ from electra_tf.pretraining.metrics import (
     exact_auc,
     predicts_one_class,
 )
+from tests.conftest import read_json
 
 MASK_ID = 103
 
@@ -25,7 +24,7 @@ def test_every_original_metric_equals_the_original(golden_dir):
     assert len(paths) >= 12
     for path in paths:
         arrays = np.load(path.with_suffix(".npz"))
-        info = json.loads(path.read_text())
+        info = read_json(path)
         weight = info["hparams"].get("disc_weight", 50.0)
         names = [*OUTPUTS, "input_mask"]
         picked = {name: arrays[name] for name in names if name in arrays}
@@ -44,9 +43,8 @@ def test_exact_auc_counts_ties_half():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 500)
     scores = rng.integers(0, 20, 500).astype(np.float32)
-    assert exact_auc(labels, scores) == pytest.approx(
-        roc_auc_score(labels, scores), abs=1e-12
-    )
+    wanted = pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
+    assert exact_auc(labels, scores) == wanted
     assert np.isnan(exact_auc(np.ones(3, int), np.arange(3)))
 
 
@@ -71,9 +69,8 @@ def hand_batch():
 
 
 def results(batch, disc_weight=50.0, loss=4.0, **arguments):
-    metrics = PretrainingMetrics(
-        mask_token_id=MASK_ID, disc_weight=disc_weight, **arguments
-    )
+    arguments |= {"mask_token_id": MASK_ID, "disc_weight": disc_weight}
+    metrics = PretrainingMetrics(**arguments)
     metrics.update(batch, loss)
     return metrics.result()
 
@@ -152,15 +149,13 @@ def alarms(config, series):
 
 
 def test_a_loss_no_better_than_guessing_is_reported_once_a_window(tiny_config):
-    config = tiny_config(num_warmup_steps=1000)
-    found = alarms(config, rows([1.002] * 180))
+    found = alarms(tiny_config(num_warmup_steps=1000), rows([1.002] * 180))
     assert [*found] == [6000, 11000, 16000]
     assert "over the last 5,000 steps" in found[6000]
     assert f"alone ({GUESSING:.4f})" in found[6000]
     assert "generator_hidden_size" not in found[6000]
-    assert [*alarms(tiny_config(collapse_window=500), rows([1.0] * 12))] == [
-        *(600, 1100)
-    ]
+    found = alarms(tiny_config(collapse_window=500), rows([1.0] * 12))
+    assert [*found] == [600, 1100]
 
 
 def test_healthy_starts_are_silent_and_a_later_collapse_is_not(tiny_config):

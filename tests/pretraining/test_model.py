@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables, draws, what networks share; what a folder becomes."""
 
-import json
 import os
 import re
 import shutil
@@ -30,6 +29,7 @@ from electra_tf.finetuning.registry import get_tasks
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.pretraining.runner import export_parts
+from tests.conftest import read_json, refused, save_run
 from tests.pretraining.conftest import batches, masked_at
 
 CONFIGURATIONS = """
@@ -43,7 +43,7 @@ small_electric_untied_generator_embeddings debug_small debug_base
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_variables_are_named_as_the_originals(name, golden_dir, tmp_path):
     path = golden_dir / "variables_all_configs.json"
-    recorded = json.loads(path.read_text())[f"pretrain/{name}"]
+    recorded = read_json(path)[f"pretrain/{name}"]
     hparams = recorded["hparams"] | {"vocab_file": f"{golden_dir}/vocab.txt"}
     config = PretrainingConfig.create("m", str(tmp_path), **hparams)
     variables = PretrainingModel(config).trainable_variables
@@ -61,9 +61,8 @@ def test_draws_depend_on_seed_and_step_only(tiny_config):
     (features,) = batches(1)
 
     def run(seed, step):
-        out = model.compute(
-            features, training=True, seed=tf.constant([seed, step])
-        )
+        seeds = tf.constant([seed, step])
+        out = model.compute(features, training=True, seed=seeds)
         return out["masked_lm_positions"].numpy(), float(out["total_loss"])
 
     (positions, loss), (again, same_loss) = run(1, 5), run(1, 5)
@@ -74,7 +73,7 @@ def test_draws_depend_on_seed_and_step_only(tiny_config):
 
 
 @pytest.fixture
-def run_folder(tiny_config, tmp_path, save_run):
+def run_folder(tiny_config, tmp_path):
     """What a run leaves, without training: folder, model."""
 
     def make(**hparams):
@@ -94,8 +93,7 @@ def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_folder):
         np.testing.assert_array_equal(value, got[name])
     assert settings.items() <= loaded.config.as_dict().items()
     assert loaded.tokenizer.tokenize("A") != loaded.tokenizer.tokenize("a")
-    assert loaded.max_length == 32
-    assert loaded.global_step == 7
+    assert loaded.max_length == 32 and loaded.global_step == 7
     assert loaded.assumptions == ()
     assert loaded.lacks_generator() is loaded.lacks_discriminator() is None
 
@@ -124,8 +122,7 @@ def test_what_was_assumed_without_settings_is_told(run_folder, tiny_vocab):
     for name in ("config", "electra_config", "digests"):
         os.remove(os.path.join(folder, f"{name}.json"))
     os.remove(os.path.join(folder, "vocab.txt"))
-    with pytest.raises(UserError, match="--vocab_file"):
-        load_pretrained(folder)
+    refused("--vocab_file", load_pretrained, folder)
     loaded = load_pretrained(folder, tiny_vocab)
     assert any("num_attention_heads" in text for text in loaded.assumptions)
     given = {"model_hparam_overrides": {"num_attention_heads": 2}}
@@ -169,7 +166,7 @@ def trained(make, roughen):
 
 
 @pytest.fixture
-def run_of(trained, save_run, tmp_path):
+def run_of(trained, tmp_path):
     def run(*arguments):
         model = trained(*arguments)
         folder = str(tmp_path / "-".join(arguments))
@@ -260,9 +257,8 @@ def test_each_loss_trains_one_table_as_it_would_train_a_shared_one(trained):
     ):
         expected = gradient(with_table(table), loss, TABLE)
         assert np.abs(expected).max() > 1e-4
-        np.testing.assert_allclose(
-            gradient(model, loss, own), expected, rtol=1e-6, atol=1e-9
-        )
+        found = gradient(model, loss, own)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
@@ -271,7 +267,6 @@ def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
     assert not np.array_equal(table, shared)
     # The run's own file holds the two.
     assert set(open_weights(folder).shapes) == set(named(model))
-
     config = FinetuningConfig.create(
         "m",
         "d",
@@ -285,7 +280,6 @@ def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
     report = finetuning_build.load_weights(config, start.weights, tuned)
     assert "in a sum" in str(report) and report.missing
     assert np.array_equal(named(tuned)[TABLE], table)
-
     layer = keras.Encoder.from_pretrained(folder)
     assert np.array_equal(layer._variables[TABLE], table)
     encoded = layer(FEATURES)["sequence_output"]
@@ -314,10 +308,8 @@ def test_parts_apart_are_plain_models(run_of, sharing, generator, tmp_path):
         if part.endswith("discriminator"):
             assert np.array_equal(weights.read(TABLE), table)
             assert weights.contents.embedding_sharing is None
-            encoded = [
-                m.discriminator(*FEATURES.values()).sequence_output
-                for m in (model, loaded.model)
-            ]
+            networks = (one.discriminator for one in (model, loaded.model))
+            encoded = [n(*FEATURES.values()).sequence_output for n in networks]
             assert np.array_equal(*encoded)
             loaded.require_discriminator("a test")
         else:
@@ -342,13 +334,11 @@ def test_conversions_and_their_way_back(run_of, sharing, tmp_path, capsys):
     # What the original's fine-tuning reads.
     reader = tf.train.load_checkpoint(original)
     assert np.array_equal(reader.get_tensor(TABLE), table)
-    back = convert(
-        original, tmp_path / "native/model.ckpt-7", "--output_format=native"
-    )
+    native = tmp_path / "native/model.ckpt-7"
+    back = convert(original, native, "--output_format=native")
     found = {n: v for n, v in tf2.open_native(back) if n != "global_step"}
     assert found.keys() == values.keys()
     assert all(np.array_equal(found[n], values[n]) for n in values)
-
     with pytest.raises(UserError, match="Write each network to a folder of"):
         convert(folder, tmp_path / "hf", hugging_face)
     for part, expected in (("discriminator", table), ("generator", shared)):
@@ -385,8 +375,7 @@ def test_another_sharing_is_refused_as_a_start(trained, make, sharing, given):
         assign(weights, make(given).variables)
         return
     says = f"embedding_sharing is {sharing} there, {given} in the model.*Set"
-    with pytest.raises(UserError, match=says):
-        assign(weights, make(given).variables)
+    refused(says, assign, weights, make(given).variables)
     # Its discriminator may start one, as any does.
     alone, model = select_part(weights, "discriminator"), make(given)
     report = assign(alone, model.variables, allow_missing="^generator")
@@ -411,10 +400,8 @@ def test_slots_go_with_their_tables(trained):
         for i, moment in enumerate("mv", 1)
     }
     weights = MemoryWeights(values | slots)
-    for part, table in (
-        ("discriminator", DELTA_TABLE),
-        ("generator", SHARED_TABLE),
-    ):
+    tables = {"discriminator": DELTA_TABLE, "generator": SHARED_TABLE}
+    for part, table in tables.items():
         alone = select_part(weights, part)
         assert len(alone.slots) == 2 * len(alone.shapes)
         for end in ("/adam_m", "/adam_v"):

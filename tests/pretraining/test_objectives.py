@@ -18,6 +18,7 @@ from electra_tf.pretraining.build import build_model
 from electra_tf.pretraining.metrics import PretrainingMetrics, metric_inputs
 from electra_tf.pretraining.model import PretrainingModel, step_values
 from electra_tf.pretraining.unigram import TOKEN_COUNTS, read_counts
+from tests.conftest import refused
 from tests.pretraining.conftest import features_of, masked_at
 
 OBJECTIVES = ("electra_15", "replace_mlm", "all_tokens_mlm")
@@ -107,9 +108,8 @@ def test_each_loss_is_its_formula(compute, batch, objective, hparams):
     assert found == pytest.approx(wanted, rel=1e-6)
     weight = 50 if objective == "electra_15" else 1
     assert config.disc_weight == weight
-    assert float(outputs["total_loss"]) == pytest.approx(
-        float(outputs["mlm_loss"]) + weight * wanted, rel=1e-6
-    )
+    total = float(outputs["mlm_loss"]) + weight * wanted
+    assert float(outputs["total_loss"]) == pytest.approx(total, rel=1e-6)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -157,9 +157,8 @@ def test_copying_is_differentiated_and_stable():
         plain = -tf.math.log(share * same + (1 - share) * generated)
     np.testing.assert_allclose(found, plain, rtol=1e-12)
     for source in (copy, logits):
-        np.testing.assert_allclose(
-            tape.gradient(found, source), tape.gradient(plain, source), 1e-9
-        )
+        ours, wanted = (tape.gradient(of, source) for of in (found, plain))
+        np.testing.assert_allclose(ours, wanted, 1e-9)
     extreme = tf.constant([[200.0, -200.0] * 3])
     with tf.GradientTape() as tape:
         tape.watch(extreme)
@@ -210,9 +209,7 @@ def counts_of(model):
     ],
     ids=["plain", "temperature", "disallow_correct"],
 )
-def test_replacements_are_drawn_by_the_counts(
-    records, tiny_config, hparams, weights
-):
+def test_replacements_follow_the_counts(records, tiny_config, hparams, weights):
     # [UNK] (100) is a token of the text, but none to put there.
     records([([120] * 3 + [100], [130] * 6), ([140, 120], [130] * 2)])
     model = build_model(tiny_config(**UNIGRAM, **hparams))
@@ -221,8 +218,7 @@ def test_replacements_are_drawn_by_the_counts(
     shares = np.zeros(len(found))
     shares[[120, 130, 140]] = weights / np.sum(weights)
     assert not found[shares == 0].any()
-    error = found / MASKED - shares
-    assert np.abs(error).max() < 4 * np.sqrt(0.25 / MASKED)
+    assert np.abs(found / MASKED - shares).max() < 4 * np.sqrt(0.25 / MASKED)
     again, _ = draws(model)
     np.testing.assert_array_equal(found, again)
     assert (draws(model, step=1)[0] != found).any()
@@ -232,7 +228,6 @@ def test_replacements_are_drawn_by_the_counts(
 def test_a_run_keeps_the_counts_that_it_began_with(records, tiny_config):
     records([([120], [130])])
     config = tiny_config(**UNIGRAM)
-
     assert counts_of(build_model(config)) == {120: 1, 130: 1}
     own = pathlib.Path(config.model_dir, TOKEN_COUNTS)
     own.parent.mkdir(parents=True)
@@ -246,17 +241,14 @@ def test_counts_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / TOKEN_COUNTS
     path.write_text('{"counts": [1, 2]}')
     assert read_counts(str(path), 2).tolist() == [1, 2]
-    with pytest.raises(UserError, match="the `counts` of 3 tokens; restore"):
-        read_counts(str(path), 3)
+    refused("the `counts` of 3 tokens; restore", read_counts, str(path), 3)
     files.write_digests(str(tmp_path))
     path.write_text('{"counts": [1, 3]}')
-    with pytest.raises(UserError, match="another file, or damaged"):
-        read_counts(str(path), 2)
+    refused("another file, or damaged", read_counts, str(path), 2)
 
 
 def test_without_counts_nothing_is_trained(records, tiny_config):
-    with pytest.raises(UserError, match="No record file matches"):
-        build_model(tiny_config(**UNIGRAM))
+    refused("No record file matches", build_model, tiny_config(**UNIGRAM))
     records([([120] * 4, [120])])
     with pytest.raises(UserError, match="fewer than two .* another generator"):
         build_model(tiny_config(**UNIGRAM))

@@ -1,7 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 import io
-import json
 import pathlib
 import pickle
 import shutil
@@ -15,6 +14,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import masking, metrics, runner
 from electra_tf.training.checkpointing import read_config
 from electra_tf.training.summaries import Console, read_rows
+from tests.conftest import read_json, refused
 from tests.pretraining.conftest import SIZES
 
 pytestmark = pytest.mark.slow  # Whole runs.
@@ -59,13 +59,11 @@ def test_the_start_page_says_what_will_happen(start):
     assert "num_warmup_steps:" in output
     assert "adam_bias_correction:" not in output
     assert "are as by default: --print_config" in output
-    screen = output[: output.index("Running training")].splitlines()
-    assert len(screen) < 40
+    assert len(output[: output.index("Running training")].splitlines()) < 40
     assert "OneDeviceStrategy, 1 replica" in output
     assert "4 steps of 4 examples = 16 examples" in output
     assert "WARNING: num_warmup_steps 9" in output
-    assert result["global_step"] == 4
-    assert result["train_learning_rate"] == 0.0
+    assert result["global_step"] == 4 and result["train_learning_rate"] == 0.0
     assert np.isfinite(result["train_loss"])
 
 
@@ -83,9 +81,7 @@ def test_a_finished_run_takes_more_steps_and_other_data(start, finished):
     assert "read from their start again" in output
 
 
-def test_other_files_of_the_same_names_are_read_from_their_start(
-    start, data_dir, tmp_path, monkeypatch
-):
+def test_other_files_of_a_name_are_told(start, data_dir, tmp_path, monkeypatch):
     folder = shutil.copytree(data_dir / "pretrain_tfrecords", tmp_path / "own")
     own = {"pretrain_tfrecords": f"{folder}/pretrain_data.tfrecord*"}
     start(**own)
@@ -105,8 +101,7 @@ def test_other_files_of_the_same_names_are_read_from_their_start(
     # One that is cut is said to be, as ever.
     data = tmp_path / "model/model.ckpt-8.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
-    with pytest.raises(UserError, match="cut short"):
-        start(**own, num_train_steps=9)
+    refused("cut short", start, **own, num_train_steps=9)
 
 
 def test_changed_model_hparams_are_named(start, finished, tmp_path):
@@ -114,8 +109,7 @@ def test_changed_model_hparams_are_named(start, finished, tmp_path):
         start(embedding_size=4, num_train_steps=6)
     (tmp_path / "model" / "config.json").unlink()
     shapes = r"word_embeddings: checkpoint \[200, 8\](.|\n)*embedding_size"
-    with pytest.raises(UserError, match=shapes):
-        start(embedding_size=4, num_train_steps=6)
+    refused(shapes, start, embedding_size=4, num_train_steps=6)
 
 
 def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
@@ -154,8 +148,7 @@ def test_other_words_are_refused(how, start, finished, tmp_path, tiny_vocab):
 def test_a_size_not_the_vocabulary_s_is_refused(data_dir, tiny_vocab, tmp_path):
     given = {"vocab_file": tiny_vocab, "model_dir": str(tmp_path / "model")}
     config = PretrainingConfig.create("tiny", str(data_dir), **given)
-    with pytest.raises(UserError, match=r"200 tokens.*30522 \(default\)"):
-        runner.run(config)
+    refused(r"200 tokens.*30522 \(default\)", runner.run, config)
     assert not (tmp_path / "model").exists()
 
 
@@ -208,7 +201,7 @@ def test_evaluations_are_equal_in_all_files(start, finished, tmp_path):
     assert pickle.loads((results / "r.pkl").read_bytes()) == first
     lines = [f"{name} = {first[name]}\n" for name in sorted(first)]
     assert (results / "r.txt").read_text() == "".join(lines)
-    record = json.loads((results / "r.json").read_text())
+    record = read_json(results / "r.json")
     assert record["time"].endswith("+00:00")
     assert record["metrics"] == first and record["step"] == 4
     assert record["config"]["num_train_steps"] == 4
@@ -224,9 +217,8 @@ def test_an_evaluation_alone_has_the_run_s_settings(start, data_dir, tmp_path):
     start(**mask)
     expected, _ = start(do_train=False, do_eval=True, **mask)
     given = {"model_dir": str(tmp_path / "model"), "do_eval": True}
-    config = PretrainingConfig.create(
-        "other", str(data_dir), do_train=False, **given
-    )
+    given["do_train"] = False
+    config = PretrainingConfig.create("other", str(data_dir), **given)
     assert runner.run(config, Console(io.StringIO())) == expected
 
 

@@ -25,9 +25,8 @@ SCOPES = ("electra/", "discriminator_predictions/")
 
 
 def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
-    config = tiny_config(
-        **ADVERSARIAL, mask_prob=0.4, disallow_correct=True, gen_weight=3.0
-    )
+    given = {"mask_prob": 0.4, "disallow_correct": True, "gen_weight": 3.0}
+    config = tiny_config(**ADVERSARIAL, **given)
     model = PretrainingModel(config)
     roughen(model.variables)
     (batch,) = batches(1, shortest=8)
@@ -75,9 +74,7 @@ def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
-def test_mean_gradient_is_the_reward_s(
-    tmp_path, tiny_config, roughen, temperature
-):
+def test_mean_gradient_is_rewards(tmp_path, tiny_config, roughen, temperature):
     """Of the output biases, over every sample."""
     path = tmp_path / "vocab_20.txt"
     words = [f"word{i}" for i in range(15)]
@@ -107,18 +104,16 @@ def test_mean_gradient_is_the_reward_s(
         return gradient, out["rewards"][0, 0], out["mlm_logits"][0, 0]
 
     found = [sample_gradient(tf.constant(token)) for token in range(20)]
-    gradients, rewards, logits = (
-        np.float64([numbers[i] for numbers in found]) for i in range(3)
-    )
+    columns = zip(*found, strict=True)
+    gradients, rewards, logits = (np.float64(one) for one in columns)
     assert np.ptp(rewards) > 0.1
 
     def expected_reward(change):
         return softmax((logits[0] + change) / temperature) @ rewards
 
     steps = 1e-4 * np.eye(20)
-    uphill = np.array(
-        [(expected_reward(s) - expected_reward(-s)) / 2e-4 for s in steps]
-    )
+    changes = [expected_reward(s) - expected_reward(-s) for s in steps]
+    uphill = np.array(changes) / 2e-4
     probs = softmax(logits[0] / temperature)
     np.testing.assert_allclose(probs @ gradients, -uphill, atol=1e-6)
 
@@ -152,8 +147,7 @@ def test_rewards_and_baseline_pass_no_gradient_on(tiny_config):
 
 def test_the_baseline_leaves_the_run_in_no_form(tiny_config, tmp_path):
     model = PretrainingModel(tiny_config(**ADVERSARIAL))
-    names = {v.name.split("/")[0] for v in model.variables}
-    assert "reward_baseline" in names
+    assert "reward_baseline" in {v.name.split("/")[0] for v in model.variables}
     model.save_pretrained(str(tmp_path / "saved"))
     run = Checkpoints(
         str(tmp_path / "run"),
@@ -183,11 +177,8 @@ def assert_equal(one, other):
 
 def moved(now, before):
     """Whether all changed, but for key biases, which have no gradient."""
-    return all(
-        (now[name] != before[name]).any()
-        for name in now
-        if not name.endswith("key/bias:0")
-    )
+    names = [name for name in now if not name.endswith("key/bias:0")]
+    return all((now[name] != before[name]).any() for name in names)
 
 
 @pytest.mark.slow
@@ -227,7 +218,6 @@ def test_one_network_is_trained_at_a_time(tiny_config, hparams):
     assert moved(generator, before)
     slots = {n: slot.numpy() for n, slot in optimizer.m.items()}
     assert not any(v.any() for n, v in slots.items() if n.startswith(SCOPES))
-
     second = [train()]
     copied, frozen = weights()
     assert_equal(frozen, generator)

@@ -14,10 +14,8 @@ from tests.pretraining.conftest import SIZES, batches, make_loop
 
 pytestmark = pytest.mark.slow  # Several graphs a test.
 
-NO_DROPOUT = SIZES | {
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
-}
+RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+NO_DROPOUT = SIZES | dict.fromkeys(RATES, 0.0)
 # The losses of the other objectives are among theirs.
 OBJECTIVES = {
     "electra": {},
