@@ -13,6 +13,7 @@ import pytest
 from configure.errors import UserError, first_lines, listed
 from electra_tf import files
 from electra_tf.files import Line, LineReader
+from tests.conftest import refused
 
 
 def test_a_file_appears_at_once_and_errors_of_others_are_theirs(tmp_path):
@@ -46,8 +47,7 @@ def test_a_file_that_cannot_be_written_is_named_with_a_remedy(tmp_path):
     path = str(tmp_path / "file" / "a")
     with pytest.raises(UserError, match="file/a: cannot be written.*Make room"):
         files.write_atomically(path, "", hint="Make room.")
-    with pytest.raises(UserError, match="is a directory"):
-        files.write_atomically(str(tmp_path), "")
+    refused("is a directory", files.write_atomically, str(tmp_path), "")
 
 
 @pytest.fixture
@@ -68,8 +68,7 @@ def test_lines_end_at_newlines_and_bad_ones_have_a_reason(lines, monkeypatch):
     found, reader = lines(b"a\nb\xff\n")
     assert found[1] == Line(2, None, "b'b\\xff'", found[1].expected)
     assert found[1].expected.startswith("text in UTF-8 (iconv")
-    with pytest.raises(UserError, match=r"a\.txt:2: found .* expected text in"):
-        list(reader.texts())
+    refused(r"a\.txt:2: found .* expected text in", list, reader.texts())
     monkeypatch.setattr(files, "MAX_LINE_BYTES", 4)
     found, reader = lines(b"abcdefghij\nabc\nabcd")
     assert [line.text for line in found] == [None, "abc", None]
@@ -80,10 +79,8 @@ def test_lines_end_at_newlines_and_bad_ones_have_a_reason(lines, monkeypatch):
 def test_packed_files_and_standard_input_are_read(lines, monkeypatch):
     packed = gzip.compress(b"a\nb\n")
     assert [line.text for line in lines(packed, "a.gz")[0]] == ["a", "b"]
-    with pytest.raises(UserError, match="cannot be unpacked"):
-        lines(packed[:-9], "a.gz")
-    stream = io.TextIOWrapper(io.BytesIO(b"x\n"))
-    monkeypatch.setattr("sys.stdin", stream)
+    refused("cannot be unpacked", lines, packed[:-9], "a.gz")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x\n")))
     assert list(LineReader("-").texts()) == ["x"]
     assert LineReader("-").size() is None
 
@@ -105,8 +102,7 @@ def test_a_digest_is_that_of_the_bytes_and_holds_one_block_at_once(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < len(content) / 4
-    with pytest.raises(UserError, match="no such file"):
-        files.sha256_of(str(tmp_path / "absent"))
+    refused("no such file", files.sha256_of, str(tmp_path / "absent"))
 
 
 def test_a_folder_that_is_there_stands_for_itself(tmp_path, monkeypatch):

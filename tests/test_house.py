@@ -40,19 +40,13 @@ def test_files_have_headers_names_and_few_lines_and_documents_are_there():
         assert (ROOT / name).read_text(encoding="utf-8").strip(), name
 
 
-def test_what_documents_show_of_a_command_is_there():
+def test_what_documents_show_and_import_is_there():
+    imported = r"(?m)^from ((?:electra_tf|configure)[\w.]*) import (.+)$"
     for path in TRACKED:
         if path.suffix == ".md":
             text = path.read_text(encoding="utf-8")
             for block in re.findall(r"(?ms)^```\w*\n(.*?)^```", text):
                 assert not block.endswith("\n\n"), f"{path}: {block}"
-
-
-def test_what_documents_import_is_there():
-    imported = r"(?m)^from ((?:electra_tf|configure)[\w.]*) import (.+)$"
-    for path in TRACKED:
-        if path.suffix == ".md":
-            text = path.read_text(encoding="utf-8")
             for module, names in re.findall(imported, text):
                 found = importlib.import_module(module)
                 for name in names.split(", "):
@@ -78,5 +72,4 @@ def test_the_tests_run_with_the_extras_of_the_package():
         ],
     )
     wanted = (ROOT / "requirements-dev.txt").read_text().splitlines()
-    assert extras
-    assert all("==".join(pin) in wanted for pin in extras)
+    assert extras and all("==".join(pin) in wanted for pin in extras)

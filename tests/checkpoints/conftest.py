@@ -22,7 +22,7 @@ from electra_tf.checkpoints.weights import (
     TensorSpec,
     Weights,
 )
-from tests.conftest import ROOT
+from tests.conftest import ROOT, read_json
 
 STEP = 1234
 
@@ -63,8 +63,7 @@ def same_tensors(found, expected):
 @pytest.fixture(scope="session")
 def all_configs(golden_dir):
     """Variables of every configuration of the original: shapes by name."""
-    path = golden_dir / "variables_all_configs.json"
-    configs = json.loads(path.read_text())
+    configs = read_json(golden_dir / "variables_all_configs.json")
     for config in configs.values():
         config["shapes"] = {
             v["name"]: v["shape"]
@@ -103,7 +102,7 @@ def pytest_generate_tests(metafunc):
     root = os.environ.get("ELECTRA_TF_REFERENCE", ROOT.parent / "shared")
     path = pathlib.Path(root) / "golden" / "variables_all_configs.json"
     for fixture in STARTS.keys() & metafunc.fixturenames:
-        names = json.loads(path.read_text()) if path.is_file() else []
+        names = read_json(path) if path.is_file() else []
         names = [name for name in names if name.startswith(STARTS[fixture])]
         parameters = [
             pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
@@ -160,7 +159,7 @@ class HuggingFaceFolder(type(pathlib.Path())):
         save_file(values, self / "model.safetensors", {"format": "pt"})
 
     def config(self):
-        return json.loads((self / "config.json").read_text())
+        return read_json(self / "config.json")
 
     def set_config(self, **values):
         config = {**self.config(), **values}

@@ -26,7 +26,7 @@ from electra_tf.checkpoints.formats import (
 from electra_tf.checkpoints.sizes import merged, resolve
 from electra_tf.pretraining.model import PretrainingModel
 from tests.checkpoints.conftest import RandomWeights, same_tensors
-from tests.conftest import TINY
+from tests.conftest import TINY, refused
 
 OVERRIDES = "model_hparam_overrides"
 SHAPES = {"electra/a": [3, 2], "electra/b": [4]}
@@ -77,25 +77,19 @@ def test_what_is_not_there_is_said(tmp_path, written):
         (tmp_path, r"in part\. Copy .*1234\.index"),
         (foreign, "of another project: keyed by its"),
     ):
-        with pytest.raises(UserError, match=words):
-            open_weights(str(path))
+        refused(words, open_weights, str(path))
 
 
 @pytest.mark.parametrize("content", [b"", None, b"not a table" * 50])
 def test_a_damaged_index_is_unreadable(written, content):
     index = pathlib.Path(written + ".index")
     index.write_bytes(index.read_bytes()[:40] if content is None else content)
-    with pytest.raises(UserError, match="unreadable .* copy the checkpoint"):
-        open_weights(written)
+    refused("unreadable .* copy the checkpoint", open_weights, written)
 
 
 def test_a_folder_of_several_has_to_name_one_in_it(written, tmp_path):
-    def refused(words):
-        with pytest.raises(UserError, match=words):
-            open_weights(str(tmp_path))
-
     (tmp_path / "model.safetensors").write_bytes(b"")
-    refused("give the path")
+    refused("give the path", open_weights, str(tmp_path))
     assert open_weights(written).kind == "tf1"
     (tmp_path / "model.safetensors").unlink()
     shutil.copy(f"{written}.index", tmp_path / "n.index")
@@ -104,14 +98,13 @@ def test_a_folder_of_several_has_to_name_one_in_it(written, tmp_path):
     (tmp_path / "checkpoint").write_text(state)
     assert open_weights(str(tmp_path)).path == written
     (tmp_path / "checkpoint").unlink()
-    refused(r"several checkpoints \(model.ckpt-1234, n\)")
+    several = r"several checkpoints \(model.ckpt-1234, n\)"
+    refused(several, open_weights, str(tmp_path))
     (tmp_path / "n.index").unlink()
     assert open_weights(str(tmp_path)).path == written
 
 
-def test_berts_values_slots_step_and_sizes_come_along_the_rest_is_told(
-    tmp_path, of_config
-):
+def test_berts_values_slots_and_sizes_come_the_rest_told(tmp_path, of_config):
     names = {
         "electra/": "bert/",
         "generator_predictions/output_bias": "cls/predictions/output_bias",
@@ -129,9 +122,8 @@ def test_berts_values_slots_step_and_sizes_come_along_the_rest_is_told(
         shapes[name.replace(start, names[start])] = shape
     source = RandomWeights({**shapes, "loss_scale": []})
     tf1.write_tf1(source, str(tmp_path / "bert_model.ckpt"))
-    (tmp_path / "bert_config.json").write_text(
-        '{"hidden_size": 64, "num_attention_heads": 8, "vocab_size": 200}'
-    )
+    sizes = {"hidden_size": 64, "num_attention_heads": 8, "vocab_size": 200}
+    (tmp_path / "bert_config.json").write_text(json.dumps(sizes))
     weights = open_weights(str(tmp_path / "bert_model.ckpt"))
     query = "encoder/layer_1/attention/self/query/kernel"
     ours, theirs = "generator_predictions", "cls/predictions"
@@ -207,8 +199,7 @@ def test_guesses_are_written_but_not_read_as_facts(tmp_path):
     assert contents["assumed"] == sorted(guesses)
     read = read_electra_config(str(tmp_path))
     assert read[OVERRIDES] == {"hidden_size": 64}
-    assert "do_lower_case" not in read
-    assert read["strip_accents"] is True
+    assert "do_lower_case" not in read and read["strip_accents"] is True
 
 
 def model_shapes(tiny_vocab, **hparams):
@@ -218,9 +209,7 @@ def model_shapes(tiny_vocab, **hparams):
     return {v.name[:-2]: list(v.shape) for v in variables}
 
 
-def test_sizes_equal_those_of_the_hparams_there_and_back(
-    config_name, all_configs, tmp_path
-):
+def test_sizes_are_hparams_there_and_back(config_name, all_configs, tmp_path):
     config = all_configs[config_name]
     contents = Contents(config["shapes"])
     hparams = contents.hparams()
@@ -351,8 +340,7 @@ def test_overrides_are_joined_unless_the_size_is_stated():
 def test_an_incomplete_checkpoint_and_another_models(all_configs):
     shapes = all_configs["pretrain/small"]["shapes"]
     shapes = {n: s for n, s in shapes.items() if "/encoder/layer_4/" not in n}
-    with pytest.raises(UserError, match="lacks layer 4"):
-        Contents(shapes).hparams()
+    refused("lacks layer 4", Contents(shapes).hparams)
     with pytest.raises(UserError, match="No encoder.*starts with conv/w"):
         Contents({"conv/w": [3, 3]}).hparams()
 

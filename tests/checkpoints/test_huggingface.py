@@ -14,7 +14,6 @@ import pytest
 import tensorflow as tf
 from safetensors.numpy import load_file
 
-from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import HIDDEN, TaskHead
@@ -25,6 +24,7 @@ from electra_tf.checkpoints.weights import MemoryWeights, selected
 from electra_tf.modeling.layers import gelu
 from electra_tf.pretraining.model import PretrainingModel
 from tests.checkpoints.conftest import RandomWeights, arrays, same_tensors
+from tests.conftest import refused
 
 TOWERS = ("generator_ltr/", "generator_rtl/", "cloze_predictions/")
 
@@ -111,9 +111,8 @@ def test_a_config_builds_the_same(name, tiny_config, tiny_vocab, out):
     # alone had no other generator.
     stated = {**read.hparams, "max_seq_length": 16}
     stated["uniform_generator"] = name == "uniform"
-    again = PretrainingConfig.create(
-        "again", "data", vocab_file=read.vocab_file, **stated
-    )
+    stated["vocab_file"] = read.vocab_file
+    again = PretrainingConfig.create("again", "data", **stated)
     assert shapes_of(again) == shapes
     assert not read.dropped
     for key in ("do_lower_case", "strip_accents", "embedding_size"):
@@ -223,8 +222,7 @@ def test_a_kill_leaves_no_half_a_model(scaled, out, monkeypatch):
 def test_files_are_replaced_if_asked(scaled, out, tiny_vocab):
     weights = scaled("pretrain/small")
     out.write(weights, vocab_file=tiny_vocab)
-    with pytest.raises(UserError, match="exists.*--overwrite"):
-        out.write(weights)
+    refused("exists.*--overwrite", out.write, weights)
     other = MemoryWeights({name: value + 1 for name, value in weights})
     out.write(other, overwrite=True)
     read = out.weights()
@@ -240,8 +238,7 @@ def test_a_tagger_has_its_own_segments(out, tiny_vocab):
     values = arrays(Network("ElectraForTokenClassification", task="pos"))
     weights = MemoryWeights(values)
     weights.heads = {"pos": TaskHead("tagging", LABELS)}
-    hparams = {"do_lower_case": False}
-    out.write(weights, vocab_file=tiny_vocab, hparams=hparams)
+    out.write(weights, vocab_file=tiny_vocab, hparams={"do_lower_case": False})
     config = out.config()
     assert config["id2label"] == dict(zip("012", LABELS, strict=True))
     table = values["electra/embeddings/token_type_embeddings"]
@@ -290,9 +287,8 @@ def test_a_head_passes_a_shifted_identity(kind, out):
     # What a layer norm gives, its extremes too.
     normal = random.randn(100, 64)
     normal[:64] = 1e3 * np.eye(64) * random.choice([-1, 1], 64)
-    normal = (normal - normal.mean(1, keepdims=True)) / normal.std(
-        1, keepdims=True
-    )
+    deviation = normal.std(1, keepdims=True)
+    normal = (normal - normal.mean(1, keepdims=True)) / deviation
     vectors = (normal * gamma + beta).astype(np.float32)
 
     def check(tensors, kernel):
@@ -325,8 +321,7 @@ def test_a_head_passes_a_shifted_identity(kind, out):
 
 
 def test_a_head_of_two_layers_is_transformers_own(out):
-    network = Network(layout.SENTENCES, task="own", first=HIDDEN)
-    values = arrays(network)
+    values = arrays(Network(layout.SENTENCES, task="own", first=HIDDEN))
     weights = MemoryWeights(values)
     weights.heads = {"own": TaskHead("classification", LABELS)}
     report = out.write(weights)
@@ -351,8 +346,7 @@ def test_a_head_of_two_layers_is_transformers_own(out):
     ],
 )
 def test_a_head_that_transformers_lacks_is_refused(head, why, out):
-    weights = MemoryWeights(
-        arrays(Network("ElectraForTokenClassification", task="own"))
-    )
+    network = Network("ElectraForTokenClassification", task="own")
+    weights = MemoryWeights(arrays(network))
     weights.heads = {"own": head} if head else {}
     assert why in out.write_refused(weights)

@@ -102,9 +102,7 @@ def test_a_file_cut_or_with_something_after_its_end(kept, one):
 def sharded(one):
     values = one.tensors()
     (one / "model.safetensors").unlink()
-    files = {
-        name: SHARD.format(i % 3 + 1) for i, name in enumerate(sorted(values))
-    }
+    files = {n: SHARD.format(i % 3 + 1) for i, n in enumerate(sorted(values))}
     for file in set(files.values()):
         held = {n: v for n, v in values.items() if files[n] == file}
         save_file(held, one / file, {"format": "pt"})
@@ -138,10 +136,8 @@ def test_16_bits_are_widened_and_said(dtype, one, discriminator):
     narrow = {name: v.astype(dtype) for name, v in one.tensors().items()}
     one.store(narrow)
     read = one.weights()
-    expected = {
-        name: value.astype(dtype).astype(np.float32)
-        for name, value in discriminator.items()
-    }
+    expected = {n: v.astype(dtype) for n, v in discriminator.items()}
+    expected = {n: v.astype(np.float32) for n, v in expected.items()}
     same_tensors(read, expected)
     ((what, said),) = read.dropped.items()
     assert what == f"{np.dtype(dtype).name} values"
@@ -165,8 +161,7 @@ def test_older_names_and_constants(one, discriminator):
         for name, value in one.tensors().items()
     }
     one.store(values | {"embeddings.position_ids": np.arange(12)[None]})
-    file = open_weights(str(one / "model.safetensors"))
-    same_tensors(file, discriminator)
+    same_tensors(open_weights(str(one / "model.safetensors")), discriminator)
     assert not one.weights().dropped
 
 
@@ -253,8 +248,7 @@ def test_a_generators_training_settings_give_way_and_are_said(both):
 )
 def test_a_generator_that_cannot_be_computed_is_refused(name, value, both):
     (both / "generator").set_config(**{name: value})
-    message = both.refused()
-    assert f"{both}/generator/config.json: {name} is" in message
+    assert f"{both}/generator/config.json: {name} is" in both.refused()
     if name == "num_attention_heads":  # alone it is a masked LM
         read = (both / "generator").weights()
         assert read.contents.description == "a masked LM (no discriminator)"
@@ -262,9 +256,7 @@ def test_a_generator_that_cannot_be_computed_is_refused(name, value, both):
         assert stated["num_attention_heads"] == 5
 
 
-def test_a_pytorch_file_is_read_as_tensors_only_and_by_pytorch(
-    one, discriminator, monkeypatch
-):
+def test_pytorch_reads_its_files_tensors_only(one, discriminator, monkeypatch):
     def tensor(value):
         """As much of a torch.Tensor as is used."""
         made = types.SimpleNamespace(dtype="torch.float32", shape=value.shape)
@@ -315,9 +307,7 @@ def test_parts_of_different_models(rows, both):
     assert "word_embeddings" in message
 
 
-def test_a_generator_as_wide_as_its_own_tables_may_have_them(
-    out, discriminator
-):
+def test_a_generator_as_wide_as_its_own_tables_may_own_them(out, discriminator):
     part = Network("ElectraForMaskedLM", "generator", "generator")
     narrow = arrays(part, seed=1, hidden_size=4, intermediate_size=20)
     values = {**narrow, **discriminator}
@@ -456,8 +446,7 @@ def test_settings_come_back(lower, strip, tmp_path, tiny_vocab):
 def test_a_vocabulary_only_in_json_is_read(one, out, tiny_vocab):
     vocab, expected = load_vocab(tiny_vocab), pathlib.Path(tiny_vocab)
     files = layout.tokenizer_files(vocab, {"do_lower_case": False}, 64)
-    path = one / "tokenizer.json"
-    path.write_text(json.dumps(files["tokenizer.json"]))
+    (one / "tokenizer.json").write_text(json.dumps(files["tokenizer.json"]))
     read = one.weights()
     assert pathlib.Path(read.vocab_file).read_bytes() == expected.read_bytes()
     assert read.hparams["do_lower_case"] is False

@@ -20,6 +20,7 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.text.tokenization import check_vocab
 from tests.checkpoints.conftest import RandomWeights, same_tensors
+from tests.conftest import refused
 
 SHAPES = {"electra/a": [3, 2], "electra/b": [], "generator/c": [5]}
 
@@ -52,15 +53,12 @@ def test_recorded_ones_come_back_whole(golden_dir, tmp_path):
     assert len(files) > 25
     for number, file in enumerate(files):
         source = tf1.open_tf1(str(file.with_suffix("")))
-        found = there_and_back(source, tmp_path / str(number))
-        same_tensors(found, source)
+        same_tensors(there_and_back(source, tmp_path / str(number)), source)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pretrain/small", "finetune/small_cola"])
-def test_tensorflow_1s_saver_restores_the_originals_names_and_types(
-    name, all_configs, of_config, tmp_path
-):
+def test_tensorflow_1_restores_names(name, all_configs, of_config, tmp_path):
     source, names = of_config(name, 8), all_configs[name]
     names = names["all_global_variable_names_after_create_optimizer"]
     tf1.write_tf1(source, str(tmp_path / "model.ckpt-1234"))
@@ -83,9 +81,7 @@ def test_tensorflow_1s_saver_restores_the_originals_names_and_types(
 
 @settings(max_examples=25, deadline=None)
 @given(names=NAMES, slots=st.booleans(), step=st.sampled_from([None, 7]))
-def test_any_names_map_one_to_one_both_ways(
-    tmp_path_factory, names, slots, step
-):
+def test_names_map_both_ways_one_to_one(tmp_path_factory, names, slots, step):
     source = RandomWeights({name: [2, 3] for name in names}, slots, step)
     found = there_and_back(source, tmp_path_factory.mktemp("names"))
     same_tensors(found, source)
@@ -109,8 +105,7 @@ def test_a_large_checkpoint_is_several_files_that_read_as_one(tmp_path):
     prefix = str(tmp_path / "model.ckpt")
     tf1.write_tf1(source, prefix, bytes_per_file=2000)
     names = [os.path.basename(path) for path in tf1.files_of(prefix)]
-    assert names[0] == "model.ckpt.index"
-    assert len(names) > 5
+    assert names[0] == "model.ckpt.index" and len(names) > 5
     assert names[1].endswith(f"data-00000-of-{len(names) - 1:05d}")
     same_tensors(tf1.open_tf1(prefix), source)
 
@@ -125,8 +120,7 @@ def test_files_stay_unless_asked(tmp_path, write):
     old, new = RandomWeights(SHAPES, step=1), RandomWeights(SHAPES, step=2)
     tf1.write_tf1(old, prefix, bytes_per_file=16)
     assert len(tf1.files_of(prefix)) > 2
-    with pytest.raises(UserError, match="there is a checkpoint already"):
-        write(new, prefix)
+    refused("there is a checkpoint already", write, new, prefix)
     same_tensors(open_weights(prefix), old)
     write(new, prefix, overwrite=True)
     assert len(tf1.files_of(prefix)) == 2
@@ -182,8 +176,7 @@ def test_what_cannot_be_written_is_said(tmp_path, write):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot be written"):
         write(RandomWeights(SHAPES), str(tmp_path / "file" / "m"))
-    with pytest.raises(UserError, match="no tensors"):
-        tf1.write_tf1(MemoryWeights({}), str(tmp_path / "m"))
+    refused("no tensors", tf1.write_tf1, MemoryWeights({}), str(tmp_path / "m"))
 
 
 def test_what_is_ours_alone_is_refused_or_named(tmp_path):
@@ -307,8 +300,7 @@ def test_tensorflow_s_own_checksums_tell_damage(write, tmp_path):
     for number in range(60):
         end = (".index", ".data-00000-of-00001")[number % 2]
         path = tmp_path / f"a{end}"
-        content = path.read_bytes()
-        other = (tmp_path / f"b{end}").read_bytes()
+        content, other = path.read_bytes(), (tmp_path / f"b{end}").read_bytes()
         damage = (flip, flip, cut, swap)[number // 2 % 4]
         path.write_bytes(damage(content, other, random))
         with contextlib.suppress(UserError):

@@ -20,6 +20,7 @@ from configure.pretraining import (
     beyond_switches,
     settled_experiments,
 )
+from tests.conftest import refused
 
 # ELECTRA paper, Table 6.
 PUBLISHED_OF = """
@@ -43,9 +44,8 @@ def create(**hparams):
 
 
 def reread(text):
-    return PretrainingConfig.create(
-        **PretrainingConfig.explicit_hparams(json.loads(text))
-    )
+    hparams = PretrainingConfig.explicit_hparams(json.loads(text))
+    return PretrainingConfig.create(**hparams)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,7 @@ def reread(text):
     ],
 )
 def test_impossible_values_are_refused(hparams, expected):
-    with pytest.raises(UserError, match=expected):
-        create(**hparams)
+    refused(expected, create, **hparams)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +127,7 @@ def test_impossible_values_are_refused(hparams, expected):
     ],
 )
 def test_values_follow_from_others_unless_given(hparams, expected):
-    config = create(**hparams).as_dict()
-    assert config.items() >= (hparams | expected).items()
+    assert create(**hparams).as_dict().items() >= (hparams | expected).items()
 
 
 def test_a_config_is_frozen_and_a_written_one_keeps_edits():
@@ -189,8 +187,7 @@ def test_every_preset_has_a_header_and_builds(name):
 def test_any_config_survives_being_written_and_read(hparams):
     config = create(**hparams)
     assert config.results_txt == "DATA/models/NAME/results/unsup_results.txt"
-    again = reread(config.to_json())
-    assert again == config
+    assert reread(config.to_json()) == config
     for name, value in hparams.items():
         assert getattr(config, name) == value
 
@@ -277,8 +274,7 @@ def create_finetuning(**hparams):
     ],
 )
 def test_what_cannot_work_is_refused_with_a_remedy(hparams, words):
-    with pytest.raises(UserError, match=words):
-        create_finetuning(**hparams)
+    refused(words, create_finetuning, **hparams)
 
 
 def test_a_run_s_name_keeps_its_files_apart():
@@ -315,8 +311,7 @@ def test_flags_win_over_json_and_json_over_the_task_file(tmp_path):
     hparams = '--hparams={"seed": 2, "max_seq_length": 32}'
     config = parse(f"--task_config={path}", hparams, "--max-seq-length=16")
     assert config.model_dir == "D/models/M/finetuning_models/mine_model"
-    assert config.task_names == ["mine"]
-    assert config.num_train_epochs == 7
+    assert config.task_names == ["mine"] and config.num_train_epochs == 7
     assert (config.seed, config.max_seq_length) == (2, 16)
     assert config.origins["num_train_epochs"] == "task_config"
     with pytest.raises(UserError, match="my.json: the file of --task_config"):

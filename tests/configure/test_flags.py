@@ -35,8 +35,7 @@ from configure.pretraining import PretrainingConfig
 )
 def test_what_plainly_means_the_type_is_converted(declared, given, expected):
     value = config.coerce("x", given, declared)
-    assert value == expected
-    assert type(value) is type(expected)
+    assert value == expected and type(value) is type(expected)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +108,7 @@ def test_flags_win_over_hparams_and_both_over_presets():
     hparams = '{"seed": 3, "mask_prob": 0.2}'
     config = parse("--hparams", hparams, "--seed=4", "--preset=base")
     assert (config.seed, config.mask_prob) == (4, 0.2)
-    assert config.learning_rate == 2e-4
-    assert config.origins["seed"] == "flag"
+    assert config.learning_rate == 2e-4 and config.origins["seed"] == "flag"
     assert config.origins["mask_prob"] == "json"
     assert config.origins["model_name"] == "flag"
 
@@ -129,8 +127,7 @@ def test_a_resolved_config_file_is_accepted_back(tmp_path):
     path.write_text(parse("--seed=3").to_json(), encoding="utf-8")
     argv = ["prog", f"--hparams={path}"]
     config, _ = flags.parse_config(PretrainingConfig, argv)
-    assert config == parse("--seed=3")
-    assert config.origins["seed"] == "file"
+    assert config == parse("--seed=3") and config.origins["seed"] == "file"
     other = parse(f"--hparams={path}", "--model_name=other")
     assert other.model_dir == "D/models/other"
 
@@ -146,8 +143,7 @@ def test_print_config_lists_every_value_and_its_origin(capsys):
     assert rows["gen_weight"] == ["1.0", "default"]
     assert rows["model_dir"] == ["D/models/M", "derived"]
     assert set(rows) == {"hparam", *PretrainingConfig.field_types()}
-    starts = {line.index(line.split()[-1], 60) for line in lines}
-    assert len(starts) == 1
+    assert len({line.index(line.split()[-1], 60) for line in lines}) == 1
 
 
 @pytest.mark.parametrize("config", [PretrainingConfig, FinetuningConfig])

@@ -24,24 +24,19 @@ def vocab_file(tmp_path):
     return str(path)
 
 
-def make_text(seed, documents):
-    """Documents of known words, separated by blank lines."""
-    draw = random.Random(seed)
-    text = []
-    for _ in range(documents):
-        for _ in range(draw.randint(1, 12)):
-            words = draw.choices(WORDS, k=draw.randint(1, 30))
-            text.append(" ".join(words) + "\n")
-        text.append("\n")
-    return "".join(text[:-1])
-
-
 @pytest.fixture
 def corpus_dir(tmp_path):
+    """Documents of known words, separated by blank lines."""
     folder = tmp_path / "corpus"
     folder.mkdir()
     for i, documents in enumerate((400, 150, 3)):
-        (folder / f"text_{i}.txt").write_text(make_text(i, documents))
+        draw, text = random.Random(i), []
+        for _ in range(documents):
+            for _ in range(draw.randint(1, 12)):
+                words = draw.choices(WORDS, k=draw.randint(1, 30))
+                text.append(" ".join(words) + "\n")
+            text.append("\n")
+        (folder / f"text_{i}.txt").write_text("".join(text[:-1]))
     return folder
 
 

@@ -56,8 +56,7 @@ def test_examples_fit_and_losses_are_counted(lengths, max_length, seed, split):
         specials = 3 if second else 2
         assert len(first) + len(second) + specials <= max_length
     kept = [t for first, second in examples for t in first + second]
-    assert len(kept) == len(set(kept))
-    assert set(kept) <= set(range(sum(lengths)))
+    assert len(kept) == len(set(kept)) and set(kept) <= set(range(sum(lengths)))
     assert builder.tokens_in == sum(lengths)
     assert builder.tokens_dropped == sum(lengths) - len(kept)
     assert not (split and builder.tokens_dropped)
@@ -188,28 +187,24 @@ def _write(config, corpus_dir, vocab_file, output_dir):
     start = f"{output_dir}/pretrain_data.tfrecord"
     files = [[*read_records(f"{start}-{i}-of-{shards}")] for i in range(shards)]
     count = sum(map(len, files))
-    examples = [
-        decode_example(files[n % shards][n // shards]) for n in range(count)
-    ]
-    names = [source.name for source in sources]
-    return examples, names, writer.random.random()
+    payloads = [files[n % shards][n // shards] for n in range(count)]
+    examples = [*map(decode_example, payloads)]
+    return examples, [source.name for source in sources], writer.random.random()
 
 
 def _assert_equal(examples, npz_path):
     expected = np.load(npz_path)
     for name in FEATURE_NAMES:
-        np.testing.assert_array_equal(
-            np.array([example[name] for example in examples]), expected[name]
-        )
+        found = np.array([example[name] for example in examples])
+        np.testing.assert_array_equal(found, expected[name])
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_examples_equal_the_originals(name, golden_dir, tmp_path):
     folder = golden_dir / "pretrain_data"
     info = json.loads((folder / "info.json").read_text())
-    examples, order, draw = _write(
-        CONFIGS[name], folder / "corpus", golden_dir / "vocab.txt", tmp_path
-    )
+    places = (folder / "corpus", golden_dir / "vocab.txt", tmp_path)
+    examples, order, draw = _write(CONFIGS[name], *places)
     _assert_equal(examples, folder / f"{name}.npz")
     assert draw == info[name]["next_random_random_after_run"]
     assert order == info["file_order_after_shuffle"][str(CONFIGS[name][4])]

@@ -48,9 +48,8 @@ def _stored(pattern):
 
 
 def _rows(batches):
-    return collections.Counter(
-        tuple(row) for batch in batches for row in batch["input_ids"].tolist()
-    )
+    rows = (row for batch in batches for row in batch["input_ids"].tolist())
+    return collections.Counter(map(tuple, rows))
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
@@ -60,8 +59,7 @@ def test_batches_are_int32_and_hold_stored_examples(config, deterministic):
     for batch in batches:
         assert set(batch) == set(FEATURE_NAMES)
         for value in batch.values():
-            assert value.dtype == np.int32
-            assert value.shape == (8, LENGTH)
+            assert value.dtype == np.int32 and value.shape == (8, LENGTH)
     stored = _stored(config.pretrain_tfrecords)
     assert set(_rows(batches)) <= set(stored)
     # Without held-out records evaluation reads the training records.
@@ -94,16 +92,13 @@ def test_a_saved_iterator_goes_on_exactly(request, tmp_path, before, kind):
     _assert_same(_take(resumed, 150), expected)
 
 
-def test_workers_take_every_nth_row_and_go_on_from_whole_batches(
-    config, tmp_path
-):
+def test_workers_take_every_nth_row_and_go_on_from_batches(config, tmp_path):
     """A chief's checkpoint holds batches read ahead, with all rows."""
     iterator = _iterator(config)
     _take(iterator, 3)
     path = tf.train.Checkpoint(it=iterator).write(str(tmp_path / "ckpt"))
     expected = _take(iterator, 10)
-    dataset = input_pipeline.build_dataset(config, 8, True, worker=(1, 4))
-    resumed = iter(dataset)
+    resumed = iter(input_pipeline.build_dataset(config, 8, True, worker=(1, 4)))
     tf.train.Checkpoint(it=resumed).read(path).assert_consumed()
     found = _take(resumed, 10)
     sizes = [len(batch["input_ids"]) for batch in found]
@@ -141,11 +136,6 @@ def _epoch(text, epoch):
     return list(itertools.chain.from_iterable(map(text.records, numbers)))
 
 
-def _tokens(text, document, epoch):
-    pairs = text.segments(document, epoch)
-    return collections.Counter(n for a, b in pairs for n in a + b)
-
-
 def test_epochs_hold_every_token_the_first_as_built(text_config, build):
     text = RawText(text_config, "pretrain_text")
     orders = [_epoch(text, epoch) for epoch in range(3)]
@@ -153,9 +143,11 @@ def test_epochs_hold_every_token_the_first_as_built(text_config, build):
         assert len(set(one) & set(other)) < 0.3 * len(set(one))
     long = 0
     for document in range(len(text)):
-        found = [_tokens(text, document, epoch) for epoch in range(3)]
+        epochs = [[*text.segments(document, epoch)] for epoch in range(3)]
+        tokens = [[n for a, b in pairs for n in a + b] for pairs in epochs]
+        found = [collections.Counter(one) for one in tokens]
         assert found[0] == found[1] == found[2]
-        pairs = (p for e in range(3) for p in text.segments(document, e))
+        pairs = itertools.chain(*epochs)
         assert max(len(a) + len(b) + 2 + bool(b) for a, b in pairs) <= LENGTH
         long += found[0].total() > LENGTH
     assert long > 100  # Of those the cuts move.
@@ -188,9 +180,7 @@ def test_evaluation_without_held_out_data_reads_training_text(text_config):
     assert record_checks.text_hparam(text_config, training=False) is None
 
 
-def test_documents_end_at_blank_lines_or_limits(
-    text_config, tmp_path, monkeypatch
-):
+def test_documents_end_at_blanks_or_limits(text_config, tmp_path, monkeypatch):
     monkeypatch.setattr(raw_text, "_LINES_PER_DOCUMENT", 3)
     path = tmp_path / "text.txt"
     # U+200B is no white space, and no token.
@@ -217,9 +207,7 @@ def test_documents_end_at_blank_lines_or_limits(
         (b"waa\n", "*.txt, *.gz", "text.gz: not plain text"),
     ],
 )
-def test_bad_text_is_refused(
-    text_config, tmp_path, content, pattern, complaint
-):
+def test_bad_text_is_named(text_config, tmp_path, content, pattern, complaint):
     folder = tmp_path / "other"
     folder.mkdir()
     (folder / "text.txt").write_bytes(content)
@@ -251,5 +239,4 @@ def test_an_epoch_is_counted_from_a_sample(text_config, monkeypatch):
     assert found == (exact, True, 3)
     monkeypatch.setattr(raw_text, "_SAMPLED_BYTES", 20_000)
     found = record_checks.count_training_examples(text_config)
-    assert found.examples == pytest.approx(exact, rel=0.15)
-    assert not found.exact
+    assert found.examples == pytest.approx(exact, rel=0.15) and not found.exact

@@ -8,11 +8,11 @@ import types
 import pytest
 import tensorflow as tf
 
-from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.data import record_checks
 from electra_tf.data.build import MANIFEST_FORMAT
 from electra_tf.data.example_writer import frame_record, read_records
+from tests.conftest import refused
 
 
 def _shard(config, number):
@@ -20,8 +20,7 @@ def _shard(config, number):
 
 
 def _refuses(config, message, training=True):
-    with pytest.raises(UserError, match=message):
-        record_checks.check_records(config, training)
+    refused(message, record_checks.check_records, config, training)
 
 
 def test_files_are_those_of_the_pattern_and_asked_for_must_exist(config):

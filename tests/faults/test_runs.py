@@ -3,7 +3,6 @@
 """Runs and builds that diverge, meet, are killed or told to leave."""
 
 import io
-import json
 import os
 import re
 import resource
@@ -25,7 +24,7 @@ from electra_tf.training.loop import NonFiniteLossError
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.run import MAX_REWINDS
 from electra_tf.training.summaries import Console
-from tests.conftest import ROOT
+from tests.conftest import ROOT, read_json, refused
 from tests.data.conftest import corpus_dir, vocab_file  # noqa: F401
 from tests.training.conftest import start_run  # noqa: F401
 
@@ -54,8 +53,7 @@ def test_a_second_run_is_refused_until_the_first_is_dead(start_run, tmp_path):
     try:
         assert first.stdout.readline() == "held\n"
         host = re.escape(os.uname().nodename)
-        with pytest.raises(UserError, match=f"process {first.pid} on {host}"):
-            start_run(total=2).train()
+        refused(f"process {first.pid} on {host}", start_run(total=2).train)
         with pytest.raises(UserError, match=f"process {first.pid} on"):
             start_run(total=2, overwrite=True).train()
     finally:
@@ -85,14 +83,13 @@ def test_a_rewound_run_goes_on_with_other_batches(poisoned, tmp_path):
     run = poisoned()
     assert run.train()["global_step"] == 40
     assert np.isfinite(run.model.weights.numpy()).all()
-    row = json.loads((tmp_path / "run" / "rewinds.jsonl").read_text())
+    row = read_json(tmp_path / "run" / "rewinds.jsonl")
     assert (row["step"], row["back_to"]) == (28, 20)
     said = run.stream.getvalue()
     assert "WARNING: step 26 has a number that is not finite" in said
     assert "model.ckpt-20, and on with the batches that follow" in said
     assert (tmp_path / "run" / "non_finite_step_26.npz").exists()
-    steps = [row["step"] for row in run.train_log.rows]
-    assert steps == [1, *range(4, 41, 4)]
+    assert [row["step"] for row in run.train_log.rows] == [1, *range(4, 41, 4)]
     assert [row["steps"] for row in run.train_log.rows][1:] == [3] + [4] * 9
     # Killed after it went back, it does the same again.
     os.rename(tmp_path / "run", tmp_path / "whole")
@@ -104,9 +101,8 @@ def test_a_rewound_run_goes_on_with_other_batches(poisoned, tmp_path):
         killed.train()
     again = poisoned()
     again.train()
-    np.testing.assert_array_equal(
-        run.model.weights.numpy(), again.model.weights.numpy()
-    )
+    weights = [one.model.weights.numpy() for one in (run, again)]
+    np.testing.assert_array_equal(*weights)
 
 
 def test_a_run_that_never_gets_past_a_checkpoint_stops(start_run):
@@ -157,11 +153,10 @@ def test_what_a_kill_prevented_is_made_at_the_next_start(
     changed = kept.stat().st_mtime_ns
     for path in missing:
         path.unlink()
-    again = runner.run(config, Console(io.StringIO()))
-    assert again["global_step"] == 4
+    assert runner.run(config, Console(io.StringIO()))["global_step"] == 4
     for path in missing[:1] + missing[-1:]:
         assert path.read_bytes() == before[path]
-    assert json.loads(missing[1].read_text())["step"] == 4
+    assert read_json(missing[1])["step"] == 4
     assert open_weights(str(folder / "export" / "generator")).global_step == 4
     assert missing[3].stat().st_size > 1000
     assert kept.stat().st_mtime_ns == changed
@@ -234,9 +229,7 @@ def test_a_damaged_line_of_a_log_costs_that_line(start_run, tmp_path, content):
         ("eval", 1, "its last row is of step 5, and the run is at step 20"),
     ],
 )
-def test_rows_that_a_log_lost_are_told(
-    start_run, tmp_path, name, keep, message
-):
+def test_rows_that_logs_lost_are_told(start_run, tmp_path, name, keep, message):
     start_run(total=20, evaluate=5).train()
     path = tmp_path / "run" / f"{name}_log.jsonl"
     lines = path.read_text().splitlines(keepends=True)
@@ -257,10 +250,8 @@ def test_a_damaged_checkpoint_file_starts_nothing(start_run, tmp_path, content):
     start_run(total=5).train()
     path = tmp_path / "run" / "checkpoint"
     path.write_bytes(content)
-    with pytest.raises(UserError, match=re.escape(str(path))):
-        start_run(total=10).train()
-    with pytest.raises(UserError, match=re.escape(str(path))):
-        open_weights(str(tmp_path / "run"))
+    refused(re.escape(str(path)), start_run(total=10).train)
+    refused(re.escape(str(path)), open_weights, str(tmp_path / "run"))
 
 
 def test_a_checkpoint_file_leads_nowhere_else(start_run, tmp_path):
@@ -270,8 +261,7 @@ def test_a_checkpoint_file_leads_nowhere_else(start_run, tmp_path):
     elsewhere = str(tmp_path / "other" / "model.ckpt-5")
     state = f'model_checkpoint_path: "{elsewhere}"\n'
     (tmp_path / "run" / "checkpoint").write_text(state)
-    with pytest.raises(UserError, match=r"names model\.ckpt-5, whose files"):
-        start_run(total=10).train()
+    refused(r"names model\.ckpt-5, whose files", start_run(total=10).train)
     with pytest.raises(UserError, match="not in that folder; give its own"):
         tf1.find_checkpoint(str(tmp_path / "run"))
     assert open_weights(elsewhere).global_step == 5
@@ -289,8 +279,7 @@ def test_what_a_killed_save_left_is_swept(start_run, tmp_path):
 def test_a_checkpoint_that_cannot_be_written_is_told(start_run, tmp_path):
     (tmp_path / "run" / "model.ckpt-5.index").mkdir(parents=True)
     (tmp_path / "run" / "model.ckpt-5.index" / "x").touch()
-    with pytest.raises(UserError, match="-5 cannot be written.*whole"):
-        start_run(total=10, save=5).train()
+    refused("-5 cannot be written.*whole", start_run(total=10, save=5).train)
     assert tf1.newest_in(str(tmp_path / "run")).endswith("model.ckpt-0")
 
 
@@ -303,8 +292,7 @@ def test_a_log_that_cannot_be_written_is_told(start_run, tmp_path):
 
     run = start_run(total=10, log=5)
     run.announce = into_folder
-    with pytest.raises(UserError, match="train_log.jsonl cannot be written"):
-        run.train()
+    refused("train_log.jsonl cannot be written", run.train)
     assert tf1.newest_in(str(tmp_path / "run"))
 
 
@@ -369,9 +357,8 @@ def test_a_full_disk_ends_a_build_with_a_message(command, tmp_path):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
-    failed = subprocess.run(
-        command, preexec_fn=small_files, capture_output=True, text=True
-    )
+    texts = {"capture_output": True, "text": True}
+    failed = subprocess.run(command, preexec_fn=small_files, **texts)
     assert failed.returncode == 1
     (line,) = failed.stderr.splitlines()
     assert line.startswith(f"error: {tmp_path / 'out'}: File too large")

@@ -32,13 +32,9 @@ KINDS = {
 def folders(pretrained_folder, long_sizes):
     """A factory: the folder of a kind of model."""
     sizes = long_sizes | {"max_position_embeddings": POSITIONS}
-
-    def make(kind):
-        return pretrained_folder(
-            max_seq_length=16, model_hparam_overrides=sizes, **KINDS[kind]
-        )
-
-    return make
+    return lambda kind: pretrained_folder(
+        max_seq_length=16, model_hparam_overrides=sizes, **KINDS[kind]
+    )
 
 
 @pytest.fixture(scope="session")

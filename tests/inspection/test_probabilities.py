@@ -13,6 +13,7 @@ from electra_tf.commands import fill_mask, inspect_tokens, score
 from electra_tf.inspection.fill_mask import MaskFiller, encode, padded
 from electra_tf.inspection.text_scores import TextScorer, windows
 from electra_tf.pretraining import scoring
+from tests.conftest import refused
 
 MASKED = ["the [MASK] is on that [MASK].", "[MASK]", "a b c [MASK]ing d e f g"]
 
@@ -24,8 +25,7 @@ def test_probabilities_are_the_softmax_s(pretrained, generator_log_probs, kind):
     model = pretrained(kind)
     filler = MaskFiller(model, top_k=4, batch_size=2)
     for text, filled in zip(MASKED, filler(MASKED), strict=True):
-        assert filled.text == text
-        assert len(filled.masks) == text.count("[MASK]")
+        assert filled.text == text and len(filled.masks) == text.count("[MASK]")
         directly = generator_log_probs(model, encode(model, text))
         for mask in filled.masks:
             assert filled.tokens[mask.position - 1] == "[MASK]"
@@ -70,9 +70,7 @@ LONG = " ".join(["the", "of", "and", "is", "for", "that", "was"] * 13)
         ("two_tower", "auto", scoring.cloze_scores),
     ],
 )
-def test_electric_scores_are_those_of_one_text(
-    pretrained, kind, method, compute
-):
+def test_electric_scores_are_each_texts_own(pretrained, kind, method, compute):
     """Those are proved on the original's recorded outputs."""
     model = pretrained(kind)
     results = TextScorer(model, method, batch_size=2).score(TEXTS)
@@ -105,8 +103,7 @@ def test_masked_lm_scores_mask_one_token(pretrained, generator_log_probs, kind):
         row, expected = [special.cls_id, *ids, special.sep_id], []
         for place, token in enumerate(ids, 1):
             masked = [*row[:place], special.mask_id, *row[place + 1 :]]
-            log_probs = generator_log_probs(model, masked)
-            expected.append(log_probs[place, token])
+            expected.append(generator_log_probs(model, masked)[place, token])
         np.testing.assert_allclose(result.token_scores, expected, atol=1e-5)
         assert result.score == pytest.approx(sum(expected), abs=1e-4)
 
@@ -118,14 +115,12 @@ def test_a_long_text_counts_every_token_once_in_context(pretrained):
     assert result.text == LONG
     ids = model.tokenizer.encode(LONG)
     assert len(ids) == 91
-    assert result.windows > 1
-    assert len(result.token_scores) == len(ids)
+    assert result.windows > 1 and len(result.token_scores) == len(ids)
     assert result.score == pytest.approx(sum(result.token_scores))
     # The first window's first tokens: as if the text ended with it.
     window = next(TextScorer(model).score([" ".join(LONG.split()[:30])]))
-    np.testing.assert_allclose(
-        result.token_scores[:20], window.token_scores[:20], atol=1e-5
-    )
+    first, alone = (one.token_scores[:20] for one in (result, window))
+    np.testing.assert_allclose(first, alone, atol=1e-5)
 
 
 @pytest.mark.parametrize("room", [1, 2, 3, 7, 30])
@@ -151,8 +146,7 @@ def test_scoring_streams(pretrained):
             taken.append(number)
             yield "the end"
 
-    scorer = TextScorer(pretrained("two_tower"), batch_size=2)
-    next(scorer.score(texts()))
+    next(TextScorer(pretrained("two_tower"), batch_size=2).score(texts()))
     assert len(taken) < 100
 
 
@@ -169,8 +163,7 @@ def test_scoring_streams(pretrained):
     ],
 )
 def test_what_cannot_score_is_refused(pretrained, name, method, message):
-    with pytest.raises(UserError, match=message):
-        TextScorer(pretrained(name), method)
+    refused(message, TextScorer, pretrained(name), method)
 
 
 @pytest.fixture
@@ -205,13 +198,11 @@ def test_inspect_tokens_prints_json_alone(run):
     masked = [t["token"] for t in record["tokens"] if t["proposal"]]
     assert masked == ["c", "##a", "##t", "i", "##t"]
     for more, said in (("a.txt", "or by --text"), ("--mask_none", "--mask_no")):
-        with pytest.raises(UserError, match=said):
-            run(inspect_tokens, "electra", *words, more)
+        refused(said, run, inspect_tokens, "electra", *words, more)
 
 
 def test_fill_mask_prints_a_table_and_json(run, tmp_path):
-    arguments = ("electra", "--text=the [MASK].", "--top_k=3")
-    table = run(fill_mask, *arguments).out
+    table = run(fill_mask, "electra", "--text=the [MASK].", "--top_k=3").out
     assert "[MASK] at token 2" in table and "likeliest: the " in table
     texts = tmp_path / "texts.txt"
     lines = "\ufeffthe [MASK]\r\n\n[MASK] [MASK] it\nthe\nit [MASK]\n"
@@ -223,8 +214,7 @@ def test_fill_mask_prints_a_table_and_json(run, tmp_path):
     assert records[0]["text"] == "the [MASK]"
     assert len(records[0]["masks"][0]["candidates"]) == 5
     assert "texts.txt:4: found the; expected another text: No [M" in printed.err
-    with pytest.raises(UserError, match=r"No \[MASK\]"):
-        run(fill_mask, "electra", "--text=the")
+    refused(r"No \[MASK\]", run, fill_mask, "electra", "--text=the")
 
 
 def test_score_of_lines_says_whose_they_are(run, tmp_path):

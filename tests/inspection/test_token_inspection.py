@@ -12,7 +12,6 @@ import pytest
 import rich.console
 import tensorflow as tf
 
-from configure.errors import UserError
 from electra_tf.inspection.tables import inspection_view, percent, printable
 from electra_tf.inspection.token_inspection import (
     LEFT_OUT,
@@ -23,24 +22,23 @@ from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.losses import electric_correction
 from electra_tf.pretraining.unigram import TOKEN_COUNTS
+from tests.conftest import refused
 from tests.pretraining.conftest import features_of
 
 SENTENCE = "the cat is on the mat, and that was it."
 
 
 def input_features(pretrained, seen):
-    ids = pretrained.tokenizer.convert_tokens_to_ids(
-        view.input_token for view in seen.tokens
-    )
+    tokens = (view.input_token for view in seen.tokens)
+    ids = pretrained.tokenizer.convert_tokens_to_ids(tokens)
     return features_of([ids])
 
 
 def check_predictions(pretrained, seen):
     features = input_features(pretrained, seen)
     logits = scoring.discriminator_energies(pretrained.model, features)
-    for view, probability in zip(
-        seen.tokens, tf.sigmoid(logits)[0].numpy(), strict=True
-    ):
+    probabilities = tf.sigmoid(logits)[0].numpy()
+    for view, probability in zip(seen.tokens, probabilities, strict=True):
         got = view.prediction.replaced_probability
         assert got == pytest.approx(probability, abs=1e-5)
         assert view.prediction.is_replaced == (view.input_token != view.token)
@@ -48,8 +46,7 @@ def check_predictions(pretrained, seen):
 
 def test_chosen_words_are_masked_sampled_and_judged(pretrained):
     model = pretrained("electra")
-    inspector = TokenInspector(model, top_k=200)
-    seen = inspector.inspect(SENTENCE, ("the", "it"))
+    seen = TokenInspector(model, top_k=200).inspect(SENTENCE, ("the", "it"))
     masked = [view for view in seen.tokens if view.proposal]
     assert [view.token for view in masked] == ["the", "the", "i", "##t"]
     assert seen.masking == "chosen"
@@ -62,9 +59,8 @@ def test_chosen_words_are_masked_sampled_and_judged(pretrained):
         assert probabilities == sorted(probabilities, reverse=True)
         assert sum(probabilities) == pytest.approx(1.0, abs=1e-5)
         assert proposal.true_probability == by_token[view.token]
-        assert proposal.sampled_probability == pytest.approx(
-            by_token[proposal.sampled], abs=1e-6
-        )
+        sampled = pytest.approx(by_token[proposal.sampled], abs=1e-6)
+        assert proposal.sampled_probability == sampled
         at_rank = proposal.candidates[proposal.true_rank - 1]
         assert at_rank.probability == by_token[view.token]
     for view in seen.tokens:
@@ -101,8 +97,7 @@ def test_a_mask_in_the_text_is_sampled_and_has_no_label(pretrained):
 
 
 def test_nothing_masked_is_looked_at_as_it_is(pretrained):
-    model = pretrained("electra")
-    seen = TokenInspector(model).inspect(SENTENCE, nothing=True)
+    seen = TokenInspector(pretrained("electra")).inspect(SENTENCE, nothing=True)
     assert seen.masking == "none"
     assert not any(view.proposal for view in seen.tokens)
     assert all(view.input_token == view.token for view in seen.tokens)
@@ -111,9 +106,8 @@ def test_nothing_masked_is_looked_at_as_it_is(pretrained):
     assert alone.masking == "none"
     for a, b in zip(seen.tokens, alone.tokens, strict=True):
         assert a.prediction.verdict in ("real", "fake")
-        assert a.prediction.replaced_probability == pytest.approx(
-            b.prediction.replaced_probability, abs=1e-6
-        )
+        one, other = (v.prediction.replaced_probability for v in (a, b))
+        assert one == pytest.approx(other, abs=1e-6)
     assert any("holds no generator" in note for note in alone.notes)
 
 
@@ -170,13 +164,11 @@ def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
     assert {v.proposal.shown for v in seen.tokens if v.proposal} == {LEFT_OUT}
     features = input_features(model, seen)
     energies = scoring.discriminator_energies(model.model, features)[0]
-    original = tf.constant(
-        [model.tokenizer.convert_tokens_to_ids(v.token for v in seen.tokens)]
-    )
+    tokens = (view.token for view in seen.tokens)
+    original = tf.constant([model.tokenizer.convert_tokens_to_ids(tokens)])
     cloze = model.model.compute({**features, "input_ids": original})
-    offset = electric_correction(
-        cloze["cloze_logits"], features["input_ids"], model.config.mask_prob
-    )
+    shown, share = features["input_ids"], model.config.mask_prob
+    offset = electric_correction(cloze["cloze_logits"], shown, share)
     logits = energies + offset[0]
     for place, view in enumerate(seen.tokens):
         prediction = view.prediction
@@ -185,12 +177,10 @@ def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
         if view.special:
             assert prediction.log_probability is None
             continue
-        assert prediction.log_probability == pytest.approx(
-            -float(energies[place]), abs=1e-4
-        )
-        assert prediction.replaced_probability == pytest.approx(
-            float(tf.sigmoid(logits[place])), abs=1e-4
-        )
+        wanted = pytest.approx(-float(energies[place]), abs=1e-4)
+        assert prediction.log_probability == wanted
+        wanted = pytest.approx(float(tf.sigmoid(logits[place])), abs=1e-4)
+        assert prediction.replaced_probability == wanted
 
 
 @pytest.mark.parametrize(
@@ -221,14 +211,12 @@ def test_whole_words_alone_are_found_and_the_rest_is_named(pretrained):
         (inspector, "the " * 31, (), "31 tokens, and the model takes 30"),
         (alone, SENTENCE, ("cat",), "nothing can be proposed there"),
     ):
-        with pytest.raises(UserError, match=said):
-            one.inspect(text, words)
+        refused(said, one.inspect, text, words)
 
 
 def drawn(seen, width=100):
-    console = rich.console.Console(
-        file=io.StringIO(), width=width, no_color=True, record=True
-    )
+    settings = {"width": width, "no_color": True, "record": True}
+    console = rich.console.Console(file=io.StringIO(), **settings)
     console.print(inspection_view(seen))
     return console
 

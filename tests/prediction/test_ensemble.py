@@ -13,6 +13,7 @@ import pytest
 from configure.errors import UserError
 from electra_tf.commands import ensemble as command
 from electra_tf.prediction import ensemble
+from tests.conftest import refused
 
 COUNT = 40
 SPANS = ("O", "S-X")
@@ -134,8 +135,7 @@ def test_mean_vote_and_gains_are_those_of_the_probabilities(setting, capfd):
     difference = 100 * (right["mean"] - files)
     gain, error = found["systems"]["mean"]["over_mean"]
     assert gain == pytest.approx(difference.mean())
-    wanted = difference.std() / np.sqrt(COUNT)
-    assert error == pytest.approx(wanted, rel=0.15)
+    assert error == pytest.approx(difference.std() / np.sqrt(COUNT), rel=0.15)
     out = capfd.readouterr().out
     assert f"{gain:+.2f} ± {error:.2f}" in out
     assert "scored by 5-fold cross-validation" in out
@@ -179,16 +179,13 @@ def test_an_evaluations_best_answers_are_a_member(setting, tmp_path):
 
 def test_weights_are_fitted_without_the_examples_they_are_scored_on():
     rng = np.random.default_rng(0)
-    good = rng.uniform(0.6, 1, 90)
-    truth = np.stack([good, rng.random(90)], -1)
+    truth = np.stack([rng.uniform(0.6, 1, 90), rng.random(90)], -1)
     weights = ensemble.fit_weights(truth, squared=False)
-    assert weights.sum() == pytest.approx(1)
-    assert weights[0] > 0.9
+    assert weights.sum() == pytest.approx(1) and weights[0] > 0.9
     errors = np.stack([rng.normal(0, 1, 900), rng.normal(0, 2, 900)], -1)
     # The least variance of a sum: weights as the inverse variances.
     found = ensemble.fit_weights(errors, squared=True)
     assert found == pytest.approx([0.8, 0.2], abs=0.05)
-
     members = types.SimpleNamespace(
         squared=False,
         stacks=list(truth[:, :, None]),
@@ -247,11 +244,9 @@ def test_files_that_do_not_fit_are_refused(setting, kind, change, message):
     make, run = setting
     members, _ = make(kind)
     if "found id 1" in message:
-        rows = members["a"]
-        members["a"] = [{**row, "id": i} for i, row in enumerate(rows)]
+        members["a"] = [{**row, "id": i} for i, row in enumerate(members["a"])]
     members["b"] = change(members["b"])
-    with pytest.raises(UserError, match=rf"b.jsonl:.*{message}"):
-        run(members)
+    refused(rf"b.jsonl:.*{message}", run, members)
 
 
 def test_rows_of_what_the_task_cannot_use_are_left_out(setting, tmp_path):
@@ -277,8 +272,7 @@ def test_weights_that_are_none_are_refused(setting, tmp_path):
     make, run = setting
     members, _ = make()
     for text in ("1,2,3", "1,-1", "best", "0,0"):
-        with pytest.raises(UserError, match=r"--weights=.* or 2 numbers"):
-            run(members, f"--weights={text}")
+        refused(r"--weights=.* or 2 numbers", run, members, f"--weights={text}")
 
 
 @pytest.mark.slow
@@ -301,5 +295,4 @@ def test_the_example_lstm_writes_a_member(setting, tmp_path, tiny_vocab):
     assert [row["line"] for row in rows] == list(range(2, COUNT + 2))
     run({"a": members["a"], "lstm": rows})
     vectors.write_text("the 1 2\nking 1\n")
-    with pytest.raises(UserError, match=r"vectors.txt:2: found 1 values"):
-        script["main"](words)
+    refused(r"vectors.txt:2: found 1 values", script["main"], words)

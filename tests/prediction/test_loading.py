@@ -13,6 +13,7 @@ import pytest
 from configure.errors import UserError
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.prediction.loading import load_finetuned
+from tests.conftest import read_json, refused
 
 
 def test_every_kind_of_task_comes_back_with_its_weights(finetuned_folder):
@@ -20,8 +21,7 @@ def test_every_kind_of_task_comes_back_with_its_weights(finetuned_folder):
         folder = finetuned_folder(name)
         loaded = load_finetuned(folder)
         stored = open_weights(folder)
-        assert loaded.task().name == name
-        assert loaded.global_step == 7
+        assert loaded.task().name == name and loaded.global_step == 7
         for variable in loaded.model.variables:
             wanted = stored.read(variable.name.split(":")[0])
             assert (variable.numpy() == wanted).all()
@@ -51,8 +51,7 @@ def test_a_damaged_or_another_vocabulary_is_refused(finetuned_folder, tmp_path):
         load_finetuned(str(path.parent), vocab_file=str(other))
     tokens = path.read_text().split("\n")
     path.write_text("\n".join([*tokens[:-3], tokens[-2], tokens[-3], ""]))
-    with pytest.raises(UserError, match="another file, or damaged"):
-        load_finetuned(str(path.parent))
+    refused("another file, or damaged", load_finetuned, str(path.parent))
 
 
 def test_a_moved_tree_needs_no_flags(finetuned_folder, tmp_path):
@@ -60,14 +59,27 @@ def test_a_moved_tree_needs_no_flags(finetuned_folder, tmp_path):
     data_dir = os.path.dirname(os.path.dirname(folder))
     shutil.move(data_dir, tmp_path / "elsewhere")
     moved = tmp_path / "elsewhere" / "models" / "m_1"
-    with pytest.raises(UserError, match="task_config=FILE"):
-        load_finetuned(str(moved))
+    refused("task_config=FILE", load_finetuned, str(moved))
     task = tmp_path / "elsewhere" / "task.json"
     loaded = load_finetuned(str(moved), task_config=str(task))
     assert loaded.config.data_dir == str(tmp_path / "elsewhere")
     assert loaded.config.vocab_file == str(moved / "vocab.txt")
     shutil.copy(task, moved)  # Where training puts it.
     assert load_finetuned(str(moved)).task().labels == loaded.task().labels
+
+
+def test_the_description_stays_as_it_was_learned(finetuned_folder):
+    folder = pathlib.Path(finetuned_folder("reviews", fresh=True))
+    spec = pathlib.Path(read_json(folder / "config.json")["task_config"])
+    shutil.copy(spec, folder)  # Where training puts it.
+    before = read_json(spec)
+    now = {"text_a": "title", "text_b": "text", "label": "label"}
+    spec.write_text(json.dumps({**before, "columns": now}))
+    task = load_finetuned(str(folder)).task()
+    assert task.spec.columns == before["columns"]
+    assert task.directory == str(spec.parent)
+    task = load_finetuned(str(folder), task_config=str(spec)).task()
+    assert task.spec.columns == now
 
 
 def test_labels_found_in_data_stay_even_if_the_data_change(finetuned_folder):
@@ -77,8 +89,7 @@ def test_labels_found_in_data_stay_even_if_the_data_change(finetuned_folder):
     task = json.loads(spec.read_text())
     del task["labels"]
     spec.write_text(json.dumps(task))
-    with pytest.raises(UserError, match="labels are not known"):
-        load_finetuned(str(folder))
+    refused("labels are not known", load_finetuned, str(folder))
     records = pathlib.Path(config["preprocessed_data_dir"])
     records.mkdir(parents=True)
     for place in (records, folder):  # the later goes before
@@ -87,32 +98,23 @@ def test_labels_found_in_data_stay_even_if_the_data_change(finetuned_folder):
         (spec.parent / "train.txt").write_text("text\tlabel\na\tnew\n")
         assert load_finetuned(str(folder)).task().labels == labels
     (folder / "reviews_labels.json").write_text('["p", "q"]')
-    with pytest.raises(UserError, match="labels have changed"):
-        load_finetuned(str(folder))
+    refused("labels have changed", load_finetuned, str(folder))
 
 
 def test_what_is_missing_is_named(finetuned_folder, tmp_path):
     folder = finetuned_folder("grade", fresh=True)
-    with pytest.raises(UserError, match="its tasks: grade"):
-        load_finetuned(folder).task("mrpc")
-    with pytest.raises(UserError, match="do you mean .*m_1"):
-        load_finetuned(folder.removesuffix("_1"))
-    with pytest.raises(UserError, match="no such folder"):
-        load_finetuned(str(tmp_path / "nothing"))
-    with pytest.raises(UserError, match="no config.json"):
-        load_finetuned(str(tmp_path))
+    refused("its tasks: grade", load_finetuned(folder).task, "mrpc")
+    refused("do you mean .*m_1", load_finetuned, folder.removesuffix("_1"))
+    refused("no such folder", load_finetuned, str(tmp_path / "nothing"))
+    refused("no config.json", load_finetuned, str(tmp_path))
     with open(os.path.join(folder, "config.json"), "w") as file:
         file.write('{"model_size": "small"}')
-    with pytest.raises(UserError, match="no task_names"):
-        load_finetuned(folder)
+    refused("no task_names", load_finetuned, folder)
     os.remove(os.path.join(folder, "checkpoint"))
-    with pytest.raises(UserError, match="no model.ckpt-<step>"):
-        load_finetuned(folder)
+    refused("no model.ckpt-<step>", load_finetuned, folder)
 
 
 VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
-
-
 ANSWERING = "import electra_tf.prediction, electra_tf.inspection"
 MANY = """from electra_tf.commands import predict
 import argparse, contextlib

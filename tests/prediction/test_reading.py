@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of questions, one at a time, and of answers, whole or not there."""
 
-import json
 import tracemalloc
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from configure.errors import UserError
 from electra_tf.prediction.reader import Source
 from electra_tf.prediction.writer import answer_file, format_of
+from tests.conftest import read_json, refused
 
 PAIR = {"text_a": ["text_a", 0], "text_b": ["text_b", 1]}
 ONE = {"text_a": ["text", 0]}
@@ -50,8 +50,7 @@ def test_texts_json_and_conll_are_read_line_by_line(read):
     good, _, _ = read("b.jsonl", '["a", "b"]', PAIR)
     assert good == [(1, {"text_a": "a", "text_b": "b"})]
     text = "-DOCSTART- O\n\nEU B\nrejects O\n\n\nthe O\n"
-    columns = {"words": ["words", 0]}
-    good, _, _ = read("a.conll", text, columns)
+    good, _, _ = read("a.conll", text, {"words": ["words", 0]})
     assert good == [(3, {"words": ["EU", "rejects"]}), (7, {"words": ["the"]})]
     good, _, _ = read("b.conll", text, {"words": [1]})
     assert good[1] == (7, {"words": ["O"]})
@@ -65,10 +64,8 @@ def test_texts_json_and_conll_are_read_line_by_line(read):
 def test_tables_are_read_by_name_or_by_number(read):
     tsv = "id\ttext_b\ttext_a\n7\tB\tA\n8\tC\n9\t\tD\n"
     good, bad, _ = read("a.tsv", tsv, PAIR)
-    assert good == [
-        (2, {"text_a": "A", "text_b": "B"}),
-        (4, {"text_a": "D", "text_b": ""}),
-    ]
+    first, last = {"text_a": "A", "text_b": "B"}, {"text_a": "D", "text_b": ""}
+    assert good == [(2, first), (4, last)]
     assert bad == [(3, "2 cells: 8|C")]
     good, _, _ = read("b.tsv", '"A\tB\n', PAIR)
     assert good == [(1, {"text_a": '"A', "text_b": "B"})]
@@ -93,8 +90,7 @@ def test_tables_are_read_by_name_or_by_number(read):
     ],
 )
 def test_a_header_of_other_names_is_no_data(read, name, text, columns, remedy):
-    with pytest.raises(UserError, match=rf"{name}:1: found .*{remedy}"):
-        read(name, text, columns)
+    refused(rf"{name}:1: found .*{remedy}", read, name, text, columns)
     good, _, _ = read(name, text, columns, header=False)
     assert [line for line, _ in good] == [1, 2]
     good, _, _ = read(name, text, columns, header=True)
@@ -110,14 +106,11 @@ def test_rows_that_do_not_look_like_a_header_are_data(read, text):
 
 
 def test_what_cannot_be_read_is_refused(read):
-    with pytest.raises(UserError, match="cannot be told from its name"):
-        read("a.dat", "x")
+    refused("cannot be told from its name", read, "a.dat", "x")
     with pytest.raises(UserError, match="no column title; found: a | b"):
         read("c.csv", "a,b\n1,2\n", {"text_a": ["title"]}, header=True)
-    with pytest.raises(UserError, match="use tsv, csv or jsonl"):
-        read("a.txt", "x\n", PAIR)
-    with pytest.raises(UserError, match="no column key"):
-        read("a.csv", "text\n1\n", id_column="key")
+    refused("use tsv, csv or jsonl", read, "a.txt", "x\n", PAIR)
+    refused("no column key", read, "a.csv", "text\n1\n", id_column="key")
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):
@@ -125,10 +118,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     path.write_text('"x, y"\n' * 30_000)
     source = Source(str(path), columns=ONE, header=False)
     tracemalloc.start()
-    count = sum(1 for _ in source)
+    assert sum(1 for _ in source) == 30_000
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert count == 30_000
     assert peak < 300_000
 
 
@@ -146,10 +138,8 @@ def test_answers_are_whole_files_of_lines_or_columns(tmp_path):
     with answer_file(str(path), format_of(str(path), None)) as write:
         write(ANSWER)
         write({"line": 4, "label": "z"})
-    rows = [line.split("\t") for line in path.read_text().split("\n")]
-    names = "line label probabilities.x probabilities.y tags start"
-    assert rows == [
-        names.split(),
+    assert [line.split("\t") for line in path.read_text().split("\n")] == [
+        "line label probabilities.x probabilities.y tags start".split(),
         ["3", "a b c", "0.25", "0.333333", '["O", null]', ""],
         ["4", "z", "", "", "", ""],
         [""],
@@ -158,7 +148,7 @@ def test_answers_are_whole_files_of_lines_or_columns(tmp_path):
     with answer_file(str(path), "jsonl") as write:
         write(ANSWER)
         assert not path.exists()
-    assert json.loads(path.read_text()) == ANSWER
+    assert read_json(path) == ANSWER
     with pytest.raises(UserError, match="--overwrite"):
         with answer_file(str(path), "jsonl"):
             pass
@@ -166,7 +156,7 @@ def test_answers_are_whole_files_of_lines_or_columns(tmp_path):
         with answer_file(str(path), "jsonl", overwrite=True) as write:
             write({"line": 4})
             raise RuntimeError
-    assert json.loads(path.read_text()) == ANSWER
+    assert read_json(path) == ANSWER
     assert (tmp_path / "out.jsonl.part").exists()
     with pytest.raises(UserError, match="no such folder"):
         with answer_file(str(tmp_path / "no" / "out"), "jsonl"):

@@ -1,11 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001 (look-alike letters are the point here)
-"""The tokenizer written out plainly, one character after another.
-
-Nothing here is shared with the library, and nothing is clever: it states the
-rules in the order in which they apply, for the fast one to be compared with.
-"""
+"""The tokenizer written out plainly; nothing is shared with the library."""
 
 import unicodedata
 
@@ -84,8 +80,7 @@ def without_accents(word):
 def at_punctuation(word):
     parts, part = [], ""
     for char in word:
-        is_mark = unicodedata.category(char)[0] == "P"
-        if is_mark or char in ASCII_PUNCTUATION:
+        if unicodedata.category(char)[0] == "P" or char in ASCII_PUNCTUATION:
             parts += [part, char]
             part = ""
         else:

@@ -4,7 +4,6 @@
 """The tokenizer in a graph gives what the one in Python gives, and where."""
 
 import itertools
-import json
 import sys
 import unicodedata
 
@@ -13,11 +12,11 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from configure.errors import UserError
 from electra_tf.text import tokenization
 from electra_tf.text.graph_normalization import GraphNormalizer
 from electra_tf.text.graph_tokenization import GraphTokenizer, plain_characters
 from electra_tf.text.tokenization import BasicTokenizer, FullTokenizer
+from tests.conftest import read_json, refused
 from tests.text import reference_tokenizer
 from tests.text.reference_tokenizer import TELLING
 
@@ -79,11 +78,8 @@ def differing(pair, texts):
     graph, plain = pair
     got = graph.encode([as_bytes(text) for text in texts]).to_list()
     assert len(got) == len(texts)
-    return [
-        text
-        for text, ids in zip(texts, got, strict=True)
-        if ids != plain.encode(text)
-    ]
+    answers = zip(texts, got, strict=True)
+    return [text for text, ids in answers if ids != plain.encode(text)]
 
 
 @pytest.fixture(scope="module")
@@ -94,11 +90,9 @@ def golden_pairs(golden_dir):
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_recorded_string_gets_its_ids(setting, golden_dir, golden_pairs):
-    recorded = json.loads((golden_dir / "tokenization_dev.json").read_text())
-    examples = recorded["examples"]
+    examples = read_json(golden_dir / "tokenization_dev.json")["examples"]
     texts = [e["text"].encode("utf-8", "surrogatepass") for e in examples]
-    assert len(texts) == 1571
-    assert differing(golden_pairs[setting], texts) == []
+    assert len(texts) == 1571 and differing(golden_pairs[setting], texts) == []
     # Each alone, too: a batch must not lend a string its neighbours' way.
     for text in texts[::40]:
         assert differing(golden_pairs[setting], [text]) == []
@@ -164,9 +158,7 @@ def test_every_line_of_the_corpus(setting, reference_dir, golden_pairs):
 @pytest.mark.parametrize("letter", ["a", "é", "中", "가", "\U00010400", "ß"])
 def test_words_of_more_than_200_characters_are_unknown(letter, pairs):
     for pair in pairs.values():
-        texts = [
-            f"x {letter * number}, y" for number in (99, 100, 101, 199, 200)
-        ]
+        texts = [f"x {letter * n}, y" for n in (99, 100, 101, 199, 200)]
         texts += [f"{letter * 201}", f"b{letter * 201}.", letter * 5000]
         assert differing(pair, texts) == []
 
@@ -194,8 +186,7 @@ def test_batches_may_be_empty_or_huge_and_ids_have_tokens(tiny_pair):
     graph, _ = tiny_pair
     assert graph.encode(tf.constant([], tf.string)).to_list() == []
     assert graph.encode(["", " ", "\u200b", b"\xff"]).to_list() == [[]] * 4
-    mixed = ["", "the", "", "ΟΔΟΣ the…", "", " of"]
-    assert differing(tiny_pair, mixed) == []
+    assert differing(tiny_pair, ["", "the", "", "ΟΔΟΣ the…", "", " of"]) == []
     for part in graph.encode_with_offsets(tf.constant([], tf.string)):
         assert part.to_list() == []
     texts = ["the of, " * 100_000, "the ΟΔΟΣ e\u0301… " * 30_000, "a" * 500_000]
@@ -224,8 +215,7 @@ def test_batches_may_be_empty_or_huge_and_ids_have_tokens(tiny_pair):
     ],
 )
 def test_odd_vocabularies(lines, write_vocab):
-    specials = ["[PAD]", "[CLS]", "[UNK]", "[SEP]", "[MASK]"]
-    path = write_vocab(*lines, *specials)
+    path = write_vocab(*lines, "[PAD]", "[CLS]", "[UNK]", "[SEP]", "[MASK]")
     texts = ["a", "ab", "abb", "b", "a b", "a.b", "##b", "#", "##", "# b", "#a"]
     texts += ["[UNK]", "[UNK]b", "[a]", "中文", "a中文b", "É e\u0301 ﬁ", "A"]
     texts += ["x" * 200, "x" * 201, "x" * 400, "\0 a\0", "\ue000", "a\ue000"]
@@ -244,8 +234,7 @@ def test_odd_vocabularies(lines, write_vocab):
     ],
 )
 def test_vocabularies_no_graph_holds_are_refused(tokens, message, write_vocab):
-    with pytest.raises(UserError, match=message):
-        GraphTokenizer(write_vocab(*tokens))
+    refused(message, GraphTokenizer, write_vocab(*tokens))
 
 
 def stretch(found, lower, strip):

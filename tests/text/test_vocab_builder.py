@@ -10,10 +10,10 @@ import random
 
 import pytest
 
-from configure.errors import UserError
 from electra_tf.commands import build_vocab
 from electra_tf.text import tokenization, vocab_builder
 from electra_tf.text.tokenization import FullTokenizer
+from tests.conftest import refused
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,7 @@ def test_incremental_counts_equal_counting_anew():
         word = "".join(generator.choices("abc", k=generator.randint(1, 8)))
         words[word] = generator.randint(1, 9)
     learned = vocab_builder.learn_pieces(words, "abc", 60)
-    assert learned == plain_merges(words, 60)
-    assert len(learned) == 60
+    assert learned == plain_merges(words, 60) and len(learned) == 60
 
 
 def plain_merges(words, max_pieces):
@@ -97,8 +96,7 @@ def test_order_and_contents_of_a_vocabulary(word_counts):
     assert tokens[5:12] == [f"[unused{n}]" for n in range(7)]
     assert len(tokens) == len(set(tokens)) == 1000
     frequent = {c for word, n in word_counts.items() if n >= 2 for c in word}
-    assert {"e", "##e"} | frequent <= set(tokens)
-    assert "##," not in tokens
+    assert {"e", "##e"} | frequent <= set(tokens) and "##," not in tokens
     items = list(word_counts.items())
     random.Random(3).shuffle(items)
     assert vocab_builder.build_vocab(dict(items), 1000, num_unused=7) == tokens
@@ -130,8 +128,7 @@ def test_learned_vocabulary_passes_the_checks(prose, write_vocab):
     counts = vocab_builder.count_words(prose)
     coverage = vocab_builder.measure_coverage(tokens, counts)
     assert sum(map(len, split)) == coverage.pieces
-    unknown = sum(line.count("[UNK]") for line in split)
-    assert unknown == coverage.unknown
+    assert sum(line.count("[UNK]") for line in split) == coverage.unknown
 
 
 @pytest.mark.parametrize(
@@ -145,8 +142,7 @@ def test_learned_vocabulary_passes_the_checks(prose, write_vocab):
     ],
 )
 def test_what_gives_no_vocabulary_is_refused(words, settings, message):
-    with pytest.raises(UserError, match=message):
-        vocab_builder.build_vocab(words, **settings)
+    refused(message, vocab_builder.build_vocab, words, **settings)
 
 
 LINES = ["The low lower lowest tide, the widest tide."] * 3 + ["été Été"]
@@ -159,8 +155,7 @@ def corpus(tmp_path):
     text = "\n".join(LINES).encode()
     (folder / "a.txt").write_bytes(text)
     (folder / "b.txt.gz").write_bytes(gzip.compress(text))
-    record = json.dumps({"text": "\n".join(LINES)})
-    (folder / "c.jsonl").write_text(record)
+    (folder / "c.jsonl").write_text(json.dumps({"text": "\n".join(LINES)}))
     return folder
 
 
@@ -182,23 +177,16 @@ def test_a_vocabulary_is_written_and_described(run, tmp_path, corpus):
     tokens = list(tokenization.check_vocab(str(output)))
     assert tokens[5:8] == ["[unused0]", "[unused1]", "[unused2]"]
     assert {"tide", "low", "ete"} <= set(tokens)
-    assert "96 (9 different)" in said
-    assert f"{len(tokens)} tokens" in said
+    assert "96 (9 different)" in said and f"{len(tokens)} tokens" in said
     assert "0 (0.0000%)" in said
     assert [path.name for path in output.parent.iterdir()] == ["vocab.txt"]
     (corpus / "a.txt").write_bytes(b"low tide\nlow \xff tide\n")
-    with pytest.raises(UserError, match="a.txt: byte 13 is not UTF-8"):
-        run(tmp_path / "v.txt", "--strict")
+    refused("a.txt: byte 13 is not UTF-8", run, tmp_path / "v.txt", "--strict")
     said = run(tmp_path / "v.txt")
     assert "are not UTF-8" in said and "iconv -f" in said
     assert "a.txt: 1 bytes, the first at byte 13" in said
-
-
-def test_mistakes_are_named_and_nothing_is_replaced(run, tmp_path):
-    output = tmp_path / "vocab.txt"
+    # Nothing is replaced unasked.
     output.write_text("mine\n")
-    with pytest.raises(UserError, match="exists.*--overwrite"):
-        run(output)
-    with pytest.raises(UserError, match="is a directory"):
-        run(tmp_path)
+    refused("exists.*--overwrite", run, output)
+    refused("is a directory", run, tmp_path)
     assert output.read_text() == "mine\n"
