@@ -1,11 +1,15 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the fine-tuning tests."""
-
 import io
 import json
 
 import pytest
+import tensorflow as tf
+
+from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints import tf2
+from electra_tf.finetuning import registry, runner
+from electra_tf.training.summaries import Console
 
 WORDS = ["the", "of", "and", "in", "to"]
 
@@ -13,14 +17,11 @@ WORDS = ["the", "of", "and", "in", "to"]
 @pytest.fixture
 def finetuning_config(tmp_path, tiny_finetuning):
     """A factory of tiny `FinetuningConfig`s over `tmp_path`."""
-
     sizes = ("train_batch_size", "eval_batch_size", "predict_batch_size")
     settings = {**tiny_finetuning, **dict.fromkeys(sizes, 4)}
     settings["max_seq_length"] = 32
 
     def make(*task_names, **hparams):
-        from configure.finetuning import FinetuningConfig
-
         given = {**settings, "task_names": list(task_names), **hparams}
         return FinetuningConfig.create("tiny", str(tmp_path), **given)
 
@@ -32,10 +33,7 @@ def make_task(finetuning_config):
     """Makes a built-in task: `make_task("mrpc", strict_rows=True)`."""
 
     def make(name, **hparams):
-        from electra_tf.finetuning import registry
-
-        config = finetuning_config(name, **hparams)
-        return registry.get_tasks(config)[0]
+        return registry.get_tasks(finetuning_config(name, **hparams))[0]
 
     return make
 
@@ -45,8 +43,6 @@ def describe(tmp_path, finetuning_config):
     """Writes the JSON file of a task `mine` and its data; makes the task."""
 
     def make(description, files, **hparams):
-        from electra_tf.finetuning import registry
-
         for name, text in files.items():
             (tmp_path / name).write_text(text, encoding="utf-8")
         splits = {name.split(".")[0]: name for name in files}
@@ -70,7 +66,6 @@ def cola(write_task):
 @pytest.fixture
 def config_of(finetuning_config, tiny_finetuning, sst):
     """A factory of configurations to run on the made-up rows of SST."""
-
     sizes = tiny_finetuning["model_hparam_overrides"]
     sizes = sizes | {"num_hidden_layers": 1}
     settings = {"learning_rate": 1e-3, "log_every_n_steps": 3}
@@ -85,13 +80,10 @@ def config_of(finetuning_config, tiny_finetuning, sst):
 @pytest.fixture(scope="session")
 def run():
     """Runs a configuration; returns the result and what was said."""
-    from electra_tf.finetuning import runner
-    from electra_tf.training.summaries import Console
 
     def call(config):
         stream = io.StringIO()
-        result = runner.run(config, Console(stream))
-        return result, stream.getvalue()
+        return runner.run(config, Console(stream)), stream.getvalue()
 
     return call
 
@@ -99,12 +91,8 @@ def run():
 @pytest.fixture(scope="session")
 def weights_of():
     """Reads a model folder's newest checkpoint: values by name."""
-    import tensorflow as tf
-
-    from electra_tf.checkpoints import tf2
 
     def read(directory):
-        path = tf.train.latest_checkpoint(str(directory))
-        return dict(tf2.open_native(path))
+        return dict(tf2.open_native(tf.train.latest_checkpoint(str(directory))))
 
     return read

@@ -1,9 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Records, heads, gradients and steps equal those of the original.
-
-Heads were recorded with their own dropout patched out.
-"""
+"""Records, heads (without their dropout) and steps equal the original's."""
 
 import gzip
 import json
@@ -82,18 +79,15 @@ def _part(arrays, prefix, convert=lambda value: value):
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_forward_pass_and_gradients_equal_the_recording(
-    name, recorded, assert_gradients
-):
+def test_passes_and_gradients_are_as_recorded(name, recorded, assert_gradients):
     arrays, model, features = recorded(name)
     (task,) = model.task_names
     assert features["task_id"].numpy()[-1] == 1  # A padding row.
     for mode in ("eval", "train"):
         with tf.GradientTape() as tape:
             outputs = model.compute(features, training=mode == "train")
-        np.testing.assert_allclose(
-            outputs["loss"], arrays[f"{mode}/loss_sum"], rtol=1e-5
-        )
+        loss = arrays[f"{mode}/loss_sum"]
+        np.testing.assert_allclose(outputs["loss"], loss, rtol=1e-5)
         _check_outputs(outputs[task], arrays, mode)
     gradients = tape.gradient(outputs["loss"], model.trainable_variables)
     names = [variable_name(v) for v in model.trainable_variables]
@@ -114,8 +108,7 @@ def _check_outputs(outputs, arrays, mode):
         assert actual.shape == expected.shape, key
         if key.endswith("_top_index"):
             # Masked positions come in any order: QUIRKS.
-            scores = recorded[key.replace("index", "log_probs")]
-            real = scores > -500
+            real = recorded[key.replace("index", "log_probs")] > -500
             real &= np.sum(recorded["start_top_log_probs"] != 0) > 0
             if key == "end_top_index":
                 starts = recorded["start_top_log_probs"] > -500
@@ -128,8 +121,7 @@ def _check_outputs(outputs, arrays, mode):
                 starts = recorded["start_top_log_probs"] > -500
                 actual, expected = actual[starts], expected[starts]
             bound = 1e-5 * max(1.0, np.abs(expected).max(initial=0.0))
-            error = np.abs(actual - expected).max(initial=0.0)
-            assert error <= bound, key
+            assert np.abs(actual - expected).max(initial=0.0) <= bound, key
 
 
 @pytest.mark.parametrize("name", [n for n in HEADS if n.startswith("squad")])
@@ -139,10 +131,8 @@ def test_trimmed_batches_change_neither_loss_nor_answers(name, recorded):
     used = int(arrays["feature/input_mask"].sum(1).max())
 
     def each_matrix(change):
-        return {
-            key: change(value) if value.shape.rank == 2 else value
-            for key, value in features.items()
-        }
+        matrices = {k: v for k, v in features.items() if v.shape.rank == 2}
+        return features | {k: change(v) for k, v in matrices.items()}
 
     short = each_matrix(lambda value: value[:, :used])
     # Longer than any row, as where max_seq_length is larger than a batch.
@@ -152,9 +142,8 @@ def test_trimmed_batches_change_neither_loss_nor_answers(name, recorded):
         for batch in (short, spare):
             found = model.compute(batch, training=training)
             for key in ("loss", "answerable_logit", "start_top_log_probs"):
-                np.testing.assert_allclose(
-                    found[task][key], wanted[task][key], rtol=1e-5, atol=1e-5
-                )
+                pair = found[task][key], wanted[task][key]
+                np.testing.assert_allclose(*pair, rtol=1e-5, atol=1e-5)
 
 
 def test_the_loss_adds_each_row_to_its_own_task(finetuning_config):
@@ -173,8 +162,7 @@ def test_the_loss_adds_each_row_to_its_own_task(finetuning_config):
 
 def test_mean_pooling_ignores_padding():
     sequence = tf.constant([[[1.0], [3.0], [100.0]], [[5.0], [7.0], [9.0]]])
-    mask = tf.constant([[1, 1, 0], [0, 0, 0]])
-    pooled = mean_over_tokens(sequence, mask)
+    pooled = mean_over_tokens(sequence, tf.constant([[1, 1, 0], [0, 0, 0]]))
     np.testing.assert_array_equal(pooled, [[2.0], [0.0]])
 
 
@@ -183,14 +171,11 @@ def test_several_labels_have_independent_losses():
     head.dense.bias.assign([10.0, -10.0, 10.0])
     head.dense.kernel.assign(tf.zeros([2, 3]))
     encoded = types.SimpleNamespace(pooled_output=tf.zeros([1, 2]))
-    features = {
-        "tags_label_ids": tf.constant([[1, 0, 0]]),
-        "tags_eid": tf.constant([7]),
-    }
+    features = {"tags_label_ids": [[1, 0, 0]], "tags_eid": [7]}
+    features = {name: tf.constant(x) for name, x in features.items()}
     outputs = head.logits(encoded, features)
-    losses = head.loss(outputs, features)
     np.testing.assert_array_equal(outputs["predictions"], [[1, 0, 1]])
-    np.testing.assert_allclose(losses, [10.0], atol=1e-3)
+    np.testing.assert_allclose(head.loss(outputs, features), [10.0], atol=1e-3)
 
 
 TRAJECTORIES = """
@@ -211,10 +196,8 @@ def test_weights_follow_the_recorded_trajectory(
     model = build_model(config, tasks)
     tf1.restore(model, str(directory / "model.ckpt-0"))
     optimizer = build_optimizer(config, model, info["num_train_steps"])
-    batch = {
-        key: tf.constant(value)
-        for key, value in np.load(directory / "batch.npz").items()
-    }
+    batch = np.load(directory / "batch.npz")
+    batch = {key: tf.constant(value) for key, value in batch.items()}
 
     @tf.function
     def train_step(batch, step):
@@ -250,8 +233,7 @@ def head():
     for variable in made.variables:
         variable.assign(random.normal(size=variable.shape))
     vectors = random.normal(size=[5, 8]).astype(np.float32)
-    encoded = types.SimpleNamespace(pooled_output=tf.constant(vectors))
-    return made, encoded
+    return made, types.SimpleNamespace(pooled_output=tf.constant(vectors))
 
 
 def test_two_layers_are_dense_gelu_dense(head):
@@ -284,8 +266,7 @@ def test_each_layer_s_input_is_dropped_out_apart(head, monkeypatch):
         return vectors
 
     monkeypatch.setattr(heads, "dropout", dropout)
-    stream = SeedStream(tf.constant([1, 2]))
-    made.logits(encoded, {}, stream)
+    made.logits(encoded, {}, SeedStream(tf.constant([1, 2])))
     assert [seed[:2] for seed in seeds] == [(8, 0.1)] * 2
     assert seeds[0] != seeds[1]
     made.logits(encoded, {})
@@ -301,7 +282,6 @@ def test_a_run_trains_them(config_of, run, weights_of, tmp_path):
     assert expected["task_specific/sst/hidden/kernel"].any()
     loaded = load_finetuned(str(tmp_path / f"{MODEL}_1"))
     assert loaded.model.heads[0].hidden is not None
-
     # Evaluated again: the same; with another head: refused.
     found, _ = run(config_of(**hparams, do_train=False))
     assert found["trials"][0]["results"] == result["trials"][0]["results"]
@@ -359,9 +339,7 @@ def test_the_kept_cases_are_the_reference_ones(case, golden_dir):
 
 
 @pytest.mark.parametrize("case", CASES + QUESTIONS)
-def test_records_and_examples_equal_the_originals(
-    case, request, vocab_file, tmp_path
-):
+def test_records_and_examples_are_theirs(case, request, vocab_file, tmp_path):
     root = FIXTURES
     if case not in KEPT:  # Skips without the reference data.
         root = request.getfixturevalue("golden_dir")
@@ -369,9 +347,8 @@ def test_records_and_examples_equal_the_originals(
     info = json.loads((directory / f"{case}.json").read_text())
     (tmp_path / "finetuning_data").symlink_to(directory / "raw")
     hparams = {"vocab_file": vocab_file, **info["hparams_passed"]}
-    config = FinetuningConfig.create(
-        "m", str(tmp_path), task_names=info["tasks"], **hparams
-    )
+    hparams["task_names"] = info["tasks"]
+    config = FinetuningConfig.create("m", str(tmp_path), **hparams)
     tasks = get_tasks(config)
     preprocessor = Preprocessor(config, tasks)
     stream = random.Random(4321)
@@ -389,9 +366,8 @@ def test_records_and_examples_equal_the_originals(
     assert list(found) == info["feature_order"]
     assert set(recorded.files) == set(found)
     for name, wanted in recorded.items():
-        np.testing.assert_array_equal(
-            found[name], wanted, err_msg=name, strict=wanted.dtype == np.float32
-        )
+        kind = {"err_msg": name, "strict": wanted.dtype == np.float32}
+        np.testing.assert_array_equal(found[name], wanted, **kind)
         assert found[name].shape == wanted.shape, name
     assert steps == info["steps_returned"]
     assert batches.n_examples == info["metadata"]["n_examples"]
@@ -409,9 +385,7 @@ def _check_examples(case, info, tasks):
     by_name = {task.name: task for task in tasks}
     wanted = info["examples_in_get_examples_order"]
     names = dict.fromkeys(example["task_name"] for example in wanted)
-    found = [
-        e for name in names for e in by_name[name].get_examples(info["split"])
-    ]
+    found = [e for n in names for e in by_name[n].get_examples(info["split"])]
     for example, expected in zip(found, wanted, strict=True):
         if "diagnostic" in case:
             del expected["label"]  # the original makes one up
@@ -432,9 +406,7 @@ def _check_windows(info, task):
         expected = _part(features, f"{task.name}_")
         assert window.eid == expected["eid"]
         assert window.tokens == expected["tokens"]
-        words = {
-            str(i): word for i, word in enumerate(window.words) if word >= 0
-        }
+        words = {str(i): n for i, n in enumerate(window.words) if n >= 0}
         assert words == expected["token_to_orig_map"]
         context = {i: bool(window.max_context[int(i)]) for i in words}
         assert context == expected["token_is_max_context"]

@@ -9,8 +9,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from configure.errors import UserError
 from electra_tf.commands import glue_submission, run_glue
+from tests.conftest import read_json, refused
 
 
 @pytest.fixture(autouse=True)
@@ -24,9 +24,8 @@ def wnli(write_task):
 
 
 def test_no_model_scores_and_predicts(finetuning_config, run, tmp_path):
-    config = finetuning_config(
-        "wnli", wnli_majority=True, write_test_outputs=True
-    )
+    hparams = {"wnli_majority": True, "write_test_outputs": True}
+    config = finetuning_config("wnli", **hparams)
     result, printed = run(config)
     assert (
         "wnli: no model was used; every answer is '0', the majority of 7"
@@ -41,8 +40,7 @@ def test_no_model_scores_and_predicts(finetuning_config, run, tmp_path):
     assert found["results"]["wnli"]["loss"] == pytest.approx(loss, rel=1e-6)
     assert found["model_dir"] == "none (wnli_majority)"
     assert not (tmp_path / "models/tiny/finetuning_models").exists()
-    path = config.test_predictions("wnli", "test", 1)
-    with open(path, "rb") as file:
+    with open(config.test_predictions("wnli", "test", 1), "rb") as file:
         predicted = pickle.load(file)
     assert [*predicted] == [0, 1, 2, 3]
     for logits in predicted.values():
@@ -53,8 +51,7 @@ def test_no_model_scores_and_predicts(finetuning_config, run, tmp_path):
 
 def test_beside_other_tasks_it_is_refused(finetuning_config, run, sst):
     config = finetuning_config("sst", "wnli", wnli_majority=True)
-    with pytest.raises(UserError, match="wnli_majority: wnli is learned tog"):
-        run(config)
+    refused("wnli_majority: wnli is learned tog", run, config)
 
 
 @pytest.mark.slow
@@ -74,9 +71,7 @@ def test_glue_takes_it_and_says_so(tmp_path, tiny_finetuning, cola, capsys):
     assert run_glue.main(run_glue.parse_flags(asked)) == 0
     text = (tmp_path / "models/m/results/glue.txt").read_text()
     assert "wnli: no model was used" in text
-    results = json.loads(
-        (tmp_path / "models/m/results/cola_results.json").read_text()
-    )
+    results = read_json(tmp_path / "models/m/results/cola_results.json")
     assert results["config"]["wnli_majority"] is False
     glue_submission.main(glue_submission.parse_flags([*argv, "--partial"]))
     path = tmp_path / "models/m/test_predictions/glue_submission.zip"

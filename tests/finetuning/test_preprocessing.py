@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from configure.errors import UserError
 from electra_tf.data.feature_spec import (
     FeatureSpec,
     decode_example,
@@ -18,6 +17,7 @@ from electra_tf.data.feature_spec import (
 )
 from electra_tf.finetuning import registry
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
+from tests.conftest import refused
 
 HEADER = "index\tsentence1\tsentence2\tlabel\n"
 
@@ -108,28 +108,22 @@ def test_what_was_wrong_with_data_is_told_again(prepare, write_task, capsys):
         told.append([line for line in out if line.startswith("rte: ")])
         assert len(task.row_report.rows) == 1
         assert task.row_report.losses == {"examples cut to max_seq_length": 1}
-    assert told[0] == told[1]
-    assert "1 bad row, 1 skipped" in told[0][0]
-    with pytest.raises(UserError, match="strict_rows"):
-        prepare(strict_rows=True)
+    assert told[0] == told[1] and "1 bad row, 1 skipped" in told[0][0]
+    refused("strict_rows", prepare, strict_rows=True)
 
 
 @pytest.mark.parametrize("size", [3, 4, 8, 32])
 def test_evaluation_loses_nothing_whatever_the_batch_size(prepare, size):
-    batches, steps, _ = prepare(
-        "dev", predict_batch_size=8, group_eval_by_length=False
-    )
+    given = {"predict_batch_size": 8, "group_eval_by_length": False}
+    batches, steps, _ = prepare("dev", **given)
     assert steps == 3
     chosen = dataclasses.replace(batches, batch_size=size)
     found = list(chosen().as_numpy_iterator())
-    ids, tasks, lengths = (
-        np.concatenate([value(batch) for batch in found]).tolist()
-        for value in (
-            lambda batch: batch["rte_eid"],
-            lambda batch: batch["task_id"],
-            lambda batch: batch["input_mask"].sum(1),
-        )
+    ids, tasks = (
+        np.concatenate([batch[name] for batch in found]).tolist()
+        for name in ("rte_eid", "task_id")
     )
+    lengths = [sum(row) for batch in found for row in batch["input_mask"]]
     assert ids[:10] == list(range(10))
     # Padding rows belong to no task.
     assert tasks == [0] * 10 + [1] * (len(tasks) - 10)
@@ -138,9 +132,8 @@ def test_evaluation_loses_nothing_whatever_the_batch_size(prepare, size):
 
 LENGTH = 64
 COUNT = 48
-LABELS = FeatureSpec(
-    "x_labels_mask", [LENGTH], is_int_feature=False, per_token=True
-)
+OPTIONS = {"is_int_feature": False, "per_token": True}
+LABELS = FeatureSpec("x_labels_mask", [LENGTH], **OPTIONS)
 
 
 def write(path, specs, rows):
@@ -191,9 +184,7 @@ def all_ids(batches):
 
 
 @pytest.mark.parametrize("multiple", [1, 3])
-def test_trimmed_batches_are_the_same_without_the_padding(
-    batches, lengths, multiple
-):
+def test_trimmed_batches_lose_only_their_padding(batches, lengths, multiple):
     # Of two rows: in any order some batches are narrower than others.
     batches = dataclasses.replace(batches, batch_size=2, multiple=multiple)
     whole = take(dataclasses.replace(batches, trim=False)(), 24)
@@ -227,9 +218,8 @@ def test_labels_that_reach_further_than_tokens_are_kept(tmp_path):
 
 @pytest.mark.parametrize("by_length", [False, True])
 def test_each_epoch_of_the_whole_set_has_every_example_once(batches, by_length):
-    chosen = dataclasses.replace(
-        batches, shuffle_whole_set=not by_length, by_length=by_length
-    )
+    order = {"shuffle_whole_set": not by_length, "by_length": by_length}
+    chosen = dataclasses.replace(batches, **order)
     found = take(chosen(), 12)
     widths = [b["input_ids"].shape[1] for b in found]
     assert (np.mean(widths) < 0.8 * LENGTH) == by_length
@@ -242,8 +232,7 @@ def test_evaluation_keeps_the_order_or_sorts_by_length(batches, lengths):
     plain = dataclasses.replace(batches, training=False)
     assert not plain().options().autotune.enabled
     assert all_ids(take(plain(), 99)) == list(range(COUNT))
-    grouped = dataclasses.replace(plain, by_length=True)
-    found = take(grouped(), 99)
+    found = take(dataclasses.replace(plain, by_length=True)(), 99)
     assert sorted(all_ids(found)) == list(range(COUNT))
     widths = [b["input_ids"].shape[1] for b in found]
     assert widths == sorted(widths, reverse=True)

@@ -145,9 +145,8 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
 def pretrained(tmp_path, pretrained_folder, long_sizes):
     """A model's folder as pre-training leaves it, where tuning looks for it."""
     sizes = long_sizes | {"max_position_embeddings": 40}
-    source = pretrained_folder(
-        max_seq_length=16, do_lower_case=False, model_hparam_overrides=sizes
-    )
+    given = {"do_lower_case": False, "model_hparam_overrides": sizes}
+    source = pretrained_folder(max_seq_length=16, **given)
     return pathlib.Path(shutil.copytree(source, tmp_path / "models" / "small"))
 
 
@@ -177,13 +176,6 @@ def test_what_is_not_stated_comes_from_the_model(pretrained, tmp_path):
     found = resolve_start(_create(tmp_path, init_checkpoint=str(elsewhere)))
     assert found.config.vocab_file == str(elsewhere / "vocab.txt")
     assert found.config.do_lower_case is False
-
-
-def test_random_weights_need_no_folder(tmp_path, tiny_vocab):
-    given = {"init_checkpoint": None, "vocab_file": tiny_vocab}
-    config = _create(tmp_path, vocab_size=200, **given)
-    start = resolve_start(config)
-    assert start.weights is None and start.config == config
 
 
 def test_what_does_not_fit_a_model_is_refused(pretrained, tmp_path, tiny_vocab):

@@ -51,8 +51,7 @@ def test_windows_hold_each_sentence_once(make_task, write_rows, length):
     write_rows("train", ROW)
     task = make_task("summarization", max_seq_length=length)
     (example,) = task.get_examples("train")
-    oracle = find_oracle(example.sentences, example.summary, 3)
-    assert oracle == (2, 3)
+    assert find_oracle(example.sentences, example.summary, 3) == (2, 3)
     rows = task.featurize(example, True)
     assert (len(rows) > 1) == (length < 64)
     seen, labels, n_cut = [], [], 0
@@ -76,14 +75,11 @@ def test_windows_hold_each_sentence_once(make_task, write_rows, length):
     assert seen == [1, 2, 3, 4]
     assert labels == [0, 0, 1, 1]
     cut = task.row_report.losses["sentences cut to max_seq_length"]
-    assert cut == n_cut
-    assert (cut > 0) == (length < 24)
+    assert cut == n_cut and (cut > 0) == (length < 24)
 
 
 @pytest.mark.slow
-def test_a_run_scores_its_summaries_beside_lead_and_oracle(
-    finetuning_config, write_rows, run, tmp_path
-):
+def test_a_run_scores_summaries(finetuning_config, write_rows, run, tmp_path):
     write_rows("train", *[ROW] * 4)
     write_rows("dev", ROW, ROW)
     write_rows("test", {"article": ROW["article"], "highlights": SUMMARY})
@@ -103,13 +99,10 @@ def test_a_run_scores_its_summaries_beside_lead_and_oracle(
     assert [*details] == [f"{b}_{r}" for b in BASELINES for r in ROUGE]
     assert details["oracle_rouge1"] > details["lead_rouge1"]
     # Three of four; the two of the oracle must be among them.
-    path = config.qa_file("summarization", "summaries")
-    with open(path) as file:
+    with open(config.qa_file("summarization", "summaries")) as file:
         rows = json.load(file)
-    assert len(rows) == 2
-    assert {2, 3} < {*rows[0]["model"]["sentences"]}
-    assert figures["rouge2"] == pytest.approx(
-        rows[0]["model"]["rouge"]["rouge2"]
-    )
+    assert len(rows) == 2 and {2, 3} < {*rows[0]["model"]["sentences"]}
+    rouge = rows[0]["model"]["rouge"]
+    assert figures["rouge2"] == pytest.approx(rouge["rouge2"])
     with open(config.test_predictions("summarization", "test", 1)) as file:
         assert len(json.load(file)["0"].split("\n")) == 3

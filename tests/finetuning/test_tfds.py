@@ -1,11 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks from TensorFlow Datasets: small sets of the same shape.
-
-They are written with TFDS's own writer under the names, the features and the
-versions of the real ones, so that the real loading code finds them there and
-downloads nothing.
-"""
+"""Tasks from TensorFlow Datasets: small sets, written as the real ones are."""
 
 import pytest
 
@@ -105,8 +100,7 @@ def test_numbers_are_read_and_what_is_missing_is_named(task_of, tmp_path):
     task = task_of("cola", "cola", "train")
     assert len(task.get_examples("train")) == 11
     (row,) = task.row_report.rows
-    assert row.path == "tfds:glue/cola/train"
-    assert row.found == "label -1"
+    assert row.path == "tfds:glue/cola/train" and row.found == "label -1"
     assert row.expected == "one of: 0, 1"
     task = task_of("wnli", "wnli", "train")
     assert task.get_examples("train")[1].label == "1"
@@ -193,5 +187,4 @@ def test_articles_are_read_with_their_highlights(make_task, write_set):
         (f"A café, number {n}.", "It is red.", "So it is.") for n in range(3)
     }
     assert dev[0].summary == "it\nred"
-    assert len(task.get_examples("train")) == 3
-    assert task.row_report.rows == []
+    assert len(task.get_examples("train")) == 3 and task.row_report.rows == []
