@@ -30,24 +30,20 @@ def assert_same_tensors(found, expected):
 @pytest.fixture(scope="session")
 def settings_in(tiny_pretraining):
     """hparams of a tiny run whose model directory is in a folder."""
-
-    def make(folder, name="run", **hparams):
-        return {
-            **tiny_pretraining,
-            "num_eval_steps": 10,
-            "save_checkpoints_steps": 10,
-            "log_every_n_steps": 1,
-            "shuffle_buffer_size": 20,
-            "model_hparam_overrides": tiny_pretraining["model_hparam_overrides"]
-            | {"num_hidden_layers": 1},
-            "model_dir": str(folder / name),
-            "results_txt": str(folder / name / "results" / "r.txt"),
-            "results_pkl": str(folder / name / "results" / "r.pkl"),
-            "results_json": str(folder / name / "results" / "r.json"),
-            **hparams,
-        }
-
-    return make
+    return lambda folder, name="run", **hparams: {
+        **tiny_pretraining,
+        "num_eval_steps": 10,
+        "save_checkpoints_steps": 10,
+        "log_every_n_steps": 1,
+        "shuffle_buffer_size": 20,
+        "model_hparam_overrides": tiny_pretraining["model_hparam_overrides"]
+        | {"num_hidden_layers": 1},
+        "model_dir": str(folder / name),
+        "results_txt": str(folder / name / "results" / "r.txt"),
+        "results_pkl": str(folder / name / "results" / "r.pkl"),
+        "results_json": str(folder / name / "results" / "r.json"),
+        **hparams,
+    }
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from electra_tf.pretraining import runner
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.text.tokenization import open_tokenizer
+from tests.conftest import refused
 
 TEXT = "the king of the north\nis in the city\n\nand that was for her\n\n"
 
@@ -82,8 +83,7 @@ def test_a_task_takes_the_run_s_own(pretrained, finetune, vocab_file):
         (Embedder.from_pretrained, folder),
         (load_pretrained, str(pretrained[0])),
     ):
-        with pytest.raises(UserError, match="needs a WordPiece"):
-            refuses(given)
+        refused("needs a WordPiece", refuses, given)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,7 @@ def test_tasks_on_words_refuse_it(finetune, task, kind):
         finetune(task_names=[task], max_query_length=8)
 
 
-def test_another_or_a_damaged_file_is_refused(
-    pretrained, bpe_file, tmp_path, finetune
-):
+def test_other_or_damaged_is_refused(pretrained, bpe_file, tmp_path, finetune):
     folder, settings = pretrained
     for refuses, change, message in (
         (runner.run, {"vocab_file": bpe_file("other words ")}, "another vocab"),
@@ -104,12 +102,10 @@ def test_another_or_a_damaged_file_is_refused(
     ):
         changed = {**settings, **change}
         config = PretrainingConfig.create("m", str(tmp_path), **changed)
-        with pytest.raises(UserError, match=message):
-            refuses(config)
+        refused(message, refuses, config)
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "tokenizer.json").write_text("{}")
-    with pytest.raises(UserError, match="tokenizer.json: another file, or dam"):
-        finetune(copy)
+    refused("tokenizer.json: another file, or dam", finetune, copy)
 
 
 def test_records_belong_to_it(tmp_path, vocab_file, bpe_file, pretrained):

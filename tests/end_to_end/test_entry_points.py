@@ -81,7 +81,6 @@ def test_stopped_pretraining_goes_on(data_dir, settings, tmp_path, call):
     step = int(newest.rsplit("-", 1)[1])
     assert step >= 3
     assert json.loads(log.read_text().splitlines()[-1])["step"] == step
-
     total = hparams["num_train_steps"] = step + 2
     continued = call("run_pretraining.py", data_dir, hparams)
     assert f"Continuing from {newest}" in continued.stdout
@@ -142,9 +141,7 @@ def listing(folder):
 
 
 @pytest.mark.slow
-def test_everything_may_lie_in_a_file_system_of_tensorflows(
-    remote, tiny_pretraining, tiny_finetuning
-):
+def test_everything_may_lie_in_ram(remote, tiny_pretraining, tiny_finetuning):
     console = Console(io.StringIO())
     vocab = {"vocab_file": f"{remote}/vocab.txt"}
     every = ("save_checkpoints_steps", "eval_every_n_steps")
@@ -162,7 +159,6 @@ def test_everything_may_lie_in_a_file_system_of_tensorflows(
     with tf.io.gfile.GFile(f"{folder}/eval_log.jsonl") as log:
         rows = [json.loads(line) for line in log.read().splitlines()]
     assert [row["step"] for row in rows] == [2, 4, 6]
-
     tuning = {**tiny_finetuning, **vocab, "task_names": ["sst"]}
     tuning |= {"init_checkpoint": folder, "num_train_epochs": 1.0}
     tuning |= {"max_seq_length": 16, "train_batch_size": 4}

@@ -45,9 +45,7 @@ def test_its_generator_fills_masks(released, text, word):
         ("two of the boys were late", 6, "the"),
     ],
 )
-def test_its_discriminator_finds_words_that_do_not_fit(
-    released, text, place, wrong
-):
+def test_its_discriminator_finds_words_that_jar(released, text, place, wrong):
     def replaced(words):
         found = TokenInspector(released).inspect(" ".join(words), nothing=True)
         return found.tokens[place].prediction.replaced_probability

@@ -22,7 +22,7 @@ import pytest
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TIMING_FIELDS, Console, read_rows
-from tests.conftest import ROOT, marked_heavy
+from tests.conftest import ROOT, marked_heavy, read_json
 from tests.end_to_end.conftest import assert_same_tensors, saved_tensors
 from tests.pretraining.conftest import TWO_STAGE
 
@@ -106,8 +106,7 @@ def tensors(directory, step=12):
 
 
 def trials(folder):
-    path = folder / "results" / "sst_results.json"
-    return json.loads(path.read_text())["trials"]
+    return read_json(folder / "results" / "sst_results.json")["trials"]
 
 
 def without_dropout(hparams):
@@ -121,7 +120,6 @@ def without_dropout(hparams):
 @pytest.fixture
 def of_workers(data_dir, settings):
     """hparams of 20 steps, a checkpoint every 2 and two evaluations."""
-
     made = functools.partial(
         settings,
         save_checkpoints_steps=2,
@@ -180,9 +178,7 @@ def test_one_device_and_workers_take_turns_and_a_lost_worker_is_told(
     assert_close(tensors(two), tensors(one))
     expected = read_rows(str(one / "eval_log.jsonl"))[0]
     for folder in (two, two / "worker_1"):
-        found = read_rows(str(folder / "eval_log.jsonl"))[0]
-        assert_figures(found, expected)
-
+        assert_figures(read_rows(str(folder / "eval_log.jsonl"))[0], expected)
     assert run_here("two")["global_step"] == 20
     assert_close(tensors(two, 20), tensors(one, 20))
 
@@ -190,9 +186,7 @@ def test_one_device_and_workers_take_turns_and_a_lost_worker_is_told(
 @pytest.mark.heavy
 @pytest.mark.multi_device
 @pytest.mark.parametrize("victim", [0, 1])
-def test_workers_started_again_after_one_was_killed_end_as_undisturbed(
-    of_workers, tmp_path, run_workers, victim
-):
+def test_killed_workers_end_the_same(of_workers, tmp_path, run_workers, victim):
     assert run_workers(of_workers("whole"))[0] == [0, 0]
     hparams = of_workers("cut")
     codes, _ = run_workers(hparams, dies=(victim, 7))
@@ -203,28 +197,23 @@ def test_workers_started_again_after_one_was_killed_end_as_undisturbed(
     assert_same_tensors(cut, whole)
     # Evaluated once more, by themselves.
     result = tmp_path / "cut" / "results" / "r.json"
-    before = json.loads(result.read_text())["metrics"]
+    before = read_json(result)["metrics"]
     result.unlink()
-    flags = ("--do_train=false", "--do_eval")
-    assert run_workers(hparams, *flags)[0] == [0, 0]
-    found = json.loads(result.read_text())["metrics"]
-    assert found == pytest.approx(before, rel=1e-6)
+    assert run_workers(hparams, "--do_train=false", "--do_eval")[0] == [0, 0]
+    assert read_json(result)["metrics"] == pytest.approx(before, rel=1e-6)
 
 
 @pytest.mark.slow
 @pytest.mark.multi_device
-def test_a_worker_with_other_settings_or_other_data_is_refused(
-    data_dir, of_workers, tmp_path, run_workers
-):
+def test_unlike_workers_are_named(data_dir, of_workers, tmp_path, run_workers):
     records = data_dir / "pretrain_tfrecords" / "pretrain_data.tfrecord-0-of-3"
     own = {1: ["--learning_rate=0.002", f"--pretrain_tfrecords={records}"]}
     codes, said = run_workers(of_workers("two"), own=own)
     assert codes == [1, 1]
     for text in said:
         assert "hparam learning_rate: 0.0005 on worker 0, 0.002 on" in text
-        assert re.search(
-            "pretrain_tfrecords: '3 files, .* 0, '1 files, .* on worker 1", text
-        )
+        files = "pretrain_tfrecords: '3 files, .* 0, '1 files, .* on worker 1"
+        assert re.search(files, text)
     assert not list((tmp_path / "two").glob("model.ckpt*"))
 
 

@@ -28,9 +28,10 @@ from electra_tf.training.summaries import (
     Console,
     read_rows,
 )
-from tests.conftest import marked_heavy
+from tests.conftest import marked_heavy, refused
 from tests.end_to_end.conftest import assert_same_tensors, saved_tensors
 from tests.pretraining.conftest import TWO_STAGE
+from tests.training.conftest import shown
 
 PROGRAM = pathlib.Path(__file__).with_name("worker.py")
 HALF = {"mixed_precision": "fp16", "gradient_accumulation_steps": 2}
@@ -47,15 +48,6 @@ def logs_of(folder):
         ]
         for log in LOGS
     )
-
-
-def shown_steps(path, tag):
-    """The steps that TensorBoard shows, in its own order."""
-    accumulator = pytest.importorskip(
-        "tensorboard.backend.event_processing.plugin_event_accumulator"
-    )
-    reader = accumulator.EventAccumulator(str(path)).Reload()
-    return [event.step for event in reader.Tensors(tag)]
 
 
 @pytest.mark.parametrize(
@@ -85,12 +77,9 @@ def test_killed_and_continued_equals_uninterrupted(
         document = "the of and in\nto the\n" * 8 + "\n"
         (tmp_path / name).write_text(document * 5)
         objective = {"pretrain_text": str(tmp_path / name)}
-    whole, killed = (
-        settings(name, eval_every_n_steps=5, **objective)
-        for name in ("whole", "killed")
-    )
+    objective = {**objective, "eval_every_n_steps": 5}
+    whole, killed = (settings(n, **objective) for n in ("whole", "killed"))
     runner.run(PretrainingConfig.create("m", str(data_dir), **whole))
-
     words = ("--data-dir", data_dir, "--model-name=m", "--hparams")
     # Three steps after a checkpoint.
     run_python(
@@ -100,7 +89,6 @@ def test_killed_and_continued_equals_uninterrupted(
     )
     assert tf.train.latest_checkpoint(tmp_path / "killed").endswith("-10")
     runner.run(PretrainingConfig.create("m", str(data_dir), **killed))
-
     expected = saved_tensors(tmp_path / "whole" / "model.ckpt-20")
     found = saved_tensors(tmp_path / "killed" / "model.ckpt-20")
     for moment in ("/m/", "/v/"):
@@ -112,15 +100,12 @@ def test_killed_and_continued_equals_uninterrupted(
     train, evaluated = logs_of(tmp_path / "killed")
     assert (train, evaluated) == logs_of(tmp_path / "whole") and train
     assert [row["step"] for row in evaluated] == [5, 10, 15, 20]
-    shown = tmp_path / "killed" / "tensorboard" / "train"
-    steps = [row["step"] for row in train]
-    assert shown_steps(shown, "learning_rate") == steps
+    rates = shown(tmp_path / "killed/tensorboard/train", "learning_rate")
+    assert [step for step, _ in rates] == [row["step"] for row in train]
 
 
 @pytest.mark.slow
-def test_two_stages_continue_from_any_step_and_are_read_for_what_they_are(
-    data_dir, settings, tmp_path
-):
+def test_two_stages_go_on_from_any_step_as_such(data_dir, settings, tmp_path):
     def config(name, **hparams):
         changes = {
             **TWO_STAGE,
@@ -131,18 +116,15 @@ def test_two_stages_continue_from_any_step_and_are_read_for_what_they_are(
             "log_every_n_steps": 3,
             "keep_best": "loss",
         }
-        return PretrainingConfig.create(
-            "m", str(data_dir), **settings(name, **{**changes, **hparams})
-        )
+        given = settings(name, **{**changes, **hparams})
+        return PretrainingConfig.create("m", str(data_dir), **given)
 
     whole = tmp_path / "whole"
     runner.run(config("whole"))
     logs = logs_of(whole)
     # A row ends with the first stage, whatever the interval.
-    assert [(r["step"], r["stage"]) for r in logs[0]] == [
-        *((1, 1), (3, 1), (4, 1)),
-        *((6, 2), (8, 2)),
-    ]
+    rows = [(r["step"], r["stage"]) for r in logs[0]]
+    assert rows == [(1, 1), (3, 1), (4, 1), (6, 2), (8, 2)]
     assert [("disc_loss" in r) for r in logs[0]] == [False] * 3 + [True] * 2
     assert [(r["step"], r["stage"], "disc_auc" in r) for r in logs[1]] == [
         *((2, 1, False), (4, 1, False)),
@@ -163,7 +145,6 @@ def test_two_stages_continue_from_any_step_and_are_read_for_what_they_are(
         # The first stage's losses are smaller, and of no whole model.
         best = [(at / "best/best.json").read_text() for at in (folder, whole)]
         assert best[0] == best[1] and json.loads(best[0])["step"] > 4
-
     with pytest.raises(UserError, match="two_stage_steps: 4 -> 5"):
         runner.run(config("whole", two_stage_steps=5))
     for step, part in ((4, "a generator (no d"), (5, "a generator and a disc")):
@@ -171,11 +152,9 @@ def test_two_stages_continue_from_any_step_and_are_read_for_what_they_are(
         assert weights.contents.description.startswith(part)
     weights = open_weights(str(whole / "model.ckpt-4"))
     with pytest.raises(UserError, match="not trained up to step 4"):
-        model = runner.build_model(config("other"))
-        assign(weights, model.variables)
-    result = runner.run(
-        config("whole", do_train=False, do_eval=True, overwrite=False)
-    )
+        assign(weights, runner.build_model(config("other")).variables)
+    evaluation = {"do_train": False, "do_eval": True, "overwrite": False}
+    result = runner.run(config("whole", **evaluation))
     assert result["disc_loss"] == logs[1][-1]["disc_loss"]
 
 
@@ -195,9 +174,8 @@ def start(data_dir, settings_in, runs):
     """Runs; returns what was printed."""
 
     def run(name, **hparams):
-        config = PretrainingConfig.create(
-            "m", str(data_dir), **settings_in(runs, name, **hparams)
-        )
+        settings = settings_in(runs, name, **hparams)
+        config = PretrainingConfig.create("m", str(data_dir), **settings)
         output = io.StringIO()
         runner.run(config, Console(output))
         return output.getvalue()
@@ -248,14 +226,11 @@ def masked_lm(start, runs):
 def test_missing_variables_need_a_permission(start, runs, masked_lm):
     assert not (masked_lm / "export" / "discriminator").exists()
     assert tensors(masked_lm / "export" / "generator")
-
     settings = {"num_train_steps": 1, "init_checkpoint": str(masked_lm)}
     # Its head is as wide as its encoder; a small generator's is not.
-    with pytest.raises(UserError, match="change generator_hidden_size"):
-        start("full", **settings)
+    refused("change generator_hidden_size", start, "full", **settings)
     lacks = r"(?s)discriminator_predictions/dense/kernel.*--allow_missing"
-    with pytest.raises(UserError, match=lacks):
-        start("full", allow_missing="generator", **settings)
+    refused(lacks, start, "full", allow_missing="generator", **settings)
     settings["allow_missing"] = "^(discriminator_predictions|generator)"
     output = start("full", **settings)
     for what in ("missing", "of another shape"):
@@ -332,7 +307,6 @@ def test_milestones_and_the_best_evaluation_are_kept(start, runs):
     kept = sorted(path.name for path in run.glob("*.index"))
     assert kept == [f"model.ckpt-{n}.index" for n in (3, 6, 8)]
     assert open_weights(str(run / "model.ckpt-3")).global_step == 3
-
     assert "best masked_lm_loss so far" in output
     best = json.loads((run / "best/best.json").read_text())
     rows = map(json.loads, (run / "eval_log.jsonl").read_text().splitlines())

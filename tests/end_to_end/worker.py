@@ -1,9 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A program: a command that dies at `DIES_AFTER`, or runs of `WAYS`.
-
-The latter need devices that are made before TensorFlow starts.
-"""
+"""A command that dies at `DIES_AFTER`; runs of `WAYS` on devices made first."""
 
 import json
 import os
@@ -23,18 +20,12 @@ from electra_tf.pretraining import unigram
 from electra_tf.training import summaries
 
 # Strategy and micro-batches, by the name of the run.
-WAYS = {
-    "one": ("one_device", 1),
-    "two": ("mirrored", 1),
-    "cut": ("mirrored", 2),
-}
+WAYS = {"one": ("one_device", 1), "two": ("mirrored", 1)}
+WAYS["cut"] = ("mirrored", 2)
 
 
 def die_after(step):
-    """Kills this process as a machine that loses its power does.
-
-    By SIGKILL, in the middle of the row that follows this step's.
-    """
+    """Kills this process, in the middle of the row that follows the step's."""
     write = summaries.Log.write
 
     def write_or_die(self, at, values):

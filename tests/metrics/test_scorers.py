@@ -32,9 +32,8 @@ def test_figures_equal_the_recorded_ones(name, golden_dir):
     scorer = RECORDED[name](*[mapping] * (mapping is not None))
     for row in recorded["inputs"]:
         scorer.update(row)
-    for (name, value), (expected_name, expected) in zip(
-        scorer.get_results(), recorded["results"], strict=True
-    ):
+    pairs = zip(scorer.get_results(), recorded["results"], strict=True)
+    for (name, value), (expected_name, expected) in pairs:
         assert name == expected_name
         assert value == pytest.approx(expected, rel=1e-12)
     assert scorer.results_str() == recorded["results_str"]
@@ -55,8 +54,7 @@ def _filled(scorer, true, predicted, key="label_ids"):
 def test_f1_counts_true_positives_for_recall():
     expected = {"precision": 50.0, "recall": 100 / 3, "f1": 40.0}
     labels, predictions = [1, 1, 1, 0, 0], [1, 0, 0, 1, 0]
-    scorer = _filled(scorers.F1Scorer(), labels, predictions)
-    found = dict(scorer.get_results())
+    found = dict(_filled(scorers.F1Scorer(), labels, predictions).get_results())
     # Of two classes accuracy has them among its details.
     details = _filled(scorers.AccuracyScorer(), labels, predictions)
     for figures in (found, dict(details.get_details())):
@@ -71,9 +69,8 @@ def test_a_model_that_always_says_the_same_is_named():
     _filled(scorer, [0, 0], [0, 0])  # an update changes all of it
     assert scorer.single_prediction() is None
     assert dict(scorer.get_results())["accuracy"] == 75.0
-    scorer = _filled(
-        scorers.RegressionScorer(), [0.0, 0.5, 1.0], [0.25] * 3, "targets"
-    )
+    scorer, values = scorers.RegressionScorer(), [0.0, 0.5, 1.0]
+    _filled(scorer, values, [0.25] * 3, "targets")
     assert math.isnan(dict(scorer.get_results())["pearson"])
     assert scorer.single_prediction() == 0.25
     scorer = _tagged(["B-A", "O"], ["O", "O"])
@@ -133,8 +130,6 @@ RESULTS = [
     {"cola": {"mcc": 20.0, "loss": 0.7}, "sst": {"accuracy": 92.0}},
     {"cola": {"mcc": 60.0, "loss": 0.4}, "sst": {"accuracy": 91.0}},
 ]
-
-
 SPANS = functools.partial(scorers.EntityLevelF1Scorer, MAPPING)
 
 

@@ -85,15 +85,13 @@ def test_initial_kernels_are_glorot_uniform_or_a_cut_normal():
     # A normal cut at two deviations keeps 0.8796 of its deviation.
     np.testing.assert_allclose(kernel.std(), 0.02 * 0.8796, rtol=0.03)
     assert abs(kernel.mean()) < 4 * 0.02 / 80
-
-
-def test_initial_values_depend_on_seed_and_scope_only():
-    def kernel(scope, seed):
-        return Dense(scope, 4, 4, seed=seed).kernel.numpy()
-
-    np.testing.assert_array_equal(kernel("a", 1), kernel("a", 1))
-    assert (kernel("a", 1) != kernel("a", 2)).any()
-    assert (kernel("a", 1) != kernel("b", 1)).any()
+    # They depend on seed and scope only.
+    first, again, other, elsewhere = (
+        Dense(scope, 4, 4, seed=seed).kernel.numpy()
+        for scope, seed in (("a", 1), ("a", 1), ("a", 2), ("b", 1))
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any() and (first != elsewhere).any()
 
 
 def test_activations_are_found_by_name():
@@ -129,10 +127,8 @@ def test_the_share_dropped_is_the_rate_and_the_mean_is_kept(rate, seed):
 def test_neighbours_are_dropped_independently():
     # Two neighbours share one 32-bit draw.
     dropped = dropout(tf.ones([COUNT - 1]), 0.1, SEED).numpy() == 0
-    for first, second in (
-        (dropped[0::2], dropped[1::2]),
-        (dropped[1:-1:2], dropped[2::2]),
-    ):
+    pairs = (dropped[0::2], dropped[1::2]), (dropped[1:-1:2], dropped[2::2])
+    for first, second in pairs:
         both = rounded(0.1) ** 2
         error = math.sqrt(both * (1 - both) / first.size)
         assert abs((first & second).mean() - both) < 3 * error
@@ -183,8 +179,7 @@ def test_sites_have_seeds_of_their_own():
         SeedStream(tf.constant([3, 5])).seed("a"),
         SeedStream(tf.constant([4, 4])).seed("a"),
     ]
-    seeds = {tuple(site.numpy()) for site in sites}
-    assert len(seeds) == len(sites)
+    assert len({tuple(site.numpy()) for site in sites}) == len(sites)
     np.testing.assert_array_equal(sites[0], SeedStream(SEED).seed("a"))
     np.testing.assert_array_equal(sites[3], SeedStream(SEED, "a/a/").seed("a"))
 
@@ -194,10 +189,8 @@ def test_sites_have_seeds_of_their_own():
 )
 def test_what_xla_fuses_is_what_tensorflow_computes(monkeypatch, dtype, bound):
     norm, seed = layers.LayerNorm("norm", 5), tf.constant([1, 2])
-    tensors = [
-        tf.cast(tf.random.stateless_normal([7, 3, 5], [n, 0]), dtype)
-        for n in range(3)
-    ]
+    tensors = [tf.random.stateless_normal([7, 3, 5], [n, 0]) for n in range(3)]
+    tensors = [tf.cast(tensor, dtype) for tensor in tensors]
 
     def run(fuses):
         monkeypatch.setattr(layers, "_fuses", lambda *tensors: fuses)

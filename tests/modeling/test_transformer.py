@@ -78,9 +78,7 @@ def test_resolved_sizes_equal_the_recorded_ones(golden_dir):
         assert dataclasses.asdict(config) == expected, name
 
 
-def test_positions_are_limited_and_tokens_have_sparse_gradients(
-    small_config, randomize
-):
+def test_positions_are_limited_token_gradients_sparse(small_config, randomize):
     embeddings = randomize(Embeddings("e", small_config(), 6))
     ids = tf.zeros([1, 12], tf.int32)
     assert embeddings(ids, ids).shape == [1, 12, 6]
@@ -159,7 +157,6 @@ def test_gradients_are_autodiff_s_and_the_key_bias_has_none(attention, hidden):
         sources |= {f"{part}/kernel": layer.kernel, f"{part}/bias": layer.bias}
     upstream_32 = tf.constant(upstream, tf.float32)
     actual = tape.gradient(values[0], sources, upstream_32)
-
     exact, heads = exactly(sources), attention.config.num_attention_heads
     with tf.GradientTape() as tape:
         tape.watch(exact)
@@ -168,9 +165,8 @@ def test_gradients_are_autodiff_s_and_the_key_bias_has_none(attention, hidden):
     for found, wanted in zip(values, plain, strict=True):
         np.testing.assert_allclose(found, wanted, atol=2e-6)
     for name in sources:
-        np.testing.assert_allclose(
-            actual[name], expected[name], rtol=1e-4, atol=1e-5, err_msg=name
-        )
+        pair = actual[name], expected[name]
+        np.testing.assert_allclose(*pair, rtol=1e-4, atol=1e-5, err_msg=name)
     np.testing.assert_array_equal(actual["key/bias"], np.zeros(16))
     assert np.abs(actual["query/bias"]).max() > 1e-3
 
@@ -196,14 +192,12 @@ def test_gradients_through_dropout_equal_autodiff_s(dtype, tolerance):
         tape.watch(scores)
         dropped = transformer._attention_probs(scores, bias, 0.4, seed)
     actual = tape.gradient(dropped, scores, upstream)
-
     # What dropout makes of ones is the mask, rescaled.
     mask = exactly(dropout(tf.ones_like(scores), 0.4, seed))
     exact = exactly(scores)
     with tf.GradientTape() as tape:
         tape.watch(exact)
-        probs = tf.nn.softmax(exact + exactly(bias))
-        expected_dropped = probs * mask
+        expected_dropped = tf.nn.softmax(exact + exactly(bias)) * mask
     expected = tape.gradient(expected_dropped, exact, exactly(upstream))
     assert 0.2 < np.mean(mask == 0) < 0.6
     assert dropped.dtype == actual.dtype == dtype
@@ -256,9 +250,8 @@ def test_two_towers_see_every_token_but_their_own(small_config, randomize):
     towers = randomize(TwoTowerClozeTransformer("g", config, table, table))
     context, ltr, rtl = towers(*one_token_changed_at_a_time())
     assert context.shape == [LENGTH + 1, LENGTH, 32]
-    interior = dependence(context)[1:-1]
     expected = np.ones([LENGTH, LENGTH]) - np.eye(LENGTH)
-    np.testing.assert_array_equal(interior, expected[1:-1])
+    np.testing.assert_array_equal(dependence(context)[1:-1], expected[1:-1])
     before, after = ltr.sequence_output[:, :-1], rtl.sequence_output[:, 1:]
     np.testing.assert_array_equal(context[:, 1:, :16], before)
     np.testing.assert_array_equal(context[:, :-1, 16:], after)

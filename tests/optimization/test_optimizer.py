@@ -40,13 +40,12 @@ def reference(peak, total, warmup, power, order, completed):
 def test_rates_equal_the_reference(peak, total, warmup, power, order, share):
     completed = int(share * total)
     schedule = WarmupPolynomialDecay(peak, total, warmup, power, order)
-    expected = reference(peak, total, warmup, power, order, completed)
     # float32 rounds 1 - step / total to 6e-8; a root magnifies that near 0.
     left = max(1 - completed / total, 1e-7)
     slack = 2e-7 * power * max(1.0, left ** (power - 1)) + 1e-7
     np.testing.assert_allclose(
         float(schedule(tf.constant(completed, tf.int64))),
-        expected,
+        reference(peak, total, warmup, power, order, completed),
         rtol=5e-7,
         atol=peak * slack,
     )
@@ -118,10 +117,8 @@ def gradients(steps=6):
     """From far below the clipping norm to far above it."""
     random = np.random.default_rng(1)
     for scale in 10.0 ** random.uniform(-2, 1, steps):
-        yield [
-            (scale * random.normal(size=shape)).astype(np.float32)
-            for shape in SHAPES
-        ]
+        drawn = [scale * random.normal(size=shape) for shape in SHAPES]
+        yield [values.astype(np.float32) for values in drawn]
 
 
 def clipped(values):
@@ -131,9 +128,8 @@ def clipped(values):
 
 def train(optimizer, given=None):
     for step, values in enumerate(given or gradients()):
-        found = optimizer.update(
-            [*map(tf.convert_to_tensor, values)], tf.constant(step, tf.int64)
-        )
+        values = [*map(tf.convert_to_tensor, values)]
+        found = optimizer.update(values, tf.constant(step, tf.int64))
     return found
 
 
@@ -215,8 +211,7 @@ def test_a_norm_that_is_not_finite_changes_no_weight(kind, bad, sparse):
     broken[0][1] = bad
     if sparse:
         broken[0] = tf.IndexedSlices(broken[0][:2], [3, 1], SHAPES[0])
-    found = train(optimizer, [broken])
-    assert not np.isfinite(found["grad_norm"])
+    assert not np.isfinite(train(optimizer, [broken])["grad_norm"])
     for variable, old in zip(variables, before, strict=True):
         np.testing.assert_array_equal(variable, old)
     for slot, beta, old in zip(slots, (0.9, 0.999), moments, strict=True):
@@ -242,10 +237,8 @@ def test_rows_become_whole_and_what_has_no_gradient_is_left_alone(kind):
     norm = np.sqrt(np.square(row.values).sum() + np.square(merged).sum())
     np.testing.assert_allclose(found["grad_norm"], norm, rtol=1e-6)
     m, v = optimizer.m, optimizer.v
-    for slot, wanted, rtol in (
-        (m, 0.1 * merged, 1e-5),
-        (v, 0.001 * merged**2, 1e-4),
-    ):
+    moments = (m, 0.1 * merged, 1e-5), (v, 0.001 * merged**2, 1e-4)
+    for slot, wanted, rtol in moments:
         np.testing.assert_array_equal(slot["table"], slot["dense"])
         np.testing.assert_allclose(slot["dense"], wanted, rtol)
     np.testing.assert_array_equal(table, dense)
@@ -265,8 +258,7 @@ def test_hparams_choose_the_optimizer_and_its_constants(tiny_config):
     config = tiny_config(adam_bias_correction=True, **given)
     made = make_optimizer(config, variables, rate)
     assert made.kind == "original"
-    gradient = [np.full(shape, 0.1, np.float32) for shape in SHAPES]
-    train(made, [gradient])
+    train(made, [[np.full(shape, 0.1, np.float32) for shape in SHAPES]])
     # One step from nothing: both moments are the gradient's own.
     expected = fresh()[1].numpy() - 0.05 * 0.1 / (0.1 + 0.1)
     np.testing.assert_allclose(variables[1], expected, rtol=1e-5)
@@ -299,5 +291,4 @@ def test_over_1000_steps_the_error_is_no_larger_than_the_plain_formulas(seed):
 
     exact = plain_adam(np.float64)
     plain = np.abs(plain_adam(np.float32) - exact).max()
-    ours = np.abs(kernel.numpy() - exact).max()
-    assert 0 < ours <= 1.05 * plain
+    assert 0 < np.abs(kernel.numpy() - exact).max() <= 1.05 * plain

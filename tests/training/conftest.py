@@ -141,18 +141,23 @@ class LineRun(Run):
 
 def saved_steps(directory):
     """The steps of a folder's checkpoints."""
-    return sorted(
-        int(path.stem.rpartition("-")[2])
-        for path in directory.glob("model.ckpt-*.index")
+    paths = directory.glob("model.ckpt-*.index")
+    return sorted(int(path.stem.rpartition("-")[2]) for path in paths)
+
+
+def shown(directory, tag="loss"):
+    """What TensorBoard shows of a number, as (step, value)."""
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.plugin_event_accumulator"
     )
+    reader = accumulator.EventAccumulator(str(directory)).Reload()
+    found = [(one.step, one.tensor_proto) for one in reader.Tensors(tag)]
+    return [(step, float(tf.make_ndarray(value))) for step, value in found]
 
 
 @pytest.fixture
 def start_run(tmp_path):
-    """Makes a run in `tmp_path/run`, which `train` restores if possible.
-
-    It is stopped at a step, or in an "evaluation".
-    """
+    """Makes a run in `tmp_path/run`; stopped at a step or an "evaluation"."""
 
     def start(
         total=20, save=10, evaluate=0, log=5, nan_at=None, stop_at=None, **more

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints: saved whole, restored strictly, the best one kept."""
 
-import json
 import os
 import pathlib
 import subprocess
@@ -20,7 +19,7 @@ from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
 from electra_tf.training.checkpointing import BestCheckpoint
-from tests.conftest import ROOT
+from tests.conftest import ROOT, read_json, refused
 from tests.training.conftest import saved_steps
 
 TABLE = "electra/embeddings/word_embeddings"
@@ -69,8 +68,7 @@ def checkpoints(directory, model, step=3, **settings):
 )
 def test_variables_that_differ_are_named(tmp_path, saved, wanted, message):
     path = checkpoints(tmp_path, Tables(*saved)).save()
-    with pytest.raises(UserError, match=message):
-        checkpoints(tmp_path, Tables(*wanted)).restore(path)
+    refused(message, checkpoints(tmp_path, Tables(*wanted)).restore, path)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +204,7 @@ def test_the_best_is_kept(tmp_path, metric, values, kept, continued):
         if continued:
             best = best_checkpoint(tmp_path, metric)
     assert told == kept
-    state = json.loads((tmp_path / "best" / "best.json").read_text())
+    state = read_json(tmp_path / "best" / "best.json")
     step = kept[-1]
     assert state == {"metric": metric, "step": step, "value": values[step]}
     # What another metric, or other data, chose means nothing.
@@ -224,5 +222,4 @@ def test_spoiled_files_are_user_errors(tmp_path):
         checkpointing.read_config(str(tmp_path))
     (tmp_path / "best").mkdir()
     (tmp_path / "best" / "best.json").write_text("{")
-    with pytest.raises(UserError, match=r"best\.json is damaged"):
-        best_checkpoint(tmp_path, "loss")
+    refused(r"best\.json is damaged", best_checkpoint, tmp_path, "loss")

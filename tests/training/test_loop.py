@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from configure.errors import UserError
 from electra_tf.training.loop import (
     EvalLoop,
     LossScale,
@@ -21,6 +20,7 @@ from electra_tf.training.micro_batches import (
     sum_over_micro_batches,
 )
 from electra_tf.training.run import PreemptionHandler, Schedule
+from tests.conftest import refused
 from tests.training.conftest import saved_steps
 
 IDS = tf.constant([[0, 1], [1, 1], [3, 0], [2, 3]])
@@ -62,8 +62,7 @@ def test_rows_that_cannot_be_cut_into_equal_parts_are_refused(rows, said):
     def cut(ids):
         return micro_batch_rows({"ids": ids}, tf.constant(0), 4)
 
-    with pytest.raises(UserError, match=f"a batch of {said} cannot.* into 4"):
-        cut.get_concrete_function()
+    refused(f"a batch of {said} cannot.* into 4", cut.get_concrete_function)
 
 
 @pytest.mark.parametrize("count, at_once", [(2, 1), (4, 1), (4, 2), (4, 4)])
@@ -78,8 +77,7 @@ def test_micro_batches_sum_to_the_whole(variables, count, at_once, jit):
     np.testing.assert_array_equal(found[0].indices, whole[0].indices)
     np.testing.assert_allclose(found[0].values, whole[0].values, rtol=1e-6)
     np.testing.assert_array_equal(found[0].dense_shape, [4, 2])
-    assert summed["loss"] == numbers["loss"]
-    assert summed["rows"] == count
+    assert summed["loss"] == numbers["loss"] and summed["rows"] == count
 
 
 def test_the_graph_holds_one_micro_batch_however_many_there_are(variables):
@@ -98,8 +96,7 @@ def test_overflow_halves_and_good_steps_double_within_bounds():
     logged = [scaling.update(tf.constant(norm)) for norm in norms]
     scales = [float(values["loss_scale"]) for values in logged]
     assert scales == [8, 8, 8, 4, 4, 4, 8, 8]
-    assert float(scaling.scale) == 4
-    assert int(scaling.skipped_updates) == 2
+    assert float(scaling.scale) == 4 and int(scaling.skipped_updates) == 2
     assert [float(v["skipped"]) for v in logged] == [0, 0, 1, 0, 0, 0, 0, 1]
     # A skipped update has no norm, which is no reason to stop.
     assert [float(v["grad_norm"]) for v in logged] == [1, 2, 0, 1, 1, 1, 1, 0]
@@ -236,8 +233,7 @@ def test_a_non_finite_loss_stops_and_leaves_evidence(start_run, tmp_path):
     with pytest.raises(NonFiniteLossError, match="step 3 .*total_loss nan"):
         run.train()
     dump = np.load(tmp_path / "run" / "non_finite_step_3.npz")
-    assert dump["batch/x"].shape == (4, 2)
-    assert int(dump["step"]) == 3
+    assert dump["batch/x"].shape == (4, 2) and int(dump["step"]) == 3
     assert dump["seed"].tolist() == [7, 2]
     assert np.isnan(dump["total_loss"]) and np.isnan(dump["grad_norm"])
     assert dump["learning_rate"] == pytest.approx(0.1 / 3)
@@ -263,7 +259,6 @@ def test_a_signal_asks_for_a_stop_and_a_second_one_stops_at_once(number):
     before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt), PreemptionHandler() as preemption:
         os.kill(os.getpid(), number)
-        assert preemption.requested()
-        assert preemption.signal_number == number
+        assert preemption.requested() and preemption.signal_number == number
         os.kill(os.getpid(), number)
     assert signal.getsignal(number) is before

@@ -41,9 +41,8 @@ def test_the_chief_is_the_first_worker_unless_one_is_called_so():
     def number(kind, index, **jobs):
         made = unittest.mock.Mock(spec=distribute.MultiWorkerMirroredStrategy)
         resolver = distribute.cluster_resolver.SimpleClusterResolver
-        made.cluster_resolver = resolver(
-            tf.train.ClusterSpec(jobs), task_type=kind, task_id=index
-        )
+        task = {"task_type": kind, "task_id": index}
+        made.cluster_resolver = resolver(tf.train.ClusterSpec(jobs), **task)
         found, workers = strategy.worker_of(made)
         assert workers == sum(map(len, jobs.values()))
         return found
@@ -66,9 +65,8 @@ def test_a_row_draws_what_it_draws_in_the_whole_batch():
     parts = [whole.micro_batch(n, 2) for n in (0, 1)]
     odd = strategy.BatchRows(seed, tf.range(1, 8, 2), 8)
     parts += [odd, odd.micro_batch(1, 2)]
-    for rows, places in zip(
-        parts, ([0, 1, 2, 3], [4, 5, 6, 7], [1, 3, 5, 7], [5, 7]), strict=True
-    ):
+    chosen = ([0, 1, 2, 3], [4, 5, 6, 7], [1, 3, 5, 7], [5, 7])
+    for rows, places in zip(parts, chosen, strict=True):
         found = rows.drawn(draw, tf.gather(batch, places))
         assert found.numpy().tolist() == expected.numpy()[places].tolist()
 
@@ -124,9 +122,7 @@ print(
         (["2", "('distribution_strategy', 'mirrored')"], "0 1"),
     ],
 )
-def test_cores_of_small_machines_take_rows_each(
-    run_python, arguments, says, monkeypatch
-):
+def test_few_cores_take_rows_each(run_python, arguments, says, monkeypatch):
     monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
     assert run_python("-c", CORES, *arguments).stdout.strip() == says
 
@@ -160,8 +156,7 @@ def test_a_worker_waits_for_the_others_only_so_long(run_python):
 def test_evaluation_never_draws_what_training_draws():
     steps = [loop.draws_seed(5, tf.constant(s)) for s in range(50)]
     batches = [loop.draws_seed(5, tf.constant(-1 - b)) for b in range(50)]
-    seeds = {tuple(seed.numpy()) for seed in [*steps, *batches]}
-    assert len(seeds) == 100
+    assert len({tuple(seed.numpy()) for seed in [*steps, *batches]}) == 100
     assert steps[3].numpy().tolist() == [5, 3]
 
 
@@ -207,8 +202,7 @@ def test_what_does_not_fit_is_computed_again_and_said(
 ):
     warnings = machine(memory, devices)
     config = settings(**hparams)
-    found = strategy.uses_remat(config, pretraining_memory(config))
-    assert found is expected
+    assert strategy.uses_remat(config, pretraining_memory(config)) is expected
     said = ["are computed again" in text for text in warnings]
     assert said == [True] * (expected and not hparams)
 

@@ -6,7 +6,6 @@ import json
 import time
 
 import pytest
-import tensorflow as tf
 
 from electra_tf.training.summaries import (
     Log,
@@ -16,6 +15,7 @@ from electra_tf.training.summaries import (
     read_rows,
     seconds_text,
 )
+from tests.training.conftest import shown
 
 
 def test_rows_past_the_restored_step_and_cut_lines_are_removed(tmp_path):
@@ -34,18 +34,6 @@ def test_rows_past_the_restored_step_and_cut_lines_are_removed(tmp_path):
     assert read_rows(str(path)) == rows
 
 
-def shown(directory, tag="loss"):
-    """What TensorBoard shows of a number, as (step, value)."""
-    accumulator = pytest.importorskip(
-        "tensorboard.backend.event_processing.plugin_event_accumulator"
-    )
-    reader = accumulator.EventAccumulator(str(directory)).Reload()
-    return [
-        (event.step, float(tf.make_ndarray(event.tensor_proto)))
-        for event in reader.Tensors(tag)
-    ]
-
-
 @pytest.mark.parametrize("resume_step", [0, 10])
 def test_tensorboard_shows_a_continued_run_once(tmp_path, resume_step):
     steps = (5, 10, 15, 20)
@@ -61,9 +49,7 @@ def test_tensorboard_shows_a_continued_run_once(tmp_path, resume_step):
         if step > resume_step:
             board.write(step, {"loss": 2.0, "count": 3, "rate": None})
     path = tmp_path / "tensorboard" / "train"
-    assert shown(path) == [
-        (step, 2.0 if step > resume_step else 1.0) for step in steps
-    ]
+    assert shown(path) == [(s, 2.0 if s > resume_step else 1.0) for s in steps]
     assert shown(path, "count") == [(step, 3.0) for step in steps]
     with pytest.raises(KeyError):  # What is not known is not written.
         shown(path, "rate")
@@ -76,11 +62,6 @@ class Clock:
         return self.now
 
 
-def test_durations_read_as_the_originals_do():
-    found = [seconds_text(number) for number in (0.4, 59.6, 36005, 200000)]
-    assert found == ["0", "1:00", "10:00:05", "2 days, 7:33:20"]
-
-
 @pytest.mark.parametrize(
     ("start", "head"),
     [
@@ -89,12 +70,14 @@ def test_durations_read_as_the_originals_do():
         (10, "20/200 = 10.0%, SPS: 1.0, ELAP: 10, ETA: 3:00"),
     ],
 )
-def test_the_line_has_the_originals_form(start, head):
+def test_lines_and_durations_have_the_originals_form(start, head):
     clock = Clock()
     progress = Progress(start, 200, clock)
     clock.now += 10
-    shown = {"loss": "9.1000", "gen": "4"}
-    assert progress.line(20, shown) == f"{head} - loss: 9.1000 - gen: 4"
+    numbers = {"loss": "9.1000", "gen": "4"}
+    assert progress.line(20, numbers) == f"{head} - loss: 9.1000 - gen: 4"
+    found = [seconds_text(number) for number in (0.4, 59.6, 36005, 200000)]
+    assert found == ["0", "1:00", "10:00:05", "2 days, 7:33:20"]
 
 
 def test_the_rate_leaves_the_first_step_out_and_pauses_of_intervals():
@@ -112,9 +95,8 @@ def test_the_rate_leaves_the_first_step_out_and_pauses_of_intervals():
         "tokens_per_second": 200.0,
     }
     # The time to go keeps them in.
-    assert progress.line(21, {}) == (
-        "21/100 = 21.0%, SPS: 2.0, ELAP: 1:10, ETA: 40"
-    )
+    line = "21/100 = 21.0%, SPS: 2.0, ELAP: 1:10, ETA: 40"
+    assert progress.line(21, {}) == line
 
 
 def test_a_picture_is_drawn_whatever_there_is(tmp_path):
