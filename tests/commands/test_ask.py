@@ -15,6 +15,7 @@ from configure.errors import UserError
 from electra_tf.commands import ask
 from electra_tf.finetuning.question_answering import QATask
 from electra_tf.prediction import retrieval
+from tests.conftest import refused
 
 pytest.importorskip("bm25s", reason="no extra ask")
 pytest.importorskip("Stemmer", reason="no extra ask")
@@ -126,8 +127,7 @@ def test_unreadable_texts_are_refused(tmp_path, name, content, message):
 def test_without_its_extra_a_kept_index_names_it(opened, monkeypatch, name):
     opened()
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(UserError, match=r"pip install .*\[ask\]"):
-        opened()
+    refused(r"pip install .*\[ask\]", opened)
 
 
 @pytest.fixture
@@ -151,8 +151,7 @@ def test_what_cannot_be_asked_is_refused(run, folder):
         ([f"--fit={folder / 'a.txt'}"], "facts", "a.txt:2: malformed JSON"),
         (["is it?", "--language=klingon"], "facts", "=klingon: .*french"),
     ):
-        with pytest.raises(UserError, match=message):
-            run(*words, task=task)
+        refused(message, run, *words, task=task)
 
 
 @pytest.mark.parametrize("task", ["facts", "manuals"])
@@ -184,8 +183,7 @@ def test_questions_of_a_file_are_answered_in_order(run, tmp_path, capsys):
     assert nothing.items() <= answers[1].items()
     assert "--fit fits one" in capsys.readouterr().err
     path.write_text('{"question": "is it?"}\n{"question": "??"}\n')
-    with pytest.raises(UserError, match=r"q.jsonl:2: .*question with words"):
-        run(f"--questions={path}")
+    refused(r"q.jsonl:2: .*question with words", run, f"--questions={path}")
 
 
 def test_a_fitted_weight_is_kept_for_its_model(run, folder, capsys):
@@ -206,21 +204,17 @@ def test_a_fitted_weight_is_kept_for_its_model(run, folder, capsys):
     run("where is the king?")
     assert "--fit fits one" in capsys.readouterr().err
     kept.write_text(json.dumps({**fitted, "weight": 2}))
-    with pytest.raises(UserError, match=r"fit.json: weight: found 2"):
-        run("where is the king?")
+    refused(r"fit.json: weight: found 2", run, "where is the king?")
 
 
 @pytest.mark.parametrize("name", ["squad,chunk_model_1", "m[1]"])
-def test_a_model_is_known_whatever_its_folder_s_name(
-    finetuned_folder, tmp_path, name
-):
+def test_a_model_is_known_whatever_its_folder(finetuned_folder, tmp_path, name):
     place = shutil.copytree(finetuned_folder("facts"), tmp_path / name)
     (path,) = ask._identity(str(place))
     assert path == f"{place}/model.ckpt-7.index"
     os.remove(path)
     os.remove(f"{place}/checkpoint")
-    with pytest.raises(UserError, match="no model.ckpt-<step>"):
-        ask._identity(str(place))
+    refused("no model.ckpt-<step>", ask._identity, str(place))
 
 
 def test_the_weight_is_fitted_where_it_answers_best():

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command that compares two checkpoints, or one with recorded outputs."""
 
-import json
 import pathlib
 
 import numpy as np
@@ -12,6 +11,7 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf2 import write_native
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.commands import compare_checkpoints
+from tests.conftest import read_json
 
 FIXTURES = pathlib.Path(__file__).parent.parent / "fixtures"
 VOCAB = f"--vocab_file={FIXTURES / 'vocab_200.txt'}"
@@ -30,7 +30,7 @@ def compare(tmp_path, capsys):
         args = compare_checkpoints.parse_flags(arguments)
         status = compare_checkpoints.main(args)
         result = output / "comparison.json"
-        found = json.loads(result.read_text()) if result.exists() else None
+        found = read_json(result) if result.exists() else None
         captured = capsys.readouterr()
         return status, captured.out + captured.err, found
 
@@ -74,8 +74,7 @@ def test_a_changed_variable_is_found_and_named(compare, edited, values):
     assert status == 1
     assert f"{name}: 0.001" in text.splitlines()[-1]
     rows = found["variables"]
-    differing = [r["name"] for r in rows if r["difference"]["max_abs"]]
-    assert differing == [name]
+    assert [r["name"] for r in rows if r["difference"]["max_abs"]] == [name]
     layers = found["outputs"]["layers"]
     assert layers["generator"][1]["max_abs"] == 0
     assert layers["discriminator"][0]["max_abs"] == 0
@@ -152,9 +151,7 @@ def test_recorded_outputs_of_other_weights_differ(compare, edited, values):
     assert end.startswith("DIFFER by more than 1e-05: generator layer 1")
 
 
-def test_half_a_model_is_not_passed_off_as_the_recorded_one(
-    compare, edited, values
-):
+def test_half_a_model_is_not_passed_off_as_recorded(compare, edited, values):
     part = edited({n: None for n in values if n.startswith("generator")})
     status, text, _ = compare(part, "--expect", RECORDING, VOCAB)
     assert status == 1 and "A has no generator" in text
@@ -169,8 +166,7 @@ def test_half_a_model_is_not_passed_off_as_the_recorded_one(
 def test_recordings_of_the_original_agree(compare, golden_dir, kind):
     """Of every kind of networks; all: pretraining/test_golden_forward.py."""
     name = golden_dir / f"forward_{kind}"
-    info = json.loads(name.with_suffix(".json").read_text())
-    checkpoint = str(golden_dir / info["ckpt"])
+    checkpoint = str(golden_dir / read_json(name.with_suffix(".json"))["ckpt"])
     status, text, found = compare(checkpoint, f"--expect={name}.npz")
     assert status == 0, text
     assert not found["not_compared"] and found["outputs"]["layers"]

@@ -22,7 +22,7 @@ from electra_tf.keras import Encoder, Tokenizer
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
 from tests.checkpoints.conftest import RandomWeights
-from tests.conftest import TINY
+from tests.conftest import TINY, refused
 
 HEADS = '{"model_hparam_overrides": {"num_attention_heads": 4}}'
 TO_HUGGING_FACE = ("--output_format=huggingface",)
@@ -39,8 +39,7 @@ def source(tmp_path_factory, tiny_pretraining, tiny_vocab):
     folder = tmp_path_factory.mktemp("source")
     config = PretrainingConfig.create("tiny", str(folder), **tiny_pretraining)
     shapes = {v.name[:-2]: v.shape for v in PretrainingModel(config).variables}
-    weights = RandomWeights(shapes, step=40)
-    tf1.write_tf1(weights, str(folder / "model.ckpt-40"))
+    tf1.write_tf1(RandomWeights(shapes, step=40), str(folder / "model.ckpt-40"))
     shutil.copy(tiny_vocab, folder / "vocab.txt")
     return str(folder / "model.ckpt-40")
 
@@ -67,9 +66,7 @@ def test_there_and_back_every_bit_is_the_same(source, tmp_path, capsys):
     assert capsys.readouterr().out.count("step 40") == 4
 
 
-def test_config_report_and_unknown_variables_come_with_it(
-    source, tmp_path, capsys
-):
+def test_config_report_and_unknown_variables_come_too(source, tmp_path, capsys):
     target = tmp_path / "new" / "m"
     convert(source, target, "--hparams", HEADS)
     folder = target.parent
@@ -111,8 +108,7 @@ def test_a_config_beside_the_source_goes_on(source, tmp_path):
     stated = read_electra_config(str(tmp_path / "1"))
     assert report_of(second)["hparams"] == stated
     assert tensors(second).keys() < tensors(first).keys()
-    third = tmp_path / "3" / "m"
-    convert(first, third, "--part=generator")
+    convert(first, tmp_path / "3" / "m", "--part=generator")
     one, other = (read_electra_config(str(tmp_path / n)) for n in "23")
     assert one == other
 
@@ -132,13 +128,11 @@ def test_parts_and_no_slots_are_reported(part, source, tmp_path, capsys):
 
 def test_to_hugging_face_and_back(source, tmp_path):
     folder, back = tmp_path / "hf", tmp_path / "back" / "m"
-    with pytest.raises(UserError, match="--drop_unrepresentable"):
-        convert(source, folder, *TO_HUGGING_FACE)
+    refused("--drop_unrepresentable", convert, source, folder, *TO_HUGGING_FACE)
     assert not folder.exists()
     flags = (*TO_HUGGING_FACE, "--strip_optimizer")
     convert(source, folder, *flags, "--part=discriminator")
-    with pytest.raises(UserError, match="exists.*--overwrite"):
-        convert(source, folder, *flags)
+    refused("exists.*--overwrite", convert, source, folder, *flags)
     # The earlier model in the folder itself does not hide the two.
     convert(source, folder, *flags, "--overwrite")
     folder = folder.rename(tmp_path / "moved")
@@ -212,9 +206,7 @@ def test_nothing_is_replaced_unless_asked(file, source, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["tf1", "native", "huggingface"])
-def test_what_a_killed_conversion_left_is_replaced(
-    form, source, tmp_path, monkeypatch
-):
+def test_what_a_kill_left_is_replaced(form, source, tmp_path, monkeypatch):
     def killed(*_):
         raise KeyboardInterrupt  # No `except Exception` sees it, or a kill.
 
@@ -230,8 +222,7 @@ def test_what_a_killed_conversion_left_is_replaced(
     convert(*words)
     (begun,) = left - {path.name for path in folder.iterdir()}
     assert begun.endswith("conversion.json.unfinished")
-    with pytest.raises(UserError, match="exists"):
-        convert(*words)
+    refused("exists", convert, *words)
 
 
 @pytest.mark.parametrize(
@@ -254,8 +245,7 @@ def test_what_does_not_fit_is_refused(flag, value, words, source, tmp_path):
         alone = tmp_path / "generator" / "m"
         convert(source, alone, "--part=generator")
         source, words = str(alone), "no discriminator: it is a generator"
-    with pytest.raises(UserError, match=words):
-        convert(source, target, flag, value)
+    refused(words, convert, source, target, flag, value)
     assert not target.parent.exists()
 
 
@@ -304,6 +294,5 @@ def test_heads_that_hugging_face_lacks_are_refused(finetuned_folder, tmp_path):
         ("facts", {}, "joint question-answering head"),
     ):
         folder = finetuned_folder(task, **hparams)
-        with pytest.raises(UserError, match=why):
-            convert(folder, tmp_path / "hf", *TO_HUGGING_FACE)
+        refused(why, convert, folder, tmp_path / "hf", *TO_HUGGING_FACE)
         assert not (tmp_path / "hf").exists()

@@ -11,7 +11,6 @@ import zipfile
 import numpy as np
 import pytest
 
-from configure.errors import UserError
 from electra_tf.commands import glue_submission, run_glue
 from electra_tf.data import tables
 from electra_tf.data.tables import Row
@@ -19,6 +18,7 @@ from electra_tf.finetuning import runner
 from electra_tf.finetuning.glue import PARTS, read_predictions
 from electra_tf.finetuning.registry import GLUE_TASKS
 from electra_tf.metrics import glue
+from tests.conftest import read_json, refused
 
 # Of the original's README: a median of many fine-tunings each.
 SMALL = {"cola": 57.0, "sst": 91.2, "mrpc": 88.0, "sts": 87.5}
@@ -116,7 +116,7 @@ def glue_run(data, tiny_finetuning):
 
 
 def summary(data):
-    return json.loads((data / "models/m/results/glue.json").read_text())
+    return read_json(data / "models/m/results/glue.json")
 
 
 def test_tasks_with_data_run_and_the_rest_is_named(data, glue_run, capsys):
@@ -132,16 +132,12 @@ def test_tasks_with_data_run_and_the_rest_is_named(data, glue_run, capsys):
     cola = found["tasks"]["cola"]
     assert cola["state"] == "done" and cola["trials"] == 1
     path = data / "models/m/results/cola_results.json"
-    results = json.loads(path.read_text())
-    assert cola["score"]["values"] == [
-        r["results"]["cola"]["mcc"] for r in results["trials"]
-    ]
-    assert found["averages"]["glue"]["missing"] == [
-        *("sst", "mrpc", "qqp", "qnli", "rte", "wnli")
-    ]
+    results = [trial["results"]["cola"] for trial in read_json(path)["trials"]]
+    assert cola["score"]["values"] == [figures["mcc"] for figures in results]
+    missing = ["sst", "mrpc", "qqp", "qnli", "rte", "wnli"]
+    assert found["averages"]["glue"]["missing"] == missing
     text = (data / "models/m/results/glue.txt").read_text()
     assert "ELECTRA paper's AVG" in text and text in printed
-
     # Again: nothing is trained, and what was not asked for before is made up.
     models = data / "models/m/finetuning_models"
     before = {p: p.stat().st_mtime_ns for p in models.rglob("*")}
@@ -150,7 +146,6 @@ def test_tasks_with_data_run_and_the_rest_is_named(data, glue_run, capsys):
     assert summary(data)["averages"] == found["averages"]
     (path,) = (data / "models/m/test_predictions").iterdir()
     assert path.name == "cola_test_1_predictions.pkl"
-
     # What was predicted is what the server's file is made of.
     submit(data, "--partial")
     ((name, text),) = archive_of(data).items()
@@ -162,10 +157,8 @@ def test_a_task_s_own_defaults_stay_its_own():
     argv = ["x", "--data-dir=d", "--model-name=m", "--learning_rate=3e-4"]
     config, _ = run_glue.parse_flags(argv)
     assert config.task_names == list(glue.TASKS)
-    rte, cola = (
-        config.with_values("program", {"task_names": [task]})
-        for task in ("rte", "cola")
-    )
+    names = ({"task_names": [task]} for task in ("rte", "cola"))
+    rte, cola = (config.with_values("program", one) for one in names)
     assert (rte.num_train_epochs, cola.num_train_epochs) == (10.0, 3.0)
     assert rte.learning_rate == cola.learning_rate == 3e-4
     assert rte.results_json == "d/models/m/results/rte_results.json"
@@ -178,8 +171,7 @@ def test_one_task_s_bad_data_does_not_stop_the_others(data, glue_run, capsys):
     assert "WARNING: cola failed: " in capsys.readouterr().out
     found = summary(data)["tasks"]
     assert found["cola"]["state"] == "failed"
-    assert "train" in found["cola"]["why"]
-    assert found["sts"]["state"] == "done"
+    assert "train" in found["cola"]["why"] and found["sts"]["state"] == "done"
 
 
 def test_a_stopped_run_leaves_the_rest_for_later(data, glue_run, monkeypatch):
@@ -201,8 +193,7 @@ def test_a_stopped_run_leaves_the_rest_for_later(data, glue_run, monkeypatch):
     ],
 )
 def test_what_concerns_all_tasks_stops_at_once(hparams, words, data, glue_run):
-    with pytest.raises(UserError, match=words):
-        glue_run(**hparams)
+    refused(words, glue_run, **hparams)
     assert not (data / "models").exists()
 
 
@@ -273,8 +264,7 @@ def test_eleven_files_in_the_server_s_words(model, capsys):
     printed = capsys.readouterr().out
     assert "QQP.tsv: 4 rows, as in the test set that was predicted" in printed
     assert "the server expects 390965" in printed
-    with pytest.raises(UserError, match="add --overwrite"):
-        submit(model)
+    refused("add --overwrite", submit, model)
     submit(model, "--overwrite")
     assert archive_of(model) == found
 
@@ -312,12 +302,10 @@ def test_what_is_not_whole_is_refused_or_left_out(found, words, model, capsys):
     else:
         value = {key: np.asarray(v, np.float32) for key, v in found.items()}
         write(model, "sst_test_1", value)
-    with pytest.raises(UserError, match=f"lack\n  SST-2.tsv: .*{words}"):
-        submit(model)
+    refused(f"lack\n  SST-2.tsv: .*{words}", submit, model)
     assert not list((model / "models/m/test_predictions").glob("*.zip"))
     submit(model, "--partial")
-    assert "SST-2.tsv" not in archive_of(model)
-    assert len(archive_of(model)) == 10
+    assert "SST-2.tsv" not in archive_of(model) and len(archive_of(model)) == 10
     assert "Missing:\n  SST-2.tsv" in capsys.readouterr().out
 
 
@@ -335,18 +323,15 @@ def test_files_that_cannot_be_used_are_named(file, text, words, model):
     (model / file).write_text(text)
     value = np.zeros(2, np.float32)
     write(model, "sst_test_1", {0: value, 3: value})
-    with pytest.raises(UserError, match=words):
-        submit(model)
+    refused(words, submit, model)
 
 
 def test_each_task_s_best_trial_is_taken_unless_one_is_given(model):
     used = {"data_source": "files", "tfds_data_dir": None}
     write_results(model, {"best_trial": 2, "config": used})
     write(model, "sst_test_2", {i: np.eye(2)[1] for i in range(ROWS)})
-    for flags, classes in (
-        ([], "1111"),
-        (["--trial=1", "--overwrite"], "0101"),
-    ):
+    expected = ([], "1111"), (["--trial=1", "--overwrite"], "0101")
+    for flags, classes in expected:
         submit(model, *flags)
         lines = archive_of(model)["SST-2.tsv"].splitlines()[1:]
         assert [line[-1] for line in lines] == [*classes]
@@ -362,8 +347,7 @@ class Attack:
 @pytest.mark.parametrize("value", [Attack(), {0: Attack()}, [1]])
 def test_a_pickle_that_is_no_prediction_is_not_run(value, tmp_path, capfd):
     path = write(tmp_path, "sst_test_1", value)
-    with pytest.raises(UserError, match="no file of test predictions"):
-        read_predictions(str(path))
+    refused("no file of test predictions", read_predictions, str(path))
     assert "run\n" not in capfd.readouterr().out
 
 
@@ -377,8 +361,7 @@ def test_arrays_and_numbers_of_every_protocol_are_read(protocol, tmp_path):
 
 
 def test_nothing_at_all_is_refused(tmp_path):
-    with pytest.raises(UserError, match="nothing to submit.*\n.*CoLA.tsv"):
-        submit(tmp_path, "--partial")
+    refused("nothing to submit.*\n.*CoLA.tsv", submit, tmp_path, "--partial")
 
 
 def test_tfds_s_own_order_is_undone_by_its_indices(model, monkeypatch):

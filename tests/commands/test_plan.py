@@ -23,8 +23,7 @@ def screen(arguments, capsys):
     """Runs the command here; returns what it prints."""
 
     def run(*more):
-        argv = ["plan", *arguments, *more]
-        plan.main(plan.parse_flags(argv))
+        plan.main(plan.parse_flags(["plan", *arguments, *more]))
         return capsys.readouterr().out
 
     return run
@@ -35,8 +34,7 @@ def test_the_screen_says_what_the_run_takes_and_warns(screen):
     assert text.startswith("tiny: ELECTRA, model_size small, small generator")
     assert "100 steps of 4 examples of 16 wordpieces" in text
     assert "Wordpieces a step   64; 6.400e+03 in all" in text
-    assert "no records at" in text
-    assert "--measure B times some steps" in text
+    assert "no records at" in text and "--measure B times some steps" in text
     assert "RoBERTa" in text and "> this run" in text
     numbers, warning = text.split("warning: training would stop: ")
     assert warning.startswith("No record file matches")
@@ -56,8 +54,7 @@ def test_json_holds_the_same_numbers_and_those_of_records(screen, data_dir):
     assert found["epochs"] == pytest.approx(400 / 51)
     assert found["obstacles"] == [] == found["warnings"]
     found = json.loads(screen("--json"))
-    assert found["tokens"] == 6400
-    assert found["examples_per_step"] == 4
+    assert found["tokens"] == 6400 and found["examples_per_step"] == 4
     parameters = found["parameters"]
     kinds = ("generator", "discriminator", "shared")
     assert parameters["total"] == sum(parameters[kind] for kind in kinds)
@@ -129,8 +126,7 @@ def test_checkpoints_that_are_kept_are_counted(screen):
 
 
 def test_measured_steps_give_the_time_to_finish(tmp_path, screen):
-    flags = ("--measure=2", "--measured_steps=3")
-    found = json.loads(screen("--json", *flags))
+    found = json.loads(screen("--json", "--measure=2", "--measured_steps=3"))
     assert found["measured"]["batch_size"] == 2
     assert len(found["measured"]["seconds"]) == 3
     assert found["measured"]["peak_bytes"] > 100 << 20

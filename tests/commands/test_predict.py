@@ -10,6 +10,7 @@ import pytest
 from configure.errors import UserError
 from electra_tf.commands import embed, predict
 from electra_tf.prediction.embedding import Embedder
+from tests.conftest import refused
 
 
 @pytest.fixture
@@ -22,16 +23,14 @@ def run(tmp_path, finetuned_folder):
         output = tmp_path / output
         words = ["--model", finetuned_folder(task), str(path), *words]
         words += ["--output", str(output), "--overwrite"]
-        args = predict.parse_flags(["predict", *words])
-        assert predict.main(args) == 0
+        assert predict.main(predict.parse_flags(["predict", *words])) == 0
         return [json.loads(line) for line in output.read_text().splitlines()]
 
     return call
 
 
 def test_bad_and_blank_lines_are_named_counted_and_left_out(run, capfd):
-    text = b"the king\n\nof \xff\nthat\n"
-    answers = run("reviews", "in.txt", text, "--echo")
+    answers = run("reviews", "in.txt", b"the king\n\nof \xff\nthat\n", "--echo")
     assert [a["line"] for a in answers] == [1, 4]
     assert answers[1]["text_a"] == "that"
     assert list(answers[0])[:3] == ["line", "text_a", "label"]
@@ -46,9 +45,8 @@ def test_columns_are_the_tasks_own_or_the_given_ones(run):
     table = "two,one,label,key\nof that,the king,no,k1\n,the,yes,k2\n"
     by_name = run("pairs", "a.csv", table, "--id_column=key")
     assert [a["id"] for a in by_name] == ["k1", "k2"]
-    given = "x,y\nof that,the king\n,the\n"
     flags = ("--columns=text_a=y,text_b=x", "--header")
-    by_flag = run("pairs", "b.csv", given, *flags)
+    by_flag = run("pairs", "b.csv", "x,y\nof that,the king\n,the\n", *flags)
     like = run("pairs", "c.csv", table, "--like=dev")
     for a, b, c in zip(by_name, by_flag, like, strict=True):
         assert a["label"] == b["label"] == c["label"]
@@ -102,14 +100,12 @@ def test_what_cannot_be_asked_is_a_bad_line(run, capfd):
     assert "a.jsonl:3" in err
     with pytest.raises(UserError, match=r"a.jsonl:2: .*--strict"):
         run("reviews", "a.jsonl", lines, "--strict")
-    with pytest.raises(UserError, match="no line could be answered"):
-        run("reviews", "a.jsonl", "7\n")
+    refused("no line could be answered", run, "reviews", "a.jsonl", "7\n")
 
 
 def test_flags_are_checked_before_the_model(tmp_path):
     words = ["predict", "--model", "none", str(tmp_path / "gone.txt")]
-    with pytest.raises(UserError, match=r"gone.txt: no such file"):
-        predict.main(predict.parse_flags(words))
+    refused(r"gone.txt: no such file", predict.main, predict.parse_flags(words))
     (tmp_path / "in.txt").write_text("a\n")
     for output, flag, message in (
         ("out.npy", "--batch_size=0", "--batch_size=0: expected 1 or more"),
@@ -118,8 +114,7 @@ def test_flags_are_checked_before_the_model(tmp_path):
         ("out.npy", "--layers=last", "whole numbers"),
     ):
         words = ["--model=none", tmp_path / "in.txt", flag]
-        with pytest.raises(UserError, match=message):
-            _run(*words, "--output", tmp_path / output)
+        refused(message, _run, *words, "--output", tmp_path / output)
 
 
 def test_standard_input_to_standard_output(finetuned_folder, run_python):
@@ -155,8 +150,7 @@ def test_one_vector_a_text(finetuned_folder, tmp_path, capfd):
     stated = json.dumps({"vocab_file": f"{folder}/vocab.txt"})
     _run(*words, "--overwrite", "--layers=1,2", f"--hparams={stated}")
     np.testing.assert_allclose(np.load(out), found, atol=1e-5)
-    with pytest.raises(UserError, match="--overwrite"):
-        _run(*words)
+    refused("--overwrite", _run, *words)
 
 
 def test_words_have_offsets_and_names(finetuned_folder, tmp_path):

@@ -7,13 +7,13 @@ import pathlib
 import numpy as np
 import pytest
 
-from configure.errors import UserError
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.compare import differences
 from electra_tf.compare import outputs as comparison
 from electra_tf.compare.recording import read_recording
 from electra_tf.pretraining.model import PretrainingModel
 from tests.checkpoints.conftest import RandomWeights
+from tests.conftest import refused
 
 
 def difference(a, b):
@@ -23,8 +23,7 @@ def difference(a, b):
 def test_small_differences_are_those_worked_out_by_hand():
     found = difference([1.0, -4.0, 0.0], [1.0, -2.0, 0.0])
     assert (found.count, found.max_abs, found.max_b) == (3, 2.0, 2.0)
-    assert found.mean_abs == pytest.approx(2 / 3)
-    assert found.relative == 1.0
+    assert found.mean_abs == pytest.approx(2 / 3) and found.relative == 1.0
     assert found.norm_relative == pytest.approx(2 / np.sqrt(5))
     assert found.scaled == 1.0 and not found.is_exact
     assert found.agrees(1.0) and not found.agrees(0.99)
@@ -49,8 +48,7 @@ def test_what_is_no_number_never_agrees(a):
 
 def test_pieces_give_what_the_whole_gives(monkeypatch):
     monkeypatch.setattr(differences, "_CHUNK", 7)
-    random = np.random.default_rng(0)
-    a, b = random.normal(size=(2, 5, 11))
+    a, b = np.random.default_rng(0).normal(size=(2, 5, 11))
     whole = difference(a, b)
     running = differences.Difference()
     for row_a, row_b in zip(a, b, strict=True):
@@ -224,8 +222,7 @@ def test_heads_stated_by_one_serve_both(weights, request_of):
     ],
 )
 def test_mistakes_are_named(weights, request_of, settings, message):
-    with pytest.raises(UserError, match=message):
-        compare(weights(), weights(), request_of(**settings))
+    refused(message, compare, weights(), weights(), request_of(**settings))
 
 
 def test_a_recording_that_is_none_is_refused(tmp_path, tiny_vocab):
@@ -246,5 +243,4 @@ def test_a_recording_that_is_none_is_refused(tmp_path, tiny_vocab):
             path.write_bytes(content)
         else:
             np.savez(path, **content)
-        with pytest.raises(UserError, match=message):
-            read_recording(str(path))
+        refused(message, read_recording, str(path))

@@ -159,8 +159,7 @@ def test_texts_are_those_of_their_seed(pairs):
     assert texts == pairs["make_texts"](sentences, 1)[0]
     assert texts != pairs["make_texts"](sentences, 2)[0]
     assert edits.shape == (2, pairs["TEXTS"])
-    groups = np.reshape(texts, edits.shape)
-    for group, made in zip(groups, edits, strict=True):
+    for group, made in zip(np.reshape(texts, edits.shape), edits, strict=True):
         assert list(made[:4]) == [0, 1, 1, 1]
         assert made[4:].min() >= 1 and made[4:].max() <= 3
         assert group[0] not in group[1:]
@@ -248,10 +247,8 @@ def _assert_close(found, wanted):
 def test_the_answers_are_those_of_predict(answers, finetuned_module, name):
     loaded, module = finetuned_module(name)
     texts = [*zip(TEXTS, reversed(TEXTS), strict=True)]
-    rows = [
-        {"id": str(i), "text": one, "text_pair": two}
-        for i, (one, two) in enumerate(texts)
-    ]
+    rows = [{"text": one, "text_pair": two} for one, two in texts]
+    rows = [{"id": str(i), **row} for i, row in enumerate(rows)]
     wanted = Predictor(loaded)(texts if name == "pairs" else TEXTS)
     found, bad = answers(module, map(json.dumps, rows))
     for row, answer in zip(rows, wanted, strict=True):
@@ -260,9 +257,7 @@ def test_the_answers_are_those_of_predict(answers, finetuned_module, name):
 
 
 @pytest.mark.slow
-def test_vectors_are_those_of_embed_and_bad_rows_are_kept(
-    answers, finetuned_module, finetuned_folder
-):
+def test_vectors_are_as_of_embed(answers, finetuned_module, finetuned_folder):
     loaded, _ = finetuned_module("reviews")
     rows = [json.dumps({"id": i, "text": t}) for i, t in enumerate(TEXTS)]
     bad_rows = ["not JSON", '{"id": 9}', "[1]", '{"text": "\\ud800"}']

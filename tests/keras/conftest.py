@@ -1,7 +1,5 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the Keras layers' tests."""
-
 import json
 import pathlib
 

@@ -178,8 +178,7 @@ def test_fit_draws_dropout_and_a_custom_loop_as_well(make_encoder):
     target = np.zeros([3, 16])
     fitted = model.fit(IDS, target, epochs=4, verbose=0).history["loss"]
     assert len(set(fitted)) == 4
-    evaluated = {model.evaluate(IDS, target, verbose=0) for _ in range(2)}
-    assert len(evaluated) == 1
+    assert len({model.evaluate(IDS, target, verbose=0) for _ in range(2)}) == 1
 
     @tf.function
     def step():
@@ -195,8 +194,7 @@ def test_fit_draws_dropout_and_a_custom_loop_as_well(make_encoder):
 def test_frozen_weights_stay(make_encoder):
     encoder = make_encoder(trainable=False)
     total = len(encoder._encoder_of().variables)
-    assert not encoder.trainable_weights
-    assert len(encoder.weights) == total
+    assert not encoder.trainable_weights and len(encoder.weights) == total
     encoder.trainable = True
     assert len(encoder.trainable_weights) == total
 
@@ -238,9 +236,8 @@ def test_a_model_is_loaded_from_every_kind_of_folder(folders, kind):
     expected = own(*(BATCH[name] for name in INPUTS), None)
     encoder = Encoder.from_pretrained(folders[kind], name="mine")
     assert encoder.name == "mine"
-    np.testing.assert_array_equal(
-        encoder(BATCH)["sequence_output"], expected.sequence_output
-    )
+    found = encoder(BATCH)["sequence_output"]
+    np.testing.assert_array_equal(found, expected.sequence_output)
     tokenizer = Tokenizer.from_pretrained(folders[kind], max_seq_length=8)
     assert len(tokenizer.vocabulary) == 200
     assert tokenizer.vocabulary[0] == "[PAD]"
@@ -254,8 +251,7 @@ def test_the_tokenizer_gives_the_ids_of_training(tiny_vocab, texts):
     graph = tf.function(tokenizer)(texts[:, None])
     (mapped,) = tf.data.Dataset.from_tensors(texts).map(tokenizer)
     for name in INPUTS:
-        assert found[name].shape == [4, 6]
-        assert found[name].dtype == tf.int32
+        assert found[name].shape == [4, 6] and found[name].dtype == tf.int32
         np.testing.assert_array_equal(found[name], graph[name])
         np.testing.assert_array_equal(found[name], mapped[name])
     for row, text in enumerate(texts.numpy()):
@@ -333,9 +329,8 @@ def test_weights_are_saved_and_loaded(text_model, texts, tmp_path):
         status = clone.load_weights(tmp_path / name)
         if status is not None:  # Of TensorFlow; the clone has no optimizer.
             status.expect_partial()
-        tf.nest.map_structure(
-            np.testing.assert_array_equal, clone.get_weights(), expected
-        )
+        equal, found = np.testing.assert_array_equal, clone.get_weights()
+        tf.nest.map_structure(equal, found, expected)
 
 
 ELSEWHERE = """

@@ -1,9 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Trains on one device and on two, by `fit` and by the loop; prints results.
-
-A program of its own: virtual devices must be made before TensorFlow starts.
-"""
+"""Trains on one device and on two, made first, by `fit` and by the loop."""
 
 import json
 import sys
@@ -34,15 +31,13 @@ def fit(strategy):
         rates = dict.fromkeys(RATES, 0.0)
         encoder = Encoder(200, seed=3, initializer_range=0.3, **SIZES, **rates)
         ids = tf_keras.Input([8], dtype="int32")
-        head = tf_keras.layers.Dense(
-            3, kernel_initializer=tf_keras.initializers.GlorotUniform(seed=1)
-        )
+        kernel = tf_keras.initializers.GlorotUniform(seed=1)
+        head = tf_keras.layers.Dense(3, kernel_initializer=kernel)
         model = tf_keras.Model(ids, head(encoder(ids)["pooled_output"]))
         loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(tf_keras.optimizers.AdamW(1e-3), loss)
-    history = model.fit(
-        IDS, IDS[:, 0] % 3, batch_size=4, epochs=2, shuffle=False, verbose=0
-    )
+    given = {"batch_size": 4, "epochs": 2, "shuffle": False, "verbose": 0}
+    history = model.fit(IDS, IDS[:, 0] % 3, **given)
     weights = [v.numpy().tolist() for v in model.trainable_weights]
     return {"loss": history.history["loss"], "weights": weights}
 
@@ -102,11 +97,10 @@ def pretraining(strategy, vocab_file):
 
 
 def main():
-    one = tf.distribute.OneDeviceStrategy("/cpu:0")
     two = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
     assert two.num_replicas_in_sync == 2
     results = {
-        "fit": [fit(one), fit(two)],
+        "fit": [fit(tf.distribute.OneDeviceStrategy("/cpu:0")), fit(two)],
         "dropout": dropout(two),
         "pretraining": pretraining(two, sys.argv[1]),
     }

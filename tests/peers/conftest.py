@@ -19,9 +19,8 @@ def done(tmp_path_factory):
     def run(command, jobs):
         path = tmp_path_factory.mktemp("jobs") / "jobs.json"
         path.write_text(json.dumps(jobs))
-        ended = subprocess.run(
-            [*map(str, command), str(path)], capture_output=True, text=True
-        )
+        words = [*map(str, command), str(path)]
+        ended = subprocess.run(words, capture_output=True, text=True)
         assert ended.returncode == 0, ended.stderr[-4000:]
 
     return run

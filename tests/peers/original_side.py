@@ -56,15 +56,13 @@ def pretrain(name, data_dir, draws, hparams):
     # With debug it would delete what it is to continue.
     module("util.utils").rmkdir = lambda path: None
     config = module("configure_pretraining").PretrainingConfig
-    run = module("run_pretraining").train_or_eval
-    run(config(name, data_dir, **hparams))
+    module("run_pretraining").train_or_eval(config(name, data_dir, **hparams))
 
 
 def finetune(name, data_dir, hparams):
     """Fine-tunes, or evaluates alone, as its program does."""
     config = module("configure_finetuning").FinetuningConfig
-    run = module("run_finetuning").run_finetuning
-    run(config(name, data_dir, **hparams))
+    module("run_finetuning").run_finetuning(config(name, data_dir, **hparams))
 
 
 def read_predictions(path):

@@ -114,10 +114,8 @@ def test_a_run_changes_sides(ours, original, hparams, tmp_path, is_noise):
         write_tf1(middle, checkpoint(f"ours_there_{objective}", HALF))
     theirs("ours_there_")
     for objective in OBJECTIVES:
-        for whole, halved in (
-            ("theirs", "theirs_here"),
-            ("ours", "ours_there"),
-        ):
+        pairs = ("theirs", "theirs_here"), ("ours", "ours_there")
+        for whole, halved in pairs:
             names = [f"{side}_{objective}" for side in (whole, halved)]
             a, b = (dict(open_weights(checkpoint(n, STEPS))) for n in names)
             assert set(a) == set(b) and a["global_step"] == b["global_step"]

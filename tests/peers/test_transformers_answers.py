@@ -111,9 +111,8 @@ def test_labels_and_logits_of_texts_are_equal(trained, there):
 
 
 def test_answers_to_questions_are_equal(trained, there):
-    folder, data = trained(
-        "squadv1", max_seq_length=LENGTH, joint_prediction=False
-    )
+    hparams = {"max_seq_length": LENGTH, "joint_prediction": False}
+    folder, data = trained("squadv1", **hparams)
     loaded = load_finetuned(folder)
     pairs, ids = [], []
     for article in json.loads((data / "dev.json").read_text())["data"]:
@@ -132,9 +131,7 @@ def test_answers_to_questions_are_equal(trained, there):
         assert pieces == ids[i][:count] and not any(ids[i][count:])
         mine = [ours[f"{n}_logits"][i][:count] for n in ("start", "end")]
         passage = pieces.index(loaded.task()._sep_id) + 1
-        spans = [
-            best_span(*side, passage, count - 1) for side in (mine, logits)
-        ]
+        spans = [best_span(*one, passage, count - 1) for one in (mine, logits)]
         assert spans[0] == spans[1]
         answers.add(spans[0])
         gap = np.abs(np.array(mine) - logits)[:, passage : count - 1]

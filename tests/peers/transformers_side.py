@@ -27,9 +27,8 @@ def save_models(cases, inputs_path):
                 noise *= parameter.shape[-1] ** -0.5
                 parameter.copy_(noise + parameter.mean().round())
         if case.get("tables_of"):
-            other = transformers.ElectraForPreTraining.from_pretrained(
-                case["tables_of"]
-            )
+            kind = transformers.ElectraForPreTraining
+            other = kind.from_pretrained(case["tables_of"])
             tables = other.electra.embeddings.state_dict()
             model.electra.embeddings.load_state_dict(tables)
         model.to(getattr(torch, case.get("dtype", "float32")))

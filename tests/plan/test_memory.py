@@ -3,7 +3,6 @@
 """Estimated memory against what processes held; `plan --memory_curve`."""
 
 import itertools
-import json
 import os
 import sys
 
@@ -15,15 +14,13 @@ from electra_tf.plan import memory, memory_curve
 from electra_tf.plan.counts import pretraining_parameters
 from electra_tf.plan.memory import checkpoint_bytes, pretraining_memory
 from electra_tf.plan.memory_curve import measured_peak
-from tests.conftest import marked_heavy
+from tests.conftest import marked_heavy, read_json, refused
 
 FACTOR = 1.5  # What the estimate promises.
 DEBUG = {"debug": True, "vocab_size": 500}
 BASE = {"preset": "base", "max_seq_length": 128}
 LONG = {"train_batch_size": 8, "max_seq_length": 512}
-linux = pytest.mark.skipif(
-    sys.platform != "linux", reason="/proc and cgroups are Linux's"
-)
+linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux's /proc")
 
 
 def estimated(**hparams):
@@ -64,8 +61,7 @@ def test_weights_slots_and_gradients_are_what_the_parameters_take(config):
 
 def test_activations_grow_with_the_batch_and_shrink_with_what_saves_memory():
     batch = {"train_batch_size": 64}
-    whole = estimated(**batch)
-    half = estimated(train_batch_size=32)
+    whole, half = estimated(**batch), estimated(train_batch_size=32)
     parts = estimated(**batch, gradient_accumulation_steps=2)
     assert whole.activations == 2 * half.activations
     assert parts.activations == half.activations
@@ -112,9 +108,7 @@ WHOLE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         ("4:cpu:/\n5:memory:/c\n", "memory/memory.limit_in_bytes", 1234, 1234),
     ],
 )
-def test_a_limit_of_a_group_or_one_above_counts(
-    monkeypatch, tmp_path, own, path, limit, found
-):
+def test_limits_of_groups_count(monkeypatch, tmp_path, own, path, limit, found):
     others = {"user/other/memory.max": 1, "memory/d/memory.limit_in_bytes": 1}
     for name, value in {**others, path: limit}.items():
         file = tmp_path / "tree" / name
@@ -189,12 +183,11 @@ def test_what_was_measured_is_not_measured_again(config, processes, tmp_path):
     folder = tmp_path / "curve"
     text = memory_curve.run(config, str(folder), 2.0)
     measured = len(processes)
-    found = json.loads((folder / "memory.json").read_text())
+    found = read_json(folder / "memory.json")
     assert found["measured_points"] == found["within_tolerance"] >= 20
     assert found["worst_error"] == pytest.approx(-1 + 1 / 1.05, abs=1e-6)
     assert f"{measured} of {measured} predictions within 12%" in text
     assert (folder / "memory.png").read_bytes().startswith(b"\x89PNG")
-
     path = folder / "points.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-3]))  # as after a kill
@@ -211,5 +204,4 @@ def test_what_makes_no_curve_is_refused(config, processes, tmp_path):
     with pytest.raises(UserError, match=r"points.jsonl:1: found .*key"):
         memory_curve.run(config, str(tmp_path), 2.0)
     config = PretrainingConfig.create("m", str(tmp_path), objective="mlm")
-    with pytest.raises(UserError, match="objective is 'mlm'; expected another"):
-        memory_curve.kinds(config)
+    refused("objective is 'mlm'; expected another", memory_curve.kinds, config)

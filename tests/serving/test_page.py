@@ -8,6 +8,17 @@ import types
 
 import pytest
 
+from electra_tf.export.encoder import EncoderModule
+from electra_tf.export.heads import (
+    ElectricModule,
+    FillMaskModule,
+    ReplacedTokensModule,
+)
+from electra_tf.export.saved_model import export, make_task_module
+from electra_tf.prediction.loading import load_finetuned, load_pretrained
+from electra_tf.prediction.retrieval import AskedCorpus
+from electra_tf.serving.served_model import open_model
+
 
 @pytest.fixture(scope="module")
 def browser():
@@ -83,10 +94,6 @@ def visit(browser, start):
 @pytest.fixture(scope="module")
 def exported(finetuned_folder, pretrained_folder, tmp_path_factory, long_sizes):
     """Exports a model of one block; returns it, opened."""
-    from electra_tf.export.saved_model import export, make_task_module
-    from electra_tf.prediction.loading import load_finetuned, load_pretrained
-    from electra_tf.serving.served_model import open_model
-
     sizes = long_sizes | {"num_hidden_layers": 1}
 
     def make(what, module_class=None, **hparams):
@@ -172,14 +179,11 @@ def test_the_answer_is_marked_where_it_stands(visit, exported):
 
 
 def test_passages_stand_under_their_sources_with_the_answer_marked(visit):
-    from electra_tf.prediction.retrieval import AskedCorpus
-
     one = {"answer": "Zoë", "file": "a.txt", "line": 3, "id": "", "score": 1.0}
     one |= {"passage": "Ünï: Zoë <b> did.", "start": 5, "end": 8}
     other = {**one, "id": "T/1", "line": None, "start": None, "end": None}
-    asker = types.SimpleNamespace(
-        count=2, ask=lambda *_: [{**one, "others": [other]}]
-    )
+    said = [{**one, "others": [other]}]
+    asker = types.SimpleNamespace(count=2, ask=lambda *_: said)
     page = visit(AskedCorpus(asker, 0.5))
     page.ask(question="who did?")
     assert page.find(".big").text == "Zoë"
@@ -196,8 +200,7 @@ def test_chosen_sentences_are_marked_in_the_text(visit, exported):
     page.find("#example").click()
     text = page.find("#field-text").get_attribute("value")
     page.ask()
-    assert page.find(".running").text == text
-    assert len(page.texts("mark")) == 3
+    assert page.find(".running").text == text and len(page.texts("mark")) == 3
     assert len(page.texts(".running span")) == 2
     assert all(sentence in text for sentence in page.texts("mark"))
     text = "Ünïcödé: the king?\nIt was so."
@@ -207,20 +210,15 @@ def test_chosen_sentences_are_marked_in_the_text(visit, exported):
 
 
 def test_masks_get_candidates(visit, exported):
-    from electra_tf.export.heads import FillMaskModule
-
     page = visit(exported("filled", FillMaskModule))
     page.ask(text="the [MASK] of the [MASK] was")
     assert page.texts("h2") == ["[MASK] 1", "[MASK] 2"]
-    assert len(page.all("mark")) == 2
-    assert len(page.all(".bars tr")) == 20
+    assert len(page.all("mark")) == 2 and len(page.all(".bars tr")) == 20
     page.ask(text="no mask")
     assert "Write [MASK]" in page.find(".error").text
 
 
 def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
-    from electra_tf.export.heads import ReplacedTokensModule
-
     page = visit(exported("replaced", ReplacedTokensModule))
     page.ask(text="the king of that")
     tokens = page.texts(".token")
@@ -233,9 +231,6 @@ def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
 
 
 def test_scores_are_drawn_and_vectors_shown(visit, exported):
-    from electra_tf.export.encoder import EncoderModule
-    from electra_tf.export.heads import ElectricModule
-
     electric = {
         "electra_objective": False,
         "electric_objective": True,

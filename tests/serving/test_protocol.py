@@ -10,6 +10,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.serving.served_model import open_model
+from tests.conftest import refused
 
 TEXT = "serve_text"
 
@@ -155,8 +156,7 @@ ROWS = b'{"signature_name": "echo", "instances": ["a"' + b', "a"' * 1024
     ids=["long", "packed", "chunks", "gzip", "rows"],
 )
 def test_what_is_too_large_is_refused(toy, body, headers, wanted, part):
-    path = "/v1/models/toy:predict"
-    status, said = toy.ask("POST", path, body, headers)
+    status, said = toy.ask("POST", "/v1/models/toy:predict", body, headers)
     assert status == wanted and part in said["error"]
     assert toy.ask("GET", "/healthz")[0] == 200
 
@@ -170,9 +170,6 @@ def test_folders_are_opened_by_their_newest_whole_version(toy_folder):
     assert (single.name, single.version) == ("toy", 2)
     with pytest.raises(UserError, match="--version=3: .*/2 is version 2"):
         open_model(f"{toy_folder}/2", version=3)
-    with pytest.raises(UserError, match="there are: 2, 10"):
-        open_model(toy_folder, version=11)
-    with pytest.raises(UserError, match="no such folder"):
-        open_model(toy_folder + "x")
-    with pytest.raises(UserError, match="holds no <version>"):
-        open_model(f"{toy_folder}/11")
+    refused("there are: 2, 10", open_model, toy_folder, version=11)
+    refused("no such folder", open_model, toy_folder + "x")
+    refused("holds no <version>", open_model, f"{toy_folder}/11")

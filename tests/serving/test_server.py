@@ -29,7 +29,7 @@ from electra_tf.serving.protocol import (
     make_request,
     parse_request,
 )
-from tests.conftest import ROOT
+from tests.conftest import ROOT, refused
 from tests.serving.conftest import ask
 
 
@@ -142,8 +142,7 @@ def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
         release.set()
         return await asyncio.gather(first, *others, return_exceptions=True)
 
-    limits = Limits(max_batch=16, max_wait=0.0, max_waiting=5)
-    found, _ = _run(limits, use)
+    found, _ = _run(Limits(max_batch=16, max_wait=0.0, max_waiting=5), use)
     assert sizes == [1, 4]
     assert isinstance(found[2], asyncio.CancelledError)
     kept = [f["echo"].tolist() for i, f in enumerate(found) if i != 2]
@@ -243,8 +242,7 @@ def test_what_cannot_be_served_is_a_message(toy_folder, monkeypatch):
         taken.listen()
         port = taken.getsockname()[1]
         args = serve.parse_flags(["serve", toy_folder, f"--port={port}"])
-        with pytest.raises(UserError, match="choose another --port"):
-            serve.main(args)
+        refused("choose another --port", serve.main, args)
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     with pytest.raises(UserError, match=r'pip install "electra_tf\[serve\]"'):
         serve.main(serve.parse_flags(["serve", str(toy_folder)]))
@@ -252,9 +250,8 @@ def test_what_cannot_be_served_is_a_message(toy_folder, monkeypatch):
 
 def test_many_clients_and_malformed_requests_leave_it_well(toy):
     load = runpy.run_path(str(ROOT / "benchmarks" / "serving_load.py"))
-    result = load["run"](
-        toy.port, requests=300, clients=8, malformed=40, seconds=120
-    )
+    given = {"requests": 300, "clients": 8, "malformed": 40, "seconds": 120}
+    result = load["run"](toy.port, **given)
     assert result["ok"], result
     assert result["load"]["errors"] == 0
     assert result["malformed"]["answered_4xx"] == 40

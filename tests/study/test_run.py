@@ -24,18 +24,14 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def start():
     """Starts the command in a process group of its own."""
-
-    def begin(path, *flags):
-        return subprocess.Popen(
-            [sys.executable, "-m", "electra_tf", "study", path, *flags],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-
-    return begin
+    return lambda path, *flags: subprocess.Popen(
+        [sys.executable, "-m", "electra_tf", "study", path, *flags],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
 
 
 @pytest.fixture
@@ -57,10 +53,7 @@ def lines_of(path):
 
 
 def kill(start, path, log, kills):
-    """Kills it, with the run it began, at moments of a seeded generator.
-
-    Every second time while a run makes steps, else at any time from the start.
-    """
+    """Kills it and its run, every second time while the run makes steps."""
     moments = random.Random(0)
     for place in range(kills):
         log.touch()
@@ -137,9 +130,7 @@ def test_what_fails_is_named_the_rest_done(said, write_study, finish, tmp_path):
 
 
 @pytest.mark.parametrize("is_link", [True, False])
-def test_data_of_ones_own_are_not_replaced(
-    is_link, said, write_study, tmp_path
-):
+def test_ones_own_data_are_not_replaced(is_link, said, write_study, tmp_path):
     place = tmp_path / "out" / "finetuning_data"
     place.mkdir(parents=True)
     if is_link:
@@ -200,9 +191,8 @@ def test_data_made_otherwise_are_made_again_and_told(
     for text in "ABA":
         words = ["-c", f"open({str(place)!r}, 'w').write({text!r})"]
         said["data"] = {str(place): words}
-        pathlib.Path(write_study(said, "tiny")).with_suffix(".jsonl").unlink(
-            missing_ok=True
-        )
+        study = pathlib.Path(write_study(said, "tiny"))
+        study.with_suffix(".jsonl").unlink(missing_ok=True)
         run.StudyRun(cells.Study(write_study(said)), 60.0, 60.0).run()
         assert place.read_text() == text
     assert "warning" not in capsys.readouterr().out
@@ -212,18 +202,14 @@ def test_data_made_otherwise_are_made_again_and_told(
     pattern = said["pretrain"]["pretrain_tfrecords"] = f"{records}/pretrain*"
     for copies in (1, 2):
         run.StudyRun(cells.Study(write_study(said)), 60.0, 60.0).run()
-        assert (
-            "warning: electra/1 was made of other data"
-            in (capsys.readouterr().out)
-        ) == (copies == 2)
+        warning = "warning: electra/1 was made of other data"
+        assert (warning in capsys.readouterr().out) == (copies == 2)
         (first, *_) = sorted(records.glob("pretrain*"))
         shutil.copy(first, records / "pretrain_more")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl")
-def test_a_piece_ends_with_a_study_that_is_killed(
-    said, write_study, start, tmp_path
-):
+def test_a_piece_ends_with_its_killed_study(said, write_study, start, tmp_path):
     note = tmp_path / "pid"
     code = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid()))"
     said["data"] = {"x": ["-c", f"{code}; time.sleep(600)"]}
