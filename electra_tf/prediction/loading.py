@@ -92,7 +92,22 @@ def read_run(
     tokenizer = open_tokenizer(
         config.vocab_file, config.do_lower_case, config.strip_accents
     )
-    return config, tokenizer, _make_tasks(config, home, tokenizer)
+    path, kept = config.task_config, os.path.join(home, TASK_FILE)
+    told, described = config.origins.get("task_config") == "argument", config
+    if path and not told and tf.io.gfile.exists(kept):
+        described = dataclasses.replace(config, task_config=kept)
+    elif path and not tf.io.gfile.exists(path):
+        raise UserError(
+            f"{path}: no such file; {home} was trained on the task that it"
+            " describes. Give its place now: --task_config=FILE"
+        )
+    tasks = get_tasks(described, tokenizer)
+    for task in tasks:
+        if task.directory == os.path.dirname(os.path.abspath(kept)):
+            task.directory = os.path.dirname(os.path.abspath(path))  # of data
+        if not task.take_labels_of(home) and task.labels_path():
+            task.take_labels_of(config.preprocessed_data_dir)
+    return config, tokenizer, tasks
 
 
 def is_finetuned(path: str) -> bool:
@@ -216,22 +231,3 @@ def _moved(home: str, stored: dict[str, Any]) -> str:
     if not inner.startswith("..") and here.endswith(os.sep + inner):
         return here.removesuffix(os.sep + inner) or os.sep
     return data_dir
-
-
-def _make_tasks(
-    config: FinetuningConfig, home: str, tokenizer: Tokenizer
-) -> list[Task]:
-    path, kept = config.task_config, os.path.join(home, TASK_FILE)
-    gone = path is not None and not tf.io.gfile.exists(path)
-    if gone and tf.io.gfile.exists(kept):
-        config = dataclasses.replace(config, task_config=kept)
-    elif gone:
-        raise UserError(
-            f"{path}: no such file; {home} was trained on the task that it"
-            " describes. Give its place now: --task_config=FILE"
-        )
-    tasks = get_tasks(config, tokenizer)
-    for task in tasks:
-        if not task.take_labels_of(home) and task.labels_path():
-            task.take_labels_of(config.preprocessed_data_dir)
-    return tasks
