@@ -24,7 +24,11 @@ from configure.pretraining import (
     settled_experiments,
 )
 from electra_tf import files
-from electra_tf.checkpoints.contents import DISCRIMINATOR, TRAINING_ALONE
+from electra_tf.checkpoints.contents import (
+    DISCRIMINATOR,
+    TRAINING_ALONE,
+    TaskHead,
+)
 from electra_tf.checkpoints.sizes import (
     MODEL_HPARAMS,
     UNSEEN_SIZES,
@@ -99,6 +103,7 @@ def open_weights(path: str, whole: bool = False) -> Weights:
     weights = (tf2.open_native if is_native else tf1.open_tf1)(prefix)
     folder = home_of(os.path.dirname(prefix) or ".")
     weights.hparams = read_electra_config(folder)
+    weights.heads = _read_heads(folder)
     weights.vocab_file = _vocab_of(folder)
     return weights if whole else finished(weights)
 
@@ -168,17 +173,22 @@ def complete_folder(
     hparams: Mapping[str, Any],
     vocab_file: str | None,
     assumed: Iterable[str] = (),
+    heads: Mapping[str, TaskHead] | None = None,
 ) -> None:
     """Writes settings (with casing), vocabulary, digests beside weights."""
     path = os.path.join(directory, ELECTRA_CONFIG)
-    files.write_atomically(path, config_text(hparams, assumed))
+    files.write_atomically(path, config_text(hparams, assumed, heads))
     own = os.path.join(directory, vocab_name(vocab_file or ""))
     if vocab_file and os.path.abspath(vocab_file) != os.path.abspath(own):
         files.write_atomically(own, files.read_bytes(vocab_file))
     files.write_digests(directory)
 
 
-def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
+def config_text(
+    hparams: Mapping[str, Any],
+    assumed: Iterable[str] = (),
+    heads: Mapping[str, TaskHead] | None = None,
+) -> str:
     """Returns the file's contents; `assumed` names hparams that are guesses."""
     config, sizes = as_config(hparams), encoder_config(hparams)
     told = EXPERIMENTS.keys() - beyond_switches(config.as_dict()).keys()
@@ -196,6 +206,8 @@ def config_text(hparams: Mapping[str, Any], assumed: Iterable[str] = ()) -> str:
         contents["hparams"] |= {name: hparams[name] for name in _SCHEDULE}
     if assumed := sorted(assumed):
         contents["assumed"] = assumed
+    if heads:
+        contents["heads"] = {n: vars(head) for n, head in heads.items()}
     return json.dumps(contents, indent=2) + "\n"
 
 
@@ -236,6 +248,19 @@ def read_electra_config(directory: str) -> dict[str, Any]:
         except UserError as error:
             raise UserError(f"{path}: {error}") from error
     return {}
+
+
+def _read_heads(folder: str) -> dict[str, TaskHead]:
+    """What the heads of a converted fine-tuned model are, where it is told."""
+    path = os.path.join(folder, ELECTRA_CONFIG)
+    given = files.read_json(path).get("heads", {}) if files.exists(path) else {}
+    try:
+        return {
+            name: TaskHead(**{**head, "labels": tuple(head["labels"])})
+            for name, head in given.items()
+        }
+    except (AttributeError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: heads: {error!r}.") from error
 
 
 def _hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -438,7 +438,7 @@ def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
     """
     path, hparams, config = os.path.join(folder, TOKENIZER_CONFIG), {}, {}
     whole = os.path.join(folder, TOKENIZER)
-    model = ""
+    model, stated = "", None
     if os.path.isfile(whole):
         content = files.read_json(whole)
         stated = content.get("normalizer")
@@ -477,6 +477,9 @@ def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
         not in (None, "basic"),
         "do_basic_tokenize": config.get("do_basic_tokenize") is False,
     }
+    theirs = (stated or {}).get("type")
+    if model and theirs != "BertNormalizer" and "do_lower_case" not in config:
+        problem = f"{TOKENIZER}: normalizer.type is {theirs!r}"
     if model not in ("", "WordPiece"):
         problem = f"{TOKENIZER}: model.type is {model!r}"
     elif wrong := [name for name, is_so in others.items() if is_so]:

@@ -33,11 +33,11 @@ from electra_tf.checkpoints.weights import (
     Weights,
     check_shapes,
     select_part,
+    with_one_segment,
 )
 from electra_tf.text.tokenization import PAD, check_vocab, require_wordpiece
 
 _MOST_LINES = 12
-_SEGMENTS = "electra/embeddings/token_type_embeddings"
 # All that a folder may hold of an earlier model. The config is the last to be
 # written and the first to go: without it there is no model to load.
 _FILES = (
@@ -148,8 +148,9 @@ def write_huggingface(
     if _passes_gelu(networks[0]):
         bias = plain.read(f"{networks[0].head_scope}/dense/bias")
         configs[0][layout.MARK]["bias"] = bias.tolist()
-    # A model in the folder itself would hide those in its folders.
-    places = dict.fromkeys(["", *(job.below for job in jobs)])
+    # A model in the folder itself would hide those in its folders, and one
+    # that is left in a folder would be taken for this model's.
+    places = ["", *layout.FOLDERS] if jobs[0].below else [""]
     for job in jobs:
         specs = {
             name: TensorSpec(pair.shape(job.sizes), np.dtype(np.float32))
@@ -188,10 +189,9 @@ def write_huggingface(
                     target = os.path.join(made, layout.VOCAB)
                     shutil.copyfile(vocab_file, target)
                 files.write_digests(made)
-            for below in places:
-                made = os.path.join(whole, below)
+            for below in {"", *(job.below for job in jobs)}:
                 if electra_config:
-                    target = os.path.join(made, ELECTRA_CONFIG)
+                    target = os.path.join(whole, below, ELECTRA_CONFIG)
                     files.write_atomically(target, electra_config)
             if not os.path.exists(folder):  # At once, then.
                 above = os.path.dirname(os.path.abspath(folder))
@@ -268,15 +268,7 @@ def _folded(weights: Weights, network: Network, half: bool) -> Weights:
     if network.architecture == layout.TAGGING:
         if weights.kind == "huggingface":  # Theirs, or made so once.
             return weights
-        return View(
-            weights,
-            specs,
-            lambda name, value: (
-                np.repeat(value[-1:], len(value), 0)
-                if name == _SEGMENTS
-                else value
-            ),
-        )
+        return with_one_segment(weights, -1)
     if not _passes_gelu(network):
         return weights
     last = weights.contents.stack("electra").num_hidden_layers - 1
@@ -428,7 +420,8 @@ def _write(
 
 def _replace(made: str, folder: str) -> None:
     """Gives the files their place; an earlier model's files go first."""
-    os.makedirs(folder, exist_ok=True)
+    if os.path.isdir(made):
+        os.makedirs(folder, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         os.remove(os.path.join(folder, CONFIG))
     for name in _FILES:

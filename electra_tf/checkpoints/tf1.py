@@ -205,9 +205,11 @@ def load_reader(prefix: str) -> Any:
         # `tf.train.load_checkpoint` takes a prefix for a folder in ram://.
         return tf.compat.v1.train.NewCheckpointReader(prefix)
     except (tf.errors.OpError, ValueError) as error:
+        why = "Its .index file is damaged or cut short; copy it again."
+        if set("[*?") & set(prefix):
+            why = "Rename the folder: TensorFlow takes [, * and ? for patterns."
         raise UserError(
-            f"{prefix}: unreadable checkpoint: {error}. Its .index file is"
-            " damaged or cut short; copy the checkpoint again."
+            f"{prefix}: unreadable checkpoint: {error}. {why}"
         ) from error
 
 

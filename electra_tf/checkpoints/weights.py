@@ -200,6 +200,16 @@ def selected(weights: Weights, keep: Callable[[str], bool]) -> Weights:
     return View(weights, {n: s for n, s in weights.specs.items() if keep(n)})
 
 
+def with_one_segment(weights: Weights, row: int) -> Weights:
+    """Gives all segments one row: taggers are asked with 1 here, 0 there."""
+
+    def change(name: str, value: np.ndarray) -> np.ndarray:
+        is_table = name == "electra/embeddings/token_type_embeddings"
+        return np.repeat(value[row][None], len(value), 0) if is_table else value
+
+    return View(weights, dict(weights.specs), change)
+
+
 def select_part(weights: Weights, part: str) -> Weights:
     """Takes one network out of a checkpoint: a name of `contents.PARTS`."""
     if part == "all":

@@ -31,8 +31,9 @@ from electra_tf.checkpoints.weights import (
     extend_positions,
     select_part,
     selected,
+    with_one_segment,
 )
-from electra_tf.text.tokenization import check_vocab
+from electra_tf.text.tokenization import check_vocab, refuse_other_vocab
 
 FORMATS = ("tf1", "native", "huggingface")
 _REPORT = "conversion.json"
@@ -123,6 +124,10 @@ def main(args: argparse.Namespace) -> None:
         changes.append(f"{len(slots)} Adam slots left out (--strip_optimizer)")
     path, form = _choose_place(args, source.global_step)
     is_folder = form == "huggingface"
+    kinds = [head.kind for head in source.heads.values()]
+    if source.kind == "huggingface" and "tagging" in kinds and not is_folder:
+        weights = with_one_segment(weights, 0)
+        changes.append("segments: row 0, all that transformers' taggers see")
     if args.half_precision and not is_folder:
         raise UserError(
             f"--half_precision: {form} keeps float32, to train on from; add"
@@ -137,9 +142,13 @@ def main(args: argparse.Namespace) -> None:
                 f"{vocab_file} has {tokens} tokens, the embeddings {rows} rows:"
                 " is it the vocabulary of this model?"
             )
+        if known := source.vocab_file:
+            refuse_other_vocab(vocab_file, known, source.path)
     guessed = [name for text in assumed for name in _names(text)]
     beside = {
-        formats.ELECTRA_CONFIG: formats.config_text(hparams, guessed).encode()
+        formats.ELECTRA_CONFIG: formats.config_text(
+            hparams, guessed, {} if is_folder else _heads_held(weights)
+        ).encode()
     }
     if vocab_file is not None:
         beside[formats.vocab_name(vocab_file)] = files.read_bytes(vocab_file)
@@ -202,6 +211,11 @@ def _heads(source: Weights, path: str) -> dict[str, TaskHead]:
         task: TaskHead(BUILT_IN[task].type, BUILT_IN[task].labels or ())
         for task in known
     }
+
+
+def _heads_held(weights: Weights) -> dict[str, TaskHead]:
+    tasks = weights.contents.tasks
+    return {task: h for task, h in weights.heads.items() if task in tasks}
 
 
 def _hparams(
@@ -280,11 +294,23 @@ def _check_free(
 ) -> None:
     """Refuses to replace what is not the same, before anything is written."""
     from electra_tf.checkpoints.tf1 import files_of
+    from electra_tf.training.summaries import TRAIN_LOG
 
     if os.path.abspath(path) == os.path.abspath(source):
         raise UserError(
             f"{path} is the checkpoint that is read; choose another place."
         )
+    if not is_folder and files.exists(os.path.join(folder, TRAIN_LOG)):
+        raise UserError(
+            f"{folder} is the folder of a run, which would go on from what is"
+            " written there; choose another."
+        )
+    if not beside.keys() & {*formats.VOCAB_FILES} and not is_folder:
+        if other := formats.vocab_in(folder):
+            raise UserError(
+                f"{other} would be taken for this model's, whose vocabulary is"
+                " not known; give it as --vocab_file, or choose another place."
+            )
     differing = [
         there
         for name, content in beside.items()
@@ -314,7 +340,8 @@ def _write(
     dropped, notes = {}, []
     folder = os.path.dirname(path) or "."
     complete = functools.partial(
-        formats.complete_folder, folder, hparams, vocab_file, assumed
+        formats.complete_folder,
+        *(folder, hparams, vocab_file, assumed, _heads_held(weights)),
     )
     if form == "huggingface":
         from electra_tf.checkpoints.huggingface_writer import write_huggingface

@@ -20,7 +20,11 @@ from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.huggingface_layout import Network
 from electra_tf.checkpoints.huggingface_reader import open_huggingface
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
-from electra_tf.checkpoints.weights import MemoryWeights, selected
+from electra_tf.checkpoints.weights import (
+    MemoryWeights,
+    select_part,
+    selected,
+)
 from electra_tf.modeling.layers import gelu
 from electra_tf.pretraining.model import PretrainingModel
 from tests.checkpoints.conftest import RandomWeights, arrays, same_tensors
@@ -228,6 +232,9 @@ def test_files_are_replaced_if_asked(scaled, out, tiny_vocab):
     read = out.weights()
     same_tensors(read, other)
     assert read.vocab_file is None  # the earlier model's went with it
+    alone = select_part(other, "discriminator")
+    out.write(alone, overwrite=True)  # and so does its generator
+    same_tensors(out.weights(), alone)
 
 
 LABELS = ("bad", "neutral", "good")

@@ -468,6 +468,7 @@ HELD = "tokenizer.json"
         (SPLIT, {"do_basic_tokenize": False}, "do_basic_tokenize is False"),
         (HELD, {"model": {"type": "BPE"}}, "model.type is 'BPE'"),
         (HELD, {"normalizer": None}, "normalizer.type is None"),
+        (HELD, {"normalizer": {"type": "NFC"}}, "normalizer.type is 'NFC'"),
         (HELD, {"added_tokens": [{"content": "x", "id": 999}]}, "have gaps"),
     ],
 )

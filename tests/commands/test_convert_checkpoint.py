@@ -9,6 +9,7 @@ import shutil
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
@@ -286,6 +287,52 @@ def test_heads_of_the_originals_checkpoints_are_known_by_their_tasks(
     assert list(config["id2label"].values()) == labels
     said = "labels: their names are not known" in capsys.readouterr().out
     assert said is (task == "chunk")
+
+
+def test_a_tagger_of_transformers_keeps_the_segment_it_saw(
+    finetuned_folder, tmp_path
+):
+    theirs, ours = tmp_path / "hf", tmp_path / "ours" / "m"
+    convert(finetuned_folder("kinds"), theirs, *TO_HUGGING_FACE)
+    tensors = load_file(theirs / "model.safetensors")
+    row = tensors["electra.embeddings.token_type_embeddings.weight"][0]
+    row += 1
+    save_file(tensors, theirs / "model.safetensors")
+    (theirs / "digests.json").unlink()
+    convert(theirs, ours, "--output_format=tf1")
+    weights = open_weights(str(ours))
+    table = weights.read("electra/embeddings/token_type_embeddings")
+    np.testing.assert_array_equal(table, [row, row])
+
+
+@pytest.mark.parametrize("form", ["tf1", "native"])
+def test_what_a_head_is_goes_through_other_formats(
+    form, finetuned_folder, tmp_path
+):
+    place, out = tmp_path / form / "m", tmp_path / "hf"
+    folder = finetuned_folder("reviews", pooling="mean")
+    convert(folder, place, f"--output_format={form}")
+    refused("pooling is mean", convert, place, out, *TO_HUGGING_FACE)
+    (tmp_path / form / "train_log.jsonl").touch()
+    refused("the folder of a run", convert, folder, place, "--overwrite")
+
+
+def test_one_model_s_vocabulary_is_not_another_s(source, tmp_path):
+    words = pathlib.Path(source).with_name("vocab.txt")
+    other = tmp_path / "other.txt"
+    *tokens, one, two = words.read_text().split()
+    other.write_text("\n".join([*tokens, two, one]))
+    place = tmp_path / "out" / "m"
+    refused("expected", convert, source, place, f"--vocab_file={other}")
+    shutil.copy(words, tmp_path)
+    for path in pathlib.Path(source).parent.glob("model.ckpt-40*"):
+        shutil.copy(path, tmp_path)
+    convert(tmp_path / "model.ckpt-40", place)
+    words = tmp_path / "vocab.txt"
+    words.rename(other)
+    alone = tmp_path / "out" / "alone"
+    said = "would be taken for this model's"
+    refused(said, convert, tmp_path / "model.ckpt-40", alone)
 
 
 def test_heads_that_hugging_face_lacks_are_refused(finetuned_folder, tmp_path):
