@@ -24,6 +24,7 @@ _NO_TEXT = re.compile(
     rb"PK\x03\x04|\x1f\x8b|BZh\d1AY&SY|\xfd7zXZ\0|7z\xbc\xaf"
     rb"|\x28\xb5\x2f\xfd|Rar!\x1a"
 )
+_NO_MEMBERS = (".xz", ".tar", ".gz", ".zip", ".jsonl", ".ndjson")
 _BLOCK = 1 << 20
 # Less than this is no bomb, however small its file.
 _UNPACKED_ANYWAY = 1 << 26
@@ -128,12 +129,12 @@ def members(path: str, limits: Limits) -> Iterator[tuple[str, IO[bytes], int]]:
                 or ".." in parts
                 or not parts[0]
                 or parts[0][1:] == ":"
-                or member.name.endswith((".xz", ".tar", ".gz", ".zip"))
+                or member.name.lower().endswith(_NO_MEMBERS)
             ):
                 raise UserError(
                     f"{path}: member {member.name!r} is no text file inside"
                     " the archive: a link, a device, a path that leaves it,"
-                    " or an archive itself (unpack the outer one first)."
+                    " JSON, or an archive itself (unpack the outer one first)."
                     " Nothing was extracted."
                 )
             total += member.size

@@ -17,6 +17,7 @@ import lzma
 import math
 import os
 import random
+import re
 import tarfile
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -127,6 +128,8 @@ def _read_pieces(
             line = raw.decode().strip()
         except UnicodeDecodeError:
             line = report.decode(raw, name, position).strip()
+        if not position:  # A byte order mark is no text.
+            line = line.removeprefix("\ufeff")
         if line:
             if not document:
                 document = f"{prefix}{position}"
@@ -245,7 +248,7 @@ def _text_of(record: Any, field: str, where: str) -> str | bytes:
 _Format = Annotated[str, one_of("auto", "text", "jsonl", "openwebtext", "tfds")]
 
 _ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".xz", ".tar.bz2")
-_JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
+_JSONL = re.compile(r".*\.(jsonl|ndjson)(\.gz|\.xz)?", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,8 +259,8 @@ class Corpus(archives.Limits):
     blanks_separate_docs: bool = True  # whether blank lines end documents
 
     # ---- Kinds of corpora (extensions) ----
-    # auto goes by file name: .jsonl, archives (.tar, .tar.xz, .xz, ...),
-    # anything else text; .gz is unpacked.
+    # auto goes by file name: .jsonl or .ndjson, archives (.tar, .tar.xz, .xz,
+    # ...), anything else text; .gz is unpacked.
     corpus_format: _Format = "auto"
     text_field: str = "text"  # field of JSONL records or TFDS examples
     tfds_name: str = ""  # TFDS data set by name
@@ -351,7 +354,7 @@ def _kind(name: str, corpus_format: str) -> str:
         return "archive"
     if corpus_format in ("text", "jsonl"):
         return corpus_format
-    if name.endswith(_JSONL_ENDINGS):
+    if _JSONL.fullmatch(name):
         return "jsonl"
     return "archive" if name.endswith(_ARCHIVE_ENDINGS) else "text"
 
@@ -459,6 +462,7 @@ def _read_jsonl(
             where = f"{source.path}: the line at byte {position}"
             if raw.strip():
                 line = report.decode(raw, source.name, position)
+                line = line.removeprefix("\ufeff")
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:

@@ -29,7 +29,7 @@ from electra_tf.text import tokenization
 # Longer documents count as several: one is in memory as a whole.
 _LINES_PER_DOCUMENT = 4096
 _SAMPLED_BYTES = 1 << 20
-_PACKED = (".gz", ".xz", ".bz2", ".zip", ".tar", ".tgz", ".jsonl")
+_PACKED = tuple(".gz .xz .bz2 .zip .tar .tgz .jsonl .ndjson".split())
 
 
 class RawText:
@@ -50,7 +50,7 @@ class RawText:
                 f"hparam {hparam}: no file with text matches {patterns!r};"
                 " correct it"
             )
-        if packed := [p for p in self.paths if p.endswith(_PACKED)]:
+        if packed := [p for p in self.paths if p.lower().endswith(_PACKED)]:
             raise UserError(
                 f"hparam {hparam}: {listed(packed, 3)}: not plain text, in"
                 " which documents can be found; unpack it, a sentence a line"
@@ -90,7 +90,8 @@ class RawText:
         start, end = self._spans[document].tolist()
         with files.open_file(path, "rb") as file:
             file.seek(start)
-            lines = file.read(end - start).decode().split("\n")
+            text = file.read(end - start).decode()
+        lines = (text if start else text.removeprefix("\ufeff")).split("\n")
         encoded = map(self._tokenizer.encode, map(str.strip, lines))
         sentences = [ids for ids in encoded if ids]
         position = f"{start}@{epoch}" if epoch else f"{start}"

@@ -70,7 +70,15 @@ def test_jsonl_records_and_archive_members_are_documents(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     corpus = Corpus(str(tmp_path), text_field="body")
     assert _documents(corpus)[0] == [*DOCUMENTS, ["four"]]
-    (tmp_path / "a.jsonl").unlink()
+    # By other names, too; a byte order mark is no text.
+    packed = lzma.compress(
+        "\ufeff".encode() + (tmp_path / "a.jsonl").read_bytes()
+    )
+    (tmp_path / "a.NDJSON.xz").write_bytes(packed)
+    (tmp_path / "a.jsonl").rename(tmp_path / "b.JSONL")
+    assert _documents(corpus)[0] == [*DOCUMENTS, ["four"]] * 2
+    for path in tmp_path.iterdir():
+        path.unlink()
     members = [("b.txt", TEXT.encode()), ("a.txt", b"first\n\nsecond\n")]
     _archive(tmp_path / "part_data.xz", members)
     corpus = Corpus(str(tmp_path), blanks_separate_docs=False)
