@@ -99,8 +99,10 @@ def _convert(value: Any, wanted: type) -> Any:
         raise TypeError
     if wanted is int:
         if text is not None:
+            if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", text):
+                text = text.replace(",", "")
             try:
-                return int(text.replace(",", ""))
+                return int(text)
             except ValueError:
                 value = float(text)  # "1e6" is a whole number
         if value != int(value):
@@ -462,6 +464,17 @@ class TrainingConfig:
                 " Shorten the examples, or use a model of more positions (when"
                 " pre-training, set model_hparam_overrides to"
                 f' {{"max_position_embeddings": {self.max_seq_length}}})'
+            )
+        if set("[*?") & set(self.model_dir):
+            yield (
+                f"model_dir: {self.model_dir!r} has [, * or ?, which TensorFlow"
+                " takes for a pattern when it reads a checkpoint; choose"
+                " another"
+            )
+        if "," in self.data_dir:
+            yield (
+                f"data_dir: {self.data_dir!r} has a comma, which stands between"
+                " patterns of files; choose another"
             )
         if self.train_batch_size % self.gradient_accumulation_steps:
             yield (

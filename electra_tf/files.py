@@ -101,7 +101,7 @@ def list_directory(path: str) -> list[str]:
 def spelled_alike(patterns: str) -> list[str]:
     """Patterns between commas, the same for every spelling of their folders.
 
-    A folder that is there stands for itself, whatever is in its name.
+    A folder or file that is there stands for itself, whatever is in its name.
     """
     spelled = []
     for pattern in map(str.strip, patterns.split(",")):
@@ -109,6 +109,7 @@ def spelled_alike(patterns: str) -> list[str]:
         if pattern and not is_remote(pattern):
             is_there = os.path.isdir(folder or ".")
             folder = os.path.realpath(folder)
+            name = glob.escape(name) if os.path.isfile(pattern) else name
             folder = glob.escape(folder) if is_there else folder
             pattern = os.path.join(folder, name)
         spelled.append(pattern)

@@ -112,6 +112,10 @@ def test_a_folder_that_is_there_stands_for_itself(tmp_path, monkeypatch):
     here = str(tmp_path / "d[1]" / "x.txt")
     assert files.matching(f"{tmp_path}/d[1]/x*")[0] == [here]
     assert len(files.matching(f"{tmp_path}/d?/*, {here[:-8]}/d1/x*")[0]) == 1
+    for name in ("p[1].txt", "p1.txt"):
+        (tmp_path / name).write_text(name)
+    file = str(tmp_path / "p[1].txt")
+    assert files.matching(file)[0] == [file]
     for folder in ("d[1]", "a,b"):
         monkeypatch.chdir(tmp_path / folder)
         assert files.matching("x*")[0] == [str(tmp_path / folder / "x.txt")]

@@ -325,7 +325,8 @@ def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
             manifest = {}
         data = manifest.get("settings", {}) | manifest.get("counts", {})
         found = _read_json(os.path.join(folder, "results/unsup_results.json"))
-        metrics = found.get("metrics", {})
+        same = found.get("step") == loaded.global_step  # or of another one
+        metrics = found.get("metrics", {}) if same else {}
         training["assumptions"] = list(loaded.assumptions)
     training |= {hparam: run[hparam] for hparam in _SHOWN if hparam in run}
     for hparam, value in hparams.items():

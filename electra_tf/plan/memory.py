@@ -211,7 +211,7 @@ def cores_taking_rows(config: Any) -> int:
     """How many cores of this machine compute rows of a batch each.
 
     On a machine without accelerators, where the threads of an operation are
-    left to us and all batches can be shared: see
+    left to us and training batches can be shared: see
     `training.strategy.use_threads`.
     """
     chosen = {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"} & os.environ.keys()
@@ -224,8 +224,7 @@ def cores_taking_rows(config: Any) -> int:
     ):
         return 1
     cores = machine_cores()
-    rows = (_batch_at_once(config, None), config.eval_batch_size)
-    shared = not any(count % cores for count in rows)
+    shared = _batch_at_once(config, None) % cores == 0
     return cores if cores <= _MOST_CORES and shared else 1
 
 

@@ -261,7 +261,8 @@ def read_pretrained(
     if weights.vocab_file:
         refuse_other_vocab(vocab, weights.vocab_file, weights.path)
     positions = weights.contents.sizes.max_position_embeddings
-    config = model_config(hparams, vocab, positions)
+    length = given.get("max_seq_length", positions)
+    config = model_config(hparams, vocab, length)
     return weights, config, frozenset({*weights.hparams, *run, *given})
 
 

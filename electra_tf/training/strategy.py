@@ -5,6 +5,7 @@
 import contextlib
 import functools
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -81,6 +82,11 @@ def _create(config: Any) -> tf.distribute.Strategy:
 
 def _workers() -> tf.distribute.Strategy:
     """One of all workers, once they have met."""
+    if not os.environ.get("TF_CONFIG"):
+        raise UserError(
+            "distribution_strategy is 'multi_worker' but TF_CONFIG is not set:"
+            " each process would train alone. Set it on every worker."
+        )
     print(f"Waiting {MEET_SECONDS} seconds for all workers", flush=True)
     # The system's alarm: TensorFlow would wait for an hour, and no thread of
     # Python might run meanwhile.

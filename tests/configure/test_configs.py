@@ -84,6 +84,7 @@ def reread(text):
         ({"disc_weight": 0} | BEST, "loss, .*'disc_loss'"),
         (MLM | {"generator": "unigram"}, "'unigram' needs electra_objective"),
         ({"vocab_size": 10**10}, "hparam vocab_size:.*most"),
+        ({"model_dir": "runs/a[1]"}, "model_dir: 'runs/a.1.' has"),
         (DEEP, "num_hidden_layers: must be at most"),
         *(
             # The original crashes with each of these.

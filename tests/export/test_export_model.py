@@ -6,13 +6,15 @@ import json
 import os
 import pathlib
 import shutil
+import types
 
 import pytest
 
 from electra_tf.commands import export_model
-from electra_tf.export.card import check_card, render, write_card
+from electra_tf.export.card import check_card, recorded, render, write_card
 from electra_tf.export.saved_model import export, make_task_module
 from electra_tf.prediction.loading import load_finetuned
+from electra_tf.pretraining.loading import load_pretrained
 from tests.conftest import refused, save_run
 
 
@@ -106,6 +108,17 @@ def exported(finetuned_folder, tmp_path_factory):
         module, place, finish=lambda path: write_card(path, loaded, module)
     )
     return loaded, folder
+
+
+def test_a_card_has_the_scores_of_its_own_checkpoint(pretrained_folder):
+    loaded = load_pretrained(pretrained_folder(), None, {"max_seq_length": 16})
+    assert loaded.max_length == 16
+    module = types.SimpleNamespace(config=lambda: {"hparams": {}})
+    path = pathlib.Path(loaded.path).parent / "results" / "unsup_results.json"
+    path.parent.mkdir(exist_ok=True)
+    for step, shown in ((loaded.global_step, {"loss": 1}), (10**6, {})):
+        path.write_text(json.dumps({"step": step, "metrics": {"loss": 1}}))
+        assert recorded(loaded, module)["metrics"] == shown
 
 
 def test_a_card_states_what_is_so_whatever_others_wrote(exported):
