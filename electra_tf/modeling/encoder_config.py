@@ -104,12 +104,8 @@ class EncoderConfig:
         values["intermediate_size"] = 4 * values["hidden_size"]
         values.update(overrides)
         if debug:
-            values.update(
-                num_hidden_layers=3,
-                hidden_size=144,
-                intermediate_size=576,
-                num_attention_heads=4,
-            )
+            values.update(num_hidden_layers=3, hidden_size=144)
+            values.update(intermediate_size=576, num_attention_heads=4)
         return cls(**values)
 
     def scaled(

@@ -111,18 +111,16 @@ class ScopedLayer(tf_keras.layers.Layer):
         drawn_as: str | None = None,  # the name whose initial values it has
     ) -> tf.Variable:
         """Creates a trainable float32 variable named `<scope>/<name>`."""
-        full_name = f"{self.scope}/{name}"
         seed = initializer_seed(self.seed, f"{self.scope}/{drawn_as or name}")
+        kinds = tf_keras.initializers
         initializer: Any = {
-            "normal": tf_keras.initializers.TruncatedNormal(
-                stddev=stddev, seed=seed
-            ),
-            "glorot": tf_keras.initializers.GlorotUniform(seed=seed),
-            "zeros": tf_keras.initializers.Zeros(),
-            "ones": tf_keras.initializers.Ones(),
+            "normal": kinds.TruncatedNormal(stddev=stddev, seed=seed),
+            "glorot": kinds.GlorotUniform(seed=seed),
+            "zeros": kinds.Zeros(),
+            "ones": kinds.Ones(),
         }[init]
         return self.add_weight(
-            name=full_name,
+            name=f"{self.scope}/{name}",
             shape=shape,
             initializer=initializer,
             # All replicas make the same update of summed gradients.
@@ -196,9 +194,7 @@ def affine(
 
         return tf.nn.bias_add(tf.matmul(rows, kernel), bias), gradient
 
-    return product(
-        rows, tf.convert_to_tensor(kernel), tf.convert_to_tensor(bias)
-    )
+    return product(rows, *map(tf.convert_to_tensor, (kernel, bias)))
 
 
 def _kernel_gradient(rows: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
@@ -314,11 +310,9 @@ def _norm_gradient(
     """The gradients of a layer norm's inputs, gamma and beta."""
     width = gamma.shape[0]
     product = upstream * normalized
-    gamma_gradient = tf.raw_ops.BiasAddGrad(
-        out_backprop=tf.reshape(product, [-1, width])
-    )
-    beta_gradient = tf.raw_ops.BiasAddGrad(
-        out_backprop=tf.reshape(upstream, [-1, width])
+    gamma_gradient, beta_gradient = (
+        tf.raw_ops.BiasAddGrad(out_backprop=tf.reshape(x, [-1, width]))
+        for x in (product, upstream)
     )
     scaled = upstream * gamma
     mean = tf.reduce_mean(scaled, -1, keepdims=True)

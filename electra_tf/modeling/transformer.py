@@ -58,8 +58,7 @@ class Embeddings(ScopedLayer):
         word_embeddings: tf.Variable | None = None,
     ) -> None:
         super().__init__(scope, seed)
-        self.config = config
-        self.width = width
+        self.config, self.width = config, width
 
         def table(name: str, rows: int) -> tf.Variable:
             stddev = config.initializer_range
@@ -96,9 +95,8 @@ class Embeddings(ScopedLayer):
         output = self.look_up(input_ids)  # [B, L, E]
         # A product keeps the gradient dense, as in the original: the norm
         # used for clipping depends on that.
-        segments = tf.one_hot(
-            tf.reshape(segment_ids, [-1]), self.config.type_vocab_size
-        )
+        flat = tf.reshape(segment_ids, [-1])
+        segments = tf.one_hot(flat, self.config.type_vocab_size)
         segments = tf.matmul(segments, self.token_type_embeddings)
         output += tf.reshape(segments, tf.shape(output))
         output += self.position_embeddings[:length]  # [L, E]
@@ -164,16 +162,11 @@ MASKED_SCORE = -10000.0
 def attention_bias(
     input_mask: tf.Tensor, direction: str | None = None
 ) -> tf.Tensor:
-    """Returns what is added to the attention scores to hide keys.
+    """What is added to attention scores: float32, -10000 to hide keys, else 0.
 
-    Args:
-      input_mask: int32 [B, L], 1 for real tokens.
-      direction: None to see all real tokens, "ltr" to see those at or before
-        the query, "rtl" those at or after it.
-
-    Returns:
-      float32, 0 where visible and -10000 where not: [B, 1, 1, L], or
-      [B, 1, L, L] with a direction.
+    Of an int32 [B, L] mask, 1 for real tokens. [B, 1, 1, L] shows all of them,
+    [B, 1, L, L] those at or before the query for the direction "ltr", those at
+    or after it for "rtl".
 
     Source: google-research/electra, model/modeling.py,
     create_attention_mask_from_input_mask and BertModel.
@@ -214,13 +207,9 @@ class SelfAttention(ScopedLayer):
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Attends from every position to every visible position.
 
-        Args:
-          hidden: float32 or half precision [B, L, H].
-          bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
-
-        Returns:
-          [B, L, H] mixed values and [B, A, L, L] attention probabilities
-          (after dropout), of `hidden`'s dtype. The softmax is float32.
+        `hidden` is float32 or half precision [B, L, H]; so are the mixed values
+        and, [B, A, L, L], the attention probabilities after dropout. `bias` of
+        `attention_bias`, [B, 1, 1 or L, L], and the softmax are float32.
         """
         batch, length, width = static_or_dynamic_shape(hidden)
         heads, size = self.config.num_attention_heads, self.config.size_per_head
@@ -416,7 +405,7 @@ class Encoder(ScopedLayer):
             hidden = self.embeddings_project(hidden)  # [B, L, H]
         embedding_output = hidden
         bias = attention_bias(input_mask, self.direction)
-        layers, attention_probs = [], []
+        layers, all_probs = [], []
         hidden = tf.cast(hidden, self.compute_policy.dtype)
         for i, block in enumerate(self.blocks):
             inner = seeds.child(f"layer_{i}") if seeds else None
@@ -424,11 +413,9 @@ class Encoder(ScopedLayer):
                 hidden = _rematerialized(block, hidden, bias, inner)
             else:
                 hidden, probs = block(hidden, bias, inner)
-                attention_probs.append(probs)
+                all_probs.append(probs)
             layers.append(hidden)
-        return EncoderOutput(
-            embedding_output, tuple(layers), tuple(attention_probs)
-        )
+        return EncoderOutput(embedding_output, tuple(layers), tuple(all_probs))
 
 
 def _rematerialized(
@@ -480,22 +467,16 @@ class TwoTowerClozeTransformer(ScopedLayer):
     ) -> tuple[tf.Tensor, EncoderOutput, EncoderOutput]:
         """Encodes a batch, not masked, in both directions.
 
-        Returns:
-          float32 [B, L, 2H], where position i holds the left tower's vector of
-          i - 1 and the right tower's of i + 1, and both towers' outputs. The
-          shift is a rotation, as in the original: the first position sees the
-          last and the other way round, both outside the loss.
+        Returns float32 [B, L, 2H], where position i holds the left tower's
+        vector of i - 1 and the right tower's of i + 1, and both towers'
+        outputs. The shift is a rotation, as in the original: the first position
+        sees the last and the other way round, both outside the loss.
         """
         inputs = (input_ids, input_mask, segment_ids, seeds)
         ltr, rtl = self.ltr(*inputs), self.rtl(*inputs)
-        context = tf.concat(
-            [
-                tf.roll(ltr.sequence_output, 1, axis=1),
-                tf.roll(rtl.sequence_output, -1, axis=1),
-            ],
-            -1,
-        )
-        return context, ltr, rtl
+        left = tf.roll(ltr.sequence_output, 1, axis=1)
+        right = tf.roll(rtl.sequence_output, -1, axis=1)
+        return tf.concat([left, right], -1), ltr, rtl
 
 
 # The heads of pre-training.
@@ -530,12 +511,8 @@ class MaskedLMHead(ScopedLayer):
     def call(self, vectors: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
         """Scores every word of the vocabulary for every vector.
 
-        Args:
-          vectors: float32 [B, N or L, in_width].
-          table: float32 [V, E], the token embeddings.
-
-        Returns:
-          float32 [B, N or L, V] logits.
+        From vectors, float32 [B, N or L, in_width], and the token embeddings,
+        float32 [V, E], to logits, float32 [B, N or L, V].
         """
         hidden = self.layer_norm(self.dense(vectors))
         flat = tf.reshape(hidden, [-1, self.embedding_width])
