@@ -108,7 +108,7 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
 
 
 def _column(text: str) -> int | str:
-    return int(text) if text.lstrip("-").isdecimal() else text
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def chosen_columns(

@@ -154,18 +154,20 @@ class Source:
                 yield self._bad(row.line, str(row.cells), expected)
 
     def _of_names(self, number: int, row: dict[str, Any]) -> Read:
-        values = {}
+        values, keys = {}, f"the keys {', '.join(row)}"
         for name, options in self.columns.items():
-            there = [o for o in options if row.get(o) is not None]
-            if not there:
-                found = f"the keys {', '.join(row)}"
-                return self._bad(number, found, f"the key {_names(options)}")
-            values[name] = row[there[0]]
+            key = next((o for o in options if o in row), None)
+            if (value := row.get(key)) is None:
+                found = keys if key is None else f"{key}: null"
+                expected = f"a value of the key {_names(options)}"
+                return self._bad(number, found, expected)
+            values[name] = value
+        if self.id_column not in (None, *row):
+            return self._bad(number, keys, f"the key {self.id_column}")
         return Read(self.path, number, values, row.get(self.id_column))
 
     def _read_table(self, kind: str) -> Iterator[Read]:
         places: dict[str, int] = {}
-        id_place: int | None = None
         rows = tables.read_rows(self.lines, kind)
         first = [*itertools.islice(rows, 2)]
         if self.header is None and len(first) == 2:
@@ -180,7 +182,6 @@ class Source:
             if not places:
                 header = cells if self._has_header(cells) else None
                 places = self._places(cells, header)
-                id_place = self._id_place(header)
                 if header:
                     continue
             least = max(p + 1 if p >= 0 else -p for p in places.values())
@@ -188,11 +189,8 @@ class Source:
                 found = f"{len(cells)} cells: {'|'.join(cells)}"
                 yield self._bad(number, found, f"at least {least}")
                 continue
-            key = None
-            if id_place is not None and -len(cells) <= id_place < len(cells):
-                key = cells[id_place]
             values = {name: cells[place] for name, place in places.items()}
-            yield Read(self.path, number, values, key)
+            yield Read(self.path, number, values, key=values.pop("", None))
 
     def _has_header(self, cells: Sequence[str]) -> bool:
         if self.header is not None:
@@ -224,26 +222,23 @@ class Source:
     def _places(
         self, cells: Sequence[str], header: Sequence[str] | None
     ) -> dict[str, int]:
+        """Of the values, and under "" of the ids."""
         places = {}
-        for name, options in self.columns.items():
-            named = [o for o in options if header is not None and o in header]
-            found = [header.index(o) for o in named]
-            found += [o for o in options if isinstance(o, int)]
-            if not found:
+        ids = {} if self.id_column is None else {"": [self.id_column]}
+        for name, options in {**self.columns, **ids}.items():
+            there = [o for o in options if o in (header or ())][:1]
+            found = [i for i, cell in enumerate(header or ()) if cell in there]
+            numbers = [o for o in options if isinstance(o, int)]
+            if len(found) > 1 or not (found or numbers):
+                count = "several columns" if there else "no column"
+                flag = f"--columns={name}" if name else "--id_column"
                 raise UserError(
-                    f"{self.path}:1: no column {_names(options)}; found:"
-                    f" {' | '.join(cells)[:200]}. Name it with --columns, such"
-                    f" as --columns={name}=0 for the first"
+                    f"{self.path}:1: {count} {_names(there or options)};"
+                    f" found: {' | '.join(cells)[:200]}. Name one, such as"
+                    f" {flag}=0 for the first"
                 )
-            places[name] = found[0]
+            places[name] = [*found, *numbers][0]
         return places
-
-    def _id_place(self, header: Sequence[str] | None) -> int | None:
-        if self.id_column is None or isinstance(self.id_column, int):
-            return self.id_column
-        if header is None or self.id_column not in header:
-            raise UserError(f"{self.path}:1: no column {self.id_column}")
-        return header.index(self.id_column)
 
 
 def _names(options: Sequence[int | str]) -> str:

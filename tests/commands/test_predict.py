@@ -47,11 +47,13 @@ def test_columns_are_the_tasks_own_or_the_given_ones(run):
     assert [a["id"] for a in by_name] == ["k1", "k2"]
     flags = ("--columns=text_a=y,text_b=x", "--header")
     by_flag = run("pairs", "b.csv", "x,y\nof that,the king\n,the\n", *flags)
+    odd = ("pairs", "d.csv", "x,y\na,b\n", "--columns=text_a=--7", "--header")
+    refused("no column --7", run, *odd)
     like = run("pairs", "c.csv", table, "--like=dev")
     for a, b, c in zip(by_name, by_flag, like, strict=True):
         assert a["label"] == b["label"] == c["label"]
         assert a["probabilities"] == b["probabilities"]
-    rows = '{"text": "of"}\n{"text": "of", "key": 7}\n'
+    rows = '{"text": "of", "key": null}\n{"text": "of", "key": 7}\n'
     some = run("reviews", "a.jsonl", rows, "--id_column=key")
     assert [a["id"] for a in some] == [None, 7]
     for name in ("a.txt", "a.conll"):

@@ -46,6 +46,12 @@ def test_texts_json_and_conll_are_read_line_by_line(read):
     good, bad, source = read("a.jsonl", "\n".join(lines), id_column="id")
     assert good == [(1, {"text_a": "a"}), (2, {"text_a": "b"})]
     assert [line for line, _ in bad] == [3, 4, 5, 7]
+    for key in ("idd", 0):
+        good, bad, _ = read("b.jsonl", lines[0], id_column=key)
+        assert (good, bad) == ([], [(1, "the keys text, id, x")])
+    # What is null is not answered from another key.
+    options = {"text_a": ["x", "text"]}
+    assert read("b.jsonl", lines[0], options)[1] == [(1, "x: null")]
     assert next(iter(source)).key == 3
     good, _, _ = read("b.jsonl", '["a", "b"]', PAIR)
     assert good == [(1, {"text_a": "a", "text_b": "b"})]
@@ -73,8 +79,8 @@ def test_tables_are_read_by_name_or_by_number(read):
     assert good == [(2, {"text_a": "A", "text_b": "B"})]
     good, _, _ = read("d.tsv", "x\tA\ny\tz\tB\n", {"text_a": [-1]})
     assert good == [(1, {"text_a": "A"}), (2, {"text_a": "B"})]
-    source = read("e.tsv", "x\tA\ny\n", {"text_a": [0]}, id_column=-2)[2]
-    assert [row.key for row in source] == ["x", None]
+    _, bad, source = read("e.tsv", "A\tx\ny\n", {"text_a": [0]}, id_column=1)
+    assert bad == [(2, "1 cells: y")] and next(iter(source)).key == "x"
     good, bad, _ = read("a.csv", b'text,n\n"a ""b"",\nc",1\nbad \xff,2\nd,3\n')
     assert good == [(2, {"text_a": 'a "b",\nc'}), (5, {"text_a": "d"})]
     assert [line for line, _ in bad] == [4]
@@ -111,6 +117,7 @@ def test_what_cannot_be_read_is_refused(read):
         read("c.csv", "a,b\n1,2\n", {"text_a": ["title"]}, header=True)
     refused("use tsv, csv or jsonl", read, "a.txt", "x\n", PAIR)
     refused("no column key", read, "a.csv", "text\n1\n", id_column="key")
+    refused("several columns text", read, "b.csv", "text,text\na,b\n")
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):
