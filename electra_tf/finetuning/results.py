@@ -130,6 +130,7 @@ class ResultsFiles:
             "trials": [dataclasses.asdict(record) for record in records],
             "statistics": statistics_of(everything),
             "best_trial": None if best is None else records[best].trial,
+            "metrics": self.metrics,
             "data": self._data,
             "collapsed_trials": [r.trial for r in records if r.collapsed],
             "config": self._config.as_dict(),

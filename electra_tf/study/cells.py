@@ -113,7 +113,8 @@ class Study:
                 for number, (place, words) in enumerate(data, 1)
             )
             self.arms = list(self._read_arms())
-            self.against = said.get("against", self.arms[0].line)
+            first = self.arms[0].line or self.arms[0].name
+            self.against = said.get("against", first)
             self._check_names()
             self._check_runs()
 
@@ -148,11 +149,9 @@ class Study:
         config = PretrainingConfig.create(*names, **hparams)
         if not start:
             steps = _cost(config, whole.get("budget", {}))["steps"]
-            hparams = {
-                **{"export_at_end": False, "keep_checkpoint_max": 1},
-                **{"eval_every_n_steps": steps, **hparams},
-                **{"num_train_steps": steps},
-            }
+            defaults = {"export_at_end": False, "keep_checkpoint_max": 1}
+            defaults["eval_every_n_steps"] = steps
+            hparams = {**defaults, **hparams, "num_train_steps": steps}
             config = PretrainingConfig.create(*names, **hparams)
             cost = _cost(config, {})
         return dataclasses.replace(
@@ -185,9 +184,8 @@ class Study:
             for task in self.tasks:
                 hparams = self._finetuning_hparams(arm, task)
                 with _at(f"tasks.{task}"):
-                    config = FinetuningConfig.create(
-                        arm.name, self.data_dir, **hparams
-                    )
+                    names = (arm.name, self.data_dir)
+                    config = FinetuningConfig.create(*names, **hparams)
                     _check_task(config, task)
 
     def _finetuning_hparams(self, arm: Arm, task: str) -> Hparams:
@@ -256,27 +254,31 @@ class Study:
     def _finetuning(
         self, ending: str, arm: Arm, seed: int, task: str, own: Hparams
     ) -> Cell:
-        pretraining = self.pretraining(arm, seed)
-        places = {"init_checkpoint": None if arm.start == RANDOM else arm.start}
-        if pretraining:
-            places["init_checkpoint"] = pretraining.folder
+        made_of: Any = [arm.start, arm.pretrain, self._said.get("data")]
+        start = None if arm.start == RANDOM else arm.start
+        if pretraining := self.pretraining(arm, seed):
+            made_of, start = pretraining.digest, pretraining.folder
+        records = os.path.join(self.output, "finetuning_tfrecords", task)
+        places = {"init_checkpoint": start, "preprocessed_data_dir": records}
         if arm.config:
             places["vocab_file"] = arm.config.vocab_file
-        places["preprocessed_data_dir"] = os.path.join(
-            self.output, "finetuning_tfrecords", task
-        )
+        hparams = {**self._finetuning_hparams(arm, task), **own}
+        reads = os.path.join(self.data_dir, "finetuning_data", task, "*")
+        path = hparams.get("task_config")
+        if path and (described := files.read_json(path))["name"] == task:
+            made_of = [made_of, files.sha256_of(path)]
+            folder, names = os.path.dirname(path), described["files"].values()
+            reads = ",".join(os.path.join(folder, name) for name in names)
         told = {n: v for n, v in own.items() if n == "learning_rate"}
         return self._cell(
             f"{arm.name}/{seed}/{task}{ending}",
             {"kind": "finetune", "arm": arm.name, "seed": seed, "task": task}
             | {"hparams": {**arm.own.get("finetune", {}), **told}},
             "run_finetuning.py",
-            {**self._finetuning_hparams(arm, task), **own},
-            made_of=pretraining.digest
-            if pretraining
-            else [arm.start, arm.pretrain, self._said.get("data")],
+            hparams,
+            made_of=made_of,
             needs=(pretraining,) if pretraining else self._data,
-            reads=os.path.join(self.data_dir, "finetuning_data", task, "*"),
+            reads=reads,
             places=places,
         )
 
@@ -343,10 +345,8 @@ def _at(where: str) -> Iterator[None]:
 
 def _check_said(said: Hparams) -> None:
     _check_keys(said, _KEYS, "")
-    _check_keys(
-        choice := said.get("choose_learning_rate", {}),
-        *(_CHOICE_KEYS, "choose_learning_rate."),
-    )
+    choice = said.get("choose_learning_rate", {})
+    _check_keys(choice, _CHOICE_KEYS, "choose_learning_rate.")
     for key in ("arms", "grid", "seeds", "tasks"):
         if key in said and not said[key]:
             raise UserError(f"{key}: empty; there is nothing to run")
@@ -417,11 +417,12 @@ def _check_task(config: FinetuningConfig, name: str) -> None:
 
 
 def _merged(base: Hparams, own: Hparams) -> Hparams:
-    """Later values win; objects are merged key by key."""
+    """Later values win; objects are merged key by key, but for a budget."""
     both = {
         key: _merged(base[key], own[key])
         for key in base.keys() & own.keys()
         if isinstance(base[key], dict) and isinstance(own[key], dict)
+        if key != "budget" or not own[key].keys() & _BUDGETS.keys()
     }
     return {**base, **own, **both}
 

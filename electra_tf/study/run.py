@@ -234,11 +234,12 @@ def _results(cell: Cell) -> dict[str, list[Any]]:
     else:
         task = cell.facts["task"]
         path = os.path.join(cell.folder, "results", f"{task}_results.json")
-        for trial in json.loads(files.read_text(path))["trials"]:
-            found = trial["results"][task]
-            main = scorers.main_figure(list(found))
-            found = {**found, **trial["details"][task]}
-            trials.append({main: found[main], **found})
+        read = files.read_json(path)
+        wanted = read.get("metrics", {}).get(task)
+        for trial in read["trials"]:
+            own = trial["results"][task]
+            main = scorers.main_figure(list(own), wanted)
+            trials.append({main: own[main], **own, **trial["details"][task]})
     return {
         name: [v and float(f"{v:.6g}") for v in (t[name] for t in trials)]
         for name in trials[0]

@@ -45,6 +45,7 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
     config = finetuning_config("sts")
     results = ResultsFiles(config, Console(io.StringIO()), [])
     records = [_record(1, math.nan, True), _record(2, 50.0, False)]
+    results.metrics["sts"] = "pearson"
     results.write(records)
     found = results.earlier_trials()
     assert math.isnan(found[0].results["sts"]["pearson"])
@@ -52,6 +53,7 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
     written = json.loads(open(config.results_json).read())
     assert written["collapsed_trials"] == [1] and written["best_trial"] == 2
     assert written["statistics"]["sts"]["extra"]["mean"] == 1.0
+    assert written["metrics"] == {"sts": "pearson"}
     pickled = pickle.loads(open(config.results_pkl, "rb").read())
     assert list(pickled[1]["sts"]) == ["pearson", "loss"]
     other = dataclasses.replace(config, qa_na_threshold=1.0)

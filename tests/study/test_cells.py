@@ -15,7 +15,7 @@ from electra_tf.plan.counts import (
     pretraining_parameters,
     pretraining_step_flops,
 )
-from electra_tf.study import cells, report
+from electra_tf.study import cells, report, run
 from electra_tf.study.cells import Study
 from tests.conftest import ROOT, refused
 
@@ -88,6 +88,8 @@ def test_a_budget_gives_each_arm_its_steps(said, write_study):
         assert hparams_of(cell)["num_train_steps"] == arm.cost["steps"]
         assert cell.facts["tokens"] == arm.cost["steps"] * 4 * 16
     assert study.arms[0].cost["steps"] < study.arms[1].cost["steps"]
+    said["arms"]["mlm"]["budget"] = {"steps": 7}  # instead, not beside it
+    assert Study(write_study(said), "").arms[1].cost["steps"] == 7
 
 
 def test_two_stages_have_the_budget_of_others(said, write_study):
@@ -152,6 +154,32 @@ def test_a_digest_is_of_what_makes_the_result(said, write_study):
     masked = digests("masked")
     mlm = {"mlm/1", "mlm/2", "mlm/1/sst", "mlm/2/sst"}
     assert {name for name in after if masked[name] != after[name]} == mlm
+
+
+def test_a_description_and_its_data_make_the_result(
+    said, write_study, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cells, "_check_task", lambda *_: None)
+    spec, found = tmp_path / "own.json", []
+    put(said, "tasks.own.task_config", str(spec))
+    for metric in ("f1", "accuracy"):
+        files = {"train": "in/train.csv", "dev": "dev.csv"}
+        told = {"name": "own", "files": files, "metric": metric}
+        spec.write_text(json.dumps(told))
+        found.append(Study(write_study(said), "").cells({})[2])
+    assert found[0].name == "electra/1/own"
+    assert found[0].digest != found[1].digest
+    assert found[0].reads == f"{tmp_path}/in/train.csv,{tmp_path}/dev.csv"
+
+
+def test_a_rate_is_chosen_by_the_task_s_own_figure(tmp_path):
+    facts = {"kind": "finetune", "task": "own"}
+    trial = {"results": {"own": {"a": 1, "b": 2}}, "details": {"own": {}}}
+    told = {"trials": [trial], "metrics": {"own": "b"}}
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "own_results.json").write_text(json.dumps(told))
+    cell = cells.Cell("", "", facts, folder=str(tmp_path))
+    assert [*run._results(cell)] == ["b", "a"]
 
 
 def test_the_learning_rate_is_chosen_by_other_seeds(said, write_study):
@@ -277,6 +305,15 @@ def test_points_of_a_grid_are_compared_at_the_same_place(finished, tmp_path):
     name = "electra,steps=5"
     both = np.mean([one[name]["values"], two[name]["values"]], 0)
     assert means[name]["values"] == pytest.approx(both)
+
+
+def test_without_arms_the_first_point_is_what_others_are_compared_with(
+    finished, said
+):
+    del said["arms"], said["against"]
+    study, lines = finished(grid={"pretrain.mask_prob": [0.1, 0.2]})
+    first, second = report.compare(study, lines)[-1]["arms"].values()
+    assert "difference" not in first and second["difference"]
 
 
 def test_table_json_and_pictures_are_written(finished, tmp_path):
