@@ -256,8 +256,8 @@ def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
         "Program",
         (
             *("hparams", None, "JSON"),
-            "hyperparameters as a JSON object, or the path of a .json file"
-            " (the one written beside a model will do)",
+            "hyperparameters as JSON or a .json file (the one beside a model"
+            " will do; with a trial's, state --seed and --model_dir again)",
         ),
         (
             *("print_config", False, ""),
