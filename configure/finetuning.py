@@ -235,9 +235,9 @@ class FinetuningConfig(TrainingConfig):
             "preprocessed_data_dir": os.path.join(
                 model, "finetuning_tfrecords", f"{tasks}_tfrecords"
             ),
-            "results_txt": results + ".txt",
-            "results_pkl": results + ".pkl",
-            "results_json": results + ".json",
+            **{
+                f"results_{e}": f"{results}.{e}" for e in ("txt", "pkl", "json")
+            },
         }
         if len(values["task_names"]) == 1:
             task = values["task_names"][0]

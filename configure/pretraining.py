@@ -45,13 +45,8 @@ _BEST_METRICS = tuple(
     """.split()
 )
 
-_MaskShare = Annotated[
-    float,
-    Bound(
-        lambda value: 0 < value < 1,
-        "a fraction above 0 and below 1 (0.15 for 15%)",
-    ),
-]
+_BETWEEN = "a fraction above 0 and below 1 (0.15 for 15%)"
+_MaskShare = Annotated[float, Bound(lambda value: 0 < value < 1, _BETWEEN)]
 _Times = Annotated[Ratio, at_most(100)]
 _Preset = Annotated[str, one_of(*presets.preset_names())]
 
@@ -248,9 +243,9 @@ class PretrainingConfig(TrainingConfig):
             ),
             "vocab_file": os.path.join(data_dir, "vocab.txt"),
             "model_dir": model_dir,
-            "results_txt": results + ".txt",
-            "results_pkl": results + ".pkl",
-            "results_json": results + ".json",
+            **{
+                f"results_{e}": f"{results}.{e}" for e in ("txt", "pkl", "json")
+            },
         }
         if values["objective"] in ("replace_mlm", "all_tokens_mlm"):
             derived["disc_weight"] = 1.0  # 50 is for detecting replacements.
@@ -261,18 +256,15 @@ class PretrainingConfig(TrainingConfig):
         if values["debug"]:
             derived.update(_DEBUG_SETTINGS)
         # A preset that names these two means them.
-        if (
-            values["model_size"] == "small"
-            and origins["embedding_size"] != "preset"
-        ):
+        preset = [
+            name for name, origin in origins.items() if origin == "preset"
+        ]
+        if values["model_size"] == "small" and "embedding_size" not in preset:
             derived["embedding_size"] = 128
         if values["training_schedule"] == "two_stage":  # Equal sizes.
             derived |= {"generator_hidden_size": 1.0, "embedding_size": None}
             derived["two_stage_steps"] = values["num_train_steps"] // 2
-        if (
-            values["electric_objective"]
-            and origins["two_tower_generator"] != "preset"
-        ):
+        if values["electric_objective"] and "two_tower_generator" not in preset:
             derived["two_tower_generator"] = True
         return derived
 
@@ -305,11 +297,7 @@ class PretrainingConfig(TrainingConfig):
             "sampled": self.has_two_networks,
             "token": self.predicts_tokens,
         }
-        metrics = [
-            name
-            for name in _BEST_METRICS
-            if needs.get(name.split("_")[0], True)
-        ]
+        metrics = [n for n in _BEST_METRICS if needs.get(n.split("_")[0], True)]
         if self.keep_best is not None and self.keep_best not in metrics:
             yield (
                 f"keep_best: must be one of {', '.join(metrics)}, got"
@@ -417,16 +405,9 @@ class PretrainingConfig(TrainingConfig):
             )
         if self.debug and overrides:
             yield "debug replaces sizes of model_hparam_overrides by tiny ones"
-        given = [
-            name
-            for name in (
-                "generator_layers",
-                "generator_hidden_size",
-                "untied_generator_embeddings",
-                "embedding_sharing",
-            )
-            if self.origins and self.is_stated(name)
-        ]
+        ours = "generator_layers generator_hidden_size"
+        ours += " untied_generator_embeddings embedding_sharing"
+        given = [n for n in ours.split() if self.origins and self.is_stated(n)]
         kind = generator_kind(self)
         if given and (kind.is_fixed or kind is GeneratorKind.FULL):
             yield (
