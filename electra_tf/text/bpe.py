@@ -23,9 +23,8 @@ def read_vocab(path: str) -> dict[str, int]:
     """Tokens and ids of a file, special tokens under WordPiece's names."""
     files.check_digest(path)
     content = files.read_json(path)
-    model, before = (
-        content.get(name) or {} for name in ("model", "pre_tokenizer")
-    )
+    model = content.get("model") or {}
+    before = content.get("pre_tokenizer") or {}
     parts = [before, *before.get("pretokenizers", ())]
     found = [model.get("type"), *(part.get("type") for part in parts)]
     if found[0] != "BPE" or "ByteLevel" not in found:

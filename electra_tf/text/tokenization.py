@@ -121,13 +121,8 @@ def splitting_table(drop_accents: bool) -> _Table:
 
 # Vocabulary files: one token per line, its id the number of lines before it.
 
-PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = (
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-)
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS
 
 
 def load_vocab(path: str) -> dict[str, int]:
@@ -251,10 +246,9 @@ def require_wordpiece(vocab_file: str, what: str) -> None:
 
 
 def _read_tokens(path: str) -> list[str]:
-    text = _read(path, files.read_text)
     # Only "\n" ends a line: `str.splitlines` would break tokens apart at other
     # characters, and shift all ids after them.
-    lines = text.split("\n")
+    lines = _read(path, files.read_text).split("\n")
     if not lines[-1]:
         lines.pop()
     return [line.strip() for line in lines]
@@ -334,10 +328,7 @@ class BasicTokenizer:
         self._splitting = splitting_table(self._decompose)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        tokens = []
-        for word in split_raw_words(as_text(text)):
-            tokens += self.split_word(word)
-        return tokens
+        return _chain(map(self.split_word, split_raw_words(as_text(text))))
 
     def split_word(self, word: str) -> list[str]:
         """Does to one word of `split_raw_words` all that remains to be done."""
@@ -388,10 +379,7 @@ class WordpieceTokenizer:
         self._longest_next = max(continuing, default=0) - len(JOINER)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        pieces = []
-        for word in as_text(text).split():
-            pieces += self.split_word(word)
-        return pieces
+        return _chain(map(self.split_word, as_text(text).split()))
 
     def split_word(self, word: str) -> list[str]:
         vocab = self.vocab
@@ -491,10 +479,8 @@ class FullTokenizer(Tokenizer):
         # Two levels: "end/" and "end…" are different raw words that share the
         # work of splitting "end" into pieces.
         self._pieces_of_token = Memo(self.wordpiece_tokenizer.split_word)
-        self._ids_of_word = Memo(
-            self._encode_word,
-            {word: (self.vocab[word],) for word in self._whole_words()},
-        )
+        known = {word: (self.vocab[word],) for word in self._whole_words()}
+        self._ids_of_word = Memo(self._encode_word, known)
         self._pieces_of_word = Memo(self._split_word)
 
     def tokenize(self, text: str | bytes) -> list[str]:

@@ -51,8 +51,7 @@ def learn_pieces(
     merger = _Merger(word_counts, frozenset(alphabet))
     pieces: dict[str, None] = {}  # as an ordered set
     while len(pieces) < max_pieces:
-        pair = merger.most_frequent(min_count)
-        if pair is None:
+        if (pair := merger.most_frequent(min_count)) is None:
             break
         # Two pairs can spell the same piece; it is then counted once.
         pieces[merger.merge(pair)] = None
@@ -71,9 +70,7 @@ class _Merger:
             if len(word) > 1 and alphabet.issuperset(word):
                 self._add(spell(word), count)
         # Entries go stale as counts change; `most_frequent` skips those.
-        self._heap = [
-            (-count, pair) for pair, count in self._pair_counts.items()
-        ]
+        self._heap = [(-n, pair) for pair, n in self._pair_counts.items()]
         heapq.heapify(self._heap)
 
     def most_frequent(self, min_count: int) -> _Pair | None:
@@ -118,21 +115,12 @@ class _Merger:
 
 
 def _merge_in_word(pieces: list[str], pair: _Pair, merged: str) -> list[str]:
-    first, second = pair
-    result = []
-    position, last = 0, len(pieces) - 1
-    while position <= last:
-        piece = pieces[position]
-        if (
-            piece == first
-            and position < last
-            and pieces[position + 1] == second
-        ):
-            result.append(merged)
-            position += 2
+    result: list[str] = []
+    for piece in pieces:
+        if result and (result[-1], piece) == pair:
+            result[-1] = merged
         else:
             result.append(piece)
-            position += 1
     return result
 
 
@@ -220,8 +208,7 @@ def build_vocab(
     singles = alphabet + [
         JOINER + char
         for char in alphabet
-        if not tokenization.is_punctuation(char)
-        and not tokenization.is_cjk(char)
+        if not (tokenization.is_punctuation(char) or tokenization.is_cjk(char))
     ]
     wanted = vocab_size - len(reserved) - len(singles)
     if wanted < 0:

@@ -104,9 +104,7 @@ class WordAligner:
       tokenize_and_align.
     """
 
-    def __init__(
-        self, tokenizer: FullTokenizer, as_elsewhere: bool = False
-    ) -> None:
+    def __init__(self, tokenizer: FullTokenizer, as_elsewhere: bool = False):
         self._tokenizer = tokenizer
         self._as_elsewhere = as_elsewhere
         self._splitting = tokenization.splitting_table(drop_accents=True)
@@ -206,11 +204,8 @@ def read_spans(
     start, last_type = -1, None
     for i, tag in enumerate(tags):
         letter, span_type = split_tag(tag)
-        begins = letter in "BS" or (
-            type_change_starts_span
-            and last_type is not None
-            and span_type != last_type
-        )
+        changes = last_type not in (None, span_type)
+        begins = letter in "BS" or (type_change_starts_span and changes)
         if last_type is not None and (letter == "O" or begins):
             spans.append((start, i - 1, last_type))
         if begins or last_type is None:
