@@ -64,18 +64,15 @@ def build_table(
     """Works out the rows of all code points."""
     strip = do_lower_case and strip_accents
     builder = _Builder(do_lower_case, strip, ideographs_apart)
-    rows = np.fromiter(
-        map(builder.row, map(chr, range(_N_CODE_POINTS))),
-        np.int32,
-        _N_CODE_POINTS,
-    )
+    chars = map(chr, range(_N_CODE_POINTS))
+    rows = np.fromiter(map(builder.row, chars), np.int32, _N_CODE_POINTS)
     blocks, places = np.unique(
         rows.reshape(-1, _PAGE), axis=0, return_inverse=True
     )
     classes = [
-        (number, unicodedata.combining(chr(number)))
+        (number, kind)
         for number in range(_N_CODE_POINTS)
-        if unicodedata.combining(chr(number))
+        if (kind := unicodedata.combining(chr(number)))
     ]
     movable, movable_classes = np.array(classes, np.int32).T
     return Table(
@@ -162,7 +159,7 @@ def _ends_in_final_sigma(text: str) -> bool:
 
 
 # What only some texts hold, and plain ones can skip as a whole.
-_RARE = REMOVED | ACCENT | SIGMA | SEVERAL | MOVABLE
+RARE = REMOVED | ACCENT | SIGMA | SEVERAL | MOVABLE
 
 
 class Characters(NamedTuple):
@@ -235,18 +232,14 @@ class GraphNormalizer(tf.Module):
         place = tf.bitwise.bitwise_and(codes, (1 << PAGE_BITS) - 1)
         rows = tf.gather(self._rows, tf.gather(self._pages, page) + place)
         starts = tf.cast(starts, tf.int32)
-        ends = starts + utf8_lengths(codes)
-        ends = _if_any(
-            rows, ACCENT, lambda e: _reach_over_accents(rows, e), ends
-        )
-        splits = tf.cast(splits, tf.int32)
-        return Decoded(codes, rows, starts, ends, splits)
+        reach = functools.partial(_reach_over_accents, rows)
+        ends = _if_any(rows, ACCENT, reach, starts + utf8_lengths(codes))
+        return Decoded(codes, rows, starts, ends, tf.cast(splits, tf.int32))
 
     def split(self, decoded: Decoded) -> Words:
         """Splits characters into words."""
-        n_decoded = tf.size(decoded.rows)
-        plain = Characters(decoded.rows, tf.range(n_decoded))
-        rows, sources = _if_any(decoded.rows, _RARE, self._normalize, plain)
+        plain = Characters(decoded.rows, tf.range(tf.size(decoded.rows)))
+        rows, sources = _if_any(decoded.rows, RARE, self._normalize, plain)
         kept = where(~_has(rows, SPACE))
         starts = where(tf.gather(_begins_word(rows), kept))
         codes = tf.bitwise.bitwise_and(tf.gather(rows, kept), CHARACTER)
@@ -268,14 +261,12 @@ class GraphNormalizer(tf.Module):
         counts = tf.gather(self._several_splits, numbers + 1) - firsts
         places = tf.repeat(tf.range(tf.size(numbers)), counts)
         # How far each new character is from the first of its kin.
-        steps = tf.range(tf.size(places)) - tf.gather(
-            tf.cumsum(counts, exclusive=True), places
-        )
+        before = tf.gather(tf.cumsum(counts, exclusive=True), places)
+        steps = tf.range(tf.size(places)) - before
         expanded = tf.gather(self._several, tf.gather(firsts, places) + steps)
-        rows = tf.where(
-            tf.gather(several, places), expanded, tf.gather(chars.rows, places)
-        )
-        return Characters(rows, tf.gather(chars.sources, places))
+        chars = _take(chars, places)
+        rows = tf.where(tf.gather(several, places), expanded, chars.rows)
+        return chars._replace(rows=rows)
 
     def _reorder(self, chars: Characters) -> Characters:
         """Brings marks into canonical order, where they are not."""
@@ -292,10 +283,7 @@ class GraphNormalizer(tf.Module):
         # Marks stay behind the character of class 0 that they follow.
         groups = tf.cumsum(tf.cast(classes == 0, tf.int64))
         keys = groups * 256 + tf.cast(classes, tf.int64)
-        order = tf.argsort(keys, stable=True)
-        return Characters(
-            tf.gather(chars.rows, order), tf.gather(chars.sources, order)
-        )
+        return _take(chars, tf.argsort(keys, stable=True))
 
     def _combining_classes(self, rows: tf.Tensor) -> tf.Tensor:
         codes = tf.bitwise.bitwise_and(rows, CHARACTER)
@@ -356,12 +344,8 @@ def _words(
 
 def utf8_lengths(codes: tf.Tensor) -> tf.Tensor:
     """Counts the bytes that characters (int32 [N]) take: 1 to 4."""
-    return (
-        1
-        + tf.cast(codes > 0x7F, tf.int32)
-        + tf.cast(codes > 0x7FF, tf.int32)
-        + tf.cast(codes > 0xFFFF, tf.int32)
-    )
+    more = [tf.cast(codes > most, tf.int32) for most in (0x7F, 0x7FF, 0xFFFF)]
+    return 1 + tf.add_n(more)
 
 
 def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
@@ -374,24 +358,23 @@ def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
     counted = tf.gather(rows, counting)
     cased = tf.concat([[False], _has(counted, CASED), [False]], axis=0)
     final = _has(counted, SIGMA) & cased[:-2] & ~cased[2:]
-    return tf.tensor_scatter_nd_add(
-        rows, counting[:, tf.newaxis], tf.cast(final, tf.int32) * TO_FINAL_SIGMA
-    )
+    changes = tf.cast(final, tf.int32) * TO_FINAL_SIGMA
+    return tf.tensor_scatter_nd_add(rows, counting[:, tf.newaxis], changes)
 
 
 def _reach_over_accents(rows: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
     """Lets characters end where the accents behind them end."""
-    vanish = _has(rows, ACCENT | REMOVED)
     ends = tf.where(_has(rows, REMOVED), 0, ends)
-    groups = tf.cumsum(tf.cast(~vanish, tf.int32))
+    groups = tf.cumsum(tf.cast(~_has(rows, ACCENT | REMOVED), tf.int32))
     return tf.gather(tf.math.segment_max(ends, groups), groups)
 
 
 def _keep(chars: Characters, mask: tf.Tensor) -> Characters:
-    kept = where(mask)
-    return Characters(
-        tf.gather(chars.rows, kept), tf.gather(chars.sources, kept)
-    )
+    return _take(chars, where(mask))
+
+
+def _take(chars: Characters, places: tf.Tensor) -> Characters:
+    return Characters(*(tf.gather(part, places) for part in chars))
 
 
 def _has(rows: tf.Tensor, flags: int) -> tf.Tensor:

@@ -62,16 +62,11 @@ class GraphWordpiece(tf.Module):
         self._of_text = _make_tokenizer(tokens, no_pretokenization=False)
 
     def split_words(self, words: tf.Tensor, lengths: tf.Tensor) -> Pieces:
-        """Splits words.
+        """The pieces of each word; one, the word, where it is unknown.
 
-        Args:
-          words: string [W], in UTF-8, without white space, not empty; those
-            of several characters hold no punctuation.
-          lengths: int [W], their numbers of characters.
-
-        Returns:
-          The pieces of each word; one, the word, where it is unknown (but its
-          `ends` is then not to be relied on).
+        Its `ends` is then not to be relied on. `words`: string [W], in UTF-8,
+        without white space, not empty; those of several characters hold no
+        punctuation. `lengths`: int [W], their numbers of characters.
         """
         too_long = lengths > MAX_WORD_LENGTH
         words = tf.cond(
@@ -144,11 +139,6 @@ def _matchable(vocab: Collection[str]) -> list[str]:
 # Beyond are ideographs too rare to be worth the asking, and nothing else that
 # comes out right.
 _ASKED = 0x20000
-# Each becomes one character by itself, so that tensorflow-text's offsets, made
-# from those of bytes, are ours.
-_NOT_PLAIN = (
-    flag.REMOVED | flag.ACCENT | flag.SIGMA | flag.SEVERAL | flag.MOVABLE
-)
 # Text with a part that may be one long word. Text without white space is common
 # in some scripts, so their most usual punctuation and ideographs end it, too.
 _LONG = (
@@ -188,10 +178,8 @@ class PlainTextTokenizer(tf.Module):
         if not with_offsets:
             return pieces._replace(starts=pieces.ids[:0], ends=pieces.ids[:0])
         # One offset a byte and one for the end.
-        firsts = tf.repeat(
-            tf.cast(offsets.row_splits[:-1], tf.int32),
-            pieces.splits[1:] - pieces.splits[:-1],
-        )
+        counts = pieces.splits[1:] - pieces.splits[:-1]
+        firsts = tf.repeat(tf.cast(offsets.row_splits[:-1], tf.int32), counts)
         places = tf.cast(offsets.values, tf.int32)
         return pieces._replace(
             starts=tf.gather(places, firsts + pieces.starts),
@@ -229,7 +217,9 @@ def plain_characters(do_lower_case: bool, strip_accents: bool) -> np.ndarray:
     codes = np.arange(1, _ASKED)
     page, place = codes >> flag.PAGE_BITS, codes % (1 << flag.PAGE_BITS)
     rows = table.rows[table.pages[page] + place]
-    plain = (rows & _NOT_PLAIN) == 0
+    # Each becomes one character by itself, so that tensorflow-text's offsets,
+    # made from those of bytes, are ours.
+    plain = (rows & flag.RARE) == 0
     codes, rows = codes[plain], rows[plain]
     asked = _between_letters(codes)
     expected = _between_letters(rows & flag.CHARACTER)
@@ -325,12 +315,7 @@ class GraphTokenizer(tf.Module):
             unknown word is a token as a whole.
         """
         pieces = self._split(strings, with_offsets=True)
-        splits = pieces.splits
-        return (
-            ragged(pieces.ids, splits),
-            ragged(pieces.starts, splits),
-            ragged(pieces.ends, splits),
-        )
+        return tuple(ragged(part, pieces.splits) for part in pieces[1:])
 
     @tf.function(input_signature=_IDS, autograph=False)
     def id_to_token(self, ids: tf.Tensor) -> tf.Tensor:
@@ -346,9 +331,8 @@ class GraphTokenizer(tf.Module):
 
         def with_others() -> Pieces:
             rest = self._split_any(tf.gather(strings, others), with_offsets)
-            return _interleave(
-                pieces, rest, tf.concat([places, others], axis=0)
-            )
+            order = tf.concat([places, others], axis=0)
+            return _interleave(pieces, rest, order)
 
         return tf.cond(tf.reduce_all(plain), lambda: pieces, with_others)
 
@@ -357,10 +341,9 @@ class GraphTokenizer(tf.Module):
         words = self._normalizer.split(decoded)
         lengths = words.splits[1:] - words.splits[:-1]
         pieces = self._wordpiece.split_words(words.values, lengths)
-        none = pieces.ids[:0]
-        starts, ends = (
-            _spans(decoded, words, pieces) if with_offsets else (none, none)
-        )
+        starts = ends = pieces.ids[:0]
+        if with_offsets:
+            starts, ends = _spans(decoded, words, pieces)
         splits = tf.gather(pieces.splits, words.string_splits)
         return Pieces(splits, pieces.ids, starts, ends)
 
@@ -374,13 +357,11 @@ def _interleave(one: Pieces, two: Pieces, places: tf.Tensor) -> Pieces:
     # For each piece of the result, where it is now.
     moved = tf.repeat(tf.gather(firsts, order) - splits[:-1], lengths)
     sources = tf.range(splits[-1]) + moved
-    values = [
-        tf.concat(pair, axis=0) for pair in zip(one[1:], two[1:], strict=True)
-    ]
+    pairs = zip(one[1:], two[1:], strict=True)
+    values = [tf.concat(pair, axis=0) for pair in pairs]
     # Offsets that nobody wants are empty.
-    return Pieces(
-        splits, *(tf.gather(v, sources[: tf.size(v)]) for v in values)
-    )
+    parts = [tf.gather(v, sources[: tf.size(v)]) for v in values]
+    return Pieces(splits, *parts)
 
 
 def _spans(
@@ -398,7 +379,5 @@ def _spans(
     starts = tf.gather(decoded.starts, words.sources)
     ends = tf.gather(decoded.ends, words.sources)
     # Marks may have changed places: the first is not always the leftmost.
-    return (
-        tf.math.segment_min(starts, numbers),
-        tf.math.segment_max(ends, numbers),
-    )
+    starts = tf.math.segment_min(starts, numbers)
+    return starts, tf.math.segment_max(ends, numbers)
