@@ -75,6 +75,10 @@ def read_passages(name: str, path: str) -> Iterator[SourcePassage]:
 
 
 def _read_squad(name: str, path: str) -> Iterator[SourcePassage]:
+    if not name.lower().endswith(".json"):
+        raise UserError(
+            f"{path}: packed; expected SQuAD's format unpacked (gunzip, unxz)"
+        )
     for number, article in enumerate(questions.read_articles(path)[1]):
         try:
             title = article.get("title", number)
@@ -129,9 +133,8 @@ class PassageIndex:
                 f"--language={language}: expected one of {', '.join(known)}"
             )
         self.passages, self._tokenize = passages, bm25s.tokenize
-        self._stemmer = (
-            None if language == "none" else Stemmer.Stemmer(language)
-        )
+        is_stemmed = language != "none"
+        self._stemmer = Stemmer.Stemmer(language) if is_stemmed else None
         self.searcher = searcher or bm25s.BM25()
         if searcher is None:
             words = self._words([one.passage for one in passages], True)
@@ -284,11 +287,10 @@ def ordered(
 def read_known(path: str) -> list[questions.QAExample]:
     """Questions with their answers and passages, in SQuAD's format."""
     found, report = [], RowReport(strict=True)
-    made = {"task_name": "", "is_training": False, "version": "squad2"}
+    own = {"eid": 0, "task_name": "", "is_training": False, "version": "squad2"}
     for raw in questions.read_squad(path, report):
         try:
-            fields = (raw.fields, raw.passage)
-            found.append(questions.make_example(*fields, eid=0, **made))
+            found.append(questions.make_example(raw.fields, raw.passage, **own))
         except questions.UnusableError as error:
             report.add(path, raw.line(), *error.args)
     if not found:
@@ -385,10 +387,8 @@ class AskedCorpus:
             try:
                 check_question(text, "question")
             except UserError as error:  # The server answers it with 400.
-                message = str(error)
-                raise tf.errors.InvalidArgumentError(
-                    None, None, message
-                ) from error
+                words = (None, None, str(error))
+                raise tf.errors.InvalidArgumentError(*words) from error
         answers = self._asker.ask(asked, self._weight)
         found = [json.dumps(one).encode() for one in answers]
         return {"answer": np.array(found, object)}
