@@ -317,10 +317,8 @@ def _cost(config: PretrainingConfig, budget: Mapping[str, float]) -> Hparams:
         steps = round(amount / a_step[name])
         if name == "flops" and config.is_stated("two_stage_steps"):
             first = config.two_stage_steps
-            one, two = (
-                pretraining_step_flops(config, parameters, stage).total
-                for stage in (1, 2)
-            )
+            own = (config, parameters)
+            one, two = (pretraining_step_flops(*own, n).total for n in (1, 2))
             steps = first + round((amount - first * one) / two)
             if steps <= first:
                 raise UserError(

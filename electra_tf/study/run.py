@@ -164,9 +164,8 @@ class StudyRun:
             self.failed[cell.name] = f"exit status {code}: {self._error(start)}"
             self._say(f"{cell.name}: FAILED: {self.failed[cell.name]}")
             return
-        files.write_atomically(
-            self._mark(cell), "" if cell.facts else cell.name
-        )
+        made = "" if cell.facts else cell.name
+        files.write_atomically(self._mark(cell), made)
         self._say(f"{cell.name}: done in {seconds:,} s")
         if cell.facts:
             self._write_line(cell, seconds=seconds, pieces=pieces)
