@@ -117,10 +117,8 @@ def _layerwise_arguments(
 class Start:
     """What a run starts from."""
 
-    # The hparams with what follows from the weights filled in.
-    config: FinetuningConfig
-    # The starting weights, opened; None for random ones.
-    weights: Weights | None
+    config: FinetuningConfig  # with what follows from the weights filled in
+    weights: Weights | None  # opened; None for random ones
     notes: tuple[str, ...]  # what was filled in, for the console
 
 
@@ -160,10 +158,8 @@ def resolve_start(config: FinetuningConfig) -> Start:
             and not weights.hparams
         ]
     if not config.is_stated("vocab_file"):
-        own = vocab_in(config.pretrained_model_dir)
-        if weights is not None and weights.vocab_file:
-            adopted["vocab_file"] = weights.vocab_file
-        elif own:
+        theirs = getattr(weights, "vocab_file", None)
+        if own := theirs or vocab_in(config.pretrained_model_dir):
             adopted["vocab_file"] = own
     now = config.as_dict()
     adopted = {n: v for n, v in adopted.items() if now[n] != v}

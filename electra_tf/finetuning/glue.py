@@ -28,14 +28,8 @@ from electra_tf.training.summaries import Console
 # Of the file of scores.
 _FORMAT = 1
 # Each task has its own; one path for all would mix them up.
-_PATHS = (
-    "model_dir",
-    "preprocessed_data_dir",
-    "results_txt",
-    "results_pkl",
-    "results_json",
-    "task_config",
-)
+_PATHS = "model_dir preprocessed_data_dir task_config".split()
+_PATHS += "results_txt results_pkl results_json".split()
 
 
 @dataclasses.dataclass

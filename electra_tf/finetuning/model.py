@@ -55,18 +55,16 @@ class FinetuningModel(tf_keras.Model):
         super().__init__(name="finetuning")
         self.config = config
         self.task_names = tuple(task.name for task in tasks)
-        self.encoder_config = EncoderConfig.of(config)
-        positions = self.encoder_config.max_position_embeddings
+        self.encoder_config = sizes = EncoderConfig.of(config)
+        positions, seed = sizes.max_position_embeddings, config.seed
         if config.max_seq_length > positions:
             raise UserError(
                 f"max_seq_length is {config.max_seq_length} but the model has"
                 f" {positions} positions; lower it."
             )
-        sizes, seed = self.encoder_config, config.seed
         width = config.embedding_size or sizes.hidden_size
-        embeddings = Embeddings(
-            f"{ENCODER_SCOPE}/embeddings", sizes, width, seed
-        )
+        scope = f"{ENCODER_SCOPE}/embeddings"
+        embeddings = Embeddings(scope, sizes, width, seed)
         self.encoder = Encoder(ENCODER_SCOPE, sizes, embeddings, seed=seed)
         self.heads = [task.build_head(sizes, seed) for task in tasks]
 
@@ -101,9 +99,7 @@ class FinetuningModel(tf_keras.Model):
         outputs["loss"] = tf.reduce_sum(tf.stack(losses, -1) * chosen)
         return outputs
 
-    def call(
-        self, features: Mapping[str, tf.Tensor], training: bool = False
-    ) -> dict[str, Any]:
+    def call(self, features: Tensors, training: bool = False) -> dict[str, Any]:
         """Keras's entry; see `compute`."""
         return self.compute(features, training=training)
 
@@ -189,7 +185,6 @@ class SentenceHead(Head):
             vectors = mean_over_tokens(
                 encoded.sequence_output, features["input_mask"]
             )
-
         vectors = self.dropped(vectors, "sentence", seeds)
         if self.hidden is not None:
             vectors = self.dropped(self.hidden(vectors), HIDDEN, seeds)
@@ -265,9 +260,8 @@ class TaggingHead(Head):
     ) -> None:
         super().__init__(task_name, seed)
         self.num_labels = num_labels
-        self.dense = Dense(
-            f"{self.scope}/dense", hidden_size, num_labels, seed=seed
-        )
+        scope = f"{self.scope}/dense"
+        self.dense = Dense(scope, hidden_size, num_labels, seed=seed)
 
     def logits(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
@@ -353,13 +347,11 @@ class QuestionAnsweringHead(Head):
         self.config = config
         self._n_unnamed = 0
         self.start = self._dense(hidden_size, 1)
-        self.qa_hidden = None
+        self.qa_hidden, width = None, hidden_size
         if config.joint_prediction:
-            scope, width = f"{self.scope}/qa_hidden", 2 * hidden_size
-            self.qa_hidden = Dense(scope, width, QA_HIDDEN_SIZE, seed=seed)
-        self.end = self._dense(
-            QA_HIDDEN_SIZE if config.joint_prediction else hidden_size
-        )
+            scope, width = f"{self.scope}/qa_hidden", QA_HIDDEN_SIZE
+            self.qa_hidden = Dense(scope, 2 * hidden_size, width, seed=seed)
+        self.end = self._dense(width)
         self.answerable_hidden = self.answerable = None
         if config.answerable_classifier:
             width = hidden_size

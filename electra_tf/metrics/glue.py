@@ -16,15 +16,11 @@ TASKS = ("cola", "sst", "mrpc", "sts", "qqp", "mnli", "qnli", "rte", "wnli")
 MISMATCHED = "accuracy, mismatched"
 # The benchmark's score of a task is the mean of these.
 LEADERBOARD_FIGURES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(TASKS, ("accuracy",)),
+    **dict.fromkeys(("mrpc", "qqp"), ("accuracy", "f1")),
     "cola": ("mcc",),
-    "sst": ("accuracy",),
-    "mrpc": ("accuracy", "f1"),
     "sts": ("pearson", "spearman"),
-    "qqp": ("accuracy", "f1"),
     "mnli": ("accuracy", MISMATCHED),
-    "qnli": ("accuracy",),
-    "rte": ("accuracy",),
-    "wnli": ("accuracy",),
 }
 # ELECTRA's paper and README report one figure each, and no WNLI.
 PAPER_FIGURES: dict[str, str] = {

@@ -480,8 +480,6 @@ def best_trial(
 
     `metrics`: task -> the figure that its description names.
     """
-    if not trials:
-        return None
     scores = []
     for trial in trials:
         mains = []
