@@ -54,12 +54,18 @@ class ResultsFiles:
         self._data = {
             f"data of {task.name}, {split}": sha256_of(paths[0])
             for task in tasks
-            for split in task.get_dev_splits()
+            for split in ("train", *task.get_dev_splits())
             if config.do_eval and (paths := task.data_files(split))
+        } | {
+            f"{key} of {task.name}": value
+            for task in tasks
+            for key, value in dataclasses.asdict(task.spec).items()
+            if key not in ("files", "hparams")  # compared by what is in them
         }
-        self._plot = os.path.splitext(config.results_json)[0] + ".png"
+        self._in_force = not config.do_train  # whether others' still are
+        plot = os.path.splitext(config.results_json)[0] + ".png"
         names = ("results_txt", "results_pkl", "results_json")
-        self._paths = [*(getattr(config, name) for name in names), self._plot]
+        self._paths = [*(getattr(config, name) for name in names), plot]
         trials = range(1, max(config.num_trials, config.n_writes_test) + 1)
         self._predictions = [  # by models that training may replace
             config.test_predictions(task.name, split, trial)
@@ -70,10 +76,11 @@ class ResultsFiles:
 
     def earlier_trials(self) -> list[TrialRecord]:
         """Finished trials of the run to continue; others' are put aside."""
-        found = _read(self._config.results_json)
         config = self._config
-        is_training = found and found["config"].get("do_train", True)
-        if config.overwrite or not (config.do_train and is_training):
+        if not config.do_train:
+            return []  # They stay until there are others.
+        found = None if config.overwrite else _read(config.results_json)
+        if not (found and found["config"].get("do_train", True)):
             self._put_aside()
             return []
         before, now = found["config"], config.as_dict()
@@ -106,6 +113,9 @@ class ResultsFiles:
         alike = json.loads(json.dumps(results))
         data = [text_of(results), pickle.dumps(alike), f"{text}\n"]
         data.append(draw_scores(records, title, self.metrics))
+        if self._in_force:
+            self._put_aside()
+            self._in_force = False
         for path, content in zip(self._paths, data, strict=True):
             hint = "The model is safe; run the same command again."
             write_atomically(path, content, hint=hint)

@@ -108,7 +108,8 @@ class _Run:
         if config.do_train and not (config.overwrite or self._by_majority):
             _refuse_models_of_others(config)
         with strategies.in_turn(self._strategy):
-            records = self._files.earlier_trials() if config.do_eval else []
+            asked = config.do_eval or (config.do_train and config.overwrite)
+            records = self._files.earlier_trials() if asked else []
             done = {record.trial for record in records}
             facts = {"finished trials": sorted(done)}
             if strategies.worker_of(self._strategy)[1] > 1:
@@ -176,7 +177,7 @@ class _Run:
         if not config.write_test_outputs or trial > config.n_writes_test:
             return
         model = best_or_newest(f"{config.model_dir}_{trial}")
-        made = tf.io.gfile.stat(f"{model}.index").mtime_nsec if model else 0
+        made_of = [f"{model}.index"] if model else []
         missing = [
             path
             for task in self._tasks
@@ -184,15 +185,19 @@ class _Run:
             if task.has_split(split)
             for path in [config.test_predictions(task.name, split, trial)]
             if not tf.io.gfile.exists(path)
-            or tf.io.gfile.stat(path).mtime_nsec < made
+            or any(
+                tf.io.gfile.stat(path).mtime_nsec
+                < tf.io.gfile.stat(used).mtime_nsec
+                for used in [*made_of, *(task.data_files(split) or ())[:1]]
+            )
         ]
         if not missing:
             return
         if not (self._by_majority or model):
             self._console.warning(
-                f"{len(missing)} files of test predictions are not there, such"
-                f" as {missing[0]}; the model that would make them was not"
-                " kept (keep_all_models)"
+                f"{len(missing)} files of test predictions are not there, or"
+                f" older than the test data, such as {missing[0]}; the model"
+                " that would make them was not kept (keep_all_models)"
             )
             return
         origins = {**config.origins, "init_checkpoint": _FOUND}
@@ -381,13 +386,13 @@ def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     """Evaluation only: the trials' models and settings, unless given."""
     if config.init_checkpoint and config.is_stated("init_checkpoint"):
         return dataclasses.replace(config, num_trials=1)
+    # Of the trial, or not of evaluation.
+    skip = "init_checkpoint model_dir num_trials seed write_test_outputs"
     config = config.with_settings_of(
-        read_config(_run_to_evaluate(config)) or {},
-        # Of the trial, or not of evaluation.
-        skip=("init_checkpoint", "model_dir", "seed", "write_test_outputs"),
+        read_config(_run_to_evaluate(config)) or {}, skip.split()
     )
     trials = config.num_trials
-    if trials < 0:
+    if trials < 0 or not config.is_stated("num_trials"):
         numbered = (f"{config.model_dir}_{k}" for k in itertools.count(1))
         trials = len([*itertools.takewhile(best_or_newest, numbered)])
     return dataclasses.replace(

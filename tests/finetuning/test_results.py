@@ -25,6 +25,7 @@ from electra_tf.finetuning.trial import (
     write_test_outputs,
 )
 from electra_tf.training.summaries import Console
+from tests.conftest import refused
 
 
 def _record(trial, value, collapsed):
@@ -64,6 +65,7 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
     for _ in range(2):
         again = ResultsFiles(evaluation, Console(io.StringIO()), [])
         assert again.earlier_trials() == []
+        assert os.path.exists(config.results_json)  # until there are others
         again.write(records[1:])
     aside = [config.results_json + end for end in (".before", ".before2")]
     counts = [len(json.loads(open(path).read())["trials"]) for path in aside]
@@ -72,6 +74,24 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
         file.write("[]")
     with pytest.raises(UserError, match="no results file"):
         results.earlier_trials()
+
+
+@pytest.mark.usefixtures("with_pictures")
+def test_trials_of_other_data_or_description_are_refused(describe):
+    files = {"train.tsv": "text\tstars\na\t1\n", "dev.tsv": ""}
+    columns = {"text_a": "text", "label": "stars"}
+
+    def results(**description):
+        own = {"type": "regression", "columns": columns, **description}
+        task = describe(own, files)
+        return ResultsFiles(task.config, Console(io.StringIO()), [task])
+
+    results().write([_record(1, 50.0, False)])
+    assert len(results().earlier_trials()) == 1
+    other = results(metric="mse", hparams={}).earlier_trials
+    refused("metric of mine: None -> 'mse'", other)
+    files["train.tsv"] += "b\t2\n"
+    refused("data of mine, train: ", results().earlier_trials)
 
 
 def test_predictions_of_models_to_replace_are_put_aside(make_task):

@@ -66,7 +66,12 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
     assert pickle.loads(outputs.read_bytes()).keys() == logits.keys()
     shutil.rmtree(model)
     outputs.unlink()
+    # So are other test data.
+    first = outputs.with_name("sst_test_1_predictions.pkl")
+    first.write_bytes(b"of other data")
+    os.utime(tmp_path / "finetuning_data/sst/test.tsv", (2**32, 2**32))
     _, text = run(config)
+    assert pickle.loads(first.read_bytes()).keys() == logits.keys()
     assert f"such as {outputs}; the model that would make them" in text
     assert result["statistics"]["sst"]["accuracy"]["values"] == values
 
@@ -141,8 +146,11 @@ def test_labels_of_data_are_kept(finetuning_config, run, write_task, tmp_path):
     model = tmp_path / "models/tiny/finetuning_models/chunk_model_1"
     beside = read_json(model / "chunk_label_mapping.json")
     assert list(beside) == ["O", "S-NP", "S-PP"]
-    run(finetuning_config("chunk", num_train_epochs=2.0, overwrite=True))
+    anew = {"num_train_epochs": 2.0, "overwrite": True, "do_eval": False}
+    run(finetuning_config("chunk", **anew))
     assert (model / "chunk_label_mapping.json").exists()
+    # What scored the model that is no more is put aside.
+    assert not (tmp_path / "models/tiny/results/chunk_results.json").exists()
 
 
 @pytest.fixture
@@ -327,6 +335,7 @@ def test_the_originals_model_is_evaluated_or_replaced(config_of, run, trained):
 
 def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
     short = {"max_seq_length": 8, "num_train_epochs": 1}
+    run(config_of(**short))  # whose settings say one trial
     first, _ = run(config_of(num_trials=2, **short))
 
     def evaluate(**hparams):
@@ -360,7 +369,7 @@ def test_evaluation_alone_has_learned_labels(describe, run, tmp_path, capsys):
     train.write_text(train.read_text().replace("good", "alright"))
     with open(tmp_path / "dev.tsv", "a") as file:
         file.write("in\tbad\n")
-    refused("(?s)data of mine, dev: .*set do_tr", run, config)
+    refused("(?s)mine, train: .*mine, dev: .*set do_tr", run, config)
     next(results).unlink()
     refused(r"labels of mine: .*'good'\] ->", run, config)
     (tmp_path / "dev.tsv").write_text(f"text\tlabel\n{rows['dev']}")
