@@ -36,14 +36,12 @@ class Passage:
 class QAExample(Example):
     """A question about a passage."""
 
-    # The question's id in SQuAD's format, else an id or None.
-    qas_id: str | None = None
+    qas_id: str | None = None  # its id in SQuAD's format, else an id or None
     qid: str | None = None  # the question's id in MRQA's format, else None
     key: str  # the id that predictions are filed under
     question_text: str
     passage: Passage  # where the answer is looked for; questions may share it
-    # Training: the answer as given, "" for none.
-    orig_answer_text: str | None = None
+    orig_answer_text: str | None = None  # training: as given, "" for none
     start_position: int | None = None  # training: its first word, -1 for none
     end_position: int | None = None  # training: its last word, -1 for none
     is_impossible: bool = False  # training: whether there is no answer
@@ -100,6 +98,9 @@ def make_example(
         return example
     if version == "squad2":
         impossible = fields.get("is_impossible", not example.answers)
+        if impossible not in (True, False):
+            found = f"is_impossible {impossible!r}"
+            raise UnusableError(found, "true or false")
         example.is_impossible = bool(impossible)
     if example.is_impossible:
         example.start_position = example.end_position = -1
@@ -154,7 +155,7 @@ def _first_answer(fields: Mapping[str, Any]) -> tuple[str, int]:
         text = answer["text"]
     except (LookupError, TypeError):
         text, offset = None, None
-    if not isinstance(text, str) or not isinstance(offset, int):
+    if not isinstance(text, str) or type(offset) is not int:
         raise UnusableError("no answer", "an answer with its text and place")
     if not text.strip():
         raise UnusableError(f"answer {text!r}", "an answer that is not empty")

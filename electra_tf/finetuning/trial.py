@@ -166,7 +166,9 @@ class Evaluator:
             if name == task.name:
                 take(row)
 
-        self._loop.predict(self.prepare(task, split)(), take_own)
+        batches = self.prepare(task, split)
+        if batches.n_examples:  # Empty passages have no windows.
+            self._loop.predict(batches(), take_own)
 
     def prepare(self, task: Task, split: str) -> Batches:
         """Reads a split, once."""
@@ -482,7 +484,28 @@ class Trial(Run):
             f" {config.num_train_epochs:g} epochs of {self._n_examples:,}"
             f" (rows of padding included); seed {config.seed}"
         )
-        self._print_rates()
+        how = "no layer-wise decay"
+        if config.layerwise_lr_decay > 0:
+            how = f"layer-wise decay {config.layerwise_lr_decay:g}"
+            if config.fix_layerwise_lr_decay:
+                how += ", corrected depths"
+            else:
+                how += ", as in the original: the top layer is two levels below"
+                how += " the heads (fix_layerwise_lr_decay makes it one)"
+        line = self.console.line
+        line(f"Learning rates before warm-up and decay ({how}):")
+        line("  part         depth  multiplier        rate  variables")
+        for row in reversed(build.layer_rates(config, self.model)):
+            rate = config.learning_rate * row.multiplier
+            line(
+                f"  {row.part:<11}  {row.depth:>5}  {row.multiplier:>10.6f}"
+                f"  {rate:>10.4e}  {row.num_variables:>9}"
+            )
+        if config.freeze_layers:
+            line(
+                f"  frozen: the embeddings and the {config.freeze_layers}"
+                " lowest layers"
+            )
 
     def build_loop(self) -> TrainLoop:
         config, num_tasks = self.config, len(self._tasks)
@@ -572,28 +595,3 @@ class Trial(Run):
             Panel("Gradient norm before clipping", "grad_norm", log_scale=True),
             Panel("Learning rate of the heads", "learning_rate"),
         )
-
-    def _print_rates(self) -> None:
-        config = self.config
-        how = "no layer-wise decay"
-        if config.layerwise_lr_decay > 0:
-            how = f"layer-wise decay {config.layerwise_lr_decay:g}"
-            if config.fix_layerwise_lr_decay:
-                how += ", corrected depths"
-            else:
-                how += ", as in the original: the top layer is two levels below"
-                how += " the heads (fix_layerwise_lr_decay makes it one)"
-        line = self.console.line
-        line(f"Learning rates before warm-up and decay ({how}):")
-        line("  part         depth  multiplier        rate  variables")
-        for row in reversed(build.layer_rates(config, self.model)):
-            rate = config.learning_rate * row.multiplier
-            line(
-                f"  {row.part:<11}  {row.depth:>5}  {row.multiplier:>10.6f}"
-                f"  {rate:>10.4e}  {row.num_variables:>9}"
-            )
-        if config.freeze_layers:
-            line(
-                f"  frozen: the embeddings and the {config.freeze_layers}"
-                " lowest layers"
-            )

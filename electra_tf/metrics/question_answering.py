@@ -47,13 +47,10 @@ class Window(NamedTuple):
     """Part of a passage behind its question, as the model sees it."""
 
     eid: int  # the number that the model's outputs for it carry
-    # Its wordpieces, special ones among them, without padding.
-    tokens: list[str]
-    # Int [len(tokens)], the passage's word each belongs to; -1 for wordpieces
-    # that are not the passage's.
+    tokens: list[str]  # special ones among them, without padding
+    # Int [len(tokens)], the passage's word each belongs to; -1 for none.
     words: np.ndarray
-    # Bool [len(tokens)], whether no other window shows more around the
-    # wordpiece.
+    # Bool [len(tokens)], whether no other window shows more around each.
     max_context: np.ndarray
 
 
@@ -63,8 +60,7 @@ class Answer(NamedTuple):
     text: str  # as it stands in the passage
     start_score: float  # of its first wordpiece: a logit or a log probability
     end_score: float  # of its last wordpiece
-    # The passage's words it was found in, the first and the last.
-    words: tuple[int, int] | None = None
+    words: tuple[int, int] | None = None  # the passage's, first and last
 
     @property
     def score(self) -> float:
@@ -208,6 +204,7 @@ class SpanScorer(Scorer):
         windows_of: Callable[[Any], list[Window]],
     ) -> None:
         super().__init__()
+        self._updated = True  # There may be questions without a window.
         self._config = config
         self._name = name
         self._version = version
@@ -242,7 +239,7 @@ class SpanScorer(Scorer):
 
     def get_loss(self) -> float:
         losses = [self._losses[eid] for eid in sorted(self._losses)]
-        return sum(losses) / len(losses)
+        return sum(losses) / max(1, len(losses))
 
     def get_details(self) -> Figures:
         return [

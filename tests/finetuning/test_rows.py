@@ -8,9 +8,13 @@ import json
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.finetuning import question_answering
+from electra_tf.finetuning.model import FinetuningModel
+from electra_tf.finetuning.preprocessing import Preprocessor
+from electra_tf.finetuning.trial import Evaluator
 from tests.conftest import refused
 
 HEADER = "index\tsentence1\tsentence2\tlabel\n"
@@ -230,6 +234,7 @@ def qa_task(make_task, write_task):
         (answer("dog", 4), "'dog' at character 4", "that stands there, 'cat'"),
         (answer("cat", 400), "character 400", "within the passage (36)"),
         ({"answers": []}, "no answer", "an answer with its text and place"),
+        (answer("he", True), "no answer", "an answer with its text and place"),
         (answer(3, 4), "3", "with a text"),
         ({"answers": {"a": 1}}, "{'a': 1}", "a list of answers"),
         ({"question": None}, "question None", "a text under question"),
@@ -269,6 +274,12 @@ def test_answers_of_other_splits_need_no_place(qa_task):
     (example,) = task.get_examples("dev")
     assert task.featurize(example, False) == []
     assert task.row_report.losses["dev: questions about an empty passage"] == 1
+    model = FinetuningModel(task.config, [task])
+    rows = Preprocessor(task.config, [task])
+    strategy = tf.distribute.get_strategy()
+    evaluator = Evaluator(task.config, model, [task], rows, strategy)
+    found = evaluator.evaluate_task(task)
+    assert found.results["exact"] == 100.0 and found.details["loss"] == 0.0
 
 
 def test_impossible_questions_have_no_place(qa_task):
@@ -277,12 +288,14 @@ def test_impossible_questions_have_no_place(qa_task):
         question(1, is_impossible=True),
         question(2),  # says nothing: has no answers
         question(0, RED),  # an id used twice is kept
+        question(3, RED, is_impossible="false"),  # is left out
     ]
     task = qa_task("squad", squad(*qas))
     examples = task.get_examples("train")
     assert [e.is_impossible for e in examples] == [False, True, True, False]
-    (row,) = task.row_report.rows
+    row, left_out = task.row_report.rows
     assert not row.skipped and "'q0' once more" in row.found
+    assert left_out.skipped and "is_impossible 'false'" in left_out.found
     (features,) = task.featurize(examples[1], True)
     assert features["squad_start_positions"] == 0
     assert features["squad_is_impossible"] == 1
