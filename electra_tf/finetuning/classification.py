@@ -19,7 +19,7 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import model
-from electra_tf.finetuning.task import Columns, Example, Task
+from electra_tf.finetuning.task import Columns, Example, Task, is_whole
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 
@@ -377,14 +377,18 @@ class RegressionTask(TextTask):
 
 def _label_text(cell: Any) -> str:
     """Returns a label as text: JSON's true is "true", 1 is "1"."""
-    if cell is None or isinstance(cell, list | dict):
+    text = str(cell).lower() if isinstance(cell, bool) else str(cell)
+    is_no_number = isinstance(cell, float) and not math.isfinite(cell)
+    if cell is None or isinstance(cell, list | dict) or is_no_number:
         raise BadLabelError("a text, a number, true or false")
-    return str(cell).lower() if isinstance(cell, bool) else str(cell)
+    if not is_whole(text):
+        raise BadLabelError("a text of whole characters")
+    return text
 
 
 def _number(cell: Any) -> float | None:
     try:
         number = math.nan if isinstance(cell, bool) else float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

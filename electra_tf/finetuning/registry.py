@@ -48,6 +48,16 @@ _METRICS = {
     "summarization": ROUGE,
 }
 
+# The keys that not every type has.
+_OWN_KEYS = {
+    "classification": {"labels", "both_orders"},
+    "regression": {"range", "both_orders"},
+    "multilabel": {"labels", "both_orders", "label_separator"},
+    "tagging": {"labels", "tags"},
+    "question_answering": {"version"},
+    "summarization": {"sentences"},
+}
+
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
 _SPLIT_KEYS = {"header": bool, "columns": dict, "labelled": bool}
 _TEXTS = "name type format label_separator tags metric version".split()
@@ -149,6 +159,12 @@ class TaskSpec:
             raise UserError(f"{where}: name: missing; give the task a name")
         spec = cls(**values)
         _check(spec, where)
+        others = set().union(*_OWN_KEYS.values()) - _OWN_KEYS[spec.type]
+        for key in sorted(others & {*given}):
+            raise UserError(
+                f"{where}: {key}: a task of type {spec.type} has no such"
+                f" setting (got {given[key]!r}); take it out"
+            )
         return spec
 
     def file_split(self, split: str) -> str:
@@ -190,7 +206,7 @@ def _check_kinds(given: Any, kinds: Mapping[str, type], where: str) -> None:
     _expect(isinstance(given, dict), where, _WORDS[dict], given)
     check_names(given, kinds, f"{where} key")
     for key, value in given.items():
-        holds = isinstance(value, kinds[key]) and value != ""
+        holds = type(value) is kinds[key] and value != ""
         _expect(holds, f"{where}: {key}", _WORDS[kinds[key]], value)
 
 
@@ -202,6 +218,8 @@ def _check(spec: TaskSpec, where: str) -> None:
         "version": ("squad1", "squad2", "mrqa"),
         "metric": (None, *_METRICS.get(spec.type, ())),
     }
+    if (spec.type, spec.tags) == ("tagging", "words"):
+        choices["metric"] = (None, "accuracy")
     for key, known in choices.items():
         value, words = getattr(spec, key), ", ".join(filter(None, known))
         _expect(value in known, f"{where}: {key}", f"one of {words}", value)
@@ -226,16 +244,24 @@ def _check(spec: TaskSpec, where: str) -> None:
             f"{where}: columns: text_a is missing; it says which column holds"
             " the text"
         )
+    own = spec.splits.get("train", {}).get("columns", {})
+    if spec.both_orders and {**spec.columns, **own}.get("text_b") is None:
+        raise UserError(
+            f"{where}: both_orders: expected pairs, and columns has no text_b;"
+            " name its column, or take both_orders out"
+        )
     if spec.labels is not None:
-        given = list(spec.labels)
+        given, least = list(spec.labels), 1 + (spec.type == "classification")
         texts = all(isinstance(label, str) for label in given)
-        differ = texts and len(set(given)) == len(given)
-        _expect(differ, f"{where}: labels", "different texts", given)
+        differ = texts and len(set(given)) == len(given) >= least
+        words = f"{least} or more different texts"
+        _expect(differ, f"{where}: labels", words, given)
     if spec.range is not None:
         given = list(spec.range)
-        numbers = [type(n) in (int, float) for n in given] == [True, True]
-        rises = numbers and given[0] < given[1]
-        _expect(rises, f"{where}: range", "[lowest, highest]", given)
+        # Float32 holds no more.
+        held = (type(n) in (int, float) and abs(n) < 3e38 for n in given)
+        rises = [*held] == [True, True] and given[0] < given[1]
+        _expect(rises, f"{where}: range", "[lowest, highest] below 3e38", given)
 
 
 def _check_columns(columns: Mapping[str, Any], where: str) -> None:
@@ -255,6 +281,8 @@ def _check_columns(columns: Mapping[str, Any], where: str) -> None:
 #   additions.
 
 _FILES = {"train": "train.tsv", "dev": "dev.tsv", "test": "test.tsv"}
+_MNLI = "train dev_matched dev_mismatched"
+_MNLI += " test_matched test_mismatched diagnostic"
 _YES_NO = ["0", "1"]
 _ENTAILMENT = ["entailment", "not_entailment"]
 
@@ -310,17 +338,7 @@ _GLUE: dict[str, dict[str, Any]] = {
     },
     "mnli": {
         "labels": ["contradiction", "entailment", "neutral"],
-        "files": {
-            name: f"{name}.tsv"
-            for name in (
-                "train",
-                "dev_matched",
-                "dev_mismatched",
-                "test_matched",
-                "test_mismatched",
-                "diagnostic",
-            )
-        },
+        "files": {name: f"{name}.tsv" for name in _MNLI.split()},
         "columns": _pair(8, 9, -1),
         "splits": {"diagnostic": {"columns": {"text_a": 1, "text_b": 2}}},
         "tfds": _tfds(
@@ -475,5 +493,10 @@ def read_task_config(path: str) -> TaskSpec:
             raise UserError(
                 f"{path}: files: {split} is missing; name the file of the"
                 f" {split} split"
+            )
+        if not spec.labelled(split):
+            raise UserError(
+                f"{path}: splits.{split}: labelled: expected true, got false;"
+                " a split without labels goes by another name"
             )
     return spec

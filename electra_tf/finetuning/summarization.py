@@ -52,7 +52,7 @@ class SummarizationTask(Task):
 
     def _read(self, split: str) -> list[Document]:
         place, examples = self._place(split), []
-        names = self._tfds.columns if self._tfds else self.spec.columns
+        names = (self._tfds or self.spec.split(split, self.directory)).columns
         rows, columns, _ = self._open(split)
         wanted = {"text_a": "text"}
         if self.spec.labelled(self.spec.file_split(split)):

@@ -18,7 +18,7 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import TaggingHead
-from electra_tf.finetuning.task import Example, RowReport, Task
+from electra_tf.finetuning.task import Example, RowReport, Task, is_whole
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.words import (
@@ -43,18 +43,17 @@ class Sentence:
 
     path: str
     number: int  # its number in the file, from 0, unusable ones counted
-    words: list[str] = dataclasses.field(default_factory=list)  # its words
-    # Their tags; empty in a split without labels.
+    words: list[str] = dataclasses.field(default_factory=list)
+    # Of the words; empty in a split without labels.
     tags: list[str] = dataclasses.field(default_factory=list)
-    # The line each word stands on.
-    lines: list[int] = dataclasses.field(default_factory=list)
+    lines: list[int] = dataclasses.field(default_factory=list)  # one a word
 
 
 @dataclasses.dataclass(kw_only=True)
 class TaggingExample(Example):
     """One tagged sentence."""
 
-    words: list[str]  # its words
+    words: list[str]
     labels: list[int]  # the id of each word's label; empty without labels
 
 
@@ -96,19 +95,17 @@ class TaggingTask(Task):
         return TaskHead("tagging", tuple(labels), as_elsewhere=as_elsewhere)
 
     def get_examples(self, split: str) -> list[TaggingExample]:
-        examples = []
-        for sentence in self._read(split):
-            labels = self._label_ids(sentence)
-            if labels is not None:
-                examples.append(
-                    TaggingExample(
-                        eid=sentence.number,
-                        task_name=self.name,
-                        line=sentence.lines[0],
-                        words=sentence.words,
-                        labels=labels,
-                    )
-                )
+        examples = [
+            TaggingExample(
+                eid=sentence.number,
+                task_name=self.name,
+                line=sentence.lines[0],
+                words=sentence.words,
+                labels=labels,
+            )
+            for sentence in self._read(split)
+            if (labels := self._label_ids(sentence)) is not None
+        ]
         self._require_some(examples, split, "sentence")
         return examples
 
@@ -190,7 +187,7 @@ class TaggingTask(Task):
             )
         sentences = []
         for sentence in found:
-            if self._has_good_tags(sentence) and sentence.words:
+            if self._has_good_tags(sentence):
                 sentences.append(sentence)
             if self.config.debug and len(sentences) >= DEBUG_SENTENCES:
                 break
@@ -316,9 +313,9 @@ def _read_jsonl(place: SplitSpec, report: RowReport) -> Iterator[Sentence]:
         if place.labelled and not row.expected:
             expected += f" and one of the same length under {columns['tag']}"
             tags = row.cells.get(columns["tag"]) if row.cells else None
-        right = _are_words(words) and (
-            not place.labelled or (_are_words(tags) and len(tags) == len(words))
-        )
+        right = _are_words(words) and _are_words(tags) and words != []
+        if right and place.labelled:
+            right = len(tags) == len(words) and is_whole("".join(tags))
         if not right:
             found = row.found or f"{row.cells or 'an empty line'}"
             report.add(place.path, row.line, found, expected)

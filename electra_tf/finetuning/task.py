@@ -13,6 +13,7 @@ import collections
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +45,7 @@ class BadRow:
     line: int  # its line number, from 1 (0: the file as a whole)
     found: str  # what stands there, shortened
     expected: str  # what should stand there
-    # Whether the row makes no example (else it is used as it is).
-    skipped: bool = True
+    skipped: bool = True  # makes no example; else it is used as it is
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.line else self.path
@@ -109,6 +109,11 @@ class RowReport:
         """Takes over what `as_dict` of another report gave."""
         self._rows.update(dict.fromkeys(BadRow(**row) for row in rows))
         self.losses.update(losses)
+
+
+def is_whole(text: str) -> bool:
+    """Whether UTF-8 can write it; JSON may hold halves of characters."""
+    return not re.search("[\ud800-\udfff]", text)
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -56,10 +56,12 @@ ROWS = {
     "a label that is none": (
         {},
         '{"text": "a", "stars": null}\n{"text": "b", "stars": 2}\n'
-        '{"text": "c", "stars": "x"}\n',
+        '{"text": "c", "stars": "x"}\n{"text": "e", "stars": NaN}\n'
+        '{"text": "f", "stars": "\\ud83d"}\n',
         '{"text": "d", "stars": ["2"]}\n',
         [0, 1],
-        "a text, a number, true or false",
+        *["a text, a number, true or false"] * 2,
+        "a text of whole characters",
     ),
     "several given labels": (
         {"type": "multilabel", "labels": ["good", "bad"]},
@@ -87,6 +89,13 @@ ROWS = {
         "text\tstars\na\t-2\nb\t2\nc\t1\n",
         "",
         [0.0, 1.0, 0.75],
+    ),
+    "a number that no float holds": (
+        {"type": "regression", "range": [1, 5]},
+        '{"text": "a", "stars": 1}\n{"text": "b", "stars": %s}\n' % 10**400,
+        "",
+        [0.0],
+        "a number from 1 to 5",
     ),
 }
 
@@ -126,6 +135,8 @@ def test_tagging_takes_lists_from_json_lines(describe):
         '{"words": ["Ann", "sat"], "tags": ["N", "V"]}\n'
         '{"words": ["Ann", "sat"], "tags": ["N"]}\n'
         '{"words": "Ann sat", "tags": ["N", "V"]}\n'
+        '{"words": [], "tags": []}\n'
+        '{"words": ["Ann"], "tags": ["\\ud83d"]}\n'
     )
     task = describe(
         {"type": "tagging", "tags": "words"},
@@ -133,7 +144,7 @@ def test_tagging_takes_lists_from_json_lines(describe):
     )
     assert task.label_mapping == {"N": 0, "V": 1}
     assert [e.eid for e in task.get_examples("train")] == [0]
-    assert [row.line for row in task.row_report.rows] == [2, 3]
+    assert [row.line for row in task.row_report.rows] == [2, 3, 4, 5]
 
 
 def test_given_entity_types_make_all_their_tags(describe):
@@ -155,12 +166,19 @@ def test_given_entity_types_make_all_their_tags(describe):
         ({"columns": {"label": 0}}, "text_a is missing"),
         ({"columns": {"text_a": True}}, "column's name or number"),
         ({"labels": ["a", "a"]}, "different texts"),
+        ({"labels": ["a"]}, "2 or more different texts"),
         ({"type": "regression", "range": [5, 1]}, "lowest, highest"),
+        ({"type": "regression", "range": [0, 10**400]}, "below 3e38"),
+        ({"type": "regression", "sentences": 2}, "regression has no such"),
+        ({"type": "summarization", "sentences": True}, "expected a whole"),
+        ({"type": "tagging", "tags": "words", "metric": "f1"}, "of accuracy,"),
+        ({"both_orders": True}, "both_orders: expected pairs"),
         ({"metric": "rouge"}, "accuracy, f1, mcc"),
         ({"splits": {"tset": {}}}, "no 'tset'"),
         ({"splits": {"dev": 5}}, "splits.dev: expected an object"),
         ({"splits": {"dev": {"columns": 3}}}, "dev: columns: expected an obj"),
         ({"splits": {"dev": {"labelled": "false"}}}, "labelled: expected true"),
+        ({"splits": {"dev": {"labelled": False}}}, "labelled: expected true"),
         ({"type": "multilabel", "label_separator": ""}, "_separator: expected"),
     ],
 )

@@ -38,6 +38,12 @@ def test_a_description_names_columns_and_the_number_of_sentences(describe):
     (example,) = task.get_examples("train")
     assert example.sentences == ("A b.", "C d.")
     assert "train.csv:3: found body ''" in str(task.row_report.rows[0])
+    rows["train.csv"] += "E f.,\n"
+    places = {s: {"columns": {"label": "gist"}} for s in ("train", "dev")}
+    only = {"columns": {"text_a": "body"}, "splits": places}
+    task = describe({**own, **only}, rows)
+    assert len(task.get_examples("train")) == 1
+    assert "found gist ''" in str(task.row_report.rows[1])
     with pytest.raises(UserError, match="columns: text_a is missing"):
         describe(own, rows)
     with pytest.raises(UserError, match="sentences: expected 1 or more, got 0"):
