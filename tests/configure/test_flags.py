@@ -21,6 +21,7 @@ from configure.pretraining import PretrainingConfig
         (bool, "False", False),
         (int, 4.0, 4),
         (int, "1e6", 1000000),
+        (int, "1,000,000", 1000000),
         (float, "1e-4", 1e-4),
         (float, 1, 1.0),
         (int | None, "none", None),
@@ -42,7 +43,7 @@ def test_what_plainly_means_the_type_is_converted(declared, given, expected):
     ("declared", "others"),
     [
         (bool, ["maybe"]),
-        (int, [4.5, True, None, "inf"]),
+        (int, [4.5, True, None, "inf", "1,5"]),
         (float, [True, float("nan"), {}]),
         (str, [3]),
         (list[str], [[1]]),
