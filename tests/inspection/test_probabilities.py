@@ -233,7 +233,8 @@ def test_score_of_lines_says_whose_they_are(run, tmp_path):
 def test_score_hands_ids_on_and_reads_tables(run, tmp_path):
     table, records = tmp_path / "texts.tsv", tmp_path / "texts.jsonl"
     table.write_text("id\ttext\nu1\tthe cat\nu2\tof that\n")
-    records.write_text('{"id": "u1", "text": "the cat"}\n{"text": 7}\n')
+    rows = '{"id": "u1", "text": "the cat"}\n{"id": "u2", "text": 7}\n'
+    records.write_text(rows)
     output = tmp_path / "scores.tsv"
     arguments = (table, records, "--id_column=id", f"--output={output}")
     printed = run(score, "mlm", *arguments)
