@@ -20,11 +20,7 @@ from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.huggingface_layout import Network
 from electra_tf.checkpoints.huggingface_reader import open_huggingface
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
-from electra_tf.checkpoints.weights import (
-    MemoryWeights,
-    select_part,
-    selected,
-)
+from electra_tf.checkpoints.weights import MemoryWeights, select_part, selected
 from electra_tf.modeling.layers import gelu
 from electra_tf.pretraining.model import PretrainingModel
 from tests.checkpoints.conftest import RandomWeights, arrays, same_tensors

@@ -20,10 +20,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.files import write_atomically
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.results import ResultsFiles, TrialRecord
-from electra_tf.finetuning.trial import (
-    patience_is_over,
-    write_test_outputs,
-)
+from electra_tf.finetuning.trial import patience_is_over, write_test_outputs
 from electra_tf.training.summaries import Console
 from tests.conftest import refused
 

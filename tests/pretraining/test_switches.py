@@ -101,8 +101,7 @@ def test_parts_give_the_whole_step(
 
 
 @pytest.mark.parametrize(
-    "hparams",
-    [{}, OBJECTIVES["electric"] | {"mixed_precision": "bf16"}],
+    "hparams", [{}, OBJECTIVES["electric"] | {"mixed_precision": "bf16"}]
 )
 def test_recomputed_blocks_give_the_same_gradients(tiny_config, hparams):
     """With dropout: the second computation draws the same again."""
