@@ -84,7 +84,7 @@ def test_what_is_not_there_is_said(tmp_path, written):
 def test_a_damaged_index_is_unreadable(written, content):
     index = pathlib.Path(written + ".index")
     index.write_bytes(index.read_bytes()[:40] if content is None else content)
-    refused("unreadable .* copy the checkpoint", open_weights, written)
+    refused("unreadable .* copy it again", open_weights, written)
 
 
 def test_a_folder_of_several_has_to_name_one_in_it(written, tmp_path):
