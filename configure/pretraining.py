@@ -229,7 +229,8 @@ class PretrainingConfig(TrainingConfig):
         values = {**values, **experiments}
         data_dir = values["data_dir"]
         records = os.path.join(data_dir, "pretrain_tfrecords")
-        beside = (values["pretrain_tfrecords"] or "").split(",")[0]
+        given = values["pretrain_tfrecords"] or os.path.join(records, "")
+        folders = dict.fromkeys(map(os.path.dirname, given.split(",")))
         model_dir = os.path.join(data_dir, "models", values["model_name"])
         results = os.path.join(model_dir, "results", "unsup_results")
         derived = {
@@ -237,9 +238,9 @@ class PretrainingConfig(TrainingConfig):
             "pretrain_tfrecords": os.path.join(
                 records, "pretrain_data.tfrecord*"
             ),
-            "eval_tfrecords": os.path.join(
-                os.path.dirname(beside) if beside else records,
-                "eval_data.tfrecord*",
+            "eval_tfrecords": ",".join(
+                os.path.join(folder, "eval_data.tfrecord*")
+                for folder in folders
             ),
             "vocab_file": os.path.join(data_dir, "vocab.txt"),
             "model_dir": model_dir,

@@ -59,12 +59,7 @@ def find_record_files(config: Any, training: bool) -> RecordFiles:
 
 def _held_out_files(config: Any) -> tuple[list[str], list[str]]:
     """Held-out record files, and empty ones; refuses a name for none."""
-    pattern = getattr(config, "eval_tfrecords", None)
-    if not pattern:
-        folder = os.path.dirname(config.pretrain_tfrecords.split(",")[0])
-        pattern = os.path.join(
-            folder, f"{example_writer.HELD_OUT_PREFIX}.tfrecord*"
-        )
+    pattern = config.eval_tfrecords
     held_out, empty = files.matching(pattern)
     origin = getattr(config, "origins", {}).get("eval_tfrecords", "derived")
     if not held_out and origin != "derived":

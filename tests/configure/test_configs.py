@@ -117,6 +117,10 @@ def test_impossible_values_are_refused(hparams, expected):
         ({"max_seq_length": 64}, {"max_predictions_per_seq": 9}),
         ({"electric_objective": True}, {"two_tower_generator": True}),
         (
+            {"pretrain_tfrecords": "a/t*,b/t*,a/u*"},
+            {"eval_tfrecords": "a/eval_data.tfrecord*,b/eval_data.tfrecord*"},
+        ),
+        (
             {"training_schedule": "two_stage", "num_train_steps": 9},
             {"two_stage_steps": 4, "generator_hidden_size": 1.0}
             | {"embedding_size": None, "embedding_sharing": "none"},

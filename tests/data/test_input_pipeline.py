@@ -126,7 +126,7 @@ def test_held_out_records_are_read_once_and_completely(config):
 def text_config(config, corpus_dir, tmp_path):
     """Of a run over three files of documents, all known words."""
     config.pretrain_text, config.eval_text = f"{corpus_dir}/*.txt", ""
-    config.pretrain_tfrecords, config.eval_tfrecords = f"{tmp_path}/none*", ""
+    config.pretrain_tfrecords = config.eval_tfrecords = f"{tmp_path}/none*"
     return config
 
 
