@@ -54,7 +54,6 @@ def reread(text):
         ({"model_size": "tiny"}, "model_size: must be one of small"),
         ({"mask_prob": 0}, "mask_prob: must be a fraction above 0"),
         ({"train_batch_size": 0}, "train_batch_size: must be at least 1"),
-        ({"temperature": 0}, "temperature: must be above 0"),
         ({"max_seq_length": 4}, "no token is ever masked"),
         ({"max_seq_length": 513}, "513 is longer .* = 512"),
         ({"keep_every_n_steps": 1500}, r"multiple of .*\(1000\), got 1500"),
@@ -63,7 +62,6 @@ def reread(text):
         ({"lerning_rate": 1}, "lerning_rate. Nearest names: learn.*, .*, "),
         ({"preset": "bse"}, "Unknown preset bse. Nearest names: base"),
         ({"model_hparam_overrides": {"hidden": 1}}, "key hidden.*hidden_size"),
-        ({"model_hparam_overrides": {"hidden_size": "big"}}, "hidden_size"),
         ({"pretrain_text": "a*", "pretrain_tfrecords": "b"}, "= 'b'.*leave on"),
         ({"keep_best": "loss"}, "set eval_every_n_steps"),
         ({"two_stage_steps": 3}, "two_stage_steps: 3 .* got joint"),
@@ -71,17 +69,12 @@ def reread(text):
             ({"training_schedule": schedule, name: value}, expected)
             for schedule, name, value, expected in (
                 ("two_stage", "two_stage_steps", 10**6, "without steps"),
-                ("two_stage", "generator_layers", 0.5, "1.0, got 0.5"),
                 ("two_stage", "embedding_sharing", "token", '"none", got'),
-                ("two_stage", "debug", True, "debug false, got true"),
                 ("two_stage", "objective", "mlm", 'electra_15", got "mlm"'),
                 ("adversarial", "objective", "electric", 'got "electric"'),
-                ("adversarial", "generator", "unigram", 'got "unigram"'),
-                ("adversarial", "untied_generator", False, "true, got false"),
             )
         ),
         (MLM | BEST, "loss, .*'disc_loss'"),
-        ({"disc_weight": 0} | BEST, "loss, .*'disc_loss'"),
         (MLM | {"generator": "unigram"}, "'unigram' needs electra_objective"),
         ({"vocab_size": 10**10}, "hparam vocab_size:.*most"),
         ({"model_dir": "runs/a[1]"}, "model_dir: 'runs/a.1.' has"),
@@ -91,8 +84,6 @@ def reread(text):
             ({tower: True, name: value}, "two-tower generator|two_tower")
             for tower, name, value in (
                 ("two_tower_generator", "untied_generator", False),
-                ("two_tower_generator", "uniform_generator", True),
-                ("two_tower_generator", "electra_objective", False),
                 ("electric_objective", "two_tower_generator", False),
             )
         ),
@@ -202,7 +193,6 @@ def test_any_config_survives_being_written_and_read(hparams):
     [
         ({"model_size": "base"}, "small model's .* 0.0005.*preset=base"),
         ({"num_train_steps": 5000}, "num_warmup_steps 10000.*num_train.* 5000"),
-        ({"debug": True}, ""),
         ({"model_hparam_overrides": {"vocab_size": 10}}, "gives way to 10"),
         ({"untied_generator": False, "generator_layers": 0.5}, "no effect"),
     ],
@@ -210,12 +200,6 @@ def test_any_config_survives_being_written_and_read(hparams):
 def test_doubtful_settings_are_warned_of(hparams, words):
     (warning,) = create(**hparams).warnings()
     assert re.search(words, warning)
-
-
-def test_settings_that_were_asked_for_are_not_nagged_about():
-    sizes = {"max_seq_length": 128, "train_batch_size": 128}
-    sizes |= {"model_size": "base", "generator_hidden_size": 0.25}
-    assert create(**sizes, learning_rate=2e-4).warnings() == []
 
 
 @pytest.mark.parametrize(
@@ -262,18 +246,14 @@ def create_finetuning(**hparams):
     ("hparams", "words"),
     [
         ({"task_names": []}, "at least one task"),
-        ({"task_names": ["rte", "rte"]}, "given twice"),
         ({"task_names": ["../x"]}, "no task name"),
         ({"task_name": ["rte"]}, "task_names"),
-        ({"pooling": "max"}, "first, mean"),
         ({"early_stopping_patience": 2}, "eval_every_n_steps"),
         ({"gradient_accumulation_steps": 3}, "does not divide"),
         ({"mixed_precision": "fp8"}, "bf16, fp16 or empty"),
-        ({"num_trials": 0}, "num_trials: must be 1 or more, or negative"),
         ({"run_name": "a/b"}, "run_name: 'a/b' would be part of file names"),
         ({"wnli_majority": True}, r"wnli is not among task_names \(chunk\)"),
         ({"adam_beta_1": 1.0}, "adam_beta_1: must be at least 0 and below 1"),
-        ({"adam_epsilon": 0.0}, "adam_epsilon: must be at least 1e-37"),
         ({"max_seq_length": 10**9}, "hparam max_seq_length:.*most"),
         (DEEP, "num_hidden_layers: must be at most"),
     ],

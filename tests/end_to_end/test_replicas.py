@@ -282,8 +282,8 @@ def run_ways(run_python):
     [
         {},
         {"uniform_generator": True},  # leaves row-wise embedding gradients
-        {**TWO_STAGE, "two_stage_steps": 1},
         *marked_heavy(
+            {**TWO_STAGE, "two_stage_steps": 1},
             {"uniform_generator": True, "optimizer": "adamw"},
             {"optimizer": "lamb"},
             {"embedding_sharing": "gradient_disentangled"},

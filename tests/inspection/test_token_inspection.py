@@ -191,7 +191,6 @@ def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
         (0.9, False, "false alarm"),
         (0.1, False, "real"),
         (0.9, None, "fake"),
-        (0.5, None, "real"),
         (None, True, ""),
     ],
 )

@@ -167,7 +167,6 @@ def test_rows_drawn_from_a_scorer_count_as_if_they_had_been_given(make):
     ("figure", "is_lower"),
     [
         ("loss", True),
-        ("loss_per_word", True),
         ("sts_mse", True),
         ("f1_job_loss", False),  # of a label
         ("gloss_accuracy", False),  # of a task

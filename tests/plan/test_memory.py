@@ -100,12 +100,9 @@ WHOLE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     [
         ("", "none", 1, WHOLE),
         ("0::/\n", "memory.max", "max", WHOLE),
-        ("0::/job\n", "job/memory.max", 1 << 62, WHOLE),
-        ("0::/\n", "memory.max", 1234, 1234),
         ("0::/user/job\n", "user/job/memory.max", 1234, 1234),
         ("0::/user/job\n", "user/memory.max", 1234, 1234),
         ("5:memory:/c\n", "memory/c/memory.limit_in_bytes", 1234, 1234),
-        ("4:cpu:/\n5:memory:/c\n", "memory/memory.limit_in_bytes", 1234, 1234),
     ],
 )
 def test_limits_of_groups_count(monkeypatch, tmp_path, own, path, limit, found):

@@ -122,17 +122,6 @@ def test_classes_are_bars(visit, toy_model):
     assert page.find(".big").text == "short"
 
 
-def test_an_error_is_shown_and_the_page_goes_on(visit, toy_model):
-    page = visit(toy_model)
-    broken = types.SimpleNamespace(name="toy", version=10, signatures={})
-    page.running.server.model = broken
-    page.ask(text="a")
-    assert "no signature" in page.find(".error").text
-    page.running.server.model = toy_model
-    page.ask()
-    assert page.find(".big").text == "short"
-
-
 def test_pairs_labels_and_numbers_are_shown(visit, exported):
     page = visit(exported("pairs"))
     page.find("#example").click()
