@@ -408,6 +408,8 @@ class TrainingConfig:
         given = {name: run[name] for name in known if name in run}
         asked = self.explicit_hparams(given) if "_origins" in given else {}
         skip = {*skip, *NAMES, "do_eval", "do_train", "overwrite"}
+        # Of the machine that trained it.
+        skip |= {"distribution_strategy", "require_gpu", "threads", "use_tpu"}
         values = {
             name: value
             for name, value in asked.items()

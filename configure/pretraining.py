@@ -8,7 +8,7 @@ The field comments are the documentation: `--help` prints them.
 import dataclasses
 import enum
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
 from configure import presets
@@ -230,7 +230,8 @@ class PretrainingConfig(TrainingConfig):
         data_dir = values["data_dir"]
         records = os.path.join(data_dir, "pretrain_tfrecords")
         given = values["pretrain_tfrecords"] or os.path.join(records, "")
-        folders = dict.fromkeys(map(os.path.dirname, given.split(",")))
+        patterns = filter(None, map(str.strip, given.split(",")))
+        folders = dict.fromkeys(map(os.path.dirname, patterns))
         model_dir = os.path.join(data_dir, "models", values["model_name"])
         results = os.path.join(model_dir, "results", "unsup_results")
         derived = {
@@ -272,17 +273,16 @@ class PretrainingConfig(TrainingConfig):
     @classmethod
     def clean_hparams(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """Leaves out a None that asks for the derived value."""
-        # Not after: "none" is a text where embedding_sharing is asked for.
-        given = {
-            name: value
-            for name, value in given.items()
-            if value is not None
-            or name not in (*EXPERIMENTS, "two_stage_steps")
-        }
-        clean = super().clean_hparams(given)
-        if clean.get("max_predictions_per_seq", 0) is None:
-            del clean["max_predictions_per_seq"]
-        return clean
+        derived = "eval_tfrecords max_predictions_per_seq two_stage_steps"
+
+        def without_none(names: Collection[str], of: Mapping) -> dict[str, Any]:
+            return {
+                n: v for n, v in of.items() if not (n in names and v is None)
+            }
+
+        # First: "none" is a text where embedding_sharing is asked for.
+        clean = super().clean_hparams(without_none(EXPERIMENTS, given))
+        return without_none(derived.split(), clean)
 
     def _problems(self) -> Iterator[str]:
         """Adds the combinations that crash in the original."""

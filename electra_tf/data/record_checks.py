@@ -115,6 +115,8 @@ def check_records(
                 f" match eval_tfrecords = {config.eval_tfrecords!r}:"
                 " evaluating on the training records, as the original does."
             )
+    if training:
+        doubts += attempt(_trained_and_held_out, config) or []
     for folder, paths in by_folder.items():
         manifest = attempt(load_manifest, folder)
         listed = _listed_shards(manifest)
@@ -152,6 +154,23 @@ def check_records(
     for line in [*warnings, *doubts]:
         logging.warning("%s", line)
     return [*warnings, *doubts]
+
+
+def _trained_and_held_out(config: Any) -> list[str]:
+    kind = "text" if text_hparam(config, training=True) else "tfrecords"
+    trained, held_out = (
+        set(files.matching(getattr(config, f"{of}_{kind}", None) or "")[0])
+        for of in ("pretrain", "eval")
+    )
+    if not (both := sorted(trained & held_out)):
+        return []
+    said = (
+        f"{listed(both, 3)}: trained on, and held out for evaluations; give"
+        f" pretrain_{kind} = {getattr(config, f'pretrain_{kind}')!r} without."
+    )
+    if getattr(config, "origins", {}).get(f"eval_{kind}") == "derived":
+        raise UserError(said)
+    return [said]
 
 
 def _refuse(text: str) -> None:

@@ -3,7 +3,6 @@
 """Sizes of a transformer encoder."""
 
 import dataclasses
-import difflib
 from typing import Any
 
 from configure.errors import UserError
@@ -82,23 +81,8 @@ class EncoderConfig:
 
         Source: google-research/electra, util/training_utils.py,
         get_bert_config, and the debug block of run_pretraining.py.
-
-        Differs: an unknown override is an error instead of being ignored.
         """
-        if model_size not in _SIZES:
-            raise UserError(
-                f"Unknown model_size {model_size!r}; expected one of "
-                f"{', '.join(_SIZES)}."
-            )
         overrides = dict(overrides or {})
-        known = [field.name for field in dataclasses.fields(cls)]
-        for name in overrides:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=3)
-                raise UserError(
-                    f"Unknown name {name!r} in model_hparam_overrides; "
-                    f"nearest: {', '.join(near) or ', '.join(known)}."
-                )
         values = {"vocab_size": vocab_size, **_SIZES[model_size], **overrides}
         values["num_attention_heads"] = max(1, values["hidden_size"] // 64)
         values["intermediate_size"] = 4 * values["hidden_size"]

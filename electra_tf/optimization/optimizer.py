@@ -11,8 +11,6 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-READ_ORDERS = ("after_increment", "before_increment")
-
 
 @dataclasses.dataclass(frozen=True)
 class WarmupPolynomialDecay:
@@ -38,13 +36,6 @@ class WarmupPolynomialDecay:
     # "before_increment" reads it at k - 1, so that the first update of a warm-
     # up has rate 0.
     read_order: str = "after_increment"
-
-    def __post_init__(self) -> None:
-        if self.read_order not in READ_ORDERS:
-            raise ValueError(
-                f"lr_read_order is {self.read_order!r}; expected one of "
-                f"{', '.join(READ_ORDERS)}."
-            )
 
     def __call__(self, completed_updates: tf.Tensor) -> tf.Tensor:
         """Maps updates made so far (int64) to the next one's rate (float32)."""

@@ -95,7 +95,11 @@ def run(
     config.check_mode()
     if config.do_eval:
         before = checkpointing.read_config(config.model_dir) or {}
-        config = config.with_settings_of(before, skip=("model_dir",))
+        skip = {"model_dir"}
+        for text in ("pretrain_text", "eval_text"):
+            pair = {text, text.replace("text", "tfrecords")}
+            skip |= pair if any(map(config.is_stated, pair)) else set()
+        config = config.with_settings_of(before, skip)
     strategies.use_threads(config)  # Before TensorFlow starts.
     console = console or Console()
     _check_vocabulary(config)
@@ -451,14 +455,14 @@ class PretrainingRun(Run):
             f"Training: {config.num_train_steps:,} steps of"
             f" {config.train_batch_size} examples = {counted:,} examples"
         )
-        patterns = config.pretrain_tfrecords.split(",")
-        folders = {os.path.dirname(pattern) for pattern in patterns}
         if config.pretrain_text:
             examples = count_training_examples(config).examples
             text += f", about {counted / examples:.1f} epochs of raw text"
-        elif all(map(load_manifest, folders)):
-            examples = count_training_examples(config).examples
-            text += f", {counted / examples:.1f} epochs of {examples:,}"
+        else:
+            paths = find_record_files(config, training=True).paths
+            if all(map(load_manifest, set(map(os.path.dirname, paths)))):
+                examples = count_training_examples(config).examples
+                text += f", {counted / examples:.1f} epochs of {examples:,}"
         self.console.line(text)
 
 

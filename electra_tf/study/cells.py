@@ -154,6 +154,8 @@ class Study:
             hparams = {**defaults, **hparams, "num_train_steps": steps}
             config = PretrainingConfig.create(*names, **hparams)
             cost = _cost(config, {})
+            if not config.eval_every_n_steps:
+                raise UserError("eval_every_n_steps: 0 leaves no results")
         return dataclasses.replace(
             arm, start=start, pretrain=hparams, config=config, cost=cost
         )
@@ -185,7 +187,11 @@ class Study:
                 hparams = self._finetuning_hparams(arm, task)
                 with _at(f"tasks.{task}"):
                     names = (arm.name, self.data_dir)
-                    config = FinetuningConfig.create(*names, **hparams)
+                    for own in ({}, *self._choices()):
+                        given = {**hparams, **own}
+                        config = FinetuningConfig.create(*names, **given)
+                        if config.num_trials < 1:
+                            raise UserError("num_trials: expected 1 or more")
                     _check_task(config, task)
 
     def _finetuning_hparams(self, arm: Arm, task: str) -> Hparams:
@@ -240,16 +246,17 @@ class Study:
 
     def _choosing(self, arm: Arm, task: str) -> dict[float, Cell]:
         """The fine-tunings that choose a rate, on the first seed's weights."""
-        seed, own = self.seeds[0], {"num_trials": 1, **self._choice}
-        rates = own.pop("values", ())
-        own["seed"] = seed + _CHOOSING
-        return {
-            rate: self._finetuning(
-                *(f"/learning_rate={rate}", arm, seed, task),
-                {**own, "learning_rate": rate},
-            )
-            for rate in rates
-        }
+        seed, found = self.seeds[0], {}
+        for own in self._choices():
+            rate, own["seed"] = own["learning_rate"], seed + _CHOOSING
+            names = (f"/learning_rate={rate}", arm, seed, task)
+            found[rate] = self._finetuning(*names, own)
+        return found
+
+    def _choices(self) -> Iterator[Hparams]:
+        own = {"num_trials": 1, **self._choice}
+        for rate in own.pop("values", ()):
+            yield {**own, "learning_rate": rate}
 
     def _finetuning(
         self, ending: str, arm: Arm, seed: int, task: str, own: Hparams

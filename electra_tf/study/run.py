@@ -74,7 +74,8 @@ class StudyRun:
         files.make_directory(folder)
         log = os.path.join(folder, LOG)
         with files.held(folder), open(log, "ab") as self._log:
-            self._link_tasks(folder)
+            if study.tasks:
+                self._link_tasks(folder)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self._note)
             self._warn_of_other_data()

@@ -56,7 +56,9 @@ class Log:
         gap = max([every, *map(operator.sub, steps[1:], steps)])
         # A step is evaluated after its checkpoint is written.
         lost = resume_step - steps[-1] - (name == "eval")
-        if every and lost >= gap:
+        # A file that is there and empty: there was to be no row so far.
+        is_new = not self.rows and files.exists(self._path)
+        if every and lost >= gap and not is_new:
             warn(
                 f"{self._path}: its last row is of step {steps[-1]:,}, and the"
                 f" run is at step {resume_step:,}: the rows between are lost"

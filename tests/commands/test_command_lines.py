@@ -32,15 +32,6 @@ def test_a_name_is_taken_with_dashes_or_refused_with_the_nearest(run_python):
     assert usage.stdout.startswith("usage: python -m electra_tf fill_mask")
 
 
-@pytest.mark.slow
-def test_a_mistake_is_one_line(run_python, tmp_path):
-    words = ("--text=the", "--model", tmp_path / "none")
-    done = run_python("-m", "electra_tf", "score", *words, status=1)
-    errors = [x for x in done.stderr.splitlines() if x.startswith("error:")]
-    assert len(errors) == 1 and "none" in errors[0]
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -41,6 +41,12 @@ def test_files_are_those_of_the_pattern_and_asked_for_must_exist(config):
     pattern = f"{config.folder}/pretrain_data.tfrecord*"
     own = PretrainingConfig.create("m", "other", pretrain_tfrecords=pattern)
     assert record_checks.find_record_files(own, False).held_out
+    config.pretrain_tfrecords = f"{config.folder}/*.tfrecord*"
+    config.eval_tfrecords = f"{config.folder}/eval_data.tfrecord*"
+    _refuses(config, "eval_data.*: trained on, and held out")
+    config.origins = {"eval_tfrecords": "flag"}
+    (warning,) = record_checks.check_records(config, True)
+    assert "trained on, and held" in warning
 
 
 @pytest.mark.parametrize("with_manifest", [True, False])

@@ -214,10 +214,14 @@ def test_evaluations_are_equal_in_all_files(start, finished, tmp_path):
 
 def test_an_evaluation_alone_has_the_run_s_settings(start, data_dir, tmp_path):
     mask = {"mask_prob": 0.4, "max_seq_length": 16, "num_eval_steps": 3}
-    start(**mask)
+    text = tmp_path / "text.txt"
+    text.write_text("the of and in\n" * 90)
+    start(**mask, eval_text=str(text))
+    records = f"{data_dir}/pretrain_tfrecords/eval*"
+    mask["eval_tfrecords"] = records
     expected, _ = start(do_train=False, do_eval=True, **mask)
     given = {"model_dir": str(tmp_path / "model"), "do_eval": True}
-    given["do_train"] = False
+    given |= {"do_train": False, "eval_tfrecords": records}
     config = PretrainingConfig.create("other", str(data_dir), **given)
     assert runner.run(config, Console(io.StringIO())) == expected
 

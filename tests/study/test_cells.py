@@ -53,6 +53,8 @@ def put(said, place, value):
         ("arms.m/l", {}, "arms.m/l: 'm/l': a folder cannot have this name"),
         ("data", {"there": ["-m", 6]}, "data.there[1]: expected text, got 6"),
         ("choose_learning_rate", {"values": ["x"]}, "expected a number"),
+        ("finetune.num_trials", -1, "num_trials: expected 1 or more"),
+        ("pretrain.eval_every_n_steps", 0, "0 leaves no results"),
     ],
 )
 def test_a_bad_file_is_refused_by_field(said, write_study, place, value, words):
