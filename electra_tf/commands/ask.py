@@ -64,6 +64,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             parser.error(f"--{name} must be at least 1")
     if args.weight is not None and not 0 <= args.weight <= 1:
         parser.error(f"--weight is {args.weight}; expected 0 to 1")
+    if args.fit and args.weight is not None:
+        parser.error("--weight: is what --fit finds; leave one out")
     args.index = args.index or f"{args.corpus.rstrip('/')}.index"
     if not args.index.endswith(".index"):  # Whatever is there is replaced.
         parser.error(f"--index={args.index}: expected a name in .index")
@@ -87,11 +89,10 @@ def main(args: argparse.Namespace) -> int:
             place = f"{args.questions}:{line}"
             retrieval.check_question(own.get("question"), place)
             asked.append(own)
-    known = retrieval.read_known(args.fit) if args.fit else []
+    say = shared_flags.say
+    known = retrieval.read_known(args.fit, say) if args.fit else []
     weight = _weight(args, kept := f"{args.index}.fit.json")
-    index = retrieval.open_index(
-        args.corpus, args.index, args.language, shared_flags.say
-    )
+    index = retrieval.open_index(args.corpus, args.index, args.language, say)
     predictor = Predictor.from_pretrained(
         args.model, args.task, args.batch_size, n_best=1
     )
@@ -105,11 +106,12 @@ def main(args: argparse.Namespace) -> int:
             text = {"model": _identity(args.model), **report}
             files.write_atomically(kept, json.dumps(text, indent=2) + "\n")
             write(report)
+        has_ids = any("id" in own for own in asked)
         for start in range(0, len(asked), args.batch_size):
             part = asked[start : start + args.batch_size]
             answers = asker.ask([own["question"] for own in part], weight)
             for own, answer in zip(part, answers, strict=True):
-                place = {"question_id": own["id"]} if "id" in own else {}
+                place = {"question_id": own.get("id")} if has_ids else {}
                 write({**place, **answer})
     return 0
 

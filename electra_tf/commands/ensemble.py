@@ -66,8 +66,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser.error("--task or --task_config is needed")
     if len(set(args.files)) != len(args.files) or len(args.files) < 2:
         parser.error("expected two files or more, each once")
-    if min(args.folds, args.resamples) < 2:
-        parser.error("--folds and --resamples must be at least 2")
+    if min(args.folds, args.resamples) < 2 or args.seed < 0:
+        parser.error("--folds, --resamples: at least 2; --seed: at least 0")
     return args
 
 
@@ -84,8 +84,10 @@ def main(args: argparse.Namespace) -> None:
         args.data_dir, args.task, args.vocab_file, args.task_config
     )
     members = ensemble.members_of(task, args.split, args.files)
-    if not (members.labelled or args.output):
-        raise UserError(f"{members.name}: without labels, give --output")
+    if not members.labelled and (args.json or not args.output):
+        raise UserError(
+            f"{members.name}: has no labels to score by; give --output alone"
+        )
     stacks = members.stacks
     mixtures = {
         "mean": ensemble.mix(stacks, np.full(len(args.files), 1.0)),

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from configure import flags
 from configure.errors import UserError
 from electra_tf.commands import shared_flags
-from electra_tf.files import write_atomically
+from electra_tf.files import shortened, write_atomically
 from electra_tf.prediction.writer import answer_file
 
 
@@ -76,8 +76,14 @@ def main(args: argparse.Namespace) -> int:
         records = answer_file(args.json, "jsonl", overwrite=True)
     with shared_flags.Run(args, bar=False) as run, records as write:
         usable = run.texts(functools.partial(encode, inspector.pretrained))
-        for number, (_, text) in enumerate(usable):
-            seen = inspector.inspect(text, words, args.mask_none, number)
+        for number, (read, text) in enumerate(usable):
+            try:
+                seen = inspector.inspect(text, words, args.mask_none, number)
+            except UserError as error:
+                if read.path == "--text":
+                    raise
+                run.refuse(read, shortened(text), f"another text: {error}")
+                continue
             view = inspection_view(seen)
             if args.json != "-":
                 console.print(view)

@@ -121,18 +121,15 @@ def _columns(
 ) -> tuple[dict[str, list[int | str]], bool | None, str | None]:
     """What columns may be called, whether there is a header, the format."""
     spec, names = predictor.task.spec, predictor.answerer.columns
+    split = spec if like is None else spec.split(like, "")
+    columns = {{"word": "words"}.get(n, n): c for n, c in split.columns.items()}
     if like is None:
-        own = {n: [c] for n, c in spec.columns.items() if isinstance(c, str)}
+        own = {n: [c] for n, c in columns.items() if isinstance(c, str)}
         found = {
             name: [*own.get(name, ()), *others, i]
             for i, (name, others) in enumerate(names.items())
         }
         return found, None, None
-    split = spec.split(like, "")
-    places = {
-        name: [split.columns[name]] for name in names if name in split.columns
-    }
-    if "words" in names:
-        places["words"] = [split.columns.get("word", 0)]
+    places = {n: [c] for n, c in columns.items() if n in names}
     named = {n: list(o) for n, o in names.items()} | places
     return named, split.header, spec.format

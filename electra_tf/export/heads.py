@@ -135,6 +135,7 @@ class PretrainedModule(signatures.ServingModule):
     """Base: a pre-trained model and one thing it is asked."""
 
     PART: ClassVar[str] = "discriminator"
+    IS_ELECTRIC: ClassVar[bool | None] = None  # whether it must be one
 
     def __init__(
         self,
@@ -142,6 +143,14 @@ class PretrainedModule(signatures.ServingModule):
         max_seq_length: int | None = None,
         **extra: Any,
     ) -> None:
+        if self.IS_ELECTRIC not in (None, loaded.is_electric):
+            raise UserError(
+                f"{loaded.path} is an Electric model; give --head=electric."
+                if loaded.is_electric
+                else f"{loaded.path} is not an Electric model: its"
+                " discriminator's logits are no energies. If it is one, say"
+                " so: --hparams='{\"electric_objective\": true}'."
+            )
         purpose, model = f"export of {self.KIND}", loaded.model
         if self.PART == "generator":
             loaded.require_generator(purpose)
@@ -170,6 +179,7 @@ class ReplacedTokensModule(PretrainedModule):
     """The discriminator: which tokens look out of place."""
 
     KIND = "replaced_tokens"
+    IS_ELECTRIC = False
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         """Tokens [B, L], and how probable it is that each was replaced."""
@@ -187,17 +197,7 @@ class ElectricModule(PretrainedModule):
     """Electric's discriminator: how likely a text is, in one pass."""
 
     KIND = "electric"
-
-    def __init__(
-        self, loaded: PretrainedModel, max_seq_length: int | None = None
-    ) -> None:
-        super().__init__(loaded, max_seq_length)
-        if not loaded.is_electric:
-            raise UserError(
-                f"{loaded.path} is not an Electric model: its"
-                " discriminator's logits are no energies. If it is one, say"
-                " so: --hparams='{\"electric_objective\": true}'."
-            )
+    IS_ELECTRIC = True
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         """Pseudo-log-likelihoods [B] in nats, and the tokens' shares."""

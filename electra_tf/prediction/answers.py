@@ -367,7 +367,9 @@ class QuestionAnswerer(Answerer):
         }
         self._n_best = n_best
         spans = SPAN_OUTPUTS[task.config.joint_prediction]
-        self.outputs = ("answerable_logit", *spans)
+        # The odds of no answer may be of start and end, whatever the spans'.
+        outputs = ("answerable_logit", "start_logits", "end_logits", *spans)
+        self.outputs = tuple(dict.fromkeys(outputs))
         # Questions about one text share its wordpieces.
         self._passage = functools.lru_cache(_PASSAGES_KEPT)(Passage)
 

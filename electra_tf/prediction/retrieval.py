@@ -36,6 +36,7 @@ _WORDS_OF_A_PASSAGE = re.compile(rf"(?:\S+\s*){{1,{PASSAGE_WORDS}}}")
 _TEXT_KEYS = ("text", "context", "passage")  # of a line of JSON
 # What an index raises that cannot be used; without bm25s making one says so.
 _UNUSABLE = (zipfile.BadZipFile, KeyError, ValueError, EOFError, ImportError)
+_UNUSABLE += (OSError, RuntimeError)
 
 
 class SourcePassage(NamedTuple):
@@ -176,6 +177,8 @@ def open_index(
     own, whole = (os.path.join(os.path.abspath(p), "") for p in (path, place))
     if own.startswith(whole):
         raise UserError(f"{path}: lies among the texts; choose another --index")
+    for text in texts.values():
+        files.check_readable(text)
     digests = {name: files.digest_of(own) for name, own in texts.items()}
     about = {"version": 1, "language": language, "files": digests}
     if os.path.exists(path) and (index := _load(path, about)):
@@ -264,9 +267,13 @@ class Asker:
 
     def ask(self, asked: Sequence[str], weight: float) -> list[dict[str, Any]]:
         """The best answer to each question, with its source, and the others."""
+        # Whatever is found: a TSV file has the columns of its first answer.
+        names = "score probability start end reader_score retrieval_score"
+        known = [*names.split(), *SourcePassage._fields]
+        known += ["null_odds"] * self.predictor.task.v2
+        nothing = dict.fromkeys(known) | {"answer": "", "answerable": False}
         answers = []
         for question, found in zip(asked, self.read(asked), strict=True):
-            nothing = {"answer": "", "answerable": False}
             best, *others = ordered(found, weight) or [nothing]
             answers.append({"question": question, **best, "others": others})
         return answers
@@ -284,15 +291,19 @@ def ordered(
     return sorted(scored, key=lambda one: (not one["answer"], -one["score"]))
 
 
-def read_known(path: str) -> list[questions.QAExample]:
+def read_known(
+    path: str, say: Callable[[str], None]
+) -> list[questions.QAExample]:
     """Questions with their answers and passages, in SQuAD's format."""
-    found, report = [], RowReport(strict=True)
+    found, report = [], RowReport()
     own = {"eid": 0, "task_name": "", "is_training": False, "version": "squad2"}
     for raw in questions.read_squad(path, report):
         try:
             found.append(questions.make_example(raw.fields, raw.passage, **own))
         except questions.UnusableError as error:
             report.add(path, raw.line(), *error.args)
+    for line in report.summary("questions"):
+        say(line)
     if not found:
         raise UserError(f"{path}: found no question; expected some to fit on")
     return found
@@ -307,7 +318,8 @@ def fit(
     evenly. `retrieved` is cross-validated: each fold takes the best weight of
     the others, and questions about one passage share a fold.
     """
-    own = [" ".join(one.passage.split()) for one in asker.index.passages]
+    passages = (questions.Passage(o.passage) for o in asker.index.passages)
+    own = [" ".join(one.words) for one in passages]
     gold = [" ".join(one.doc_tokens) for one in known]
     there, ranks = set(own), []
     for one, text in zip(known, gold, strict=True):

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from configure.errors import UserError
+from configure.errors import UserError, listed
 from electra_tf import files
 
 FORMATS = ("jsonl", "tsv")
@@ -76,6 +76,11 @@ def answer_file(
             if not columns:
                 columns.extend(flat)
                 write_line("\t".join(map(_cell, columns)))
+            if more := flat.keys() - set(columns):
+                raise UserError(
+                    f"{path}: the columns of the first answer lack"
+                    f" {listed(sorted(more), 3)} of a later one; write .jsonl"
+                )
             write_line("\t".join(_cell(flat.get(name)) for name in columns))
 
         yield write
@@ -95,7 +100,7 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.6g}"
-    if isinstance(value, list | bool):
+    if isinstance(value, list | tuple | bool):
         return json.dumps(value, ensure_ascii=False)
     # Every line end that some reader knows becomes a space.
     return " ".join(str(value).replace("\t", " ").splitlines())

@@ -99,6 +99,7 @@ def test_an_index_is_kept_until_a_text_changes_or_it_is_damaged(opened, folder):
     assert "indexed 5 passages" in said[0]
     assert changed.search("castles", 1) == []
     assert not list(folder.parent.glob("*.tmp"))
+    refused("none: no such file", opened, folder / "none")
 
 
 @pytest.mark.parametrize(
@@ -179,6 +180,7 @@ def test_questions_of_a_file_are_answered_in_order(run, tmp_path, capsys):
     assert [one["question_id"] for one in answers] == [0, 1, 2]
     nothing = {"answer": "", "answerable": False, "others": []}
     assert nothing.items() <= answers[1].items()
+    assert answers[1].keys() == answers[0].keys()
     assert "--fit fits one" in capsys.readouterr().err
     path.write_text('{"question": "is it?"}\n{"question": "??"}\n')
     refused(r"q.jsonl:2: .*question with words", run, f"--questions={path}")

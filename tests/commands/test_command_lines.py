@@ -36,10 +36,8 @@ def test_a_name_is_taken_with_dashes_or_refused_with_the_nearest(run_python):
     ("words", "message"),
     [
         ("ask texts --model=m", "expected one of QUESTION"),
-        ("build_vocab --output=v.txt", "a CORPUS is required"),
         ("compare_checkpoints A", "give two checkpoints"),
         ("compare_checkpoints A --expect=x.npz --text=t", "brings its own"),
-        ("compare_checkpoints A B --allow_missing=(", "regular expression"),
         ("export_model --head=nonsense", "invalid choice: 'nonsense'"),
         ("plan --mask_probe=0.2", "Nearest names: mask_prob"),
         ("serve x --max_wait_ms=nan", "--max_wait_ms"),

@@ -3,6 +3,7 @@
 """Texts in files; answers (predict) or vectors (embed) out."""
 
 import json
+import types
 
 import numpy as np
 import pytest
@@ -61,6 +62,13 @@ def test_columns_are_the_tasks_own_or_the_given_ones(run):
             run("names", name, "of x\n\n", "--id_column=key")
     sentences = run("kinds", "d.txt", "The x\nking x\n\nof x\n", "--like=dev")
     assert [a["words"] for a in sentences] == [["The", "king"], ["of"]]
+
+
+def test_words_may_have_the_name_that_the_task_gives_them():
+    spec = types.SimpleNamespace(columns={"word": "toks"})
+    ask = types.SimpleNamespace(task=types.SimpleNamespace(spec=spec))
+    ask.answerer = types.SimpleNamespace(columns={"words": ["words"]})
+    assert predict._columns(ask, None)[0] == {"words": ["toks", "words", 0]}
 
 
 ASKED = '{"question": "who?", "context": "The king is in."}\n'

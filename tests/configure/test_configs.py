@@ -53,7 +53,6 @@ def reread(text):
     [
         ({"model_size": "tiny"}, "model_size: must be one of small"),
         ({"mask_prob": 0}, "mask_prob: must be a fraction above 0"),
-        ({"train_batch_size": 0}, "train_batch_size: must be at least 1"),
         ({"max_seq_length": 4}, "no token is ever masked"),
         ({"max_seq_length": 513}, "513 is longer .* = 512"),
         ({"keep_every_n_steps": 1500}, r"multiple of .*\(1000\), got 1500"),
@@ -69,7 +68,6 @@ def reread(text):
             ({"training_schedule": schedule, name: value}, expected)
             for schedule, name, value, expected in (
                 ("two_stage", "two_stage_steps", 10**6, "without steps"),
-                ("two_stage", "embedding_sharing", "token", '"none", got'),
                 ("two_stage", "objective", "mlm", 'electra_15", got "mlm"'),
                 ("adversarial", "objective", "electric", 'got "electric"'),
             )
@@ -251,7 +249,6 @@ def create_finetuning(**hparams):
         ({"early_stopping_patience": 2}, "eval_every_n_steps"),
         ({"gradient_accumulation_steps": 3}, "does not divide"),
         ({"mixed_precision": "fp8"}, "bf16, fp16 or empty"),
-        ({"run_name": "a/b"}, "run_name: 'a/b' would be part of file names"),
         ({"wnli_majority": True}, r"wnli is not among task_names \(chunk\)"),
         ({"adam_beta_1": 1.0}, "adam_beta_1: must be at least 0 and below 1"),
         ({"max_seq_length": 10**9}, "hparam max_seq_length:.*most"),

@@ -148,18 +148,6 @@ def test_every_edit_is_what_it_is_called(pairs):
         assert len(dropped) == 3 and set(dropped) < set(words)
 
 
-def test_texts_are_those_of_their_seed(pairs):
-    sentences = [["a", "b", "c", "d"], ["e", "f", "g", "h", "i"]]
-    texts, edits = pairs["make_texts"](sentences, 1)
-    assert texts == pairs["make_texts"](sentences, 1)[0]
-    assert texts != pairs["make_texts"](sentences, 2)[0]
-    assert edits.shape == (2, pairs["TEXTS"])
-    for group, made in zip(np.reshape(texts, edits.shape), edits, strict=True):
-        assert list(made[:4]) == [0, 1, 1, 1]
-        assert made[4:].min() >= 1 and made[4:].max() <= 3
-        assert group[0] not in group[1:]
-
-
 def test_the_higher_score_wins_and_equal_ones_half(pairs):
     edits = np.array([[0, 1, 1, 1, *[2] * 9], [0, 1, 1, 1, *[3] * 9]])
     scores = np.zeros(edits.shape)

@@ -129,9 +129,18 @@ def test_words_get_tags_as_far_as_they_fit(predictor, whole_outputs):
     assert ask("")["tags"] == []
 
 
-@pytest.mark.parametrize("name", ["manuals", "facts"])
-def test_answers_are_the_evaluation_s(predictor, evaluated_questions, name):
-    ask = predictor(name)
+@pytest.mark.parametrize(
+    ("name", "hparams"),
+    [
+        ("manuals", {}),
+        ("facts", {}),
+        ("manuals", {"answerable_classifier": False}),
+    ],
+)
+def test_answers_are_the_evaluation_s(
+    finetuned_folder, evaluated_questions, name, hparams
+):
+    ask = Predictor.from_pretrained(finetuned_folder(name, **hparams))
     context = "The  king of\nthe north (that is) in the city, was for her. " * 5
     questions = ["who?", "what is in the city?", "is that for her?"]
     pairs = [(question, context) for question in questions]

@@ -144,11 +144,12 @@ def test_answers_are_whole_files_of_lines_or_columns(tmp_path):
     path = tmp_path / "out.tsv"
     with answer_file(str(path), format_of(str(path), None)) as write:
         write(ANSWER)
-        write({"line": 4, "label": "z"})
+        write({"line": 4, "label": "z", "tags": ("O",)})
+        refused("lack extra of a later one", write, {"line": 5, "extra": 1})
     assert [line.split("\t") for line in path.read_text().split("\n")] == [
         "line label probabilities.x probabilities.y tags start".split(),
         ["3", "a b c", "0.25", "0.333333", '["O", null]', ""],
-        ["4", "z", "", "", "", ""],
+        ["4", "z", "", "", '["O"]', ""],
         [""],
     ]
     path = tmp_path / "out.jsonl"

@@ -81,7 +81,9 @@ function tagSpans(answer) {
   const spans = [];
   let open = null;
   for (let i = 0; i < answer.n_words; i++) {
-    const [, place, type] = /^(?:([A-Z])-)?(.*)$/s.exec(answer.tags[i]);
+    // Spans may have no type: B, I, E, S alone.
+    const [, place, type = ""] = /^([A-Z])(?:-(.*))?$/s.exec(answer.tags[i]) ??
+      [null, "I", answer.tags[i]];
     const word = { start: answer.starts[i], end: answer.ends[i], type };
     if (model.config.tags === "words") {
       spans.push({ ...word, type: answer.tags[i] });
