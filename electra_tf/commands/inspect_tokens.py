@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from configure import flags
 from configure.errors import UserError
 from electra_tf.commands import shared_flags
-from electra_tf.files import shortened, write_atomically
+from electra_tf.files import write_atomically
 from electra_tf.prediction.writer import answer_file
 
 
@@ -80,9 +80,7 @@ def main(args: argparse.Namespace) -> int:
             try:
                 seen = inspector.inspect(text, words, args.mask_none, number)
             except UserError as error:
-                if read.path == "--text":
-                    raise
-                run.refuse(read, shortened(text), f"another text: {error}")
+                run.refuse_text(read, error)
                 continue
             view = inspection_view(seen)
             if args.json != "-":

@@ -221,11 +221,16 @@ class Run:
             try:
                 check(text)
             except UserError as error:
-                if read.path == "--text":
-                    raise
-                self.refuse(read, shortened(text), f"another text: {error}")
+                self.refuse_text(read, error)
                 continue
             yield read, text
+
+    def refuse_text(self, read: Read, error: UserError) -> None:
+        """Raises what is wrong with a `--text`, and refuses a file's line."""
+        if read.path == "--text":
+            raise error
+        found = shortened(read.values["text"])
+        self.refuse(read, found, f"another text: {error}")
 
     def refuse(self, read: Read, found: str, expected: str) -> None:
         """Names the first lines that cannot be used, and counts all."""

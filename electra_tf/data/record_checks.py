@@ -102,6 +102,7 @@ def check_records(
     doubts: list[str] = []
     warnings: list[str] = []
     by_folder: dict[str, list[str]] = {}
+    found = None
     if text := attempt(text_hparam, config, training):
         doubts += attempt(lambda: list(RawText(config, text).doubts())) or []
         if not training and text == "pretrain_text":
@@ -115,8 +116,8 @@ def check_records(
                 f" match eval_tfrecords = {config.eval_tfrecords!r}:"
                 " evaluating on the training records, as the original does."
             )
-    if training:
-        doubts += attempt(_trained_and_held_out, config) or []
+    if training and (text or found):
+        doubts += attempt(_also_held_out, config, found) or []
     for folder, paths in by_folder.items():
         manifest = attempt(load_manifest, folder)
         listed = _listed_shards(manifest)
@@ -156,13 +157,12 @@ def check_records(
     return [*warnings, *doubts]
 
 
-def _trained_and_held_out(config: Any) -> list[str]:
-    kind = "text" if text_hparam(config, training=True) else "tfrecords"
-    trained, held_out = (
-        set(files.matching(getattr(config, f"{of}_{kind}", None) or "")[0])
-        for of in ("pretrain", "eval")
-    )
-    if not (both := sorted(trained & held_out)):
+def _also_held_out(config: Any, found: RecordFiles | None) -> list[str]:
+    """Warns of, or refuses, files of training that evaluations are to read."""
+    kind = "tfrecords" if found else "text"
+    trained = found.paths if found else files.matching(config.pretrain_text)[0]
+    held_out = files.matching(getattr(config, f"eval_{kind}", ""))[0]
+    if not (both := sorted({*trained} & {*held_out})):
         return []
     said = (
         f"{listed(both, 3)}: trained on, and held out for evaluations; give"

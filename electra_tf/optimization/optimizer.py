@@ -39,9 +39,8 @@ class WarmupPolynomialDecay:
 
     def __call__(self, completed_updates: tf.Tensor) -> tf.Tensor:
         """Maps updates made so far (int64) to the next one's rate (float32)."""
-        step = tf.cast(completed_updates, tf.float32)
-        if self.read_order == "after_increment":
-            step += 1.0
+        shift = {"after_increment": 1.0, "before_increment": 0.0}
+        step = tf.cast(completed_updates, tf.float32) + shift[self.read_order]
         total = tf.constant(self.num_train_steps, tf.float32)
         remaining = 1.0 - tf.minimum(step, total) / total
         rate = self.learning_rate * tf.pow(remaining, self.power)

@@ -193,12 +193,11 @@ def test_inspect_tokens_prints_draws_and_writes(run, tmp_path):
 
 
 def test_inspect_tokens_prints_json_alone(run, tmp_path):
-    texts = tmp_path / "texts.txt"
-    texts.write_text("of that\nthe cat\n")
-    words = (texts, "--mask_words=cat", "--json=-")
-    printed = run(inspect_tokens, "electric", *words)
-    assert json.loads(printed.out)["text"] == "the cat"
-    assert "texts.txt:1: found of that; expected another" in printed.err
+    path = tmp_path / "texts.txt"
+    path.write_text("of that\nthe cat\n")
+    said = run(inspect_tokens, "electric", path, "--mask_words=cat", "--json=-")
+    assert json.loads(said.out)["text"] == "the cat"
+    assert "texts.txt:1: found of that; expected another" in said.err
     words = ["--text=the cat was it", "--mask_words=cat, it"]
     record = json.loads(run(inspect_tokens, "electric", *words, "--json=-").out)
     masked = [t["token"] for t in record["tokens"] if t["proposal"]]

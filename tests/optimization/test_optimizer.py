@@ -264,6 +264,8 @@ def test_hparams_choose_the_optimizer_and_its_constants(tiny_config):
     np.testing.assert_allclose(variables[1], expected, rtol=1e-5)
     with pytest.raises(ValueError, match="Two variables are named dense"):
         AdamW([*fresh(), *fresh()], rate)
+    with pytest.raises(KeyError, match="later"):
+        WarmupPolynomialDecay(1.0, 10, read_order="later")(0)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -217,8 +217,7 @@ def test_an_evaluation_alone_has_the_run_s_settings(start, data_dir, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the of and in\n" * 90)
     start(**mask, eval_text=str(text))
-    records = f"{data_dir}/pretrain_tfrecords/eval*"
-    mask["eval_tfrecords"] = records
+    records = mask["eval_tfrecords"] = f"{data_dir}/pretrain_tfrecords/eval*"
     expected, _ = start(do_train=False, do_eval=True, **mask)
     given = {"model_dir": str(tmp_path / "model"), "do_eval": True}
     given |= {"do_train": False, "eval_tfrecords": records}
