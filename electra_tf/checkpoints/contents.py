@@ -118,11 +118,8 @@ class Contents:
     @property
     def unknown(self) -> list[str]:
         """Variables that no model of the original has."""
-        heads = (
-            *(*_MASKED_LM_HEADS, _DISCRIMINATOR_HEAD),
-            *(_TOKEN_HEAD, _TASK_HEADS),
-        )
-        known = (f"{FULL}/", *_GENERATORS, *heads, *TRAINING_ALONE)
+        heads = (*_MASKED_LM_HEADS, *DISCRIMINATOR, _TOKEN_HEAD, _TASK_HEADS)
+        known = (*heads, *_GENERATORS, *TRAINING_ALONE)
         return sorted(n for n in self.shapes if not n.startswith(known))
 
     @property
@@ -277,11 +274,9 @@ class Contents:
                 f" layer {absent[0]}; the checkpoint is incomplete."
             )
         block = f"{scope}/encoder/layer_0"
-        return Stack(
-            self._axis(f"{block}/attention/self/query/kernel", 0),
-            len(layers),
-            self._axis(f"{block}/intermediate/dense/bias", 0),
-        )
+        hidden = self._axis(f"{block}/attention/self/query/kernel", 0)
+        inner = self._axis(f"{block}/intermediate/dense/bias", 0)
+        return Stack(hidden, len(layers), inner)
 
     def _axis(self, name: str, axis: int) -> int:
         if name not in self.shapes:

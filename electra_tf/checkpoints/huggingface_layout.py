@@ -139,6 +139,11 @@ class Network:
             return f"{self.folder}_predictions"
         return f"task_specific/{self.task}"
 
+    @property
+    def passes_gelu(self) -> bool:
+        """Whether a sentence's head has one layer and gets one before it."""
+        return self.architecture == SENTENCES and self.first == IDENTITY
+
     def pairs(self, sizes: Mapping[str, int]) -> list[Pair]:
         """All its tensors, in the order of transformers' files."""
         theirs, ours = "electra.embeddings", f"{self.embeddings}/embeddings"

@@ -418,9 +418,8 @@ _VOCABULARIES: dict[str, tempfile.TemporaryDirectory] = {}
 
 def _find_vocab(folder: str) -> str | None:
     """A folder's vocab.txt, or a file of what its tokenizer.json holds."""
-    plain, whole = (
-        os.path.join(folder, name) for name in (layout.VOCAB, layout.TOKENIZER)
-    )
+    plain = os.path.join(folder, layout.VOCAB)
+    whole = os.path.join(folder, layout.TOKENIZER)
     if os.path.isfile(plain) or not os.path.isfile(whole):
         return plain if os.path.isfile(plain) else None
     text = layout.tokenizer_vocab(whole)
@@ -435,8 +434,7 @@ def _unfolded(
     weights: Weights, network: Network, config: Mapping[str, Any]
 ) -> Weights:
     """A head without the shifted identity, its bias as stated or as trained."""
-    is_one = network.first == layout.IDENTITY
-    if network.architecture != layout.SENTENCES or not is_one:
+    if not network.passes_gelu:
         return weights
     scope = network.head_scope
     shift = weights.read(f"{scope}/{layout.IDENTITY}/bias")
@@ -489,9 +487,8 @@ def open_huggingface(folder: str) -> Weights:
         )
     else:
         folder = folders[0].path
-        if networks[0].encoder == "generator" and not layout.follows_rule(
-            configs[0]
-        ):
+        is_small = networks[0].encoder == "generator"
+        if is_small and not layout.follows_rule(configs[0]):
             # No generator here has such heads; a masked LM may have them.
             networks[0] = Network(layout.MASKED_LM)
     weights = _HuggingFaceWeights(folder, folders, networks, dropped)
@@ -507,9 +504,8 @@ def _generator_of(
     path: str, discriminator: _Folder, generator: _Folder
 ) -> Network:
     """Finds out what the generator shares with the discriminator."""
-    width, hidden = (
-        generator.config[key] for key in ("embedding_size", "hidden_size")
-    )
+    width = generator.config["embedding_size"]
+    hidden = generator.config["hidden_size"]
     own = Network(layout.MASKED_LM, "generator", "generator")
     both = discriminator.tensors, generator.tensors
     differing = _first_difference(*both, "electra.embeddings.")

@@ -139,13 +139,12 @@ def write_huggingface(
             + "\n".join(first_lines(lines, _MOST_LINES))
             + "\nPass --drop_unrepresentable to leave this out."
         )
+    pad_id = vocab.get(PAD, 0)
     configs = [
-        layout.make_config(
-            job.network, job.sizes, hparams, vocab.get(PAD, 0), head
-        )
+        layout.make_config(job.network, job.sizes, hparams, pad_id, head)
         for job in jobs
     ]
-    if _passes_gelu(networks[0]):
+    if networks[0].passes_gelu:
         bias = plain.read(f"{networks[0].head_scope}/dense/bias")
         configs[0][layout.MARK]["bias"] = bias.tolist()
     # A model in the folder itself would hide those in its folders, and one
@@ -269,7 +268,7 @@ def _folded(weights: Weights, network: Network, half: bool) -> Weights:
         if weights.kind == "huggingface":  # Theirs, or made so once.
             return weights
         return with_one_segment(weights, -1)
-    if not _passes_gelu(network):
+    if not network.passes_gelu:
         return weights
     last = weights.contents.stack("electra").num_hidden_layers - 1
     norm = f"electra/encoder/layer_{last}/output/LayerNorm"
@@ -278,10 +277,8 @@ def _folded(weights: Weights, network: Network, half: bool) -> Weights:
         weights.read(f"{norm}/gamma"), weights.read(f"{norm}/beta")
     )
     if half:  # The last bias, which stays float32, takes back what is stored.
-        kernel, shift = (
-            array.astype(np.float16).astype(np.float32)
-            for array in (kernel, shift)
-        )
+        kernel = kernel.astype(np.float16).astype(np.float32)
+        shift = shift.astype(np.float16).astype(np.float32)
     made = {"kernel": np.eye(len(shift), dtype=np.float32), "bias": shift}
     made = {f"{scope}/{layout.IDENTITY}/{n}": v for n, v in made.items()}
 
@@ -291,12 +288,6 @@ def _folded(weights: Weights, network: Network, half: bool) -> Weights:
         return layout.moved_bias(value, kernel, shift, -1)
 
     return View(weights, specs, change, MemoryWeights(made))
-
-
-def _passes_gelu(network: Network) -> bool:
-    """Whether a sentence's head has one layer and gets one before it."""
-    is_one = network.first == layout.IDENTITY
-    return network.architecture == layout.SENTENCES and is_one
 
 
 def _why_unrepresentable(name: str, weights: Weights) -> str:
@@ -365,7 +356,7 @@ def _remarks(
         notes["token_type_embeddings"] = (
             "row 1, which tagging uses here, in all rows: transformers uses 0"
         )
-    if _passes_gelu(jobs[0].network):
+    if jobs[0].network.passes_gelu:
         notes["classifier.dense"] = (
             "a shifted identity that GELU passes; logits differ by rounding"
         )

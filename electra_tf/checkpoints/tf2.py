@@ -40,10 +40,8 @@ def checkpoint_state(
     variables: Iterable[tf.Variable], optimizer: Any, step: tf.Variable
 ) -> dict[str, Any]:
     """What of a run goes into a native checkpoint, under its keys."""
-    state: dict[str, Any] = {
-        "model": variables_by_name(variables),
-        "step": step,
-    }
+    named = variables_by_name(variables)
+    state: dict[str, Any] = {"model": named, "step": step}
     if optimizer is not None:
         slots, kind = {"m": optimizer.m, "v": optimizer.v}, optimizer.kind
         state["optimizer"] = slots if kind == _ORIGINAL else {kind: slots}
@@ -61,9 +59,7 @@ def optimizer_of(weights: Weights) -> str | None:
 def is_native(prefix: str) -> bool:
     """Whether a checkpoint's prefix belongs to this format."""
     reader = tf1.load_reader(prefix)
-    return reader.has_tensor(tf1.OBJECT_GRAPH) and reader.has_tensor(
-        "step" + _VALUE
-    )
+    return all(map(reader.has_tensor, (tf1.OBJECT_GRAPH, "step" + _VALUE)))
 
 
 def open_native(path: str) -> Weights:

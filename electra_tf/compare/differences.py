@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from electra_tf.checkpoints.weights import Weights
+from electra_tf.metrics.scorers import finite
 
 # Elements looked at in one go: bounds the float64 copies of large tables.
 _CHUNK = 1 << 20
@@ -234,9 +235,6 @@ class ForwardDifference:
         def counts(of: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
             return {n: {"equal": e, "count": c} for n, (e, c) in of.items()}
 
-        def number(value: float) -> float | None:
-            return value if math.isfinite(value) else None
-
         return {
             "inputs": self.inputs,
             "layers": {
@@ -247,7 +245,7 @@ class ForwardDifference:
             "agreement": counts(self.agreement),
             "integers": counts(self.integers),
             "losses": {
-                name: {"a": number(a), "b": number(b)}
+                name: {"a": finite(a), "b": finite(b)}
                 for name, (a, b) in self.losses.items()
             },
             "not_compared": self.not_compared,

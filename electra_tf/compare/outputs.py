@@ -41,6 +41,12 @@ LOGITS = {
     "disc_logits": "discriminator logits",
     "token_logits": "second masked LM's logits",
 }
+# Of logits: a loss, its prefix among the outputs, and its weights.
+_LOSSES = (
+    ("mlm_logits", "masked LM loss", "mlm", "masked_lm_weights"),
+    ("mlm_logits", "cloze loss", "cloze", "cloze_weights"),
+    ("token_logits", "second masked LM's loss", "token", "token_weights"),
+)
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 _ALL_OUTPUTS = "outputs"
 _DEFAULT_LENGTH = 128
@@ -308,16 +314,7 @@ def _losses(
     """Sums of weighted losses, and of the weights, by logits and name."""
     losses = {
         (logits, name): (outputs[f"{prefix}_per_token_loss"], outputs[weights])
-        for logits, name, prefix, weights in (
-            ("mlm_logits", "masked LM loss", "mlm", "masked_lm_weights"),
-            ("mlm_logits", "cloze loss", "cloze", "cloze_weights"),
-            (
-                "token_logits",
-                "second masked LM's loss",
-                "token",
-                "token_weights",
-            ),
-        )
+        for logits, name, prefix, weights in _LOSSES
         if f"{prefix}_per_token_loss" in outputs
     }
     if "disc_loss" in outputs:

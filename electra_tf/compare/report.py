@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differences of two checkpoints as one screen of text."""
 
-import math
 import posixpath
 from collections.abc import Iterable, Sequence
 
@@ -21,10 +20,10 @@ _NAME_WIDTH = 46
 def worst_first(found: Iterable[TensorDifference]) -> list[TensorDifference]:
     """Sorts tensors: what was not compared, then by difference."""
 
-    def key(row: TensorDifference) -> float:
-        return -math.inf if row.problem else -row.difference.scaled
+    def key(row: TensorDifference) -> tuple[float, ...]:
+        return (0,) if row.problem else (1, -row.difference.scaled)
 
-    return sorted(found, key=lambda row: (row.problem is None, key(row)))
+    return sorted(found, key=key)
 
 
 def variables_table(
@@ -41,10 +40,8 @@ def variables_table(
     lines += first_lines(absences(found), _MOST_ROWS)
     worst = [r for r in compared if not r.difference.is_exact][:_MOST_ROWS]
     if worst:
-        lines.append(
-            f"  {'worst':{_NAME_WIDTH}}{'max abs':>10}{'rel':>10}"
-            f"{'norm rel':>10}"
-        )
+        heads = f"{'max abs':>10}{'rel':>10}{'norm rel':>10}"
+        lines.append(f"  {'worst':{_NAME_WIDTH}}{heads}")
     for row in worst:
         size, name = row.difference, row.name
         if len(name) >= _NAME_WIDTH:

@@ -307,8 +307,7 @@ def list_sources(corpus: Corpus) -> Listing:
     if files.is_directory(corpus.path):
         folder, names = corpus.path, files.list_directory(corpus.path)
     else:
-        folder, name = os.path.split(corpus.path)
-        names = [name]
+        folder, *names = os.path.split(corpus.path)
     sources, nested = [], []
     for name in names:
         path = os.path.join(folder, name)

@@ -193,24 +193,19 @@ class ExampleEncoder:
             _feature("input_mask", b"\1" * n + b"\0" * (max_length - n))
             for n in range(max_length + 1)
         ]
-        self._segments = functools.lru_cache(maxsize=1 << 14)(
-            self._encode_segment_ids
-        )
+        remembered = functools.lru_cache(maxsize=1 << 14)
+        self._segments = remembered(self._encode_segment_ids)
 
     def encode(self, first: list[int], second: list[int]) -> bytes:
         varint = self._varints.__getitem__
-        first_length = len(first) + 2
-        length = first_length
+        first_length = length = len(first) + 2
         ids = self._cls + b"".join(map(varint, first)) + self._sep
         if second:
             ids += b"".join(map(varint, second)) + self._sep
             length += len(second) + 1
         ids += b"\0" * (self._max_length - length)
-        features = (
-            _feature("input_ids", ids)
-            + self._masks[length]
-            + self._segments(first_length, length)
-        )
+        features = _feature("input_ids", ids) + self._masks[length]
+        features += self._segments(first_length, length)
         return _field_head(1, len(features)) + features
 
     def _encode_segment_ids(self, first_length: int, length: int) -> bytes:
@@ -401,9 +396,8 @@ JobReport = dict[str, Any]
 
 def _digest(purpose: str, seed: int, name: str, position: str) -> int:
     """64 bits that depend on nothing but the arguments."""
-    key = "\0".join((purpose, str(seed), name, position)).encode(
-        "utf-8", "surrogateescape"
-    )
+    text = "\0".join((purpose, str(seed), name, position))
+    key = text.encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")
 
 
@@ -495,21 +489,14 @@ class ExampleWriter:
         return split
 
     def _add_lines(self, split: _Split, lines: list[str]) -> None:
-        encode = self._tokenizer.encode
-        add = split.builder.add
-        unknown_id = self._tokenizer.vocab[UNK]
+        counts, unknown_id = self._counts, self._tokenizer.vocab[UNK]
         room = self._options.max_seq_length - 2
-        over_length = unknown = 0
+        counts["lines"] += len(lines)
         for line in lines:
-            ids = encode(line)
-            unknown += ids.count(unknown_id)
-            if len(ids) > room:
-                over_length += 1
-            if finished := add(ids):
-                self._write_examples(split, finished)
-        self._counts["lines"] += len(lines)
-        self._counts["lines_over_length"] += over_length
-        self._counts["unknown_tokens"] += unknown
+            ids = self._tokenizer.encode(line)
+            counts["lines_over_length"] += len(ids) > room
+            counts["unknown_tokens"] += ids.count(unknown_id)
+            self._write_examples(split, split.builder.add(ids))
 
     def _write_examples(self, split: _Split, finished: list) -> None:
         for first, second in finished:
@@ -534,12 +521,8 @@ class ExampleWriter:
             "bytes": self.reading.bytes_read,
             "invalid_bytes": sum(count for _, count in invalid.values()),
         }
-        return {
-            "counts": counts,
-            "invalid": invalid,
-            "shards": shards,
-            "held_out_shards": held_out_shards,
-        }
+        report = {"counts": counts, "invalid": invalid, "shards": shards}
+        return report | {"held_out_shards": held_out_shards}
 
 
 def run_job(

@@ -70,16 +70,11 @@ def decode_example(
 
     Each feature by name: int32 or float32, of its shape, after [B] for a batch.
     """
-    parsing = {
-        spec.name: tf.io.FixedLenFeature(
-            spec.shape, tf.int64 if spec.is_int_feature else tf.float32
-        )
-        for spec in specs
-    }
-    if record.shape.rank == 0:
-        parsed = tf.io.parse_single_example(record, parsing)
-    else:
-        parsed = tf.io.parse_example(record, parsing)
+    parsing = {}
+    for spec in specs:
+        dtype = tf.int64 if spec.is_int_feature else tf.float32
+        parsing[spec.name] = tf.io.FixedLenFeature(spec.shape, dtype)
+    parsed = tf.io.parse_example(record, parsing)
     return {
         spec.name: tf.cast(parsed[spec.name], tf.int32)
         if spec.is_int_feature

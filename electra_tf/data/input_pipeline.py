@@ -144,7 +144,6 @@ def _cut_text(text: RawText) -> tf.data.Dataset:
 
 def _parse(payloads: tf.Tensor, length: int) -> dict[str, tf.Tensor]:
     feature = tf.io.FixedLenFeature([length], tf.int64)
-    parsed = tf.io.parse_example(
-        payloads, {name: feature for name in FEATURE_NAMES}
-    )
+    features = dict.fromkeys(FEATURE_NAMES, feature)
+    parsed = tf.io.parse_example(payloads, features)
     return {name: tf.cast(parsed[name], tf.int32) for name in FEATURE_NAMES}

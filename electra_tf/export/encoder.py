@@ -36,13 +36,8 @@ class EncoderModule(signatures.ServingModule):
         if max_seq_length is None:
             finetuned = isinstance(loaded, FinetunedModel)
             max_seq_length = loaded.config.max_seq_length if finetuned else 128
-        positions = encoder.config.max_position_embeddings
-        super().__init__(
-            loaded,
-            encoder.config,
-            encoder.variables,
-            min(max_seq_length, positions),
-        )
+        length = min(max_seq_length, encoder.config.max_position_embeddings)
+        super().__init__(loaded, encoder.config, encoder.variables, length)
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         encoded = self._encoder_of()(*inputs, None)

@@ -161,13 +161,8 @@ class PretrainedModule(signatures.ServingModule):
         # Two towers may hold the same embeddings.
         used = {id(v): v for layer in layers for v in layer.variables}
         sizes = model.encoder_config
-        super().__init__(
-            loaded,
-            sizes,
-            [*used.values()],
-            max_seq_length or sizes.max_position_embeddings,
-            extra=extra,
-        )
+        length = max_seq_length or sizes.max_position_embeddings
+        super().__init__(loaded, sizes, [*used.values()], length, extra=extra)
 
     def tokens_of(self, inputs: signatures.Inputs) -> tf.Tensor:
         """Returns the tokens [B, L] of a batch, "" where there are none."""

@@ -16,14 +16,13 @@ import tensorflow as tf
 
 from configure.finetuning import FinetuningConfig
 from electra_tf.export import signatures
+from electra_tf.export.tagging import WINDOWS_AT_ONCE
 from electra_tf.finetuning.question_answering import MAX_WINDOWS, QATask
+from electra_tf.metrics.question_answering import NO_WINDOW
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_normalization import GraphNormalizer, utf8_lengths
 from electra_tf.text.graph_tokenization import GraphTokenizer
 
-_WINDOWS_AT_ONCE = 32
-# Null odds of a question without any window, as in evaluation.
-_NO_WINDOW = 1000000.0
 # Rank of what the head gives, by whether it predicts start and end jointly.
 _OUTPUTS = {
     False: {"answerable_logit": 1, "start_logits": 2, "end_logits": 2},
@@ -87,18 +86,16 @@ class QuestionAnsweringModule(signatures.TaskModule):
         windows = cut_windows(
             query, passages.pieces, config, tokenizer, self.task.min_length
         )
+        specs = {}
+        for name, rank in _OUTPUTS[self._is_joint].items():
+            dtype = tf.int32 if name.endswith("_index") else tf.float32
+            specs[name] = tf.TensorSpec([None] * rank, dtype)
         outputs = signatures.compute_in_groups(
             lambda inputs, _: self.compute(inputs),
             windows.inputs,
             windows.question,
-            {
-                name: tf.TensorSpec(
-                    [None] * rank,
-                    tf.int32 if name.endswith("_index") else tf.float32,
-                )
-                for name, rank in _OUTPUTS[self._is_joint].items()
-            },
-            _WINDOWS_AT_ONCE,
+            specs,
+            WINDOWS_AT_ONCE,
         )
         found = self._find_answers(passages, windows, outputs)
         return {
@@ -225,7 +222,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
         null_score = tf.math.unsorted_segment_min(
             least, windows.question, tf.size(windows.n_windows)
         )
-        null_score = null_odds = tf.minimum(null_score, _NO_WINDOW)
+        null_score = null_odds = tf.minimum(null_score, NO_WINDOW)
         best = {name: values[:, 0] for name, values in found.items()}
         if not config.answerable_classifier:
             null_odds = null_score - best["scores"]

@@ -18,10 +18,8 @@ from electra_tf.export.signatures import (
     TaskModule,
     compute_in_groups,
 )
-from electra_tf.export.tagging import place_words
+from electra_tf.export.tagging import WINDOWS_AT_ONCE, place_words
 from electra_tf.text.words import SENTENCE_BREAKS
-
-_WINDOWS_AT_ONCE = 32
 
 
 def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
@@ -86,7 +84,7 @@ class SummarizationModule(TaskModule):
             inputs._replace(segment_ids=tf.zeros_like(inputs.segment_ids)),
             tf.concat([windows.positions.to_tensor(), numbers], 1),
             {"": tf.TensorSpec([None, None, 2], tf.float32)},
-            _WINDOWS_AT_ONCE,
+            WINDOWS_AT_ONCE,
         )[""]
         shares = tf.nn.softmax(tf.boolean_mask(logits, numbers > 0))[:, 1]
         shares = texts.with_values(shares).to_tensor(-1.0)
@@ -109,10 +107,7 @@ class SummarizationModule(TaskModule):
 
     def _logits(self, inputs: Inputs, extra: tf.Tensor) -> tf.Tensor:
         """From positions and numbers of sentences [B, 2 S] to [B, S, 2]."""
-        values = tf.split(extra, 2, 1)
-        names = ("labeled_positions", "numbers")
-        features = {
-            f"{self.task.name}_{name}": x
-            for name, x in zip(names, values, strict=True)
-        }
+        positions, numbers = tf.split(extra, 2, 1)
+        features = {f"{self.task.name}_labeled_positions": positions}
+        features[f"{self.task.name}_numbers"] = numbers
         return self.head_outputs(inputs, **features)["logits"]

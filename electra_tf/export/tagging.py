@@ -25,7 +25,7 @@ from electra_tf.text.graph_normalization import (
 from electra_tf.text.graph_tokenization import GraphTokenizer, GraphWordpiece
 from electra_tf.text.tokenization import load_vocab
 
-_WINDOWS_AT_ONCE = 32
+WINDOWS_AT_ONCE = 32
 
 
 class Windows(NamedTuple):
@@ -199,7 +199,7 @@ class TaggingModule(signatures.TaskModule):
             windows.inputs,
             windows.positions.to_tensor(),
             {"logits": tf.TensorSpec([None, None, n_labels], tf.float32)},
-            _WINDOWS_AT_ONCE,
+            WINDOWS_AT_ONCE,
         )["logits"]
         is_word = tf.sequence_mask(windows.positions.row_lengths())
         logits = tf.boolean_mask(logits, is_word)

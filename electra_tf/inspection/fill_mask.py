@@ -10,12 +10,11 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.data.example_writer import FEATURE_NAMES
 from electra_tf.files import shortened
 from electra_tf.modeling.layers import inference
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.text.tokenization import JOINER, MASK
-
-_INPUTS = ("input_ids", "input_mask", "segment_ids")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +60,7 @@ class MaskFiller:
         if top_k < 1:
             raise UserError(f"top_k is {top_k}; expected at least 1.")
         self.pretrained, self.batch_size = pretrained, batch_size
-        model, names = pretrained.model, (*_INPUTS, "positions")
+        model, names = pretrained.model, (*FEATURE_NAMES, "positions")
         top_k = min(top_k, model.encoder_config.vocab_size)
         spec = dict.fromkeys(names, tf.TensorSpec([None, None], tf.int32))
 
@@ -91,12 +90,11 @@ class MaskFiller:
         values, ids = values.numpy(), ids.numpy().tolist()
         to_tokens = self.pretrained.tokenizer.convert_ids_to_tokens
         for i, (text, row) in enumerate(zip(texts, rows, strict=True)):
+            # Slots behind a text's own masks are empty.
+            found = zip(places[i], ids[i], values[i], strict=False)
             masks = tuple(
-                FilledMask(
-                    place,
-                    candidates(self.pretrained, ids[i][slot], values[i][slot]),
-                )
-                for slot, place in enumerate(places[i])
+                FilledMask(place, candidates(self.pretrained, *best))
+                for place, *best in found
             )
             yield FilledText(text, tuple(to_tokens(row[1:-1])), masks)
 
@@ -119,9 +117,8 @@ def encode(pretrained: PretrainedModel, text: str) -> list[int]:
     special, room = pretrained.model.special, pretrained.max_length - 2
     ids: list[int] = []
     for number, part in enumerate(text.split(MASK)):
-        ids += ([special.mask_id] if number else []) + (
-            pretrained.tokenizer.encode(part)
-        )
+        ids += [special.mask_id] if number else []
+        ids += pretrained.tokenizer.encode(part)
     if len(ids) > room:
         raise UserError(
             f"{shortened(text)!r} has {len(ids)} tokens, and the model takes"

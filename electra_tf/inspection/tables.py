@@ -138,10 +138,8 @@ def _cells(seen: InspectedToken) -> dict[str, Text]:
             share = percent(proposal.sampled_probability or 0.0)
             cells["sampled"].append(f"{printable(proposal.sampled)}\n{share}")
     if prediction := seen.prediction:
-        share, log_p = (
-            prediction.replaced_probability,
-            prediction.log_probability,
-        )
+        share = prediction.replaced_probability
+        log_p = prediction.log_probability
         colour = ""
         if share is not None:
             step = min(int(share * len(_SCALE)), len(_SCALE) - 1)

@@ -126,13 +126,10 @@ class TokenInspector:
         # A discriminator that was saved alone looks the same; so a uniform
         # generator counts only where somebody said so, a unigram one where
         # there are counts.
-        self._is_fixed = model.discriminates and (
-            model.token_counts is not None
-            or (
-                model.kind is GeneratorKind.UNIFORM
-                and "uniform_generator" in pretrained.stated
-            )
-        )
+        is_uniform = model.kind is GeneratorKind.UNIFORM
+        is_fixed = is_uniform and "uniform_generator" in pretrained.stated
+        is_fixed = is_fixed or model.token_counts is not None
+        self._is_fixed = model.discriminates and is_fixed
         self._discriminates = not pretrained.lacks_discriminator()
         if not self._proposes and not self._discriminates:
             raise UserError(

@@ -22,7 +22,7 @@ from electra_tf.metrics.scorers import Figures, Scorer
 from electra_tf.text.tokenization import BasicTokenizer
 
 # Null odds of a question without any window.
-_NO_WINDOW = np.float32(1000000)
+NO_WINDOW = np.float32(1000000)
 # Outputs of the head that spans are made of, by whether prediction is joint.
 SPAN_OUTPUTS = {
     True: (
@@ -86,12 +86,8 @@ def find_answers(
     tokenizer: BasicTokenizer,
 ) -> list[Answer]:
     """The `n_best_size` best different texts, best first; "empty" for none."""
-    parts = [
-        _allowed_spans(config, number, window, output)
-        for number, (window, output) in enumerate(
-            zip(windows, outputs, strict=True)
-        )
-    ]
+    pairs = enumerate(zip(windows, outputs, strict=True))
+    parts = [_allowed_spans(config, number, *pair) for number, pair in pairs]
     if not parts:
         return [Answer("empty", 0.0, 0.0)]
     spans = _Spans(*map(np.concatenate, zip(*parts, strict=True)))
@@ -288,7 +284,7 @@ class SpanScorer(Scorer):
                 # Where only no answer may be the best, the best other one is
                 # taken: it is the odds that decide.
                 chosen = next((a for a in answers if a.text), chosen)
-                odds = min([_NO_WINDOW, *(o["null_score"] for o in outputs)])
+                odds = min([NO_WINDOW, *(o["null_score"] for o in outputs)])
                 if not self._config.answerable_classifier:
                     odds = odds - chosen.start_score - chosen.end_score
                 self.null_odds[example.key] = float(odds)

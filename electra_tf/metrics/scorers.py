@@ -367,11 +367,8 @@ class EntityLevelF1Scorer(WordLevelScorer):
                 score = getattr(metrics, f"{name}_score")
                 value = score(true, predicted, zero_division=0)
                 found.append((f"conlleval_{name}", 100.0 * float(value)))
-        return [
-            *found,
-            ("word_accuracy", self._accuracy()),
-            *super().get_details(),
-        ]
+        found.append(("word_accuracy", self._accuracy()))
+        return found + super().get_details()
 
     def _tags(self, ids: list[int]) -> list[str]:
         return [self._names[i] for i in ids]

@@ -80,11 +80,6 @@ class SeedStream:
         return tf.random.experimental.stateless_fold_in(self._seed, key)
 
 
-def initializer_seed(seed: int, variable_name: str) -> int:
-    """Returns the seed of one variable's initial value, by its name only."""
-    return zlib.crc32(f"{seed}:{variable_name}".encode()) & 0x7FFFFFFF
-
-
 class ScopedLayer(tf_keras.layers.Layer):
     """A layer whose variables carry the original's TF1 scope in their names.
 
@@ -111,7 +106,9 @@ class ScopedLayer(tf_keras.layers.Layer):
         drawn_as: str | None = None,  # the name whose initial values it has
     ) -> tf.Variable:
         """Creates a trainable float32 variable named `<scope>/<name>`."""
-        seed = initializer_seed(self.seed, f"{self.scope}/{drawn_as or name}")
+        # The initial value goes by the variable's name only.
+        key = f"{self.seed}:{self.scope}/{drawn_as or name}"
+        seed = zlib.crc32(key.encode()) & 0x7FFFFFFF
         kinds = tf_keras.initializers
         initializer: Any = {
             "normal": kinds.TruncatedNormal(stddev=stddev, seed=seed),
@@ -492,9 +489,8 @@ def activation_function(
     """
     functions = {"gelu": gelu, "relu": tf.nn.relu, "tanh": tf.tanh}
     functions["gelu_new"] = functools.partial(tf.nn.gelu, approximate=True)
+    functions["linear"] = None
     key = (name or "linear").lower()
-    if key == "linear":
-        return None
     if key not in functions:
         raise UserError(
             f"hidden_act: unsupported activation {name!r}; expected one of "

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From gradients to updates: schedule, layer-wise rates, Adam, AdamW, LAMB."""
 
+import collections
 import dataclasses
 import math
 import re
@@ -84,12 +85,9 @@ def rate_table(
 ) -> list[LayerRate]:
     """The multipliers part by part, the lowest first."""
     multipliers = layer_multipliers(names, decay, num_layers, fixed)
-    counts: dict[int, int] = {}
-    found: dict[int, float] = {}
-    for name in names:
-        depth = _depth(name, num_layers, fixed)
-        counts[depth] = counts.get(depth, 0) + 1
-        found[depth] = multipliers.get(name, 1.0)
+    depths = {name: _depth(name, num_layers, fixed) for name in names}
+    counts = collections.Counter(depths.values())
+    found = {depth: multipliers.get(n, 1.0) for n, depth in depths.items()}
     return [
         LayerRate(_part(depth, num_layers), depth, found[depth], counts[depth])
         for depth in sorted(counts)
@@ -191,12 +189,10 @@ class AdamWeightDecay(tf.Module):
 
     def _make_slots(self) -> None:
         for name, (variable, _) in self._named.items():
+            zeros = tf.zeros(variable.shape)
             for slots, suffix in ((self.m, "adam_m"), (self.v, "adam_v")):
-                slots[name] = tf.Variable(
-                    tf.zeros(variable.shape),
-                    trainable=False,
-                    name=f"{name}/{suffix}",
-                )
+                label = f"{name}/{suffix}"
+                slots[name] = tf.Variable(zeros, trainable=False, name=label)
 
     def update(
         self, gradients: Sequence[Gradient], step: tf.Tensor

@@ -263,10 +263,6 @@ class StepFlops:
     def total(self) -> int:
         return sum(part.total for part in self.parts)
 
-    @property
-    def forward(self) -> int:
-        return sum(p.matmul_forward + p.other_forward for p in self.parts)
-
     def as_dict(self) -> dict[str, Any]:
         return {
             "matmul": self.matmul,

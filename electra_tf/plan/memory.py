@@ -8,6 +8,7 @@ program itself is what was measured on a CPU. Measured peaks lie within a factor
 of 1.5 of the sum, mostly within 1.12: docs/studies.md.
 """
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -190,14 +191,10 @@ def machine_memory() -> int | None:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return None
-    limits = []
-    for path in _limit_files():
-        try:
-            with open(path) as file:
-                limits.append(int(file.read()))
-        except (OSError, ValueError):  # Not there, or "max".
-            continue
-    return min([whole, *limits])
+    for path in _limit_files():  # Some are not there, or say "max".
+        with contextlib.suppress(OSError, ValueError), open(path) as file:
+            whole = min(whole, int(file.read()))
+    return whole
 
 
 def machine_cores() -> int:
@@ -242,17 +239,14 @@ def _limit_files() -> list[str]:
     """Files of limits, cgroups v1 and v2: of the own groups and those above."""
     v2, v1 = ("", "memory.max"), ("memory", "memory.limit_in_bytes")
     groups = dict.fromkeys((v2, v1), pathlib.PurePosixPath("/"))
-    try:
-        with open(_OWN_CGROUPS) as file:
-            for line in file:
-                _, kinds, path = line.rstrip("\n").split(":", 2)
-                group = pathlib.PurePosixPath(path)
-                if not kinds:
-                    groups[v2] = group
-                elif "memory" in kinds.split(","):
-                    groups[v1] = group
-    except (OSError, ValueError):
-        pass
+    with contextlib.suppress(OSError, ValueError), open(_OWN_CGROUPS) as file:
+        for line in file:
+            _, kinds, path = line.rstrip("\n").split(":", 2)
+            group = pathlib.PurePosixPath(path)
+            if not kinds:
+                groups[v2] = group
+            elif "memory" in kinds.split(","):
+                groups[v1] = group
     return [
         os.path.join(_CGROUPS, folder, str(level).lstrip("/"), name)
         for (folder, name), group in groups.items()

@@ -16,7 +16,6 @@ import tensorflow as tf
 
 from electra_tf.modeling.layers import inference
 
-INPUTS = ("input_ids", "input_mask", "segment_ids")
 Row = Mapping[str, Any]
 _CALL_COST = 64.0  # In tokens; see `call_cost`.
 # On a processor: the threads of one batch's short operations wait for each

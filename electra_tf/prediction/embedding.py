@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.data.example_writer import FEATURE_NAMES
 from electra_tf.finetuning.model import mean_over_tokens
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.prediction import batch_runner
@@ -65,10 +66,8 @@ class Embedder:
         self.encoder, self._tokenizer = encoder, tokenizer
         self.size = encoder.config.hidden_size
         self.max_length, self.batch_size = max_length, batch_size
-        special = tokenizer.convert_tokens_to_ids(
-            [tokenization.CLS, tokenization.SEP]
-        )
-        self._cls_id, self._sep_id = special
+        self._cls_id = tokenizer.vocab[tokenization.CLS]
+        self._sep_id = tokenizer.vocab[tokenization.SEP]
         self._functions: dict[Any, batch_runner.PackedFunction] = {}
 
     @classmethod
@@ -222,14 +221,11 @@ class Embedder:
                     f"{name} {value!r}: expected one of {', '.join(known)}"
                 )
         # Words are put together from wordpieces, outside the graph.
-        key = (
-            self._layers(layers),
-            "none" if pooling == "words" else pooling,
-            combine,
-        )
+        pooling = "none" if pooling == "words" else pooling
+        key = (self._layers(layers), pooling, combine)
         if key not in self._functions:
             self._functions[key] = batch_runner.PackedFunction(
-                batch_runner.INPUTS[:2],
+                FEATURE_NAMES[:2],
                 lambda features: self._compute(features, *key),
             )
         return self._functions[key]

@@ -15,12 +15,9 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.data.example_writer import FEATURE_NAMES
 from electra_tf.prediction.answers import BadInputError, make_answerer
-from electra_tf.prediction.batch_runner import (
-    INPUTS,
-    PackedFunction,
-    run_in_batches,
-)
+from electra_tf.prediction.batch_runner import PackedFunction, run_in_batches
 from electra_tf.prediction.loading import FinetunedModel, load_finetuned
 
 # Rows sorted by length among each other; the first pool is one batch.
@@ -49,11 +46,12 @@ class Predictor:
 
         def compute(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
             model = loaded.model
-            encoded = model.encoder(*(features[name] for name in INPUTS))
+            encoded = model.encoder(*(features[n] for n in FEATURE_NAMES))
             found = model.heads[index].logits(encoded, features)
             return {name: found[name] for name in self.answerer.outputs}
 
-        self._function = PackedFunction([*INPUTS, *self.answerer.fed], compute)
+        names = (*FEATURE_NAMES, *self.answerer.fed)
+        self._function = PackedFunction(names, compute)
 
     @classmethod
     def from_pretrained(

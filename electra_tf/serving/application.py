@@ -215,13 +215,9 @@ async def _errors_as_json(
     except web.HTTPRequestEntityTooLarge:
         return _json({"error": "The body is too large."}, 413)
     except web.HTTPException as error:
-        if error.status < 400:
-            raise
         text = f"{error.reason}: {request.method} {request.path}"
         headers = {k: v for k, v in error.headers.items() if k == "Allow"}
         return _json({"error": text}, error.status, headers)
-    except asyncio.CancelledError:
-        raise
     except ConnectionError:
         _logger.warning("%s %s: the client left", request.method, request.path)
         return _json({"error": "The client left."}, 400)

@@ -36,12 +36,10 @@ class Signature:
         self, name: str, proto: meta_graph_pb2.SignatureDef, function: Any
     ) -> None:
         self.name, self._function = name, function
+        both = (sorted(proto.inputs.items()), sorted(proto.outputs.items()))
         self.inputs, self.outputs = (
             {key: tf.TensorSpec(x.tensor_shape, x.dtype) for key, x in found}
-            for found in (
-                sorted(proto.inputs.items()),
-                sorted(proto.outputs.items()),
-            )
+            for found in both
         )
         self.defaults = {
             key: tf.make_ndarray(value) for key, value in proto.defaults.items()

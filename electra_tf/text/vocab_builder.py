@@ -62,13 +62,15 @@ class _Merger:
     """The words as they are split so far, and the counts of their pairs."""
 
     def __init__(self, word_counts: Mapping[str, int], alphabet: frozenset):
-        self._words: list[list[str]] = []
-        self._counts: list[int] = []
+        kept = [w for w in word_counts if len(w) > 1 and alphabet.issuperset(w)]
+        self._words = [spell(word) for word in kept]
+        self._counts = [word_counts[word] for word in kept]
         self._pair_counts: dict[_Pair, int] = collections.defaultdict(int)
         self._words_with: dict[_Pair, set[int]] = collections.defaultdict(set)
-        for word, count in word_counts.items():
-            if len(word) > 1 and alphabet.issuperset(word):
-                self._add(spell(word), count)
+        for number, pieces in enumerate(self._words):
+            for pair in itertools.pairwise(pieces):
+                self._pair_counts[pair] += self._counts[number]
+                self._words_with[pair].add(number)
         # Entries go stale as counts change; `most_frequent` skips those.
         self._heap = [(-n, pair) for pair, n in self._pair_counts.items()]
         heapq.heapify(self._heap)
@@ -104,14 +106,6 @@ class _Merger:
         for other in changed:
             heapq.heappush(self._heap, (-self._pair_counts[other], other))
         return merged
-
-    def _add(self, pieces: list[str], count: int) -> None:
-        number = len(self._words)
-        self._words.append(pieces)
-        self._counts.append(count)
-        for pair in itertools.pairwise(pieces):
-            self._pair_counts[pair] += count
-            self._words_with[pair].add(number)
 
 
 def _merge_in_word(pieces: list[str], pair: _Pair, merged: str) -> list[str]:

@@ -3,6 +3,7 @@
 """Words and sentences of running text, wordpieces and tags of words."""
 
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -60,20 +61,14 @@ def split_words(text: str) -> list[tuple[int, int]]:
     characters, stays inside its word, or is left out where it stands alone.
     """
     words: list[tuple[int, int]] = []
-    start = -1  # of the word that is being read
-    for i, char in enumerate(text):
-        kind = kind_of(char)
+    start = 0
+    for kind, chars in itertools.groupby(text, kind_of):
+        end = start + len(list(chars))
         if kind == INSIDE:
-            if start < 0:
-                start = i
-            continue
-        if start >= 0:
-            words.append((start, i))
-            start = -1
-        if kind == ALONE:
-            words.append((i, i + 1))
-    if start >= 0:
-        words.append((start, len(text)))
+            words.append((start, end))
+        elif kind == ALONE:
+            words += [(i, i + 1) for i in range(start, end)]
+        start = end
     return [
         (first, last)
         for first, last in words
@@ -225,10 +220,6 @@ def write_tags(spans: Iterable[Span], length: int) -> list[str]:
     tags = ["O"] * length
     for first, last, span_type in spans:
         suffix = f"-{span_type}" if span_type else ""
-        for i in range(first, last + 1):
-            tags[i] = f"I{suffix}"
-        tags[last] = f"E{suffix}"
-        tags[first] = f"B{suffix}"
-        if first == last:
-            tags[first] = f"S{suffix}"
+        letters = "S" if first == last else f"B{'I' * (last - first - 1)}E"
+        tags[first : last + 1] = [letter + suffix for letter in letters]
     return tags

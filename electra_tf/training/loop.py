@@ -4,6 +4,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import io
 import json
 import math
@@ -85,13 +86,10 @@ class LossScale(tf.Module):
     ) -> None:
         super().__init__(name="loss_scale")
         self._growth_steps = growth_steps
-
-        def variable(value: float, dtype: tf.DType) -> tf.Variable:
-            return tf.Variable(value, trainable=False, dtype=dtype)
-
-        self.scale = variable(initial, tf.float32)
-        self.good_steps = variable(0, tf.int64)  # Since the last change.
-        self.skipped_updates = variable(0, tf.int64)
+        variable = functools.partial(tf.Variable, trainable=False)
+        self.scale = variable(initial, dtype=tf.float32)
+        self.good_steps = variable(0, dtype=tf.int64)  # Since the last change.
+        self.skipped_updates = variable(0, dtype=tf.int64)
 
     @classmethod
     def of(cls, mixed_precision: str) -> "LossScale | None":
@@ -101,17 +99,10 @@ class LossScale(tf.Module):
     def unscaled(self, gradients: Sequence[Any]) -> list[Any]:
         """Divides gradients of a scaled loss; None stays None."""
         inverse = 1.0 / self.scale
-
-        def divided(gradient: Any) -> Any:
-            if isinstance(gradient, tf.IndexedSlices):
-                return tf.IndexedSlices(
-                    gradient.values * inverse,
-                    gradient.indices,
-                    gradient.dense_shape,
-                )
-            return None if gradient is None else gradient * inverse
-
-        return [divided(gradient) for gradient in gradients]
+        return [
+            None if gradient is None else tf.math.scalar_mul(inverse, gradient)
+            for gradient in gradients
+        ]
 
     def update(self, grad_norm: tf.Tensor) -> dict[str, tf.Tensor]:
         """Adapts the factor after an update; returns what to log of it.
@@ -298,11 +289,8 @@ class TrainLoop:
             if self.loss_scale is not None:
                 loss *= self.loss_scale.scale
         gradients = tape.gradient(loss, self.variables)
-        values = {
-            "total_loss": outputs["total_loss"],
-            **self.step_values(rows, outputs),
-        }
-        return gradients, values
+        values = {"total_loss": outputs["total_loss"]}
+        return gradients, values | self.step_values(rows, outputs)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -334,11 +322,9 @@ class EvalLoop:
         """
         if self._run_step is None:
             signature = None
-            if self.batch_size:
+            if size := self.batch_size:
                 rows = {
-                    name: tf.TensorSpec(
-                        [self.batch_size, *x.shape[1:]], x.dtype
-                    )
+                    name: tf.TensorSpec([size, *x.shape[1:]], x.dtype)
                     for name, x in dataset.element_spec.items()
                 }
                 signature = [rows, tf.TensorSpec([], tf.int32)]

@@ -97,12 +97,10 @@ class Log:
             wall_time=time.time(), step=self._resume_step + 1, session_log=start
         )
         # tf.summary has no public function for events that are not summaries.
-        # Twice: the first start that TensorBoard meets is a run's beginning
-        # and drops nothing; runs of earlier versions have none.
-        for _ in range(2):
-            tf.raw_ops.ImportEvent(
-                writer=self._writer._resource, event=event.SerializeToString()
-            )
+        # The first start that TensorBoard meets is a run's beginning.
+        tf.raw_ops.ImportEvent(
+            writer=self._writer._resource, event=event.SerializeToString()
+        )
         self._resume_step = None
 
 
@@ -252,16 +250,8 @@ def seconds_text(seconds: float) -> str:
 
     Source: google-research/electra, util/training_utils.py, secs_to_str.
     """
-    whole = round(seconds)
-    if whole >= 86400:
-        return str(datetime.timedelta(seconds=whole))
-    hours, rest = divmod(whole, 3600)
-    minutes, last = divmod(rest, 60)
-    if hours:
-        return f"{hours}:{minutes:02d}:{last:02d}"
-    if minutes:
-        return f"{minutes}:{last:02d}"
-    return str(last)
+    text = str(datetime.timedelta(seconds=round(seconds)))
+    return text.lstrip("0:") or "0"
 
 
 CURVES_FILE = "curves.png"
@@ -321,20 +311,12 @@ def draw_curves(
 
 def _draw(axes: Any, panel: Panel, train_rows: Rows, eval_rows: Rows) -> None:
     steps, values = _series(train_rows, panel.train)
-    if len(steps):
-        noisy = len(steps) >= 20
-        axes.plot(
-            steps,
-            values,
-            color="tab:blue",
-            alpha=0.25 if noisy else 1.0,
-            linewidth=1.0,
-            label=None if noisy else "training",
-        )
-        if noisy:
-            axes.plot(
-                steps, _smooth(values), color="tab:blue", label="training"
-            )
+    style = {"color": "tab:blue", "label": "training"}
+    if len(steps) >= 20:
+        axes.plot(steps, values, color="tab:blue", alpha=0.25, linewidth=1.0)
+        axes.plot(steps, _smooth(values), **style)
+    elif len(steps):
+        axes.plot(steps, values, linewidth=1.0, **style)
     steps, values = _series(eval_rows, panel.evaluation)
     if len(steps):
         style = {"color": "tab:orange", "marker": "o", "markersize": 3}
