@@ -109,7 +109,7 @@ class FinetuningConfig(TrainingConfig):
     num_train_epochs: Ratio = 3.0
     warmup_proportion: Share = 0.1  # fraction of training spent warming up
     save_checkpoints_steps: Positive = 1000000  # steps between checkpoints
-    iterations_per_loop: Positive = 1000  # steps run between looks at the host
+    iterations_per_loop: Positive = 1000  # steps between looks, at most 100
     # Use the records of an earlier run if they are of the same data and
     # settings.
     use_tfrecords_if_existing: bool = True

@@ -101,7 +101,7 @@ class PretrainingConfig(TrainingConfig):
     num_warmup_steps: Natural = 10000  # steps of linear warm-up; 0 means none
 
     # ---- Training settings ----
-    iterations_per_loop: Positive = 200  # steps run between looks at the host
+    iterations_per_loop: Positive = 200  # steps between looks, at most 100
     save_checkpoints_steps: Positive = 1000  # steps between checkpoints
     num_train_steps: Natural = 1000000  # optimizer updates in all
     num_eval_steps: Positive = 100  # batches in one evaluation

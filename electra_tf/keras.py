@@ -125,8 +125,14 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         """
         source = encoder_of(load(path, vocab_file), "a Keras layer", "any")
         sizes = dataclasses.asdict(source.config)
-        width = source.embeddings.width
-        layer = cls(**{**sizes, "embedding_size": width, **arguments})
+        sizes["embedding_size"] = source.embeddings.width
+        for name, value in arguments.items():
+            if value != sizes.get(name, value) and "dropout" not in name:
+                raise UserError(
+                    f"{path}: its {name} is {sizes[name]}, not {value!r}; leave"
+                    " it out, or make an Encoder without its weights."
+                )
+        layer = cls(**{**sizes, **arguments})
         # A generator's names begin otherwise.
         found = {v.name.partition("/")[2]: v for v in source.variables}
         for variable in layer._encoder_of().variables:
@@ -180,7 +186,7 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
             outputs["attentions"] = _as_float32(encoded.attention_probs)
         return outputs
 
-    def _complete(self, inputs: Any) -> list[tf.Tensor]:
+    def _complete(self, inputs: Any) -> tuple[tf.Tensor, ...]:
         """Returns ids, mask and segments, int32 [B, L]."""
         if not isinstance(inputs, Mapping):
             inputs = {"input_ids": inputs}
@@ -214,7 +220,8 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         elif mask is None:
             mask = tf.ones_like(ids)
         segments = given.get("segment_ids", tf.zeros_like(ids))
-        return [ids, tf.cast(mask, tf.int32), tf.cast(segments, tf.int32)]
+        types = self.sizes["type_vocab_size"]
+        return transformer.checked_inputs(ids, mask, segments, types)
 
 
 def _as_float32(tensors: Sequence[tf.Tensor]) -> tuple[tf.Tensor, ...]:
@@ -241,7 +248,7 @@ class Tokenizer(tf_keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
-        if max_seq_length < 3:
+        if int(max_seq_length) != max_seq_length or max_seq_length < 3:
             raise UserError(
                 f"max_seq_length is {max_seq_length}; expected at least 3: one"
                 " token between [CLS] and [SEP]."

@@ -85,9 +85,8 @@ def main(args: argparse.Namespace) -> int:
         raise UserError(
             f"--layers={args.layers}: expected whole numbers, such as -2,-1"
         ) from None
-    for path in (args.output, f"{stem}.json", f"{stem}.rows.jsonl"):
-        writer.check_free(path, args.overwrite)
-    shared_flags.check_inputs(args)
+    outputs = (args.output, f"{stem}.json", f"{stem}.rows.jsonl")
+    shared_flags.check_files(args, *outputs)
     use_onednn(True)  # For batches of many texts.
     from electra_tf.prediction.embedding import Embedder
 

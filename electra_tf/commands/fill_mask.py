@@ -35,7 +35,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> int:
     """Fills the masks of every text."""
-    shared_flags.check_inputs(args)
+    shared_flags.check_files(args)
     import rich.console
 
     from electra_tf.inspection.fill_mask import MaskFiller

@@ -236,7 +236,8 @@ def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
 def _checkpoints(config: PretrainingConfig) -> Numbers:
     """Bytes of one checkpoint, how many are written and kept, bytes free."""
     steps, every = config.num_train_steps, config.save_checkpoints_steps
-    saves = math.ceil(steps / every) if every else 1
+    # One before the first step.
+    saves = 1 + (math.ceil(steps / every) if every else 1)
     kept = min(config.keep_checkpoint_max or saves, saves)
     if milestones := config.keep_every_n_steps:
         # The newest ones may be milestones, too.
@@ -247,8 +248,8 @@ def _checkpoints(config: PretrainingConfig) -> Numbers:
         while not os.path.exists(path):
             path = os.path.dirname(path)
         free = shutil.disk_usage(path).free
-    # At the worst moment one is written before one is deleted.
-    needed = size * min(saves, kept + 1)
+    # At the worst moment one is written before one is deleted; in best/, too.
+    needed = size * (min(saves, kept + 1) + 2 * bool(config.keep_best))
     return {
         **{"checkpoint": size, "saves": saves, "kept": kept},
         **{"needed": needed, "free": free},
@@ -299,8 +300,6 @@ def measure_steps(
     from electra_tf.training import strategy as strategies
     from electra_tf.training.loop import LossScale
 
-    strategies.use_threads(config)
-    strategy = strategies.from_config(config)
     vocab_size = EncoderConfig.of(config).vocab_size
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "vocab.txt")
@@ -311,7 +310,12 @@ def measure_steps(
             train_batch_size=batch_size,
             gradient_accumulation_steps=1,
             vocab_file=path,
+            recompute_grad=strategies.uses_remat(
+                config, pretraining_memory(config)
+            ),
         )
+        strategies.use_threads(config)
+        strategy = strategies.from_config(config)
         if generator_kind(config) is GeneratorKind.UNIGRAM:
             # There are no counts of these words; the operations are the same.
             config = dataclasses.replace(

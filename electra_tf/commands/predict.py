@@ -17,7 +17,7 @@ from configure import flags
 from configure.errors import UserError
 from electra_tf import use_onednn
 from electra_tf.commands import shared_flags
-from electra_tf.prediction import writer
+from electra_tf.data.tables import file_format
 
 if TYPE_CHECKING:
     from electra_tf.prediction.predictor import Predictor
@@ -68,8 +68,7 @@ def main(args: argparse.Namespace) -> int:
     """Predicts; 0 unless nothing could be answered."""
     use_onednn(True)  # For batches of many texts.
     # Before TensorFlow, which takes seconds.
-    shared_flags.check_inputs(args)
-    writer.check_free(args.output, args.overwrite)
+    shared_flags.check_files(args)
     from electra_tf.prediction.predictor import Predictor
 
     names = ("task_config", "data_dir", "vocab_file")
@@ -85,7 +84,9 @@ def main(args: argparse.Namespace) -> int:
     columns, header, kind = _columns(predictor, args.like)
     if args.header is None:
         args.header = header
-    args.format = args.format or kind
+    own = {source.kind() for source in shared_flags.make_sources(args, {})}
+    if predictor.task.spec.format or own == {"text"}:
+        args.format = args.format or kind
     run = shared_flags.Run(args, columns)
     waiting: collections.deque[tuple[int, Read]] = collections.deque()
 
@@ -132,4 +133,4 @@ def _columns(
         return found, None, None
     places = {n: [c] for n, c in columns.items() if n in names}
     named = {n: list(o) for n, o in names.items()} | places
-    return named, split.header, spec.format
+    return named, split.header, spec.format or file_format(split.path)

@@ -38,7 +38,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> int:
     """Scores every text."""
-    shared_flags.check_inputs(args)
+    shared_flags.check_files(args)
     from electra_tf.inspection.text_scores import TextScorer
 
     scorer = TextScorer(

@@ -23,6 +23,10 @@ SHOWN_LINES = 20
 # Where a text stands, likeliest first.
 TEXT_COLUMNS = {"text": ("text", "text_a", "sentence", 0)}
 
+# Flags of columns that a format has none of.
+_NOT_READ = {"text": ("columns", "header", "id_column")}
+_NOT_READ["conll"] = _NOT_READ["text"][1:]
+
 # Rows for `flags.add_flags`.
 BATCH_SIZE = ("batch_size", 32, "N", "inputs at a time")
 OUTPUT = (
@@ -145,13 +149,22 @@ def make_sources(
     ]
 
 
-def check_inputs(args: argparse.Namespace) -> None:
-    """Raises for files that are not there, before a model is loaded."""
+def check_files(args: argparse.Namespace, *outputs: str) -> None:
+    """Raises for files that lack or are in the way, before TensorFlow loads."""
+    for path in outputs or [args.output]:
+        writer.check_free(path, args.overwrite, args.inputs)
     for name in ("batch_size", "n_best", "top_k"):
         if (value := getattr(args, name, 1)) < 1:
             raise UserError(f"--{name}={value}: expected 1 or more")
     for source in make_sources(args, {}):
         source.check()
+        for name in _NOT_READ.get(source.kind(), ()):
+            if getattr(args, name) is not None:
+                raise UserError(
+                    f"{source.path}: --{name}={getattr(args, name)}:"
+                    f" {source.kind()} has no columns for it; use tsv, csv or"
+                    " jsonl (see --format)"
+                )
 
 
 def answers(

@@ -19,10 +19,10 @@ from electra_tf import files
 
 _PACKERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _TAR_NAME = re.compile(r"\.tar(\.\w+)?$|\.tgz$")
-# Zip, gzip, bzip2, xz, 7z, Zstandard, RAR.
+# Zip, gzip, bzip2, xz, 7z, Zstandard, RAR; UTF-16, which UTF-8 never is.
 _NO_TEXT = re.compile(
     rb"PK\x03\x04|\x1f\x8b|BZh\d1AY&SY|\xfd7zXZ\0|7z\xbc\xaf"
-    rb"|\x28\xb5\x2f\xfd|Rar!\x1a"
+    rb"|\x28\xb5\x2f\xfd|Rar!\x1a|\xff\xfe|\xfe\xff"
 )
 _NO_MEMBERS = (".xz", ".tar", ".gz", ".zip", ".jsonl", ".ndjson")
 _BLOCK = 1 << 20
@@ -73,9 +73,10 @@ def check_text(file: IO[bytes], path: str) -> None:
     may_be_tar = path.endswith((".xz", ".bz2")) and b"\0" in start
     if is_tar or may_be_tar or _NO_TEXT.match(start):
         raise UserError(
-            f"{path}: no text, but an archive of another kind, or a damaged"
-            " one. Unpack it, fetch it again or remove it (.tar, .tar.gz,"
-            " .tar.xz and .tar.bz2 are read by their names)."
+            f"{path}: no UTF-8 text, but UTF-16, or an archive of another kind,"
+            " or a damaged one. Convert it (iconv), unpack it, fetch it again"
+            " or remove it (.tar, .tar.gz, .tar.xz and .tar.bz2 are read by"
+            " their names)."
         )
 
 

@@ -69,7 +69,10 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
     num_jobs = _num_jobs(options, listing.sources)
     manifest = _open_output(options, _manifest(options, listing, num_jobs))
     if manifest["complete"]:
-        print(f"{options.output_dir}: already complete, nothing to do.")
+        print(
+            f"{options.output_dir}: already complete, nothing to do (the"
+            " corpus has the same names and sizes)."
+        )
         print("\n".join(summary(manifest)))
         return manifest
     for line in _warnings_before(options, listing):

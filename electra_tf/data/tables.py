@@ -10,6 +10,7 @@ import csv
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -26,6 +27,10 @@ BY_EXTENSION = {
     ".bio": "conll",
     ".iob": "conll",
 }
+
+
+# Of a CoNLL line: a no-break space is part of a word ("10 000").
+conll_cells = re.compile(r"[^ \t]+").findall
 
 
 class Row(NamedTuple):
@@ -58,6 +63,17 @@ def file_format(
             f" one of {formats}"
         )
     return found
+
+
+def no_wider(rows: Iterator[Row], most: int) -> Iterator[Row]:
+    """The rows; where one has more cells than the header, which is which?"""
+    for row in rows:
+        if any(row.cells[most:]):
+            found = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
+            row = Row(
+                row.line, [], shortened(found), f"{most}, as the header has"
+            )
+        yield row
 
 
 def read_rows(

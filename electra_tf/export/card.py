@@ -362,7 +362,7 @@ def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:
     # A split's features may depend on another's file, for its labels.
     own = {found[0]: split for split, found in paths.items() if found}
     return {
-        os.path.basename(path): {"split": split, **digest_of(path)}
+        f"{split}: {os.path.basename(path)}": digest_of(path)
         for split in shown
         for path in paths[split]
         if own.get(path, split) == split

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from electra_tf.finetuning.model import Head
 from electra_tf.finetuning.task import Task
+from electra_tf.modeling import transformer
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
 from electra_tf.text.graph_tokenization import GraphTokenizer
@@ -188,6 +189,7 @@ class ServingModule(tf.Module, abc.ABC):
         self.loaded = loaded  # A plain class, so it is not tracked.
         self.max_seq_length = max_seq_length
         self.max_positions = sizes.max_position_embeddings
+        self.segment_types = sizes.type_vocab_size
         config = {
             "kind": self.KIND,
             "labels": list(labels),
@@ -268,7 +270,7 @@ class ServingModule(tf.Module, abc.ABC):
         input_mask: tf.Tensor | None = None,
         segment_ids: tf.Tensor | None = None,
     ) -> Inputs:
-        """Fills in what is absent, and refuses rows that are too long.
+        """Fills in what is absent, and refuses what the model cannot take.
 
         The ids say it all, since text never makes special tokens: padding is
         where [PAD] is, and the second segment follows the first [SEP] (or,
@@ -288,7 +290,9 @@ class ServingModule(tf.Module, abc.ABC):
             is_sep = tf.cast(input_ids == self.tokenizer.sep_id, tf.int32)
             after = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
             second = after * mask
-        return Inputs(input_ids, mask, _or_else(segment_ids, second))
+        segments = _or_else(segment_ids, second)
+        own = (input_ids, mask, segments, self.segment_types)
+        return Inputs(*transformer.checked_inputs(*own))
 
     def root(self) -> Any:
         return self

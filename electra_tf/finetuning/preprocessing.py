@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import random
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from electra_tf.data.example_writer import frame_record
 from electra_tf.data.input_pipeline import input_options
 from electra_tf.data.record_checks import file_facts
 from electra_tf.finetuning.task import Example, RowReport, Task
+from electra_tf.text.tokenization import vocab_hash
 
 # Examples whose lengths, rounded up to this, are equal count as alike; batches
 # have such lengths where each length costs a compilation.
@@ -367,9 +369,8 @@ class Preprocessor:
             "hparams": {n: getattr(self._config, n) for n in _DECIDING},
             "features": [repr(spec) for spec in self.feature_specs],
             "tasks": [task.fingerprint() for task in tasks],
-            "vocabulary": [
-                _digest(list(task.tokenizer.vocab.items())) for task in tasks
-            ],
+            "vocabulary": vocab_hash(self._config.vocab_file),
+            "unicode": unicodedata.unidata_version,
         }
         paths = [task.data_files(split) for task in tasks]
         facts["data"] = None
@@ -424,7 +425,11 @@ def _difference(
     """Returns what a report says of some files, or has learned since."""
     now = report.as_dict()
     old_rows, old_losses = before["rows"], before["losses"]
-    losses = {k: n - old_losses.get(k, 0) for k, n in now["losses"].items()}
+    losses = {
+        # Of dev it may have been read before its records were made.
+        k: n - old_losses.get(k, 0) * (not k.startswith("dev: "))
+        for k, n in now["losses"].items()
+    }
     return {
         "rows": [
             row

@@ -151,7 +151,7 @@ class TaskSpec:
         _check_kinds(given, _KEYS, where)
         values = dict(given)
         if "tfds" in values:
-            values["tfds"] = TfdsSpec(**values["tfds"])
+            values["tfds"] = _tfds_of(values["tfds"], f"{where}: tfds")
         for key in ("labels", "range"):
             if key in values:
                 values[key] = tuple(values[key])
@@ -208,6 +208,15 @@ def _check_kinds(given: Any, kinds: Mapping[str, type], where: str) -> None:
     for key, value in given.items():
         holds = type(value) is kinds[key] and value != ""
         _expect(holds, f"{where}: {key}", _WORDS[kinds[key]], value)
+
+
+def _tfds_of(given: Any, where: str) -> TfdsSpec:
+    kinds = {"name": str, "splits": dict, "columns": dict}
+    known = {**kinds, "label_names": bool, "splits_of": dict}
+    _check_kinds(given, known, where)
+    for key in kinds.keys() - given.keys():
+        raise UserError(f"{where}: {key}: missing")
+    return TfdsSpec(**given)
 
 
 def _check(spec: TaskSpec, where: str) -> None:

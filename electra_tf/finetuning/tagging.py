@@ -272,7 +272,7 @@ def _read_conll(
             report.add(place.path, line, found, expected)
             good = False
             continue
-        cells = text.split()
+        cells = tables.conll_cells(text.strip())
         if not cells:
             if sentence.words or not good:
                 if good:

@@ -426,6 +426,8 @@ class Task(abc.ABC):
                     )
                 if isinstance(where, str):
                     columns[column] = names.index(where)
+            if any(isinstance(c, str) for c in place.columns.values()):
+                rows = tables.no_wider(rows, len(names))
         if place.labelled and "label" not in columns:
             raise UserError(
                 f"{path}: no column holds the label; name it in columns, or"

@@ -63,42 +63,6 @@ Features = dict[str, tf.Tensor]
 Row = dict[str, np.ndarray]
 
 
-class PredictLoop:
-    """Hands the outputs of real rows, task by task, to whoever asks."""
-
-    def __init__(self, *, task_names: tuple[str, ...], **of_loop: Any) -> None:
-        self._task_names = task_names
-        self._loop = EvalLoop(outputs=self._flat_outputs, **of_loop)
-
-    def predict(
-        self, dataset: tf.data.Dataset, take: Callable[[str, Row], None]
-    ) -> None:
-        """Runs the model over a data set; `take` gets task and outputs."""
-
-        def take_rows(arrays: Row, loss: float) -> None:
-            for row, number in enumerate(arrays["task_id"]):
-                if number < len(self._task_names):  # Else it is padding.
-                    task = self._task_names[number]
-                    own = {
-                        name.removeprefix(f"{task}/"): values[row]
-                        for name, values in arrays.items()
-                        if name.startswith(f"{task}/")
-                    }
-                    take(task, own)
-
-        with tf.device("/cpu:0"):
-            self._loop.run(dataset, take_rows)
-
-    def _flat_outputs(
-        self, features: Features, outputs: Mapping[str, Any]
-    ) -> Features:
-        flat = {"task_id": features["task_id"]}
-        for name in self._task_names:
-            for key, value in outputs[name].items():
-                flat[f"{name}/{key}"] = value
-        return flat
-
-
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
     """A model's scores on a split of a task."""
@@ -129,8 +93,9 @@ class Evaluator:
         self._preprocessor = preprocessor
         self._strategy = strategy
         self._batches: dict[str, Batches] = {}
-        self._loop = PredictLoop(
-            task_names=tuple(task.name for task in tasks),
+        self._task_names = [task.name for task in tasks]
+        self._loop = EvalLoop(
+            outputs=self._flat_outputs,
             batch_size=config.eval_batch_size,
             compute=compute_of(model),
             seed=config.seed,
@@ -161,14 +126,27 @@ class Evaluator:
         self, task: Task, split: str, take: Callable[[Row], None]
     ) -> None:
         """Hands the outputs for each example of a split to a function."""
+        number, lead = self._task_names.index(task.name), f"{task.name}/"
 
-        def take_own(name: str, row: Row) -> None:
-            if name == task.name:
-                take(row)
+        def take_rows(arrays: Row, loss: float) -> None:
+            own = {n: a for n, a in arrays.items() if n.startswith(lead)}
+            # Rows of padding are of no task.
+            for row in np.flatnonzero(arrays["task_id"] == number):
+                take({n.removeprefix(lead): a[row] for n, a in own.items()})
 
         batches = self.prepare(task, split)
         if batches.n_examples:  # Empty passages have no windows.
-            self._loop.predict(batches(), take_own)
+            with tf.device("/cpu:0"):
+                self._loop.run(batches(), take_rows)
+
+    def _flat_outputs(
+        self, features: Features, outputs: Mapping[str, Any]
+    ) -> Features:
+        flat = {"task_id": features["task_id"]}
+        for name in self._task_names:
+            for key, value in outputs[name].items():
+                flat[f"{name}/{key}"] = value
+        return flat
 
     def prepare(self, task: Task, split: str) -> Batches:
         """Reads a split, once."""
@@ -406,6 +384,11 @@ class Trial(Run):
         with tf.device("/cpu:0"):
             batches = dataclasses.replace(batches, seed=self.config.seed)
             return batches(), num_steps
+
+    def scored_on(self) -> str:
+        told = [f"{name} {getattr(self.config, name)}" for name in SCORING]
+        found = (self.evaluator.prepare(t, "dev").path for t in self._tasks)
+        return "; ".join([*map(os.path.basename, found), *told])
 
     def _check_keep_best(self, figures: Iterable[str]) -> None:
         wanted = self.config.keep_best

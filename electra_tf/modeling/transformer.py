@@ -159,6 +159,29 @@ class DisentangledEmbeddings(Embeddings):
 MASKED_SCORE = -10000.0
 
 
+def checked_inputs(
+    ids: tf.Tensor, mask: tf.Tensor, segments: tf.Tensor, types: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """A user's ids, mask and segments as int32 [B, L]; the mask 0 and 1.
+
+    Refused where they would be computed with as another's: shapes that are not
+    alike, segments that the model has no row for.
+    """
+    segments = tf.cast(segments, tf.int32)
+    known = (segments >= 0) & (segments < types)
+    checks = [
+        tf.debugging.assert_equal(
+            tf.shape(given), tf.shape(ids), f"{name}: not of input_ids' shape"
+        )
+        for name, given in (("input_mask", mask), ("segment_ids", segments))
+    ]
+    what = f"segment_ids: expected 0 to {types - 1}"
+    checks.append(tf.debugging.Assert(tf.reduce_all(known), [what, segments]))
+    with tf.control_dependencies([c for c in checks if c is not None]):
+        mask = tf.cast(tf.cast(mask, tf.bool), tf.int32)
+        return tf.identity(ids), mask, tf.identity(segments)
+
+
 def attention_bias(
     input_mask: tf.Tensor, direction: str | None = None
 ) -> tf.Tensor:

@@ -7,6 +7,7 @@ embeddings are as wide as its blocks. Each over LENGTHS; the first two also over
 GRID, of whose points a third is measured: every pair of two sizes' values once.
 """
 
+import dataclasses
 import itertools
 import json
 import os
@@ -68,11 +69,14 @@ def kinds(config: Any) -> dict[str, Any]:
     switches = ("electra_objective", "electric_objective")
     twin = {**dict.fromkeys(switches, False), "objective": "mlm"}
     twin |= {"two_tower_generator": False, "training_schedule": "joint"}
-    found = {OBJECTIVES[config.objective]: {}, "masked LM": twin}
-    found["BERT's shape"] = {**twin, "embedding_size": hidden}
+    twin |= {"generator": "sized", "uniform_generator": False}
+    plain = dataclasses.replace(config, two_stage_steps=None, keep_best=None)
     return {
-        name: config.with_values("argument", values)
-        for name, values in found.items()
+        OBJECTIVES[config.objective]: config,
+        "masked LM": plain.with_values("argument", twin),
+        "BERT's shape": plain.with_values(
+            "argument", {**twin, "embedding_size": hidden}
+        ),
     }
 
 
@@ -89,6 +93,7 @@ def resized(config: Any, batch: int, length: int, **sizes: int) -> Any:
                 "max_position_embeddings": rows,
             },
             "recompute_grad": bool(config.recompute_grad),
+            "gradient_accumulation_steps": 1,
         },
     )
 

@@ -170,7 +170,7 @@ class TextAnswerer(Answerer):
     def example(self, item: Any, number: int) -> TextExample:
         names = [*self.columns.values()]
         alone = "text_b" not in self.columns
-        if alone and isinstance(item, Mapping) and item.get("text_pair"):
+        if alone and isinstance(item, Mapping) and any(map(item.get, _SECOND)):
             raise BadInputError(item, self._expected)
         first, second = (*_texts_of(item, names, self._expected), None)[:2]
         return TextExample(

@@ -9,6 +9,7 @@ line that cannot be read is handed on with what is wrong with it.
 import dataclasses
 import itertools
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -63,16 +64,11 @@ class Source:
         self.blank = 0  # lines without anything
 
     def check(self) -> None:
-        self._format()
+        self.kind()
         files.check_readable(self.path)
 
     def __iter__(self) -> Iterator[Read]:
-        kind = self._format()
-        if self.id_column is not None and kind in ("text", "conll"):
-            raise UserError(
-                f"{self.path}: --id_column={self.id_column}: {kind} has no"
-                " columns of ids; use tsv, csv or jsonl"
-            )
+        kind = self.kind()
         if kind == "text":
             return self._read_text()
         if kind == "conll":
@@ -81,7 +77,7 @@ class Source:
             return self._read_jsonl()
         return self._read_table(kind)
 
-    def _format(self) -> str:
+    def kind(self) -> str:
         if self.path == files.STDIN and self.format is None:
             return "text"
         return tables.file_format(
@@ -115,7 +111,7 @@ class Source:
         words: list[str] = []
         start, good = 1, True
         for number, text, found, expected in self.lines:
-            cells = (text or "").split()
+            cells = tables.conll_cells((text or "").strip())
             if text is not None and (not cells or cells[0] == "-DOCSTART-"):
                 if words and good:
                     yield Read(self.path, start, {name: words})
@@ -140,6 +136,9 @@ class Source:
                 self.blank += 1
             elif isinstance(row.cells, dict):
                 yield self._of_names(row.line, row.cells)
+            elif self.id_column is not None:
+                expected = f"an object with the key {self.id_column}"
+                yield self._bad(row.line, str(row.cells), expected)
             elif isinstance(row.cells, str | list):
                 one = len(self.columns) == 1 or isinstance(row.cells, str)
                 parts = [row.cells] if one else row.cells
@@ -172,6 +171,7 @@ class Source:
         first = [*itertools.islice(rows, 2)]
         if self.header is None and len(first) == 2:
             self._refuse_unknown_header(*first)
+        width = sys.maxsize
         for number, cells, found, expected in itertools.chain(first, rows):
             if found:
                 yield self._bad(number, found, expected)
@@ -183,11 +183,13 @@ class Source:
                 header = cells if self._has_header(cells) else None
                 places = self._places(cells, header)
                 if header:
+                    width = len(header)
                     continue
             least = max(p + 1 if p >= 0 else -p for p in places.values())
-            if len(cells) < least:
+            if len(cells) < least or any(cells[width:]):
                 found = f"{len(cells)} cells: {'|'.join(cells)}"
-                yield self._bad(number, found, f"at least {least}")
+                expected = f"at least {least}" if len(cells) < least else width
+                yield self._bad(number, found, f"{expected}")
                 continue
             values = {name: cells[place] for name, place in places.items()}
             yield Read(self.path, number, values, key=values.pop("", None))
@@ -238,6 +240,13 @@ class Source:
                     f" {flag}=0 for the first"
                 )
             places[name] = [*found, *numbers][0]
+        own = [place for name, place in places.items() if name]
+        if len({*own}) < len(own):
+            raise UserError(
+                f"{self.path}: {' and '.join(self.columns)} would be of one"
+                f" column (found: {' | '.join(cells)[:200]}); name each by"
+                " --columns"
+            )
         return places
 
 

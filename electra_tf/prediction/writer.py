@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import IO, Any
 
 import numpy as np
@@ -22,10 +22,14 @@ FORMATS = ("jsonl", "tsv")
 STDOUT = "-"
 
 
-def check_free(path: str, overwrite: bool) -> None:
+def check_free(
+    path: str, overwrite: bool, inputs: Collection[str] = ()
+) -> None:
     """Raises where a file is in the way, or the folder is not there."""
     if path == STDOUT:
         return
+    if os.path.realpath(path) in map(os.path.realpath, inputs):
+        raise UserError(f"{path}: is an input; choose another --output")
     if files.exists(path) and not overwrite:
         raise UserError(
             f"{path}: is there already; choose another --output, or pass"
@@ -98,8 +102,6 @@ def _cell(value: Any) -> str:
     """A value as TSV has it: no tab, no line end."""
     if value is None:
         return ""
-    if isinstance(value, float):
-        return f"{value:.6g}"
     if isinstance(value, list | tuple | bool):
         return json.dumps(value, ensure_ascii=False)
     # Every line end that some reader knows becomes a space.

@@ -426,7 +426,7 @@ class PretrainingModel(tf_keras.Model):
         return self._add_means(values) | last
 
     def test_step(self, data: Any) -> Outputs:
-        """Evaluates a batch, with the draws that a run's evaluation has."""
+        """Evaluates a batch; on one device, with a run's evaluation's draws."""
         return self._test_step(data)
 
     @tf.autograph.experimental.do_not_convert

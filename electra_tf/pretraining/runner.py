@@ -344,15 +344,9 @@ class PretrainingRun(Run):
         vocab_size = self.model.encoder_config.vocab_size
         return unigram.count_tokens(batches, vocab_size)
 
-    @functools.cached_property
-    def _collapse(self) -> metrics.CollapseWatch:
-        # Copying every token may well be right.
-        patience = self.config.collapse_patience * self.config.has_discriminator
-        return metrics.CollapseWatch(patience, self.eval_log.rows)
-
-    @functools.cached_property
-    def _loss_watch(self) -> metrics.LossWatch:
-        return metrics.LossWatch(self.config, self.train_log.rows)
+    def open_logs(self) -> None:
+        super().open_logs()
+        self._loss_watch = metrics.LossWatch(self.config, self.train_log.rows)
 
     def logged(self, row: dict[str, Any]) -> None:
         """Warns where the discriminator's loss says that it learns nothing."""
@@ -381,7 +375,10 @@ class PretrainingRun(Run):
     def evaluated(self, step: int, result: dict[str, float]) -> None:
         stage = schedules.stage_at(self.config, step)
         row = {"stage": stage, **result} if stage else dict(result)
-        in_a_row = self._collapse.update(result)
+        # Copying every token may well be right.
+        patience = self.config.collapse_patience * self.config.has_discriminator
+        watch = metrics.CollapseWatch(patience, self.eval_log.rows)
+        in_a_row = watch.update(result)
         if "disc_loss" in result:
             row["one_class_evaluations"] = in_a_row
         self.eval_log.write(step, row)
@@ -392,8 +389,8 @@ class PretrainingRun(Run):
                 if baseline in result:
                     text += f" ({says}: {result[baseline]:.4f})"
                 self.console.line(text)
-        if self._collapse.message:
-            self.console.warning(self._collapse.message)
+        if watch.message:
+            self.console.warning(watch.message)
         if stage == schedules.GENERATOR:  # No model to fine-tune yet.
             self.draw()
         else:

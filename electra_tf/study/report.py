@@ -44,7 +44,8 @@ def compare(study: Study, lines: Lines) -> list[Table]:
                 arm.name: list(_values(study, arm, of, figure, lines))
                 for arm in study.arms
             }
-            tables.append(_table(study, f"{of}: {figure}", values))
+            odd = " (in no result)" * (bool(known) and figure not in known)
+            tables.append(_table(study, f"{of}: {figure}{odd}", values))
             if of in study.tasks and figure == figures[0]:
                 mains.append(values)
     if len(mains) > 1:

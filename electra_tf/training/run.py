@@ -180,7 +180,7 @@ class Run:
         else:
             self.start_fresh()
         self.write_settings(self.output)
-        self._open_logs()
+        self.open_logs()
         # Waits until all workers have read the directory; none may differ.
         step = self.global_step
         first = strategies.gathered(self.strategy, step)[0]
@@ -197,7 +197,8 @@ class Run:
         metric = self.config.keep_best
         row = rows[-1] if rows else {}
         # Where a kill came between; a first stage has nothing to keep.
-        if self.best and row.get(metric) is not None and row.get("stage") != 1:
+        told = row.get(metric) is not None and row.get("stage") != 1
+        if self.best and told and not self.best.is_of_other_data:
             self.best.update(step, row)
         if self.is_finished(due):
             self.draw()
@@ -252,6 +253,7 @@ class Run:
             try:
                 there = tf.io.gfile.exists(path)
                 if self.is_chief and self.config.overwrite and there:
+                    self._check_not_needed(path)
                     with files.held(path):
                         if remove_run(path, **self.own_files):
                             self.console.line(f"--overwrite: deleted {path}")
@@ -268,6 +270,16 @@ class Run:
             for folder in ("", checkpointing.DIRECTORY):
                 checkpointing.sweep(os.path.join(self.output, folder))
             yield
+
+    def _check_not_needed(self, path: str) -> None:
+        """Refuses to delete what the run itself starts from."""
+        for name in ("init_checkpoint", "vocab_file"):
+            given = os.path.realpath(getattr(self.config, name) or os.devnull)
+            if f"{given}/".startswith(f"{os.path.realpath(path)}/"):
+                raise UserError(
+                    f"--overwrite would delete {name} {given}; copy it"
+                    " elsewhere, or choose another model_name"
+                )
 
     def _build_training(
         self, dataset: tf.data.Dataset, total_steps: int
@@ -307,7 +319,8 @@ class Run:
             write_directory=self.output,
         )
 
-    def _open_logs(self) -> None:
+    def open_logs(self) -> None:
+        """Opens them as they were at the step the model has."""
         step, path = self.global_step, self.output
         every = {
             "train": self.schedule.log_every,
@@ -410,7 +423,7 @@ class Run:
                 " on with other batches; the settings, or the weights there,"
                 " are at fault."
             ) from error
-        self._open_logs()  # without the rows of steps to be done again
+        self.open_logs()  # without the rows of steps to be done again
         what = str(error).partition(". ")[0]
         self.console.warning(
             f"{what}. on_nonfinite=rewind: back from"

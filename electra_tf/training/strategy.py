@@ -100,6 +100,15 @@ def _workers() -> tf.distribute.Strategy:
             f" be reached ({error}). Set TF_CONFIG on every worker before"
             " start."
         ) from error
+    resolver = strategy.cluster_resolver
+    is_worker = resolver.task_type in ("chief", "worker")
+    if not (is_worker and resolver.cluster_spec().jobs):
+        signal.alarm(0)
+        raise UserError(
+            "distribution_strategy is 'multi_worker' but TF_CONFIG names no"
+            " cluster with this process as chief or worker: it would train"
+            f" alone. TF_CONFIG is {os.environ['TF_CONFIG']}"
+        )
     gathered(strategy, 0)
     signal.alarm(0)
     return strategy

@@ -121,8 +121,12 @@ def test_checkpoints_that_are_kept_are_counted(screen):
     flags = ("--save_checkpoints_steps=10", "--keep_every_n_steps=50")
     text = screen("--json", *flags, "--keep_checkpoint_max=3")
     found = json.loads(text)["checkpoints"]
-    assert (found["saves"], found["kept"]) == (10, 5)
+    # One before the first step, and the best, written beside the one before.
+    assert (found["saves"], found["kept"]) == (11, 5)
     assert found["needed"] == 6 * found["checkpoint"]
+    text = screen("--json", "--keep_best=loss", "--eval_every_n_steps=50")
+    found = json.loads(text)["checkpoints"]
+    assert found["needed"] == (found["kept"] + 2) * found["checkpoint"]
 
 
 def test_measured_steps_give_the_time_to_finish(tmp_path, screen):

@@ -58,8 +58,9 @@ def test_columns_are_the_tasks_own_or_the_given_ones(run):
     some = run("reviews", "a.jsonl", rows, "--id_column=key")
     assert [a["id"] for a in some] == [None, 7]
     for name in ("a.txt", "a.conll"):
-        with pytest.raises(UserError, match="id_column=key: .* has no columns"):
-            run("names", name, "of x\n\n", "--id_column=key")
+        for flag in ("--id_column=key", "--header=False"):
+            with pytest.raises(UserError, match=f"{flag}.*: .* has no columns"):
+                run("names", name, "of x\n\n", flag)
     sentences = run("kinds", "d.txt", "The x\nking x\n\nof x\n", "--like=dev")
     assert [a["words"] for a in sentences] == [["The", "king"], ["of"]]
 
@@ -161,6 +162,8 @@ def test_one_vector_a_text(finetuned_folder, tmp_path, capfd):
     _run(*words, "--overwrite", "--layers=1,2", f"--hparams={stated}")
     np.testing.assert_allclose(np.load(out), found, atol=1e-5)
     refused("--overwrite", _run, *words)
+    own = ("--model", folder, tmp_path / "out.json", "--overwrite")
+    refused("out.json: is an input", _run, *own, "--output", out)
 
 
 def test_words_have_offsets_and_names(finetuned_folder, tmp_path):

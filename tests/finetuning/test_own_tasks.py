@@ -83,6 +83,13 @@ ROWS = {
         [0.0, 0.5],
         *["a number from 1 to 5"] * 2,
     ),
+    "what no other cell could be": (
+        {"format": "csv", "labels": ["no", "yes"]},
+        "text,stars\na,no\nb, c,yes\nd,yes,\n",
+        "",
+        [0, 1],
+        "2, as the header has",
+    ),
     "the range of the training data": (
         {"type": "regression", "format": "tsv"},
         "text\tstars\na\t-2\nb\t2\nc\t1\n",

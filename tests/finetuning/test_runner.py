@@ -85,6 +85,8 @@ def test_the_best_model_is_kept_and_scored(config_of, run, tmp_path):
     record = result["trials"][0]
     assert record["results"]["sst"]["loss"] == best["loss"]
     assert record["global_step"] == best["step"]
+    state = read_json(directory / "best/best.json")
+    assert "sst_dev-" in state["scored_on"] and "n_best" in state["scored_on"]
     # Alone, it can be asked.
     alone = shutil.copytree(directory / "best", tmp_path / "alone")
     loaded = load_finetuned(str(alone))

@@ -200,5 +200,12 @@ def test_what_makes_no_curve_is_refused(config, processes, tmp_path):
     (tmp_path / "points.jsonl").write_text('{"key": 1}\n')
     with pytest.raises(UserError, match=r"points.jsonl:1: found .*key"):
         memory_curve.run(config, str(tmp_path), 2.0)
+    for own in (
+        {"generator": "two_tower"},
+        {"generator": "unigram", "gradient_accumulation_steps": 16},
+        {"keep_best": "disc_auc", "eval_every_n_steps": 5},
+    ):
+        odd = config.with_values("argument", own)
+        assert all(p.kind for p in memory_curve.points(odd, 2 << 30))
     config = PretrainingConfig.create("m", str(tmp_path), objective="mlm")
     refused("objective is 'mlm'; expected another", memory_curve.kinds, config)

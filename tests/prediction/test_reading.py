@@ -44,8 +44,8 @@ def test_texts_json_and_conll_are_read_line_by_line(read):
         '{"text": null}',
     ]
     good, bad, source = read("a.jsonl", "\n".join(lines), id_column="id")
-    assert good == [(1, {"text_a": "a"}), (2, {"text_a": "b"})]
-    assert [line for line, _ in bad] == [3, 4, 5, 7]
+    assert good == [(1, {"text_a": "a"})]  # A text has no id.
+    assert [line for line, _ in bad] == [2, 3, 4, 5, 7]
     for key in ("idd", 0):
         good, bad, _ = read("b.jsonl", lines[0], id_column=key)
         assert (good, bad) == ([], [(1, "the keys text, id, x")])
@@ -58,6 +58,8 @@ def test_texts_json_and_conll_are_read_line_by_line(read):
     text = "-DOCSTART- O\n\nEU B\nrejects O\n\n\nthe O\n"
     good, _, _ = read("a.conll", text, {"words": ["words", 0]})
     assert good == [(3, {"words": ["EU", "rejects"]}), (7, {"words": ["the"]})]
+    good, _, _ = read("d.conll", "10\u00a0000\tB\n", {"words": [0]})
+    assert good == [(1, {"words": ["10\u00a0000"]})]
     good, _, _ = read("b.conll", text, {"words": [1]})
     assert good[1] == (7, {"words": ["O"]})
     # A word that is not there is not replaced by another.
@@ -84,6 +86,10 @@ def test_tables_are_read_by_name_or_by_number(read):
     good, bad, _ = read("a.csv", b'text,n\n"a ""b"",\nc",1\nbad \xff,2\nd,3\n')
     assert good == [(2, {"text_a": 'a "b",\nc'}), (5, {"text_a": "d"})]
     assert [line for line, _ in bad] == [4]
+    # Which of them is the text, where there are more cells than names?
+    good, bad, _ = read("b.csv", "text,n\na,1\nb, c,2\nd,3,\n")
+    assert [line for line, _ in good] == [2, 4]
+    assert bad == [(3, "3 cells: b| c|2")]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +124,10 @@ def test_what_cannot_be_read_is_refused(read):
     refused("use tsv, csv or jsonl", read, "a.txt", "x\n", PAIR)
     refused("no column key", read, "a.csv", "text\n1\n", id_column="key")
     refused("several columns text", read, "b.csv", "text,text\na,b\n")
+    one = {**PAIR, "text_b": [0]}
+    refused(
+        "text_a and text_b would be of one column", read, "d.csv", "a\n", one
+    )
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):
@@ -148,7 +158,7 @@ def test_answers_are_whole_files_of_lines_or_columns(tmp_path):
         refused("lack extra of a later one", write, {"line": 5, "extra": 1})
     assert [line.split("\t") for line in path.read_text().split("\n")] == [
         "line label probabilities.x probabilities.y tags start".split(),
-        ["3", "a b c", "0.25", "0.333333", '["O", null]', ""],
+        ["3", "a b c", "0.25", str(1 / 3), '["O", null]', ""],
         ["4", "z", "", "", '["O"]', ""],
         [""],
     ]

@@ -112,12 +112,25 @@ def test_changed_model_hparams_are_named(start, finished, tmp_path):
     refused(shapes, start, embedding_size=4, num_train_steps=6)
 
 
+def test_other_held_out_data_have_a_best_of_their_own(start, tmp_path):
+    own = {"keep_best": "loss", "eval_every_n_steps": 2}
+    start(**own, num_eval_steps=2)
+    _, output = start(
+        **own, num_eval_steps=3, num_train_steps=6, learning_rate=1.0
+    )
+    assert "the best is chosen anew" in output
+    assert read_json(tmp_path / "model/best/best.json")["step"] == 6
+
+
 def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
     # And nothing where the data or the sizes are wrong.
     with pytest.raises(UserError, match="none"):
         start(overwrite=True, pretrain_tfrecords=str(tmp_path / "none*"))
     with pytest.raises(UserError, match="num_attention_heads"):
         start(overwrite=True, model_hparam_overrides={"hidden_size": 200})
+    # Nor what the run is to start from.
+    own = {"init_checkpoint": str(tmp_path / "model"), "overwrite": True}
+    refused("--overwrite would delete init_checkpoint", start, **own)
     assert (tmp_path / "model" / "checkpoint").exists()
     (tmp_path / "neighbour").mkdir()
     # What the original leaves goes, too.

@@ -303,10 +303,13 @@ def test_points_of_a_grid_are_compared_at_the_same_place(finished, tmp_path):
 
 def test_table_json_and_pictures_are_written(finished, tmp_path):
     arms = {"electra": {}, "r": {"start": "random"}}
-    study, lines = finished(arms=arms, against="r")
+    figures = {"sst": ["accuracy", "acuracy"]}
+    study, lines = finished(arms=arms, against="r", figures=figures)
     text = report.write(study, lines, {"mlm/2": "why"})
     out = pathlib.Path(study.output)
     assert (out / "tiny.txt").read_text() == text
+    assert "sst: acuracy (in no result)\n" in text
+    assert "sst: accuracy\n" in text
     assert json.loads((out / "tiny.json").read_text())["failed"]
     for name in ("scores", "curves"):
         assert (out / f"tiny_{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -165,6 +165,8 @@ def start_run(tmp_path):
         config = types.SimpleNamespace(
             model_dir=str(tmp_path / "run"),
             overwrite=False,
+            init_checkpoint=None,
+            vocab_file=None,
             total=total,
             seed=7,
             log_every_n_steps=log,
