@@ -28,7 +28,7 @@ from electra_tf.finetuning.classification import TextExample
 from electra_tf.inspection.fill_mask import MaskFiller, padded
 from electra_tf.inspection.text_scores import TextScorer
 from electra_tf.prediction.loading import load_pretrained
-from tests.conftest import refused
+from tests.conftest import marked_heavy, refused
 from tests.export.conftest import as_numpy
 
 TEXTS = [
@@ -107,7 +107,9 @@ def served(finetuned_module, tmp_path_factory):
     return make
 
 
-@pytest.mark.parametrize("name", ["reviews", "pairs", "grade", "topics"])
+@pytest.mark.parametrize(
+    "name", ["pairs", "topics", *marked_heavy("reviews", "grade")]
+)
 def test_other_programs_answer_alike(name, served, ask_elsewhere, head_outputs):
     loaded, folder = served(name)
     texts = [_texts(size, name == "pairs") for size in (1, len(TEXTS), 20)]

@@ -13,7 +13,7 @@ from electra_tf.keras import Encoder, Tokenizer
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.loop import LossScale
-from tests.conftest import ROOT, refused
+from tests.conftest import ROOT, marked_heavy, refused
 from tests.pretraining.conftest import SIZES, batches, make_loop
 
 STEPS = 4
@@ -35,12 +35,14 @@ def dataset(sized=True):
             "gradient_accumulation_steps": 2,
             "mixed_precision": "fp16",
         },
-        {
-            "objective": "all_tokens_mlm",
-            "optimizer": "lamb",
-            "adam_beta_1": 0.7,
-            "adam_epsilon": 1e-4,
-        },
+        *marked_heavy(
+            {
+                "objective": "all_tokens_mlm",
+                "optimizer": "lamb",
+                "adam_beta_1": 0.7,
+                "adam_epsilon": 1e-4,
+            }
+        ),
         {
             "training_schedule": "adversarial",
             "embedding_sharing": "gradient_disentangled",

@@ -17,6 +17,7 @@ from electra_tf.plan.counts import (
     pretraining_step_flops,
 )
 from electra_tf.pretraining.model import PretrainingModel
+from tests.conftest import marked_heavy
 
 # Segments are looked up by a product, which is not counted; no other size is.
 SEGMENTS = 3
@@ -131,8 +132,14 @@ def pretraining_graph(config, stage=None):
     return step.get_concrete_function(spec).graph
 
 
+# Of each kind of network; the rest differ in sizes.
+KINDS = ("small generator", "tied generator", "masked LM", "two towers")
+KINDS += ("Electric", "adversarial", "All-Tokens MLM", "untied embeddings")
+SIZES = [name for name in MODELS if name not in KINDS]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*KINDS, *marked_heavy(*SIZES)])
 def test_matrix_products_of_a_step_are_those_in_the_graph(config, name):
     settings = config(**MODELS[name])
     counted = pretraining_step_flops(settings)

@@ -10,6 +10,7 @@ from electra_tf.plan import memory
 from electra_tf.pretraining import masking
 from electra_tf.pretraining.build import build_model
 from electra_tf.training.loop import LossScale
+from tests.conftest import marked_heavy
 from tests.pretraining.conftest import SIZES, batches, make_loop
 
 pytestmark = pytest.mark.slow  # Several graphs a test.
@@ -70,7 +71,13 @@ def likeliest_samples(monkeypatch):
     monkeypatch.setattr(masking, "sample_from_softmax", sample)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    "objective",
+    [
+        *("electra", "adversarial", "uniform_generator", "all_tokens_mlm"),
+        *marked_heavy("electric", "replace_mlm"),
+    ],
+)
 def test_parts_give_the_whole_step(
     tiny_config, likeliest_samples, objective, monkeypatch
 ):
@@ -101,7 +108,11 @@ def test_parts_give_the_whole_step(
 
 
 @pytest.mark.parametrize(
-    "hparams", [{}, OBJECTIVES["electric"] | {"mixed_precision": "bf16"}]
+    "hparams",
+    [
+        *marked_heavy({}),
+        OBJECTIVES["electric"] | {"mixed_precision": "bf16"},
+    ],
 )
 def test_recomputed_blocks_give_the_same_gradients(tiny_config, hparams):
     """With dropout: the second computation draws the same again."""

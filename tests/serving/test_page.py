@@ -122,12 +122,7 @@ def test_classes_are_bars(visit, toy_model):
     assert page.find(".big").text == "short"
 
 
-def test_pairs_labels_and_numbers_are_shown(visit, exported):
-    page = visit(exported("pairs"))
-    page.find("#example").click()
-    page.ask()
-    assert page.find("#field-text_pair").get_attribute("value")
-    assert page.find(".big").text in ("no", "yes")
+def test_labels_and_numbers_are_shown(visit, exported):
     page = visit(exported("topics"))
     page.ask(text="the king of the north")
     assert sorted(page.texts(".bars th")) == ["art", "law", "war"]
