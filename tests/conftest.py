@@ -382,21 +382,37 @@ def tiny_finetuning(tiny_vocab):
 
 @pytest.fixture(scope="session")
 def finished_runs(tmp_path_factory, tiny_finetuning):
-    """From a package's weights and settings to its `finetuned_folder`."""
+    """From a package's weights and settings to its `finetuned_folder`.
+
+    That makes what a finished trial leaves; `draw` sets the weights.
+    """
 
     def factory(draw, labels=None, **settings):
         settings = {**tiny_finetuning, "max_seq_length": 48, **settings}
         made = {}
 
         def make(name, fresh=False, **hparams):
+            from configure.finetuning import FinetuningConfig
+            from electra_tf.finetuning.model import FinetuningModel
+            from electra_tf.finetuning.registry import get_tasks
+
             key = (name, repr(hparams))
             if key in made and not fresh:
                 return made[key]
             directory = tmp_path_factory.mktemp(name)
-            task = {"name": name, **TASKS[name]}
+            files = {"train": "train.txt", "dev": "dev.txt"}
+            task = {"files": files, "name": name, **TASKS[name]}
             if labels and name in labels:
                 task["labels"] = labels[name]
-            folder = _write_run(directory, task, draw, {**settings, **hparams})
+            spec = directory / "task.json"
+            spec.write_text(json.dumps(task))
+            folder = str(directory / "models" / "m_1")
+            given = {"task_config": str(spec), "model_dir": folder}
+            given |= {"task_names": [name], **settings, **hparams}
+            config = FinetuningConfig.create("tiny", str(directory), **given)
+            model = FinetuningModel(config, get_tasks(config))
+            draw(model.variables)
+            save_run(folder, config, model)
             if not fresh:  # The caller breaks those.
                 made[key] = folder
             return folder
@@ -404,29 +420,6 @@ def finished_runs(tmp_path_factory, tiny_finetuning):
         return make
 
     return factory
-
-
-def _write_run(directory, task, draw, settings):
-    """Writes what a finished trial leaves; `draw` sets the weights."""
-    from configure.finetuning import FinetuningConfig
-    from electra_tf.finetuning.model import FinetuningModel
-    from electra_tf.finetuning.registry import get_tasks
-
-    spec = directory / "task.json"
-    files = {"train": "train.txt", "dev": "dev.txt"}
-    spec.write_text(json.dumps({"files": files, **task}))
-    folder = str(directory / "models" / "m_1")
-    config = FinetuningConfig.create(
-        "tiny",
-        str(directory),
-        task_config=str(spec),
-        task_names=[task["name"]],
-        model_dir=folder,
-        **settings,
-    )
-    model = FinetuningModel(config, get_tasks(config))
-    draw(model.variables)
-    return save_run(folder, config, model)
 
 
 def save_run(folder, config, model):

@@ -11,7 +11,6 @@ import types
 
 import pytest
 
-from configure.errors import UserError
 from electra_tf.commands import ask
 from electra_tf.finetuning.question_answering import QATask
 from electra_tf.prediction import retrieval
@@ -117,8 +116,8 @@ def test_unreadable_texts_are_refused(tmp_path, name, content, message):
     place.mkdir()
     (place / name).write_bytes(content)
     path = (place if name == "kept.index" else tmp_path) / "kept.index"
-    with pytest.raises(UserError, match=message):
-        retrieval.open_index(str(place), str(path), "english", print)
+    asked = str(place), str(path), "english", print
+    refused(message, retrieval.open_index, *asked)
     assert not (tmp_path / "kept.index").exists()
 
 

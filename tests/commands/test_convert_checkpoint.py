@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.contents import PARTS
@@ -23,7 +22,7 @@ from electra_tf.keras import Encoder, Tokenizer
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
 from tests.checkpoints.conftest import RandomWeights
-from tests.conftest import TINY, refused
+from tests.conftest import TASKS, TINY, read_json, refused
 
 HEADS = '{"model_hparam_overrides": {"num_attention_heads": 4}}'
 TO_HUGGING_FACE = ("--output_format=huggingface",)
@@ -50,7 +49,7 @@ def tensors(path):
 
 
 def report_of(path):
-    return json.loads(pathlib.Path(f"{path}.conversion.json").read_text())
+    return read_json(pathlib.Path(f"{path}.conversion.json"))
 
 
 def dropped_of(report):
@@ -150,7 +149,7 @@ def test_to_hugging_face_and_back(source, tmp_path):
     assert found == {name: whole[name] for name in open_weights(source).shapes}
     # The format is kept where a folder of it is there already.
     convert(source, folder, "--drop_unrepresentable", "--overwrite")
-    report = json.loads((folder / "conversion.json").read_text())
+    report = read_json(folder / "conversion.json")
     assert set(open_weights(source).slots) <= dropped_of(report)
     assert report["to"]["slots"] == 0
 
@@ -161,8 +160,8 @@ def test_the_released_model_is_found_by_its_name(source, tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "__file__", str(code))
     data = {"data": str(tmp_path / "environment")}
     monkeypatch.setattr(formats.sysconfig, "get_path", data.get)
-    with pytest.raises(UserError, match=r"root/models/reference, .*repository"):
-        Encoder.from_pretrained("reference")
+    said = "root/models/reference, .*repository"
+    refused(said, Encoder.from_pretrained, "reference")
     place = tmp_path / "root" / "models" / "reference"
     flags = ("--strip_optimizer", "--half_precision", "--hparams", HEADS)
     convert(source, place, *TO_HUGGING_FACE, *flags)
@@ -186,22 +185,17 @@ def test_a_folder_is_a_target_and_the_source_is_none(source, tmp_path):
     assert (tmp_path / "out" / "model.ckpt-40.index").exists()
     convert(source, tmp_path / "out", "--overwrite")
     before = tensors(source)
-    with pytest.raises(UserError, match="is the checkpoint that is read"):
-        convert(source, source, "--overwrite")
+    refused("checkpoint that is read", convert, source, source, "--overwrite")
     assert tensors(source) == before
 
 
-@pytest.mark.parametrize("file", ["m", "electra_config.json", "vocab.txt"])
+@pytest.mark.parametrize("file", ["electra_config.json", "vocab.txt"])
 def test_nothing_is_replaced_unless_asked(file, source, tmp_path):
     folder = tmp_path / "x"
-    if file == "m":
-        convert(source, folder / "m")
-    else:
-        folder.mkdir()
-        (folder / file).write_text("mine")
+    folder.mkdir()
+    (folder / file).write_text("mine")
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
-    with pytest.raises(UserError, match="add --overwrite"):
-        convert(source, folder / "m", "--hparams", HEADS)
+    refused("add --overwr", convert, source, folder / "m", "--hparams", HEADS)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
     convert(source, folder / "m", "--overwrite")
 
@@ -231,7 +225,6 @@ def test_what_a_kill_left_is_replaced(form, source, tmp_path, monkeypatch):
     [
         ("--hparams", '{"model_size": "base"}', "hidden_size.*model_size"),
         ("--vocab_file", "LARGER", "201 tokens but the model has 200"),
-        ("--part", "discriminator", None),
         ("--extend_positions", "0", "at least 1"),
         ("--half_precision", "true", "add --output_format=huggingface"),
     ],
@@ -242,49 +235,36 @@ def test_what_does_not_fit_is_refused(flag, value, words, source, tmp_path):
         with open(value, "a") as file:
             file.write("onemore\n")
     target = tmp_path / "x" / "m"
-    if words is None:
-        alone = tmp_path / "generator" / "m"
-        convert(source, alone, "--part=generator")
-        source, words = str(alone), "no discriminator: it is a generator"
     refused(words, convert, source, target, flag, value)
     assert not target.parent.exists()
-
-
-HEADS_OF_TASKS = {
-    "reviews": ("SequenceClassification", ["bad", "good", "so-so"]),
-    "grade": ("SequenceClassification", ["LABEL_0"]),
-    "topics": ("SequenceClassification", ["art", "law", "war"]),
-    "kinds": ("TokenClassification", ["noun", "other", "verb"]),
-}
-
-
-@pytest.mark.parametrize("task", HEADS_OF_TASKS)
-def test_a_head_goes_to_hugging_face(task, finetuned_folder, tmp_path, capsys):
-    kind, labels = HEADS_OF_TASKS[task]
-    convert(finetuned_folder(task), tmp_path, *TO_HUGGING_FACE, "--overwrite")
-    config = json.loads((tmp_path / "config.json").read_text())
-    assert config["architectures"] == [f"ElectraFor{kind}"]
-    assert list(config["id2label"].values()) == labels
-    assert (tmp_path / "tokenizer.json").is_file()
-    assert f"task_specific/{task}/dense/bias" in tensors(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("task", "kind", "labels"),
     [
+        ("topics", "Sequence", ["art", "law", "war"]),
+        ("grade", "Sequence", ["LABEL_0"]),
+        ("kinds", "Token", ["noun", "other", "verb"]),
+        # Of the original's checkpoints, known by their tasks.
         ("mnli", "Sequence", ["contradiction", "entailment", "neutral"]),
         ("sts", "Sequence", ["LABEL_0"]),
         ("chunk", "Token", [f"LABEL_{i}" for i in range(8)]),
     ],
 )
-def test_heads_of_the_originals_checkpoints_are_known_by_their_tasks(
-    task, kind, labels, golden_dir, tmp_path, capsys
+def test_a_head_and_its_labels_go_to_hugging_face(
+    task, kind, labels, request, tmp_path, capsys
 ):
-    source = golden_dir / f"ckpt_head_{task}"
-    convert(source, tmp_path / "hf", *TO_HUGGING_FACE, f"--hparams={HEADS}")
-    config = json.loads((tmp_path / "hf" / "config.json").read_text())
+    place, flags = tmp_path / "hf", list(TO_HUGGING_FACE)
+    if task in TASKS:
+        folder = request.getfixturevalue("finetuned_folder")(task)
+    else:
+        folder = request.getfixturevalue("golden_dir") / f"ckpt_head_{task}"
+        flags.append(f"--hparams={HEADS}")
+    convert(folder, place, *flags)
+    config = read_json(place / "config.json")
     assert config["architectures"] == [f"ElectraFor{kind}Classification"]
     assert list(config["id2label"].values()) == labels
+    assert f"task_specific/{task}/dense/bias" in tensors(place)
     said = "labels: their names are not known" in capsys.readouterr().out
     assert said is (task == "chunk")
 
@@ -333,13 +313,3 @@ def test_one_model_s_vocabulary_is_not_another_s(source, tmp_path):
     alone = tmp_path / "out" / "alone"
     said = "would be taken for this model's"
     refused(said, convert, tmp_path / "model.ckpt-40", alone)
-
-
-def test_heads_that_hugging_face_lacks_are_refused(finetuned_folder, tmp_path):
-    for task, hparams, why in (
-        ("reviews", {"pooling": "mean"}, "pooling is mean"),
-        ("facts", {}, "joint question-answering head"),
-    ):
-        folder = finetuned_folder(task, **hparams)
-        refused(why, convert, folder, tmp_path / "hf", *TO_HUGGING_FACE)
-        assert not (tmp_path / "hf").exists()

@@ -196,7 +196,6 @@ def test_what_concerns_all_tasks_stops_at_once(hparams, words, data, glue_run):
 
 
 ROWS = 4
-DATA = "finetuning_data/sst/test.tsv"
 RESULTS = "models/m/results/sst_results.json"
 
 
@@ -307,15 +306,14 @@ def test_what_is_not_whole_is_refused_or_left_out(found, words, model, capsys):
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "words"),
+    ("text", "words"),
     [
-        (DATA, "index\ts\nx\ta\n", "test.tsv:2: found 'x'; expected an index"),
-        (DATA, "index\ts\n7\ta\n8\n\n9\tb\n", "is index 8, .*test.tsv:3"),
+        ("index\ts\nx\ta\n", "test.tsv:2: found 'x'; expected an index"),
+        ("index\ts\n7\ta\n8\n\n9\tb\n", "is index 8, .*test.tsv:3"),
     ],
 )
-def test_files_that_cannot_be_used_are_named(file, text, words, model):
-    (model / file).parent.mkdir(exist_ok=True)
-    (model / file).write_text(text)
+def test_files_that_cannot_be_used_are_named(text, words, model):
+    (model / "finetuning_data/sst/test.tsv").write_text(text)
     value = np.zeros(2, np.float32)
     write(model, "sst_test_1", {0: value, 3: value})
     refused(words, submit, model)

@@ -3,8 +3,6 @@
 """Records, heads (without their dropout) and steps equal the original's."""
 
 import gzip
-import json
-import pathlib
 import random
 import types
 
@@ -13,7 +11,6 @@ import pytest
 import tensorflow as tf
 from scipy.special import erf
 
-from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.data.feature_spec import decode_example
@@ -30,6 +27,7 @@ from electra_tf.finetuning.registry import get_tasks
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.optimization.optimizer import variable_name
 from electra_tf.prediction.loading import load_finetuned
+from tests.conftest import FIXTURES, read_json, refused
 
 HEADS = """
 cola mnli sts chunk squad_joint squad_joint_no_start_feature
@@ -48,7 +46,7 @@ def configure(golden_dir, tmp_path, tiny_vocab, monkeypatch):
         config = FinetuningConfig.create("m", str(tmp_path), **hparams)
         tasks = get_tasks(config)
         if config.task_names == ["chunk"]:
-            head = json.loads((golden_dir / "head_chunk.json").read_text())
+            head = read_json(golden_dir / "head_chunk.json")
             tasks[0].use_labels(head["label_mapping"])
         return config, tasks
 
@@ -60,7 +58,7 @@ def recorded(golden_dir, configure):
     """From a recorded head's name to its recording, model and features."""
 
     def make(name):
-        info = json.loads((golden_dir / f"head_{name}.json").read_text())
+        info = read_json(golden_dir / f"head_{name}.json")
         arrays = dict(np.load(golden_dir / f"head_{name}.npz"))
         model = FinetuningModel(*configure(info))
         report = tf1.restore(model, str(golden_dir / info["ckpt"]))
@@ -190,7 +188,7 @@ def test_weights_follow_the_recorded_trajectory(
     name, golden_dir, configure, assert_recorded_weights
 ):
     directory = golden_dir / f"train_finetune_{name}"
-    info = json.loads((directory / "info.json").read_text())
+    info = read_json(directory / "info.json")
     order = "before" if name.endswith("_ordered") else "after"
     config, tasks = configure(info, lr_read_order=f"{order}_increment")
     model = build_model(config, tasks)
@@ -285,11 +283,10 @@ def test_a_run_trains_them(config_of, run, weights_of, tmp_path):
     # Evaluated again: the same; with another head: refused.
     found, _ = run(config_of(**hparams, do_train=False))
     assert found["trials"][0]["results"] == result["trials"][0]["results"]
-    with pytest.raises(UserError, match="classification_head_layers to 2"):
-        given = {"init_checkpoint": str(tmp_path / f"{MODEL}_1")}
-        run(config_of(do_train=False, **given))
-    with pytest.raises(UserError, match="optimizer: 'adamw' -> 'original'"):
-        run(config_of(**{**hparams, "optimizer": "original"}))
+    given = {"do_train": False, "init_checkpoint": f"{tmp_path / MODEL}_1"}
+    refused("classification_head_layers to 2", run, config_of(**given))
+    other = config_of(**{**hparams, "optimizer": "original"})
+    refused("optimizer: 'adamw' -> 'original'", run, other)
 
 
 CASES = """
@@ -316,13 +313,13 @@ KEPT = """
 cola_train_len16_cased mrpc_train_len24_nodouble chunk_train_len32 qqp_train
 sts_train
 """.split()
-FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "golden"
+GOLDEN = FIXTURES / "golden"
 
 
 @pytest.fixture(scope="session")
 def vocab_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    packed = FIXTURES / "pretrain_data" / "vocab.txt.gz"
+    packed = GOLDEN / "pretrain_data" / "vocab.txt.gz"
     path.write_bytes(gzip.decompress(packed.read_bytes()))
     return str(path)
 
@@ -334,17 +331,17 @@ def test_the_kept_cases_are_the_reference_ones(case, golden_dir):
     others = {name for name in recorded if name.startswith("qa_")}
     assert recorded - others == {*CASES, *QUESTIONS}
     for name in (f"{case}.npz", f"{case}.json"):
-        kept = FIXTURES / "finetune_features" / name
+        kept = GOLDEN / "finetune_features" / name
         assert kept.read_bytes() == (directory / name).read_bytes()
 
 
 @pytest.mark.parametrize("case", CASES + QUESTIONS)
 def test_records_and_examples_are_theirs(case, request, vocab_file, tmp_path):
-    root = FIXTURES
+    root = GOLDEN
     if case not in KEPT:  # Skips without the reference data.
         root = request.getfixturevalue("golden_dir")
     directory = root / "finetune_features"
-    info = json.loads((directory / f"{case}.json").read_text())
+    info = read_json(directory / f"{case}.json")
     (tmp_path / "finetuning_data").symlink_to(directory / "raw")
     hparams = {"vocab_file": vocab_file, **info["hparams_passed"]}
     hparams["task_names"] = info["tasks"]
@@ -368,7 +365,6 @@ def test_records_and_examples_are_theirs(case, request, vocab_file, tmp_path):
     for name, wanted in recorded.items():
         kind = {"err_msg": name, "strict": wanted.dtype == np.float32}
         np.testing.assert_array_equal(found[name], wanted, **kind)
-        assert found[name].shape == wanted.shape, name
     assert steps == info["steps_returned"]
     assert batches.n_examples == info["metadata"]["n_examples"]
     # As many random numbers were drawn as by the original.

@@ -170,7 +170,6 @@ def test_rows_drawn_from_a_scorer_count_as_if_they_had_been_given(make):
         ("sts_mse", True),
         ("f1_job_loss", False),  # of a label
         ("gloss_accuracy", False),  # of a task
-        ("accuracy", False),
     ],
 )
 def test_a_figure_is_a_loss_by_its_own_name(figure, is_lower):
