@@ -151,7 +151,7 @@ def make_sources(
 
 def check_files(args: argparse.Namespace, *outputs: str) -> None:
     """Raises for files that lack or are in the way, before TensorFlow loads."""
-    for path in outputs or [args.output]:
+    for path in filter(None, outputs or [getattr(args, "output", None)]):
         writer.check_free(path, args.overwrite, args.inputs)
     for name in ("batch_size", "n_best", "top_k"):
         if (value := getattr(args, name, 1)) < 1:
