@@ -24,11 +24,10 @@ PLACES = {
     "electra_tf.text.graph_tokenization": "GraphTokenizer",
     "electra_tf.data.input_pipeline": "input_options",
     "electra_tf.pretraining.build": "build_train_loop",
-    "electra_tf.training.loop": "LossScale TrainLoop",
+    "electra_tf.training.loop": "LossScale TrainLoop EvalLoop",
     "electra_tf.training.strategy": "cores",
     "electra_tf.finetuning.registry": "get_tasks",
     "electra_tf.finetuning.build": "trained_variables",
-    "electra_tf.finetuning.trial": "PredictLoop",
     "electra_tf.prediction.predictor": "Predictor",
     "electra_tf.checkpoints.weights": "ModelWeights assign",
     "electra_tf.checkpoints.formats": "open_weights",
@@ -36,8 +35,9 @@ PLACES = {
     "electra_tf.checkpoints.tf2": "write_native",
     "electra_tf.checkpoints.huggingface_writer": "write_huggingface",
 }
-# Where that was at 4a16307, for --before.
+# Where that was at 4a16307 and later, for --before.
 EARLIER_PLACES = {
+    "electra_tf.finetuning.trial": "PredictLoop",
     "electra_tf.training.loss_scale": "LossScale",
     "electra_tf.finetuning.steps": "FinetuningLoop PredictLoop",
     "electra_tf.checkpoints.native": "write_native variables_by_name",
@@ -152,12 +152,15 @@ class Finetuning(Arm):
             step_values=lambda features, outputs: {},
             **shared,
         )
-        self._predict = product("PredictLoop")(
-            task_names=("sst",),
-            batch_size=self._work["batch"],
-            compute=compute,
-            **shared,
-        )
+        shared |= {"batch_size": self._work["batch"], "compute": compute}
+        if earlier := product("PredictLoop", needed=False):
+            self._predict = earlier(task_names=("sst",), **shared).predict
+            return
+
+        def outputs(features, found):
+            return {"task_id": features["task_id"], **found["sst"]}
+
+        self._predict = product("EvalLoop")(outputs=outputs, **shared).run
 
     def _make_model(self, folder, hparams):
         make = product("FinetuningConfig").create
@@ -167,8 +170,11 @@ class Finetuning(Arm):
 
     def evaluate(self):
         rows = []
-        given = (self._dev, lambda name, row: rows.append(0))
-        seconds = work.timed(self._predict.predict, *given)
+
+        def take(found, _):  # Before, a task's name and a row.
+            rows.extend(found["task_id"] if "task_id" in found else [0])
+
+        seconds = work.timed(self._predict, self._dev, take)
         return {"seconds": seconds / len(rows), "rows": len(rows)}
 
     def losses(self, steps):

@@ -137,7 +137,7 @@ def test_a_card_states_what_is_so_whatever_others_wrote(exported):
         "- `dev loss`: None",
     ):
         assert f"\n{line}\n" in text, line
-    assert "| `train.txt` | train | 21 |" in text and "dev x" not in text
+    assert "| `train: train.txt` | 21 |" in text and "dev x" not in text
     assert "| `serve_text` | `text`: string [?] | `label`: string [?]" in text
     assert loaded.config.data_dir not in text
     assert check_card(folder) == []
