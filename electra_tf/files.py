@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import lzma
+import math
 import os
 import re
 import socket
@@ -431,6 +432,17 @@ def png(figure: Any) -> bytes:
     packed = io.BytesIO()
     figure.savefig(packed, format="png", dpi=110)
     return packed.getvalue()
+
+
+def without_nan(value: Any) -> Any:
+    """JSON has no NaN: None stands for numbers that are not finite."""
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_nan(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def read_json(path: str) -> dict[str, Any]:

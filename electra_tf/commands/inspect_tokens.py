@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
     words = tuple(filter(None, map(str.strip, words)))
     if words and args.mask_none:
         raise UserError("--mask_none: and yet something is to be masked.")
-    shared_flags.check_files(args)
+    shared_flags.check_files(args, args.html, args.json)
     import rich.console
 
     from electra_tf.inspection.fill_mask import encode

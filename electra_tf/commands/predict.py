@@ -59,7 +59,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             *("all_tags", False, ""),
             "tagging: the probabilities of all tags, for `ensemble`",
         ),
-        ("n_best", 3, "N", "answers listed for a question"),
+        ("n_best", 3, "N", "answers listed, up to the run's n_best_size"),
     )
     return parser.parse_args(list(argv[1:]))
 

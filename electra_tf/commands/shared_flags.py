@@ -24,8 +24,7 @@ SHOWN_LINES = 20
 TEXT_COLUMNS = {"text": ("text", "text_a", "sentence", 0)}
 
 # Flags of columns that a format has none of.
-_NOT_READ = {"text": ("columns", "header", "id_column")}
-_NOT_READ["conll"] = _NOT_READ["text"][1:]
+_NOT_READ = {"text": ("columns", "header"), "conll": ("header",)}
 
 # Rows for `flags.add_flags`.
 BATCH_SIZE = ("batch_size", 32, "N", "inputs at a time")
@@ -152,7 +151,7 @@ def make_sources(
 def check_files(args: argparse.Namespace, *outputs: str) -> None:
     """Raises for files that lack or are in the way, before TensorFlow loads."""
     for path in filter(None, outputs or [getattr(args, "output", None)]):
-        writer.check_free(path, args.overwrite, args.inputs)
+        writer.check_free(path, getattr(args, "overwrite", True), args.inputs)
     for name in ("batch_size", "n_best", "top_k"):
         if (value := getattr(args, name, 1)) < 1:
             raise UserError(f"--{name}={value}: expected 1 or more")

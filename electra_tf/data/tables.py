@@ -65,15 +65,12 @@ def file_format(
     return found
 
 
-def no_wider(rows: Iterator[Row], most: int) -> Iterator[Row]:
-    """The rows; where one has more cells than the header, which is which?"""
-    for row in rows:
-        if any(row.cells[most:]):
-            found = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
-            row = Row(
-                row.line, [], shortened(found), f"{most}, as the header has"
-            )
-        yield row
+def no_wider(row: Row, most: int) -> Row:
+    """The row; where it has more cells than the header, which is which?"""
+    if not any(row.cells[most:]):
+        return row
+    found = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
+    return Row(row.line, [], shortened(found), f"{most}, as the header has")
 
 
 def read_rows(

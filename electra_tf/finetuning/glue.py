@@ -434,11 +434,10 @@ def _indices_of_file(path: str) -> Iterator[tuple[int, tuple[int, str]]]:
     header = next(rows, None)
     names = header.cells if header is not None else []
     has_index = bool(names) and names[0].strip().lower() in ("index", "id")
-    index = -1
-    for number, row in enumerate(rows):
-        if not row.cells and not row.expected:
-            continue  # A blank line is no row to the server.
-        index, place = index + 1, f"{path}:{row.line}"
+    # A blank line is no row to the server.
+    used = ((n, row) for n, row in enumerate(rows) if row.cells or row.expected)
+    for index, (number, row) in enumerate(used):
+        place = f"{path}:{row.line}"
         if has_index:
             cell = row.cells[0] if row.cells else ""
             if not cell.strip().isdigit():

@@ -326,7 +326,10 @@ class Preprocessor:
         )
         reports = {
             task.name: _difference(
-                before[task.name], task.row_report, task.data_files(split) or []
+                before[task.name],
+                task.row_report,
+                split,
+                task.data_files(split) or [],
             )
             for task in tasks
         }
@@ -420,14 +423,17 @@ def _show(features: dict[str, Any], task: Task) -> None:
 
 
 def _difference(
-    before: dict[str, Any], report: RowReport, own_files: Sequence[str]
+    before: dict[str, Any],
+    report: RowReport,
+    split: str,
+    own_files: Sequence[str],
 ) -> dict[str, list | dict]:
-    """Returns what a report says of some files, or has learned since."""
+    """Returns what a report says of a split, or has learned since."""
     now = report.as_dict()
     old_rows, old_losses = before["rows"], before["losses"]
     losses = {
-        # Of dev it may have been read before its records were made.
-        k: n - old_losses.get(k, 0) * (not k.startswith("dev: "))
+        # A split may have been read before its records were made.
+        k: n if k.startswith(f"{split}: ") else n - old_losses.get(k, 0)
         for k, n in now["losses"].items()
     }
     return {

@@ -6,7 +6,6 @@ import dataclasses
 import datetime
 import itertools
 import json
-import math
 import os
 import pickle
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,13 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import changed
-from electra_tf.files import png, read_json, sha256_of, write_atomically
+from electra_tf.files import (
+    png,
+    read_json,
+    sha256_of,
+    without_nan,
+    write_atomically,
+)
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import SCORING, changed_hparams
 from electra_tf.metrics import scorers
@@ -105,7 +110,7 @@ class ResultsFiles:
         """
         config = self._config
         results = [record.results for record in records]
-        contents = _without_nan(self._contents(records))
+        contents = without_nan(self._contents(records))
         text = json.dumps(contents, indent=1, allow_nan=False)
         title = f"{config.model_name}: {', '.join(config.task_names)}"
         # Names that are one object are pickled once: those of an earlier trial
@@ -207,7 +212,7 @@ def _read(path: str) -> dict[str, Any] | None:
         found = read_json(path)
         if found["format"] != _FORMAT:
             raise ValueError(f"format {found['format']}, expected {_FORMAT}")
-        for record in found["trials"]:  # The inverse of `_without_nan`.
+        for record in found["trials"]:  # The inverse of `without_nan`.
             for group in ("results", "details", "other_splits"):
                 record[group] = {
                     name: dict(
@@ -221,17 +226,6 @@ def _read(path: str) -> dict[str, Any] | None:
             f"{path} is no results file of this program ({error!r}); move it"
             " away, or use --overwrite."
         ) from error
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON has no NaN: None stands for it."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def draw_scores(

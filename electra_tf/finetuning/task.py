@@ -427,7 +427,7 @@ class Task(abc.ABC):
                 if isinstance(where, str):
                     columns[column] = names.index(where)
             if any(isinstance(c, str) for c in place.columns.values()):
-                rows = tables.no_wider(rows, len(names))
+                rows = (tables.no_wider(row, len(names)) for row in rows)
         if place.labelled and "label" not in columns:
             raise UserError(
                 f"{path}: no column holds the label; name it in columns, or"

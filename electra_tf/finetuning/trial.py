@@ -129,10 +129,14 @@ class Evaluator:
         number, lead = self._task_names.index(task.name), f"{task.name}/"
 
         def take_rows(arrays: Row, loss: float) -> None:
-            own = {n: a for n, a in arrays.items() if n.startswith(lead)}
+            own = {
+                name.removeprefix(lead): values
+                for name, values in arrays.items()
+                if name.startswith(lead)
+            }
             # Rows of padding are of no task.
             for row in np.flatnonzero(arrays["task_id"] == number):
-                take({n.removeprefix(lead): a[row] for n, a in own.items()})
+                take({name: values[row] for name, values in own.items()})
 
         batches = self.prepare(task, split)
         if batches.n_examples:  # Empty passages have no windows.

@@ -21,6 +21,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.data.example_writer import FEATURE_NAMES
 from electra_tf.finetuning.model import mean_over_tokens
+from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.prediction import batch_runner
 from electra_tf.prediction.loading import encoder_of, load
@@ -62,8 +63,11 @@ class Embedder:
         tokenizer: tokenization.FullTokenizer,
         max_length: int,
         batch_size: int = 32,
+        segment: int = 0,
     ) -> None:
+        """`segment`: of all tokens, as the encoder was trained."""
         self.encoder, self._tokenizer = encoder, tokenizer
+        self._segment = segment
         self.size = encoder.config.hidden_size
         self.max_length, self.batch_size = max_length, batch_size
         self._cls_id = tokenizer.vocab[tokenization.CLS]
@@ -94,9 +98,10 @@ class Embedder:
                 f"max_length {max_length}: expected 3 to {positions}, the"
                 " positions of the model"
             )
-        return cls(
-            encoder, loaded.tokenizer, max_length or positions, batch_size
-        )
+        tasks = getattr(loaded, "tasks", ())
+        tags = {isinstance(task, TaggingTask) for task in tasks} == {True}
+        most = max_length or positions
+        return cls(encoder, loaded.tokenizer, most, batch_size, int(tags))
 
     def __call__(
         self,
@@ -238,7 +243,7 @@ class Embedder:
         combine: str,
     ) -> dict[str, tf.Tensor]:
         ids, mask = features["input_ids"], features["input_mask"]
-        encoded = self.encoder(ids, mask, tf.zeros_like(ids))
+        encoded = self.encoder(ids, mask, tf.fill(tf.shape(ids), self._segment))
         every = (encoded.embedding_output, *encoded.layers)
         chosen = [every[layer] for layer in layers]
         if combine == "concat":

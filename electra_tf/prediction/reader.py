@@ -69,6 +69,11 @@ class Source:
 
     def __iter__(self) -> Iterator[Read]:
         kind = self.kind()
+        if self.id_column is not None and kind in ("text", "conll"):
+            raise UserError(
+                f"{self.path}: --id_column={self.id_column}: {kind} has no"
+                " columns of ids; use tsv, csv or jsonl"
+            )
         if kind == "text":
             return self._read_text()
         if kind == "conll":
@@ -172,7 +177,8 @@ class Source:
         if self.header is None and len(first) == 2:
             self._refuse_unknown_header(*first)
         width = sys.maxsize
-        for number, cells, found, expected in itertools.chain(first, rows):
+        for row in itertools.chain(first, rows):
+            number, cells, found, expected = tables.no_wider(row, width)
             if found:
                 yield self._bad(number, found, expected)
                 continue
@@ -186,10 +192,9 @@ class Source:
                     width = len(header)
                     continue
             least = max(p + 1 if p >= 0 else -p for p in places.values())
-            if len(cells) < least or any(cells[width:]):
+            if len(cells) < least:
                 found = f"{len(cells)} cells: {'|'.join(cells)}"
-                expected = f"at least {least}" if len(cells) < least else width
-                yield self._bad(number, found, f"{expected}")
+                yield self._bad(number, found, f"at least {least}")
                 continue
             values = {name: cells[place] for name, place in places.items()}
             yield Read(self.path, number, values, key=values.pop("", None))

@@ -29,7 +29,7 @@ def check_free(
     if path == STDOUT:
         return
     if os.path.realpath(path) in map(os.path.realpath, inputs):
-        raise UserError(f"{path}: is an input; choose another --output")
+        raise UserError(f"{path}: is an input; write to another file")
     if files.exists(path) and not overwrite:
         raise UserError(
             f"{path}: is there already; choose another --output, or pass"

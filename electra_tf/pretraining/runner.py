@@ -36,7 +36,12 @@ from electra_tf.data.record_checks import (
     text_hparam,
     told_files,
 )
-from electra_tf.files import read_json, spelled_alike, write_atomically
+from electra_tf.files import (
+    read_json,
+    spelled_alike,
+    without_nan,
+    write_atomically,
+)
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.optimizer import (
     AdamWeightDecay,
@@ -498,14 +503,14 @@ def _write_results(
     record = {
         "step": step,
         "time": now.isoformat(timespec="seconds"),
-        "metrics": result,
+        "metrics": without_nan(result),
         "config": config.as_dict(),
     }
     replaced = tf.io.gfile.exists(config.results_json)
     for path, content in (
         (config.results_txt, "".join(f"{line}\n" for line in lines)),
         (config.results_pkl, pickle.dumps(result)),
-        (config.results_json, json.dumps(record, indent=1) + "\n"),
+        (config.results_json, f"{json.dumps(record, indent=1)}\n"),
     ):
         hint = (
             "The checkpoints are safe; make room or correct the permissions,"

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import datetime
 import json
-import math
 import operator
 import os
 import sys
@@ -138,12 +137,7 @@ def read_rows(
 
 
 def _dump(row: dict[str, Any]) -> str:
-    # JSON has no NaN; a number that is not finite is written as null.
-    finite = {
-        key: None if isinstance(v, float) and not math.isfinite(v) else v
-        for key, v in row.items()
-    }
-    return json.dumps(finite) + "\n"
+    return json.dumps(files.without_nan(row)) + "\n"
 
 
 class Console:

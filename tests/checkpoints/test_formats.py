@@ -265,7 +265,8 @@ def test_a_second_masked_lm_tells_its_objective(tiny_vocab, objective, hparams):
     assert "a masked LM of replaced tokens" in contents.description
     contents.check_hparams(hparams)
     other = {"objective": "electra", "electra_objective": True}
-    refused("LM: checkpoint True, .*objective", contents.check_hparams, other)
+    words = "masked LM: checkpoint True, .*objective"
+    refused(words, contents.check_hparams, other)
     kept = contents.prefixes("discriminator", "PATH")
     part = Contents({n: s for n, s in shapes.items() if n.startswith(kept)})
     assert part.has("token_predictions/") and part.holds("discriminator")

@@ -158,7 +158,8 @@ def test_slots_go_to_the_optimizer_or_are_counted_as_left():
 def test_another_shape_is_allowed_only_by_name():
     targets = variables({"head/kernel": [2], "body": [1]})
     source = weights({"head/kernel": [1, 2, 3], "body": [7]})
-    refused(r"\[3\], model", assign, source, targets, allow_missing="body")
+    with pytest.raises(UserError, match=r"checkpoint \[3\], model \[2\]"):
+        assign(source, targets, allow_missing="body")
     report = assign(source, targets, allow_missing="^head")
     assert report.other_shape == ("head/kernel",) and report.loaded == ("body",)
     assert "of another shape, keeps its fresh value: head/kernel" in str(report)
@@ -199,8 +200,19 @@ def test_a_fine_tuned_model_is_a_discriminator_with_its_head(of_config):
     encoder = select_part(whole, "encoder")
     assert {name.split("/")[0] for name in encoder.shapes} == {"electra"}
     assert "task_specific/squad/dense/kernel" in encoder.dropped
-    words = "no generator: it is a fine-tuned model"
-    refused(words, select_part, whole, "generator")
+
+
+@pytest.mark.parametrize(
+    "name, part, other",
+    [
+        ("pretrain/small_uniform_generator", "generator", "a discriminator"),
+        ("finetune/small_cola", "generator", "a fine-tuned model"),
+    ],
+)
+def test_a_part_that_is_not_there_is_refused(name, part, other, of_config):
+    whole = of_config(name)
+    assert not whole.contents.holds(part)
+    refused(f"no {part}: it is {other}", select_part, whole, part)
     refused("expected one of all, discriminator", select_part, whole, "decoder")
 
 
@@ -239,4 +251,5 @@ def test_a_shorter_table_is_cut_and_no_table_is_refused(source):
         assert shorter.specs[name].dtype == source.specs[name].dtype
     assert shorter.global_step == 1234
     assert list(shorter.specs) == list(source.specs)
-    refused("no position_emb", extend_positions, RandomWeights({"a": [1]}), 5)
+    with pytest.raises(UserError, match="no position_embeddings"):
+        extend_positions(RandomWeights({"a": [1]}), 5)

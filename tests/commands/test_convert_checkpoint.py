@@ -185,7 +185,8 @@ def test_a_folder_is_a_target_and_the_source_is_none(source, tmp_path):
     assert (tmp_path / "out" / "model.ckpt-40.index").exists()
     convert(source, tmp_path / "out", "--overwrite")
     before = tensors(source)
-    refused("checkpoint that is read", convert, source, source, "--overwrite")
+    words = "is the checkpoint that is read"
+    refused(words, convert, source, source, "--overwrite")
     assert tensors(source) == before
 
 
@@ -195,7 +196,8 @@ def test_nothing_is_replaced_unless_asked(file, source, tmp_path):
     folder.mkdir()
     (folder / file).write_text("mine")
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
-    refused("add --overwr", convert, source, folder / "m", "--hparams", HEADS)
+    given = (source, folder / "m", "--hparams", HEADS)
+    refused("add --overwrite", convert, *given)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
     convert(source, folder / "m", "--overwrite")
 

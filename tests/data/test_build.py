@@ -206,7 +206,8 @@ def test_a_build_of_others_is_not_continued(build, corpus_dir, tmp_path):
     refused(f"{changed}.*--overwrite", build, "out", seed=2, max_seq_length=16)
     other = tmp_path / "other.txt"
     other.write_text((tmp_path / "vocab.txt").read_text() + "extra\n")
-    refused("305 tokens, now 306", build, "out", seed=1, vocab_file=str(other))
+    words = "vocabulary of 305 tokens, now 306"
+    refused(words, build, "out", seed=1, vocab_file=str(other))
     path = tmp_path / "out" / "manifest.json"
     manifest = read_json(path)
     manifest["tokenizer"]["unicode_version"] = "9.0.0"

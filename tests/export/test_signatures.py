@@ -10,13 +10,13 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from configure.errors import UserError
 from electra_tf.export import conversions
 from electra_tf.export.conversions import compare, runner, sample_inputs
 from electra_tf.export.heads import ReplacedTokensModule
 from electra_tf.export.saved_model import make_task_module
 from electra_tf.export.signatures import Inputs, compute_in_groups
 from electra_tf.prediction.loading import load_pretrained
+from tests.conftest import refused
 
 
 class Counted:
@@ -88,8 +88,8 @@ def test_serve_text_answers_alike_with_groups(name, layers, finetuned_module):
 
 
 def test_heads_that_do_not_answer_once_per_text_refuse_groups(finetuned_module):
-    with pytest.raises(UserError, match="--rows_at_once"):
-        make_task_module(finetuned_module("names")[0], rows_at_once=8)
+    module = finetuned_module("names")[0]
+    refused("--rows_at_once", make_task_module, module, rows_at_once=8)
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +139,7 @@ def test_float_files_are_equal_and_dynamic_near(name, kinds, modules, tmp_path):
 
 def test_packages_that_are_absent_are_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "tf2onnx", None)
-    with pytest.raises(UserError, match=r"--onnx needs tf2onnx.*\[onnx\]"):
-        conversions.check_onnx_installed()
+    refused(r"--onnx needs tf2onnx.*\[onnx\]", conversions.check_onnx_installed)
 
 
 def test_onnx_files_are_equal(modules, tmp_path):

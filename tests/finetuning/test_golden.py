@@ -365,6 +365,7 @@ def test_records_and_examples_are_theirs(case, request, vocab_file, tmp_path):
     for name, wanted in recorded.items():
         kind = {"err_msg": name, "strict": wanted.dtype == np.float32}
         np.testing.assert_array_equal(found[name], wanted, **kind)
+        assert found[name].shape == wanted.shape, name
     assert steps == info["steps_returned"]
     assert batches.n_examples == info["metadata"]["n_examples"]
     # As many random numbers were drawn as by the original.

@@ -69,8 +69,7 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
     assert counts == [2, 1]
     with open(config.results_json, "w") as file:
         file.write("[]")
-    with pytest.raises(UserError, match="no results file"):
-        results.earlier_trials()
+    refused("no results file", results.earlier_trials)
 
 
 @pytest.mark.usefixtures("with_pictures")

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from configure.errors import UserError
 from electra_tf.metrics.summaries import BASELINES, ROUGE, find_oracle
+from tests.conftest import refused
 
 pytest.importorskip("rouge_score", reason="no extra rouge")
 ARTICLE = (
@@ -44,12 +44,11 @@ def test_a_description_names_columns_and_the_number_of_sentences(describe):
     task = describe({**own, **only}, rows)
     assert len(task.get_examples("train")) == 1
     assert "found gist ''" in str(task.row_report.rows[1])
-    with pytest.raises(UserError, match="columns: text_a is missing"):
-        describe(own, rows)
-    with pytest.raises(UserError, match="sentences: expected 1 or more, got 0"):
-        describe({**own, "columns": columns, "sentences": 0}, rows)
-    with pytest.raises(UserError, match="no column holds the label"):
-        describe({**own, "columns": {"text_a": 0}}, rows).get_examples("train")
+    refused("columns: text_a is missing", describe, own, rows)
+    none = {**own, "columns": columns, "sentences": 0}
+    refused("sentences: expected 1 or more, got 0", describe, none, rows)
+    task = describe({**own, "columns": {"text_a": 0}}, rows)
+    refused("no column holds the label", task.get_examples, "train")
 
 
 @pytest.mark.parametrize("length", [5, 12, 24, 64])

@@ -188,6 +188,7 @@ def test_inspect_tokens_prints_draws_and_writes(run, tmp_path):
     assert [json.loads(line)["text"] for line in lines] == texts
     for shown in (printed, page.read_text()):
         assert shown.count("ELECTRA, small generator") == 2
+    refused("an input", run, inspect_tokens, "electra", page, f"--html={page}")
 
 
 def test_inspect_tokens_prints_json_alone(run, tmp_path):
@@ -248,4 +249,5 @@ def test_score_hands_ids_on_and_reads_tables(run, tmp_path):
     one, other = (float(rows[number][3]) for number in (0, 2))
     assert one == pytest.approx(other, rel=1e-5) and rows[0][4] == rows[2][4]
     assert "texts.jsonl:2: found 7; expected a text" in printed.err
-    refused(r"jsonl:2: .*--strict", run, score, "mlm", records, "--strict")
+    words = r"texts.jsonl:2: .*--strict"
+    refused(words, run, score, "mlm", records, "--strict")

@@ -35,7 +35,9 @@ def test_figures_equal_the_recorded_ones(name, golden_dir):
     pairs = zip(scorer.get_results(), recorded["results"], strict=True)
     for (name, value), (expected_name, expected) in pairs:
         assert name == expected_name
-        assert value == pytest.approx(expected, rel=1e-12)
+        # Processors round sums of single precision apart.
+        bound = 1e-6 if name == "pearson" else 1e-12
+        assert value == pytest.approx(expected, rel=bound)
     assert scorer.results_str() == recorded["results_str"]
     assert scorer.get_loss() == pytest.approx(recorded["loss"], rel=1e-12)
     details = dict(scorer.get_details())
@@ -170,6 +172,7 @@ def test_rows_drawn_from_a_scorer_count_as_if_they_had_been_given(make):
         ("sts_mse", True),
         ("f1_job_loss", False),  # of a label
         ("gloss_accuracy", False),  # of a task
+        ("accuracy", False),
     ],
 )
 def test_a_figure_is_a_loss_by_its_own_name(figure, is_lower):

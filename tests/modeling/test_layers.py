@@ -26,14 +26,19 @@ def value_and_gradients(function, arguments, upstream):
     return [value, *tape.gradient(value, arguments, upstream)]
 
 
-def test_layer_norm_and_its_gradients_equal_the_plain_formula():
+@pytest.mark.parametrize("shape", [[5, 7], [2, 3, 7]])
+def test_layer_norm_and_its_gradients_equal_the_plain_formula(shape):
     random = np.random.RandomState(0)
-    inputs = random.randn(2, 3, 7) * 3 + 1
-    arguments = [*map(tf.constant, (inputs, *random.randn(2, 7)))]  # float64
-    upstream = tf.constant(random.randn(2, 3, 7))
+    arguments = [
+        tf.constant(random.randn(*shape) * 3 + 1),  # float64
+        tf.constant(random.randn(7)),
+        tf.constant(random.randn(7)),
+    ]
+    upstream = tf.constant(random.randn(*shape))
     ours = value_and_gradients(layers._layer_norm, arguments, upstream)
     plain = value_and_gradients(plain_layer_norm, arguments, upstream)
     for actual, expected in zip(ours, plain, strict=True):
+        assert actual.shape == expected.shape
         np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -101,15 +106,17 @@ def test_activations_are_found_by_name():
 
 SEED = tf.constant([3, 4])
 COUNT = 400_001  # odd: the last draw's second half goes unused
+RATES = (0.1, 0.25, 0.5, 0.9)
 
 
 def rounded(rate):
     return round(rate * 65536) / 65536
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.25, 0.5, 0.9])
-def test_the_share_dropped_is_the_rate_and_the_mean_is_kept(rate):
-    out = dropout(tf.ones([COUNT]), rate, SEED).numpy()
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_share_dropped_is_the_rate_and_the_mean_is_kept(rate, seed):
+    out = dropout(tf.ones([COUNT]), rate, tf.constant([seed, 1])).numpy()
     rate = rounded(rate)
     error = math.sqrt(rate * (1 - rate) / COUNT)
     assert abs((out == 0).mean() - rate) < 3 * error

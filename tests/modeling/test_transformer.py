@@ -247,6 +247,7 @@ def test_two_towers_see_every_token_but_their_own(small_config, randomize):
     table = Embeddings("electra/embeddings", config, 16)
     towers = randomize(TwoTowerClozeTransformer("g", config, table, table))
     context, ltr, rtl = towers(*one_token_changed_at_a_time())
+    assert context.shape == [LENGTH + 1, LENGTH, 32]
     expected = np.ones([LENGTH, LENGTH]) - np.eye(LENGTH)
     np.testing.assert_array_equal(dependence(context)[1:-1], expected[1:-1])
     before, after = ltr.sequence_output[:, :-1], rtl.sequence_output[:, 1:]

@@ -245,13 +245,13 @@ def embedder(finetuned_folder):
     return Embedder.from_pretrained(finetuned_folder("reviews"), batch_size=2)
 
 
-def _layers(embedder, text):
+def _layers(embedder, text, segment=0):
     """All layers' outputs for one text, [layers + 1, T, H], by hand."""
     tokenizer = embedder._tokenizer
     pieces = tokenizer.tokenize(text)[: embedder.max_length - 2]
     ids = tokenizer.convert_tokens_to_ids(["[CLS]", *pieces, "[SEP]"])
     ids = tf.constant([ids])
-    out = embedder.encoder(ids, tf.ones_like(ids), tf.zeros_like(ids))
+    out = embedder.encoder(ids, tf.ones_like(ids), segment * tf.ones_like(ids))
     return np.stack([out.embedding_output[0], *(x[0] for x in out.layers)])
 
 
@@ -261,6 +261,13 @@ def test_a_layer_is_that_layer(embedder, layer):
     for text, vectors in zip(EMBEDDED, found, strict=True):
         wanted = _layers(embedder, text)[layer]
         np.testing.assert_allclose(vectors, wanted, atol=1e-5)
+
+
+def test_a_tagger_sees_the_segment_it_learned(finetuned_folder):
+    embedder = Embedder.from_pretrained(finetuned_folder("names"))
+    wanted = _layers(embedder, "the king", segment=1)[-1]
+    found = embedder("the king", pooling="none")
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 def test_pooling_and_combination_are_what_they_say(embedder):

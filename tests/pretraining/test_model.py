@@ -329,7 +329,8 @@ def test_conversions_and_their_way_back(run_of, sharing, tmp_path, capsys):
     assert found.keys() == values.keys()
     assert all(np.array_equal(found[n], values[n]) for n in values)
     target = tmp_path / "hf"
-    refused("Write each network to", convert, folder, target, hugging_face)
+    words = "Write each network to a folder of"
+    refused(words, convert, folder, target, hugging_face)
     for part, expected in (("discriminator", table), ("generator", shared)):
         place = convert(folder, target / part, hugging_face, f"--part={part}")
         alone = select_part(open_weights(folder), part)
@@ -338,6 +339,9 @@ def test_conversions_and_their_way_back(run_of, sharing, tmp_path, capsys):
         for name in read.shapes:
             assert np.array_equal(read.read(name), alone.read(name)), name
         assert np.array_equal(read.read(TABLE), expected)
+    loaded = load_pretrained(place).model  # the generator's
+    expected, _ = model.generator_logits(FEATURES)
+    assert np.array_equal(loaded.generator_logits(FEATURES)[0], expected)
 
 
 @pytest.mark.parametrize("generator", KINDS)

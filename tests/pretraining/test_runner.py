@@ -269,6 +269,9 @@ def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
     assert result["disc_auc"] == pytest.approx(0.987, abs=0.003)
     assert result["disc_accuracy"] == pytest.approx(0.925, abs=0.015)
     assert pathlib.Path(config.results_txt).exists()
+    undefined = {"disc_auc": float("nan")}
+    runner._write_results(config, undefined, 1, Console(io.StringIO()))
+    assert "NaN" not in pathlib.Path(config.results_json).read_text()
 
 
 @pytest.mark.usefixtures("with_pictures")

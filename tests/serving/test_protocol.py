@@ -8,6 +8,7 @@ import math
 
 import pytest
 
+from configure.errors import UserError
 from electra_tf.serving.served_model import open_model
 from tests.conftest import refused
 
@@ -105,7 +106,10 @@ MALFORMED = {
     "twice": (b'{"inputs": 1, "inputs": 2}', "more than once"),
     "no input": (TEXTS, "either instances"),
     "unknown key": ({**TEXTS, "instances": ["a"], "x": 1}, 'key "x"'),
-    "unknown signature": ({"signature_name": "x"}, 'no signature "x"; there'),
+    "unknown signature": (
+        {"signature_name": "none", "instances": ["a"]},
+        'no signature "none"; there are: describe',
+    ),
     "no rows": ({**TEXTS, "instances": []}, "at least one row"),
     "number for text": ({**TEXTS, "instances": [7]}, "expected a text"),
     "text without signature": ({"instances": ["a text"]}, '"serve_text".'),
@@ -114,7 +118,10 @@ MALFORMED = {
     "no base64": ({**TEXTS, "instances": [{"b64": "?"}]}, "not base64"),
     "missing": ({**TWO, "instances": [{"text": "a"}]}, "text_pair is missing"),
     "unnamed": ({**TWO, "instances": ["a"]}, "an object"),
-    "lengths": ({**TWO, "inputs": {"text": ["a"], "text_pair": []}}, "of rows"),
+    "other lengths": (
+        {**TWO, "inputs": {"text": ["a"], "text_pair": []}},
+        "numbers of rows",
+    ),
     "text for ids": ({"instances": [{"input_ids": ["a"]}]}, "a number"),
     "1.5 for ids": ({"instances": [{"input_ids": [1.5]}]}, "whole number"),
     "2**31": ({"instances": [{"input_ids": [2**31]}]}, "int32"),
@@ -161,7 +168,8 @@ def test_folders_are_opened_by_their_newest_whole_version(toy_folder):
     assert open_model(toy_folder, version=2).version == 2
     single = open_model(f"{toy_folder}/2")
     assert (single.name, single.version) == ("toy", 2)
-    refused("=3: .*/2 is version 2", open_model, f"{toy_folder}/2", version=3)
+    with pytest.raises(UserError, match="--version=3: .*/2 is version 2"):
+        open_model(f"{toy_folder}/2", version=3)
     refused("there are: 2, 10", open_model, toy_folder, version=11)
     refused("no such folder", open_model, toy_folder + "x")
     refused("holds no <version>", open_model, f"{toy_folder}/11")
