@@ -546,6 +546,8 @@ class TrainingConfig:
         origins = given.get("_origins")
         if not isinstance(origins, Mapping):
             return values
+        if origins.get("overwrite") not in _SETTLED_ORIGINS:
+            values.pop("overwrite", None)  # It was of that one start.
         asked = {
             name: value
             for name, value in values.items()

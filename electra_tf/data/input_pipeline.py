@@ -49,7 +49,9 @@ def build_dataset(
       order threads finish); parses whole batches at once; evaluation prefers
       held-out records.
     """
-    deterministic = bool(config.deterministic_input)
+    # Evaluations draw masks by a batch's number; workers count the same rows.
+    fixed = config.deterministic_input or not training or worker[1] > 1
+    deterministic = bool(fixed)
     if hparam := text_hparam(config, training):
         text = RawText(config, hparam)
         shuffled, records = text.repeats, _cut_text(text)

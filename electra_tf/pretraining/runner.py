@@ -85,7 +85,6 @@ DATA_HPARAMS = (
     "shuffle_buffer_size",
     "train_batch_size",
 )
-_OF_LOG = ("step", "one_class_evaluations")  # not of results
 
 
 def run(
@@ -116,6 +115,9 @@ def run(
     with strategies.lost_workers_told(strategy):
         if strategies.worker_of(strategy)[1] > 1:
             facts = file_facts(config, {n: getattr(config, n) for n in DATA})
+            if config.do_train:  # A checkpoint's position holds the paths.
+                read = _data_facts(config.as_dict())
+                facts |= {f"path of {n}": read.get(n) for n in DATA_PATHS}
             strategies.refuse_differences(strategy, config, facts)
         print_start(console, config, strategy)
         if config.do_eval:
@@ -140,6 +142,8 @@ def _check_vocabulary(config: PretrainingConfig) -> None:
 def _data_facts(hparams: Mapping[str, Any]) -> dict[str, Any]:
     """What a run reads, and how: a saved position is for that alone."""
     facts = {name: hparams[name] for name in DATA_HPARAMS if name in hparams}
+    if hparams.get("pretrain_text"):
+        facts.pop("pretrain_tfrecords", None)  # They are not read.
     # Another spelling of a path is no other data.
     return facts | {
         n: ",".join(spelled_alike(facts[n])) for n in DATA_PATHS if n in facts
@@ -415,7 +419,8 @@ class PretrainingRun(Run):
             with contextlib.suppress(UserError):  # Missing, or damaged.
                 results = read_json(config.results_json)
             if results.get("step") != step:
-                row = {n: v for n, v in rows[-1].items() if n not in _OF_LOG}
+                of_log = ("step", "one_class_evaluations")
+                row = {n: v for n, v in rows[-1].items() if n not in of_log}
                 _write_results(config, row, step, self.console)
         if config.export_at_end and self.is_chief:
             for prefix in export_parts(

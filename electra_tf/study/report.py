@@ -71,7 +71,7 @@ def _values(
         trials = scorers.of_json(results.get(figure, []))
         if len(study.seeds) == 1:
             yield from trials
-        elif trials:
+        else:
             yield scorers.describe(trials).mean
 
 

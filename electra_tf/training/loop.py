@@ -266,8 +266,9 @@ class TrainLoop:
     ) -> tuple[Gradients, Values]:
         """Gradients of a replica's rows, and the scalars to log of them."""
         at_once = 1
-        if self.cores > 1:  # Else Keras may give rows that nobody has counted.
-            at_once = math.gcd(self.cores, _rows(rows) // self.micro_batches)
+        # Keras may give rows that nobody has counted.
+        if self.cores > 1 and (size := next(iter(rows.values())).shape[0]):
+            at_once = math.gcd(self.cores, size // self.micro_batches)
         count = self.micro_batches * at_once
         if count == 1:
             arguments = undivided(self.prepare, rows, batch)

@@ -201,6 +201,8 @@ class Run:
         if self.best and told and not self.best.is_of_other_data:
             self.best.update(step, row)
         if self.is_finished(due):
+            if not self.checkpoints.latest:  # Of no step at all.
+                self.checkpoints.save()
             self.draw()
             self.finish(again=True)
             return {**self._last_results(), "global_step": step}
@@ -424,6 +426,7 @@ class Run:
                 " are at fault."
             ) from error
         self.open_logs()  # without the rows of steps to be done again
+        self._progress.first_step_done(step)
         what = str(error).partition(". ")[0]
         self.console.warning(
             f"{what}. on_nonfinite=rewind: back from"

@@ -117,7 +117,7 @@ def test_a_config_is_frozen_and_a_written_one_keeps_edits():
         config.seed = 3
     refused("mask_prob: must be", dataclasses.replace, config, mask_prob=2.0)
     assert create(seed=0) == config  # whoever asked for it
-    written = json.loads(create(seed=3).to_json())
+    written = json.loads(create(seed=3, overwrite=True).to_json())
     given = PretrainingConfig.explicit_hparams(written)
     assert given == {"model_name": "NAME", "data_dir": "DATA", "seed": 3}
     written |= {"max_predictions_per_seq": 25, "learning_rate": 1e-3}

@@ -71,9 +71,8 @@ def test_jsonl_records_and_archive_members_are_documents(tmp_path):
     corpus = Corpus(str(tmp_path), text_field="body")
     assert _documents(corpus)[0] == [*DOCUMENTS, ["four"]]
     # By other names, too; a byte order mark is no text.
-    packed = lzma.compress(
-        "\ufeff".encode() + (tmp_path / "a.jsonl").read_bytes()
-    )
+    plain = (tmp_path / "a.jsonl").read_bytes()
+    packed = lzma.compress("\ufeff".encode() + plain)
     (tmp_path / "a.NDJSON.xz").write_bytes(packed)
     (tmp_path / "a.jsonl").rename(tmp_path / "b.JSONL")
     assert _documents(corpus)[0] == [*DOCUMENTS, ["four"]] * 2

@@ -212,6 +212,7 @@ def test_unlike_workers_are_named(data_dir, of_workers, tmp_path, run_workers):
     assert codes == [1, 1]
     for text in said:
         assert "hparam learning_rate: 0.0005 on worker 0, 0.002 on" in text
+        assert "path of pretrain_tfrecords: '/" in text
         files = "pretrain_tfrecords: '3 files, .* 0, '1 files, .* on worker 1"
         assert re.search(files, text)
     assert not list((tmp_path / "two").glob("model.ckpt*"))

@@ -91,14 +91,13 @@ def test_a_rewound_run_goes_on_with_other_batches(poisoned, tmp_path):
     assert (tmp_path / "run" / "non_finite_step_26.npz").exists()
     assert [row["step"] for row in run.train_log.rows] == [1, *range(4, 41, 4)]
     assert [row["steps"] for row in run.train_log.rows][1:] == [3] + [4] * 9
+    assert all(row["steps_per_second"] > 0 for row in run.train_log.rows[1:])
     # Killed after it went back, it does the same again.
     os.rename(tmp_path / "run", tmp_path / "whole")
-    killed = poisoned()
-    killed.stops = lambda place: (
-        killed._rewinds and killed.global_step > 22 and 1 / 0
-    )
+    dead = poisoned()
+    dead.stops = lambda place: dead._rewinds and dead.global_step > 22 and 1 / 0
     with pytest.raises(ZeroDivisionError):
-        killed.train()
+        dead.train()
     again = poisoned()
     again.train()
     weights = [one.model.weights.numpy() for one in (run, again)]

@@ -125,9 +125,7 @@ def test_what_cannot_be_read_is_refused(read):
     refused("no column key", read, "a.csv", "text\n1\n", id_column="key")
     refused("several columns text", read, "b.csv", "text,text\na,b\n")
     one = {**PAIR, "text_b": [0]}
-    refused(
-        "text_a and text_b would be of one column", read, "d.csv", "a\n", one
-    )
+    refused("text_a and text_b would be of one column", read, "d.csv", "a", one)
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):

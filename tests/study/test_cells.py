@@ -299,6 +299,9 @@ def test_points_of_a_grid_are_compared_at_the_same_place(finished, tmp_path):
     name = "electra,steps=5"
     both = np.mean([one[name]["values"], two[name]["values"]], 0)
     assert means[name]["values"] == pytest.approx(both)
+    apart = (f"{name}/1/sst", f"{name}/2/rte")  # No seed has both.
+    _, lines = finished(grid=grid, tasks=tasks, without=apart)
+    assert report.compare(study, lines)[-1]["arms"][name]["n"] == 0
 
 
 def test_table_json_and_pictures_are_written(finished, tmp_path):
