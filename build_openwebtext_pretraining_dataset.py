@@ -27,7 +27,7 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     )
     place = "holds vocab.txt and openwebtext/; the records go there"
     flags.add_flags(parser, "files", ("data_dir", flags.REQUIRED, "DIR", place))
-    build.add_build_flags(parser)
+    flags.add_field_flags(parser, build.BuildOptions, skip=build.PLACES)
     flags.add_field_flags(parser, Limits)
     return parser.parse_args(argv[1:])
 

@@ -44,7 +44,7 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
             " each file is one document",
         ),
     )
-    build.add_build_flags(parser)
+    flags.add_field_flags(parser, build.BuildOptions, skip=build.PLACES)
     build.add_corpus_flags(parser)
     args = parser.parse_args(argv[1:])
     if not args.corpus_dir and args.corpus_format != "tfds":

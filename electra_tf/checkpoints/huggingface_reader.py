@@ -24,7 +24,12 @@ from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
-from electra_tf.checkpoints.weights import TensorSpec, View, Weights
+from electra_tf.checkpoints.weights import (
+    TensorSpec,
+    View,
+    Weights,
+    with_one_segment,
+)
 
 # Tensors of a folder, whatever file they are in.
 
@@ -492,7 +497,9 @@ def open_huggingface(folder: str) -> Weights:
             # No generator here has such heads; a masked LM may have them.
             networks[0] = Network(layout.MASKED_LM)
     weights = _HuggingFaceWeights(folder, folders, networks, dropped)
-    return _unfolded(weights, networks[0], configs[0])
+    weights = _unfolded(weights, networks[0], configs[0])
+    is_tagger = networks[0].architecture == layout.TAGGING
+    return with_one_segment(weights, 0) if is_tagger else weights
 
 
 def _is_one(folder: str) -> bool:

@@ -265,8 +265,6 @@ def _folded(weights: Weights, network: Network, half: bool) -> Weights:
     """
     scope, specs = network.head_scope, dict(weights.specs)
     if network.architecture == layout.TAGGING:
-        if weights.kind == "huggingface":  # Theirs, or made so once.
-            return weights
         return with_one_segment(weights, -1)
     if not network.passes_gelu:
         return weights

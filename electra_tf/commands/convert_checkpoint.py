@@ -31,7 +31,6 @@ from electra_tf.checkpoints.weights import (
     extend_positions,
     select_part,
     selected,
-    with_one_segment,
 )
 from electra_tf.text.tokenization import check_vocab, refuse_other_vocab
 
@@ -125,8 +124,7 @@ def main(args: argparse.Namespace) -> None:
     path, form = _choose_place(args, source.global_step)
     is_folder = form == "huggingface"
     kinds = [head.kind for head in source.heads.values()]
-    if source.kind == "huggingface" and "tagging" in kinds and not is_folder:
-        weights = with_one_segment(weights, 0)
+    if source.kind == "huggingface" and "tagging" in kinds:
         changes.append("segments: row 0, all that transformers' taggers see")
     if args.half_precision and not is_folder:
         raise UserError(

@@ -84,6 +84,8 @@ def main(args: argparse.Namespace) -> None:
         args.data_dir, args.task, args.vocab_file, args.task_config
     )
     members = ensemble.members_of(task, args.split, args.files)
+    for line in task.row_report.summary(task.name):
+        shared_flags.say(line)
     if not members.labelled and (args.json or not args.output):
         raise UserError(
             f"{members.name}: has no labels to score by; give --output alone"

@@ -526,12 +526,7 @@ ORIGINAL_FLAGS = (
     "--do_strip_accents",
     "--no_strip_accents",
 )
-_PLACES = ("corpus", "vocab_file", "output_dir")
-
-
-def add_build_flags(parser: flags.FlagParser) -> None:
-    """Adds what both programs take; the original's spellings work."""
-    flags.add_field_flags(parser, BuildOptions, skip=_PLACES)
+PLACES = ("corpus", "vocab_file", "output_dir")
 
 
 def add_corpus_flags(parser: flags.FlagParser) -> None:

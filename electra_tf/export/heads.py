@@ -29,7 +29,7 @@ class TextModule(signatures.TaskModule):
     ) -> None:
         # Texts of similar length computed together; 0: all.
         self.rows_at_once = rows_at_once
-        self.has_pairs = "text_b" in task.spec.columns
+        self.has_pairs = task.spec.columns.get("text_b") is not None
         super().__init__(loaded, task)
 
     def extra_config(self) -> dict[str, Any]:

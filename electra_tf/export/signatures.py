@@ -312,17 +312,13 @@ class TaskModule(ServingModule):
             loaded.model.encoder_config,
             [*loaded.model.encoder.variables, *self.head.variables],
             loaded.config.max_seq_length,
-            self.label_names(),
+            task.head.labels,
             {"task": task.name, **self.extra_config()},
         )
 
     @property
     def head(self) -> Head:
         return self.loaded.model.heads[self.loaded.task_index(self.task.name)]
-
-    def label_names(self) -> list[str]:
-        """Returns the labels, in the order of the head's outputs."""
-        return list(getattr(self.task, "labels", ()))
 
     def extra_config(self) -> dict[str, Any]:
         return {}

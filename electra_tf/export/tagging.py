@@ -168,10 +168,6 @@ class TaggingModule(signatures.TaskModule):
             self._encoder = LowercaseWordEncoder(loaded.config.vocab_file)
         self._splitter = GraphWordSplitter()
 
-    def label_names(self) -> list[str]:
-        mapping = self.task.label_mapping
-        return sorted(mapping, key=mapping.get)
-
     def extra_config(self) -> dict[str, Any]:
         names = ("fix_tagging_casing", "fix_tagging_truncation")
         hparams = {name: getattr(self.loaded.config, name) for name in names}

@@ -384,10 +384,20 @@ def _refuse_models_of_others(config: FinetuningConfig) -> None:
 
 def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     """Evaluation only: the trials' models and settings, unless given."""
-    if config.init_checkpoint and config.is_stated("init_checkpoint"):
-        return dataclasses.replace(config, num_trials=1)
     # Of the trial, or not of evaluation.
     skip = "init_checkpoint model_dir num_trials seed write_test_outputs"
+    if config.init_checkpoint and config.is_stated("init_checkpoint"):
+        run = read_config(home_of(config.init_checkpoint)) or {}
+        skip += " results_json results_pkl results_txt run_name"
+        run = run if "task_names" in run else {}
+        config = config.with_settings_of(run, skip.split())
+        own = f"{config.model_dir}_1"
+        if config.write_test_outputs and best_or_newest(own):
+            raise UserError(
+                f"--init_checkpoint: its test predictions would replace those"
+                f" of {own}; give this evaluation another --run_name"
+            )
+        return dataclasses.replace(config, num_trials=1)
     config = config.with_settings_of(
         read_config(_run_to_evaluate(config)) or {}, skip.split()
     )

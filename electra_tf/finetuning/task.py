@@ -311,7 +311,12 @@ class Task(abc.ABC):
 
     def check_head(self, head: TaskHead | None, path: str) -> None:
         """Raises where a model's classes are in another order than here."""
-        own = self.head.labels
+        own, pooling = self.head.labels, self.head.pooling
+        if head and head.pooling != pooling:
+            raise UserError(
+                f"{path}: its head learned pooling {head.pooling}; got"
+                f" {pooling}"
+            )
         # Names that are all others, such as LABEL_0, say nothing.
         if head and {*head.labels} & {*own}:
             self._compare([*head.labels], own, path)

@@ -183,12 +183,10 @@ def _collapse(task: Task, scorer: Scorer) -> str | None:
     single = scorer.single_prediction()
     if single is None:
         return None
-    names = getattr(task, "labels", None)
-    if names is None and hasattr(task, "label_mapping"):
-        names = {i: label for label, i in task.label_mapping.items()}
+    names = task.head.labels
     if single == "":
         return "every prediction is that there is no answer"
-    if names is not None and isinstance(single, int):
+    if names and isinstance(single, int):
         return f"every prediction is {names[single]!r}"
     return f"every prediction is {single!r}"
 

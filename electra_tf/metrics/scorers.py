@@ -260,9 +260,10 @@ class MultiLabelScorer(SentenceLevelScorer):
     def _f1(self, average: str | None) -> Any:
         from sklearn import metrics
 
-        return metrics.f1_score(
-            *self._arrays(), average=average, zero_division=0
-        )
+        # A single column would be taken for two classes.
+        both = (np.pad(a, ((0, 0), (0, 1))) for a in self._arrays())
+        own = {"labels": range(len(self._labels)), "average": average}
+        return metrics.f1_score(*both, **own, zero_division=0)
 
 
 # A label per word.

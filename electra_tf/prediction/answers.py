@@ -163,7 +163,7 @@ class TextAnswerer(Answerer):
         super().__init__(task)
         self.columns = {"text_a": _FIRST}
         self._expected = "a text"
-        if "text_b" in task.spec.columns:
+        if task.spec.columns.get("text_b") is not None:
             self.columns["text_b"] = _SECOND
             self._expected = "a pair of texts"
 

@@ -21,10 +21,9 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.data.example_writer import FEATURE_NAMES
 from electra_tf.finetuning.model import mean_over_tokens
-from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.prediction import batch_runner
-from electra_tf.prediction.loading import encoder_of, load
+from electra_tf.prediction.loading import encoder_of, load, segment_of
 from electra_tf.text import tokenization
 from electra_tf.text.words import split_words
 
@@ -98,10 +97,8 @@ class Embedder:
                 f"max_length {max_length}: expected 3 to {positions}, the"
                 " positions of the model"
             )
-        tasks = getattr(loaded, "tasks", ())
-        tags = {isinstance(task, TaggingTask) for task in tasks} == {True}
-        most = max_length or positions
-        return cls(encoder, loaded.tokenizer, most, batch_size, int(tags))
+        own = (max_length or positions, batch_size, segment_of(loaded))
+        return cls(encoder, loaded.tokenizer, *own)
 
     def __call__(
         self,

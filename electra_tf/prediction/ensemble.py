@@ -46,12 +46,11 @@ def open_task(
 ) -> Task:
     """The task whose data lies in a data directory; nothing is written."""
     given = {"vocab_file": vocab_file, "task_config": task_config}
-    config = FinetuningConfig.create(
-        "ensemble",
-        data_dir,
-        task_names=[name or read_task_config(task_config).name],
-        **{key: value for key, value in given.items() if value},
-    )
+    given = {key: value for key, value in given.items() if value}
+    for _, brought in FinetuningConfig.command_line_layers(given):
+        given = {**brought, **given}
+    given["task_names"] = [name or read_task_config(task_config).name]
+    config = FinetuningConfig.create("ensemble", data_dir, **given)
     task = get_tasks(config)[0]
     if task.labels_path():
         task.use_labels(task.find_labels())
@@ -229,8 +228,7 @@ class _Tags(Members):
     """Of a sentence's words those that every member has tagged."""
 
     def _prepare(self) -> None:
-        ids = self._task.label_mapping
-        self._labels = sorted(ids, key=ids.__getitem__)
+        self._labels = self._task.head.labels
         self._gold = [np.array(e.labels, int) for e in self._examples]
         self._answerer.all_tags = True
 

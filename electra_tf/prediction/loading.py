@@ -20,6 +20,7 @@ from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.weights import assign
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
+from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import TASK_FILE, Task
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, read_pretrained
@@ -95,7 +96,9 @@ def read_run(
     path, kept = config.task_config, os.path.join(home, TASK_FILE)
     told, described = config.origins.get("task_config") == "argument", config
     if path and not told and tf.io.gfile.exists(kept):
-        described = dataclasses.replace(config, task_config=kept)
+        described = dataclasses.replace(  # Its files are not read.
+            config, task_config=kept, allow_outside_files=True
+        )
     elif path and not tf.io.gfile.exists(path):
         raise UserError(
             f"{path}: no such file; {home} was trained on the task that it"
@@ -171,9 +174,16 @@ def encoder_of(
     )
 
 
+def segment_of(loaded: FinetunedModel | PretrainedModel) -> int:
+    """The segment of a text alone: a tagger's encoder learned 1."""
+    tasks = getattr(loaded, "tasks", ())
+    return int({isinstance(task, TaggingTask) for task in tasks} == {True})
+
+
 def find_run(folder: str) -> tuple[str, str]:
     """The run's own directory, and the prefix of the weights to take."""
     place, checkpoint = formats.placed(folder).rstrip("/") or "/", None
+    place = place.removesuffix(".index")
     if not tf.io.gfile.isdir(place):
         if not tf.io.gfile.exists(place + ".index"):
             found = sorted(tf.io.gfile.glob(f"{place}_*"))

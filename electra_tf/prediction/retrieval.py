@@ -394,7 +394,7 @@ class AskedCorpus:
 
     def __call__(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Each answer is the JSON of `Asker.ask`."""
-        asked = [text.decode() for text in arrays["question"]]
+        asked = [text.decode("utf-8", "ignore") for text in arrays["question"]]
         for text in asked:
             try:
                 check_question(text, "question")

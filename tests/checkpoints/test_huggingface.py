@@ -266,7 +266,7 @@ def test_a_tagger_has_its_own_segments(out, tiny_vocab):
     again = out.parent / "again"
     write_huggingface(open_huggingface(str(out)), str(again))
     table = load_file(again / "model.safetensors")[SEGMENTS]
-    np.testing.assert_array_equal(table, theirs[SEGMENTS])
+    np.testing.assert_array_equal(table, theirs[SEGMENTS][[0, 0]])
     tokenizer = json.loads((again / "tokenizer_config.json").read_text())
     assert tokenizer["do_lower_case"] is False
     assert tokenizer["tokenize_chinese_chars"] is True

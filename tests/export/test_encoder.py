@@ -9,6 +9,7 @@ import tf_keras
 
 from electra_tf.export.encoder import EncoderModule
 from electra_tf.export.saved_model import export
+from electra_tf.prediction.embedding import Embedder
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
 
 hub = pytest.importorskip("tensorflow_hub")
@@ -26,10 +27,8 @@ def exported(pretrained_folder, tmp_path_factory):
 @pytest.fixture(scope="module")
 def layers(exported):
     _, folder = exported
-    return (
-        hub.KerasLayer(f"{folder}/preprocessor"),
-        hub.KerasLayer(folder, trainable=True),
-    )
+    preprocessor = hub.KerasLayer(f"{folder}/preprocessor")
+    return preprocessor, hub.KerasLayer(folder, trainable=True)
 
 
 def test_preprocessor_and_encoder_give_the_models_vectors(exported, layers):
@@ -116,5 +115,9 @@ def test_masked_lms_and_tasks_have_one(pretrained_folder, finetuned_folder):
     got = module.compute(module.complete(*inputs))["pooled_output"]
     wanted = masked_lm.model.generator(*inputs, tf.zeros([1, 3], tf.int32))
     np.testing.assert_allclose(got, wanted.pooled_output, atol=1e-5)
-    finetuned = load_finetuned(finetuned_folder("reviews"))
-    assert EncoderModule(finetuned).max_seq_length == 48
+    tagger = EncoderModule(load_finetuned(finetuned_folder("names")))
+    assert tagger.max_seq_length == 48
+    got = tagger.compute_text(tf.constant(["the king"]))["pooled_output"]
+    embedder = Embedder.from_pretrained(finetuned_folder("names"))
+    wanted = embedder(["the king"], pooling="first")
+    np.testing.assert_allclose(got, wanted, atol=1e-5)

@@ -276,17 +276,17 @@ def test_a_run_trains_them(config_of, run, weights_of, tmp_path):
     """With rates layer by layer, which are the default."""
     hparams = {"optimizer": "adamw", "classification_head_layers": 2}
     result, _ = run(config_of(**hparams))
-    expected = weights_of(tmp_path / f"{MODEL}_1")
-    assert expected["task_specific/sst/hidden/kernel"].any()
-    loaded = load_finetuned(str(tmp_path / f"{MODEL}_1"))
-    assert loaded.model.heads[0].hidden is not None
+    model = tmp_path / f"{MODEL}_1"
+    assert weights_of(model)["task_specific/sst/hidden/kernel"].any()
+    assert load_finetuned(str(model)).model.heads[0].hidden is not None
     # Evaluated again: the same; with another head: refused.
     found, _ = run(config_of(**hparams, do_train=False))
     assert found["trials"][0]["results"] == result["trials"][0]["results"]
-    given = {"do_train": False, "init_checkpoint": f"{tmp_path / MODEL}_1"}
-    refused("classification_head_layers to 2", run, config_of(**given))
-    other = config_of(**{**hparams, "optimizer": "original"})
-    refused("optimizer: 'adamw' -> 'original'", run, other)
+    given = {"do_train": False, "init_checkpoint": str(model)}
+    one = config_of(**given, classification_head_layers=1)
+    refused("classification_head_layers to 2", run, one)
+    hparams["optimizer"] = "original"
+    refused("optimizer: 'adamw' -> 'original'", run, config_of(**hparams))
 
 
 CASES = """

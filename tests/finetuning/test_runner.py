@@ -349,10 +349,9 @@ def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
 
     expected = [trial["results"] for trial in first["trials"]]
     assert evaluate() == evaluate(num_trials=-1) == expected
-    moved = {"init_checkpoint": str(tmp_path / MODEL), "max_seq_length": 8}
-    moved |= {"model_dir": str(tmp_path / "nothing"), "do_train": False}
-    found, _ = run(config_of(**moved))
-    assert found["trials"][0]["results"] == expected[0]
+    start = {"init_checkpoint": str(tmp_path / MODEL)}
+    assert evaluate(**start) == expected[:1]
+    refused("another --run_name", evaluate, write_test_outputs=True, **start)
     assert evaluate(task_names=["sst"], max_seq_length=32) != expected
     run(config_of(run_name="b", max_seq_length=16, num_train_epochs=1))
     refused("sst_b_model_1, sst_model_1.*run_name", evaluate)

@@ -84,10 +84,12 @@ def test_several_labels_per_text():
     predicted = [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
     scorer = _filled(scorers.MultiLabelScorer(["a", "b", "c"]), true, predicted)
     results = dict(scorer.get_results())
-    assert results["exact_match"] == pytest.approx(200 / 3)
-    assert results["micro_f1"] == pytest.approx(80.0)
-    assert results["macro_f1"] == pytest.approx(200 / 3)
+    wanted = {"exact_match": 200 / 3, "micro_f1": 80.0, "macro_f1": 200 / 3}
+    assert {name: results[name] for name in wanted} == pytest.approx(wanted)
     assert dict(scorer.get_details())["f1_c"] == 0.0
+    alone = _filled(scorers.MultiLabelScorer(["a"]), [[1], [0]], [[1], [1]])
+    assert dict(alone.get_results())["micro_f1"] == pytest.approx(200 / 3)
+    assert dict(alone.get_details()) == {"f1_a": pytest.approx(200 / 3)}
 
 
 def _tagged(labels, predictions, length=6):
