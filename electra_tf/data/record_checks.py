@@ -351,7 +351,30 @@ def _check_example(config: Any, where: str, payload: bytes) -> list[int]:
 # What the files of a run hold, told in little.
 
 DATA = ("pretrain_tfrecords", "eval_tfrecords", "pretrain_text", "eval_text")
+# The saved data position means something only while these stay.
+DATA_PATHS = ("pretrain_tfrecords", "pretrain_text")
+DATA_HPARAMS = (
+    *DATA_PATHS,
+    "deterministic_input",
+    "max_seq_length",
+    "seed",
+    "shuffle_buffer_size",
+    "train_batch_size",
+)
 _BEGINNING = 1 << 16  # bytes
+
+
+def data_facts(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run reads, and how: a saved position is for that alone."""
+    facts = {name: hparams[name] for name in DATA_HPARAMS if name in hparams}
+    if hparams.get("pretrain_text"):
+        facts.pop("pretrain_tfrecords", None)  # They are not read.
+    # Another spelling of a path is no other data.
+    return facts | {
+        n: ",".join(files.spelled_alike(facts[n]))
+        for n in DATA_PATHS
+        if n in facts
+    }
 
 
 def file_facts(config: Any, data: Mapping[str, str | None]) -> dict[str, str]:

@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,19 +29,17 @@ from electra_tf.data.build import load_manifest
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.record_checks import (
     DATA,
+    DATA_HPARAMS,
+    DATA_PATHS,
     check_records,
     count_training_examples,
+    data_facts,
     file_facts,
     find_record_files,
     text_hparam,
     told_files,
 )
-from electra_tf.files import (
-    read_json,
-    spelled_alike,
-    without_nan,
-    write_atomically,
-)
+from electra_tf.files import read_json, without_nan, write_atomically
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.optimizer import (
     AdamWeightDecay,
@@ -75,16 +73,6 @@ from electra_tf.training.summaries import Console, Panel, Progress
 
 # No BERT holds these, or of these sizes.
 _BERT_LACKS = "^(generator|(cloze|discriminator|token)_predictions)"
-# The saved data position means something only while these stay.
-DATA_PATHS = ("pretrain_tfrecords", "pretrain_text")
-DATA_HPARAMS = (
-    *DATA_PATHS,
-    "deterministic_input",
-    "max_seq_length",
-    "seed",
-    "shuffle_buffer_size",
-    "train_batch_size",
-)
 
 
 def run(
@@ -116,7 +104,7 @@ def run(
         if strategies.worker_of(strategy)[1] > 1:
             facts = file_facts(config, {n: getattr(config, n) for n in DATA})
             if config.do_train:  # A checkpoint's position holds the paths.
-                read = _data_facts(config.as_dict())
+                read = data_facts(config.as_dict())
                 facts |= {f"path of {n}": read.get(n) for n in DATA_PATHS}
             strategies.refuse_differences(strategy, config, facts)
         print_start(console, config, strategy)
@@ -137,17 +125,6 @@ def _check_vocabulary(config: PretrainingConfig) -> None:
     own = open_weights(path).vocab_file if path else None
     if own:
         refuse_other_vocab(config.vocab_file, own, path)
-
-
-def _data_facts(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run reads, and how: a saved position is for that alone."""
-    facts = {name: hparams[name] for name in DATA_HPARAMS if name in hparams}
-    if hparams.get("pretrain_text"):
-        facts.pop("pretrain_tfrecords", None)  # They are not read.
-    # Another spelling of a path is no other data.
-    return facts | {
-        n: ",".join(spelled_alike(facts[n])) for n in DATA_PATHS if n in facts
-    }
 
 
 class PretrainingRun(Run):
@@ -177,7 +154,7 @@ class PretrainingRun(Run):
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:
         config = self.config
         self._print_model()
-        facts = _data_facts(config.as_dict())
+        facts = data_facts(config.as_dict())
         read = text_hparam(config, training=True) or DATA_PATHS[0]
         facts[f"files of {read}"] = told_files(getattr(config, read))
         self.data_facts = checkpointing.DataFacts(facts)
@@ -237,7 +214,7 @@ class PretrainingRun(Run):
             before.setdefault("pretrain_text", "")
         now = self.config.as_dict()
         check_same_model(before, now, path)
-        moved = self.data_facts.changes(path, _data_facts(before))
+        moved = self.data_facts.changes(path, data_facts(before))
         positioned = super().continue_from(path, with_position=not moved)
         if self.config.init_checkpoint:
             self.console.line(
