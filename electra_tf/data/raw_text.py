@@ -26,7 +26,8 @@ from electra_tf.data.example_writer import (
 )
 from electra_tf.text import tokenization
 
-# Longer documents count as several: one is in memory as a whole.
+# Longer documents count as several: one is in memory as a whole. Here a build's
+# examples are others, in the first epoch, too.
 _LINES_PER_DOCUMENT = 4096
 _SAMPLED_BYTES = 1 << 20
 _PACKED = tuple(".gz .xz .bz2 .zip .tar .tgz .jsonl .ndjson".split())
