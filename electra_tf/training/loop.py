@@ -266,8 +266,7 @@ class TrainLoop:
     ) -> tuple[Gradients, Values]:
         """Gradients of a replica's rows, and the scalars to log of them."""
         at_once = 1
-        # Keras may give rows that nobody has counted.
-        if self.cores > 1 and (size := next(iter(rows.values())).shape[0]):
+        if self.cores > 1 and (size := _rows(rows)):
             at_once = math.gcd(self.cores, size // self.micro_batches)
         count = self.micro_batches * at_once
         if count == 1:
@@ -476,5 +475,6 @@ def next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
         ) from error
 
 
-def _rows(features: Features) -> int:
-    return int(next(iter(features.values())).shape[0])
+def _rows(features: Features) -> int | None:
+    """Rows of a batch; None where Keras gives what nobody has counted."""
+    return next(iter(features.values())).shape[0]
