@@ -21,8 +21,8 @@ class UserError(ValueError):
 def missing_extra(what: str, extra: str, error: ImportError) -> UserError:
     """Words for a package of an extra that cannot be imported."""
     return UserError(
-        f"{what} cannot be imported ({error}); install the extra: pip install"
-        f' "electra_tf[{extra}]", or from a checkout: pip install .[{extra}]'
+        f"{what} cannot be imported ({error}); install the extra, in the"
+        f' project\'s checkout: pip install ".[{extra}]"'
     )
 
 

@@ -105,11 +105,11 @@ class FinetuningConfig(TrainingConfig):
     # If above 0, each layer's rate is this times the one above's.
     # Large: 0.9.
     layerwise_lr_decay: float = 0.8
-    # Passes over the training data. Default: 3; rte and sts 10, QA 2.
+    # Passes over the training data. Default: 3; rte and sts 10, most QA 2.
     num_train_epochs: Ratio = 3.0
     warmup_proportion: Share = 0.1  # fraction of training spent warming up
     save_checkpoints_steps: Positive = 1000000  # steps between checkpoints
-    iterations_per_loop: Positive = 1000  # steps between looks, at most 100
+    iterations_per_loop: Positive = 1000  # a call of the graph; above 100: 100
     # Use the records of an earlier run if they are of the same data and
     # settings.
     use_tfrecords_if_existing: bool = True
@@ -120,7 +120,7 @@ class FinetuningConfig(TrainingConfig):
     write_distill_outputs: bool = False  # no effect, as in the original
 
     # ---- Sizing ----
-    # Wordpieces per example. Default: 128; QA 512, chunk 256.
+    # Wordpieces per example. Default: 128; chunk 256; summaries, most QA 512.
     max_seq_length: _Length = 128
     train_batch_size: Size = 32  # examples per update, over all devices
     eval_batch_size: Size = 32  # examples per evaluation batch

@@ -240,6 +240,8 @@ def _read_boolean(declared: Any, text: str) -> bool | None:
 
 def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
     """The parser of a program that trains, with every hparam as a flag."""
+    names = config_class.field_types()
+    more = "--preset" if "preset" in names else "those of --task_config"
     parser = FlagParser(
         originals=("--data_dir", "--model_name", "--hparams"),
         prog=prog,
@@ -247,9 +249,8 @@ def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
         "       [--print_config] [--any_hparam VALUE ...]",
         description=f"{config_class.purpose} Running the same command again"
         " continues where it stopped. Later sources win: defaults (also"
-        " --preset, or those of --task_config), --hparams, flags. Dashes and"
-        " underscores are the same in flag names. Booleans take --flag,"
-        " --noflag and --flag=false.",
+        f" {more}), --hparams, flags. Dashes and underscores are the same in"
+        " flag names. Booleans take --flag, --noflag and --flag=false.",
     )
     add_flags(
         parser,

@@ -60,7 +60,7 @@ _HUGGING_FACE = re.compile(
 
 
 def placed(path: str) -> str:
-    """The folder of the released model where that is named, else the path."""
+    """The folder of the reference model where that is named, else the path."""
     if path != RELEASED or files.exists(path):
         return path
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
@@ -69,7 +69,7 @@ def placed(path: str) -> str:
     for place in filter(files.is_directory, places):
         return place
     raise UserError(
-        f"{RELEASED}: the released model is in none of {', '.join(places)}."
+        f"{RELEASED}: the reference model is in none of {', '.join(places)}."
         f" It is the folder models/{RELEASED} of the project's repository; copy"
         " it to one of them, or give the path of your copy."
     )

@@ -55,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
     words = (args.mask_words or "").split(",")
     words = tuple(filter(None, map(str.strip, words)))
     if words and args.mask_none:
-        raise UserError("--mask_none: and yet something is to be masked.")
+        raise UserError("--mask_none contradicts --mask_words; give one.")
     shared_flags.check_files(args, args.html, args.json)
     import rich.console
 

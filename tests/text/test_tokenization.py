@@ -37,7 +37,7 @@ from tests.text.reference_tokenizer import TELLING
         ("a\nb\na\n", {"a": 2, "b": 1}),
         ("a\n\nb\n", {"a": 0, "": 1, "b": 2}),
         ("a\u2028b\nc\x0bd\n", {"a\u2028b": 0, "c\x0bd": 1}),
-        ("e\x85f\n", {"e\x85f": 0}),
+        ("e\x85f\n\u2028\r\n", {"e\x85f": 0, "\u2028": 1}),
     ],
 )
 def test_loading_takes_any_file_as_the_original(write_vocab, text, expected):
@@ -372,4 +372,4 @@ def test_another_file_is_another_vocabulary(path, bpe_file, tiny_vocab):
 def test_without_the_library_its_extra_is_named(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     assert check_vocab(path)["[MASK]"] == 4  # Which needs no library.
-    refused(r'pip install "electra_tf\[bpe\]"', open_tokenizer, path)
+    refused(r'pip install "\.\[bpe\]"', open_tokenizer, path)
