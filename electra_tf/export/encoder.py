@@ -16,11 +16,7 @@ import tensorflow as tf
 
 from electra_tf.export import signatures
 from electra_tf.modeling.layers import SeedStream
-from electra_tf.prediction.loading import (
-    FinetunedModel,
-    encoder_of,
-    segment_of,
-)
+from electra_tf.prediction.loading import FinetunedModel, encoder_of
 
 PREPROCESSOR = "preprocessor"
 # The convention's names of `Inputs`, in their order.
@@ -37,9 +33,6 @@ class EncoderModule(signatures.ServingModule):
     ) -> None:
         encoder = encoder_of(loaded, "export of the encoder")
         self._encoder_of = lambda: encoder  # A layer would be tracked.
-        if segment_of(loaded):  # Whatever segment is given, it learned one.
-            table = encoder.embeddings.token_type_embeddings
-            table.assign(tf.repeat(table[-1:], table.shape[0], 0))
         if max_seq_length is None:
             finetuned = isinstance(loaded, FinetunedModel)
             max_seq_length = loaded.config.max_seq_length if finetuned else 128

@@ -335,7 +335,6 @@ class Preprocessor:
         }
         return {
             "n_examples": count + padding,
-            "n_padding": padding,
             "n_bytes": files.file_size(path),
             "reports": reports,
             "labels": labels,
@@ -355,6 +354,10 @@ class Preprocessor:
                 for features in rows:
                     _show(features, task)
             yield from rows
+
+    def digest(self, task: Task, split: str) -> str:
+        """Of all that a task's examples depend on, however batched."""
+        return _digest(self._fingerprint([task], split, None, 0))[:12]
 
     def _fingerprint(
         self,

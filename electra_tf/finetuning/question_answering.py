@@ -285,9 +285,6 @@ class QATask(Task):
             return False
         return files.exists(self._path(split))
 
-    def get_dev_splits(self) -> list[str]:
-        return ["dev"]
-
     def fingerprint(self) -> dict[str, Any]:
         facts = super().fingerprint() | {"version": self.version}
         del facts["spec"]  # It decides nothing else.

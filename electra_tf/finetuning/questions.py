@@ -36,8 +36,6 @@ class Passage:
 class QAExample(Example):
     """A question about a passage."""
 
-    qas_id: str | None = None  # its id in SQuAD's format, else an id or None
-    qid: str | None = None  # the question's id in MRQA's format, else None
     key: str  # the id that predictions are filed under
     question_text: str
     passage: Passage  # where the answer is looked for; questions may share it
@@ -87,8 +85,6 @@ def make_example(
     example = QAExample(
         eid=eid,
         task_name=task_name,
-        qas_id=fields.get("id"),
-        qid=fields.get("qid"),
         key=keys[0],
         question_text=question,
         passage=passage,

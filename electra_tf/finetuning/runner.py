@@ -249,6 +249,10 @@ class _Run:
         if config.write_test_outputs and trial <= config.n_writes_test:
             self._console.heading("Predicting the test set")
             for task in self._tasks:
+                if not task.get_test_splits():
+                    self._console.warning(
+                        f"{task.name} has no split without labels to predict"
+                    )
                 write_test_outputs(
                     config, run.evaluator, task, trial, self._console
                 )
@@ -409,7 +413,10 @@ def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
         config,
         init_checkpoint=_trained_model(f"{config.model_dir}_1"),
         num_trials=trials,
-        origins={**config.origins, "init_checkpoint": _FOUND},
+        origins={
+            **config.origins,
+            **{"init_checkpoint": _FOUND, "num_trials": _FOUND},
+        },
     )
 
 
@@ -436,9 +443,12 @@ def _run_to_evaluate(config: FinetuningConfig) -> str:
 def _trained_model(directory: str) -> str:
     path = best_or_newest(directory)
     if path is None:
+        place, stem = os.path.split(directory.rpartition("_")[0] + "_")
+        names = list_directory(place) if is_directory(place) else ()
+        there = listed(sorted(n for n in names if n.startswith(stem))) or "none"
         raise UserError(
-            f"do_train is false, and there is no model in {directory}; train"
-            " it, lower num_trials, or give the model to evaluate as"
-            " init_checkpoint."
+            f"do_train is false, and there is no model in {directory} (trials"
+            f" that are there: {there}); train it, lower num_trials, or give"
+            " the model to evaluate as init_checkpoint."
         )
     return path

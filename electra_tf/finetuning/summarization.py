@@ -91,6 +91,8 @@ class SummarizationTask(Task):
         if example.summary is not None:
             most = self.spec.sentences
             oracle = find_oracle(example.sentences, example.summary, most)
+            lost = "documents without a sentence that ROUGE finds in a summary"
+            self.row_report.losses[lost] += not oracle
         windows, done = [], 0
         while done < len(rest):
             ids, places = place_words(

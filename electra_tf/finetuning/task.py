@@ -247,7 +247,7 @@ class Task(abc.ABC):
     def fingerprint(self) -> dict[str, Any]:
         """Plain values, besides hparams, that decide the features."""
         facts = {"class": type(self).__name__, "name": self.name}
-        facts["spec"] = repr(self.spec)
+        facts["spec"] = repr(dataclasses.replace(self.spec, hparams={}))
         if self._labels_of_model:  # Else the data say what they are.
             facts["labels"] = self.known_labels
         if self._tfds is not None:
@@ -350,9 +350,6 @@ class Task(abc.ABC):
                 f" {os.path.basename(path)} beside it"
             )
         return self._known_labels
-
-    def __repr__(self) -> str:
-        return f"Task({self.name})"
 
     # Files and rows, and features of them.
 

@@ -68,7 +68,6 @@ class Evaluation:
     """A model's scores on a split of a task."""
 
     task: str
-    split: str
     results: dict[str, float]  # the original's figures, in its order
     details: dict[str, float]  # figures beyond them
     # What the model says of every example, where it always says the same; else
@@ -115,7 +114,6 @@ class Evaluator:
             self.write(path, json.dumps(value))
         return Evaluation(
             task.name,
-            split,
             results,
             {name: float(value) for name, value in scorer.get_details()},
             _collapse(task, scorer),
@@ -389,8 +387,9 @@ class Trial(Run):
 
     def scored_on(self) -> str:
         told = [f"{name} {getattr(self.config, name)}" for name in SCORING]
-        found = (self.evaluator.prepare(t, "dev").path for t in self._tasks)
-        return "; ".join([*map(os.path.basename, found), *told])
+        digest = self._preprocessor.digest
+        dev = (f"{task.name} {digest(task, 'dev')}" for task in self._tasks)
+        return "; ".join([*dev, *told])
 
     def _check_keep_best(self, figures: Iterable[str]) -> None:
         wanted = self.config.keep_best

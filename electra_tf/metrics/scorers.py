@@ -50,10 +50,6 @@ class Scorer(abc.ABC):
         self._updated = True
 
     @abc.abstractmethod
-    def get_loss(self) -> float:
-        """The loss over everything seen so far, as this scorer reports it."""
-
-    @abc.abstractmethod
     def _get_results(self) -> Figures:
         """Computes the figures; `get_results` remembers them."""
 
@@ -153,21 +149,13 @@ class AccuracyScorer(SentenceLevelScorer):
 class F1Scorer(SentenceLevelScorer):
     """Precision, recall and F1 of class 1, in percent.
 
-    Differs: the original always gives precision for all three, as
-      `original_recall` does (none of its tasks uses it).
+    Differs: the original gives precision for all three (and no task this).
     """
 
     figures = ("precision", "recall", "f1", "loss", "accuracy")
 
-    def __init__(self, original_recall: bool = False) -> None:
-        super().__init__()
-        self._original_recall = original_recall
-
     def _get_results(self) -> Figures:
-        figures = self._class_f1(1)
-        if self._original_recall:
-            figures = [(name, figures[0][1]) for name, _ in figures]
-        return [*figures, ("loss", self.get_loss())]
+        return [*self._class_f1(1), ("loss", self.get_loss())]
 
     def get_details(self) -> Figures:
         return [("accuracy", self._accuracy())]

@@ -23,7 +23,7 @@ from electra_tf.data.example_writer import FEATURE_NAMES
 from electra_tf.finetuning.model import mean_over_tokens
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.prediction import batch_runner
-from electra_tf.prediction.loading import encoder_of, load, segment_of
+from electra_tf.prediction.loading import encoder_of, load
 from electra_tf.text import tokenization
 from electra_tf.text.words import split_words
 
@@ -62,11 +62,8 @@ class Embedder:
         tokenizer: tokenization.FullTokenizer,
         max_length: int,
         batch_size: int = 32,
-        segment: int = 0,
     ) -> None:
-        """`segment`: of all tokens, as the encoder was trained."""
         self.encoder, self._tokenizer = encoder, tokenizer
-        self._segment = segment
         self.size = encoder.config.hidden_size
         self.max_length, self.batch_size = max_length, batch_size
         self._cls_id = tokenizer.vocab[tokenization.CLS]
@@ -97,7 +94,7 @@ class Embedder:
                 f"max_length {max_length}: expected 3 to {positions}, the"
                 " positions of the model"
             )
-        own = (max_length or positions, batch_size, segment_of(loaded))
+        own = (max_length or positions, batch_size)
         return cls(encoder, loaded.tokenizer, *own)
 
     def __call__(
@@ -240,7 +237,7 @@ class Embedder:
         combine: str,
     ) -> dict[str, tf.Tensor]:
         ids, mask = features["input_ids"], features["input_mask"]
-        encoded = self.encoder(ids, mask, tf.fill(tf.shape(ids), self._segment))
+        encoded = self.encoder(ids, mask, tf.zeros_like(ids))
         every = (encoded.embedding_output, *encoded.layers)
         chosen = [every[layer] for layer in layers]
         if combine == "concat":

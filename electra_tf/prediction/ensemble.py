@@ -259,8 +259,9 @@ class _Tags(Members):
         return np.stack([row[:count] for row in rows])
 
     def _outputs(self, number: int, mixed: np.ndarray) -> Row:
+        right = np.maximum(self.truth(number, mixed[None]), _TINY)
         return {
-            "loss": super()._outputs(number, mixed)["loss"],
+            "loss": -np.log(right).sum(),
             "labels": self._gold[number],
             "predictions": mixed.argmax(-1),
             "labels_mask": np.ones(len(mixed)),

@@ -17,10 +17,9 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
-from electra_tf.checkpoints.weights import assign
+from electra_tf.checkpoints.weights import assign, with_one_segment
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
-from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import TASK_FILE, Task
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, read_pretrained
@@ -68,6 +67,8 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
     config, tokenizer, tasks = read_run(folder, **overrides)
     model = FinetuningModel(config, tasks)
     weights = formats.open_weights(checkpoint)
+    if {task.spec.type for task in tasks} == {"tagging"}:
+        weights = with_one_segment(weights, -1)
     if weights.vocab_file:
         refuse_other_vocab(config.vocab_file, weights.vocab_file, home)
     try:
@@ -172,12 +173,6 @@ def encoder_of(
         f"{why or f'{loaded.path} has two towers'}; {purpose} needs one. Give"
         " the run's model directory, or a checkpoint that holds it."
     )
-
-
-def segment_of(loaded: FinetunedModel | PretrainedModel) -> int:
-    """The segment of a text alone: a tagger's encoder learned 1."""
-    tasks = getattr(loaded, "tasks", ())
-    return int({isinstance(task, TaggingTask) for task in tasks} == {True})
 
 
 def find_run(folder: str) -> tuple[str, str]:

@@ -30,6 +30,7 @@ from electra_tf.checkpoints.weights import (
     fitted,
     select_part,
     variables_by_name,
+    with_one_segment,
 )
 from electra_tf.modeling.transformer import DisentangledEmbeddings
 from electra_tf.pretraining import unigram
@@ -178,6 +179,8 @@ class PretrainedModel(LoadedModel):
     def __init__(
         self, weights: Weights, config: PretrainingConfig, stated: frozenset
     ) -> None:
+        if {head.kind for head in weights.heads.values()} == {"tagging"}:
+            weights = with_one_segment(weights, -1)
         super().__init__(weights.path, weights, config)
         embeddings = self.model.embeddings
         if isinstance(embeddings, DisentangledEmbeddings):
@@ -191,13 +194,15 @@ class PretrainedModel(LoadedModel):
         counts = os.path.join(
             formats.home_of(weights.path), unigram.TOKEN_COUNTS
         )
-        if self.model.kind is GeneratorKind.UNIGRAM and files.exists(counts):
-            rows = self.model.encoder_config.vocab_size
-            self.model.token_counts = unigram.read_counts(counts, rows)
         self.stated = stated  # hparams, by a file or by the caller
         self.assumptions: tuple[str, ...] = ()  # what nothing states
         if not stated:
             self.assumptions = tuple(weights.contents.assumptions())
+        if self.model.kind is GeneratorKind.UNIGRAM and files.exists(counts):
+            rows = self.model.encoder_config.vocab_size
+            self.model.token_counts = unigram.read_counts(counts, rows)
+        elif self.model.kind is GeneratorKind.UNIGRAM:
+            self.assumptions += (f"tokens equally frequent: no {counts}",)
 
     @property
     def max_length(self) -> int:

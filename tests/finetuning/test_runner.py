@@ -86,7 +86,7 @@ def test_the_best_model_is_kept_and_scored(config_of, run, tmp_path):
     assert record["results"]["sst"]["loss"] == best["loss"]
     assert record["global_step"] == best["step"]
     state = read_json(directory / "best/best.json")
-    assert "sst_dev-" in state["scored_on"] and "n_best" in state["scored_on"]
+    assert "sst " in state["scored_on"] and "n_best" in state["scored_on"]
     # Alone, it can be asked.
     alone = shutil.copytree(directory / "best", tmp_path / "alone")
     loaded = load_finetuned(str(alone))
@@ -337,8 +337,14 @@ def test_the_originals_model_is_evaluated_or_replaced(config_of, run, trained):
 
 def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
     short = {"max_seq_length": 8, "num_train_epochs": 1}
-    run(config_of(**short))  # whose settings say one trial
-    first, _ = run(config_of(num_trials=2, **short))
+
+    def train(**hparams):  # The model says its vocabulary, nobody else.
+        config = config_of(**short, **hparams)
+        origins = {**config.origins, "vocab_file": "checkpoint"}
+        return run(dataclasses.replace(config, origins=origins))
+
+    train()  # whose settings say one trial
+    first, _ = train(num_trials=2)
 
     def evaluate(**hparams):
         where = ("tiny", str(tmp_path))

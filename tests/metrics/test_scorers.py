@@ -15,7 +15,6 @@ TAGS = "B-A I-A E-A S-A B-x-y I-x-y E-x-y B-z-y O".split()
 MAPPING = {tag: i for i, tag in enumerate(TAGS)}
 RECORDED = {
     "classification_AccuracyScorer": scorers.AccuracyScorer,
-    "classification_F1Scorer(buggy recall)": lambda: scorers.F1Scorer(True),
     "classification_MCCScorer": scorers.MCCScorer,
     "classification_MCCScorer_all_one_class": scorers.MCCScorer,
     "classification_RegressionScorer": scorers.RegressionScorer,

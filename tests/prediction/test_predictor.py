@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.keras import Encoder
 from electra_tf.prediction.answers import BadInputError
 from electra_tf.prediction.batch_runner import batch_sizes, run_in_batches
 from electra_tf.prediction.embedding import Embedder
@@ -267,6 +268,10 @@ def test_a_tagger_sees_the_segment_it_learned(finetuned_folder):
     embedder = Embedder.from_pretrained(finetuned_folder("names"))
     wanted = _layers(embedder, "the king", segment=1)[-1]
     found = embedder("the king", pooling="none")
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    ids = {"input_ids": tf.constant([embedder._text("the king").ids])}
+    layer = Encoder.from_pretrained(finetuned_folder("names"))
+    found = layer(ids)["sequence_output"][0]
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
