@@ -203,7 +203,7 @@ Ratio = Annotated[float, Bound(lambda value: value > 0, "above 0")]
 Share = Annotated[
     float, Bound(lambda value: 0 <= value <= 1, "a fraction from 0 to 1")
 ]
-_BelowOne = Annotated[
+BelowOne = Annotated[
     float, Bound(lambda value: 0 <= value < 1, "at least 0 and below 1")
 ]
 Seed = Annotated[
@@ -235,14 +235,13 @@ _OVERRIDES: dict[str, Any] = {
     "num_attention_heads": Width,
     "hidden_act": str | None,
     "intermediate_size": Size,
-    "hidden_dropout_prob": _BelowOne,
-    "attention_probs_dropout_prob": _BelowOne,
+    "hidden_dropout_prob": BelowOne,
+    "attention_probs_dropout_prob": BelowOne,
     "max_position_embeddings": Size,
     "type_vocab_size": Size,
     "initializer_range": NonNegative,
     "layer_norm_eps": NonNegative,
 }
-_MAX_POSITION_EMBEDDINGS = 512  # of every size
 
 NAMES = ("model_name", "data_dir")
 # What fine-tuning takes from a pre-trained model.
@@ -295,12 +294,12 @@ class TrainingConfig:
     # original (Adam with decoupled decay), adamw (tf_keras's) or lamb (that of
     # tf-models-official). A run's slots are of one only.
     optimizer: _Optimizer = "original"
-    adam_beta_1: _BelowOne = 0.9  # how much of the first moment is kept
-    adam_beta_2: _BelowOne = 0.999  # ... of the second
-    adam_epsilon: _Epsilon = 1e-6  # added to the second's root
+    adam_beta_1: BelowOne = 0.9  # decay of the first moment
+    adam_beta_2: BelowOne = 0.999  # ... of the second
+    adam_epsilon: _Epsilon = 1e-6  # added to the second's square root
     adam_bias_correction: bool = False  # textbook Adam, as adamw and lamb are
     shuffle_buffer_size: Natural = 100  # examples shuffled among each other
-    gradient_accumulation_steps: Positive = 1  # parts a batch is computed in
+    gradient_accumulation_steps: Positive = 1  # micro-batches of a batch
     eval_every_n_steps: Natural = 0  # evaluate while training; 0: never
     # Metric whose best evaluation's model is kept (pre-training: in
     # <model_dir>/best; fine-tuning: and scored); of a loss or mse the lowest.
@@ -358,9 +357,9 @@ class TrainingConfig:
     ) -> Config:
         """Builds a config from (origin, hparams) pairs, later ones winning.
 
-        The order is the original's: defaults (a preset counts as defaults),
-        the given values, what is derived from them, and the given values
-        again, so that they always win.
+        The order is the original's: defaults (a preset counts as defaults, each
+        of its model_hparam_overrides, too), the given values, what is derived
+        from them, and the given values again, so that they always win.
         """
         layers = [(origin, cls.clean_hparams(new)) for origin, new in layers]
         values: dict[str, Any] = {}
@@ -374,8 +373,11 @@ class TrainingConfig:
         for name, value in zip(NAMES, (model_name, data_dir), strict=True):
             put({name: coerce(name, value, str)}, names_origin)
         given = {k: v for _, new in layers for k, v in new.items()}
-        put(cls.clean_hparams(cls._preset(given)), "preset")
+        preset = cls.clean_hparams(cls._preset(given))
+        put(preset, "preset")
         for origin, new in layers:
+            if (name := "model_hparam_overrides") in preset and name in new:
+                new[name] = preset[name] | new[name]
             put(new, origin)
         put(cls._derived(values, origins), "derived")
         for origin, new in layers:
@@ -457,7 +459,7 @@ class TrainingConfig:
     def _problems(self) -> Iterator[str]:
         """Settings that cannot work together: the hparam and the remedy."""
         positions = self.model_hparam_overrides.get(
-            "max_position_embeddings", _MAX_POSITION_EMBEDDINGS
+            "max_position_embeddings", 512
         )
         if self.max_seq_length > positions:
             yield (

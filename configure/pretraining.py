@@ -157,7 +157,7 @@ class PretrainingConfig(TrainingConfig):
     preset: _Preset | None = None  # published settings as new defaults
     mask_without_replacement: bool = False  # draw distinct positions
     whole_word_mask: bool = False  # mask all the wordpieces of a word
-    mask_replace_prob: Share = 0.85  # chosen positions that show [MASK]
+    mask_replace_prob: Share = 0.85  # of the chosen, shown as [MASK]
     # Held-out records. Default: eval_data.tfrecord* beside pretrain_tfrecords;
     # where nothing matches, evaluation reads these, as the original does.
     eval_tfrecords: str | None = None

@@ -87,8 +87,9 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
         manifest["jobs"][str(job.index)] = report
         save_manifest(options.output_dir, manifest)
 
-    run(options, left, on_done)
-    _complete(options, manifest)
+    with files.held(options.output_dir):
+        run(options, left, on_done)
+        _complete(options, manifest)
     print("\n".join(summary(manifest, time.monotonic() - started)))
     return manifest
 
@@ -113,7 +114,9 @@ def _num_jobs(options: BuildOptions, sources: list[corpora.Source]) -> int:
     wanted = options.num_processes * _JOBS_PER_PROCESS
     if options.corpus.corpus_format != "tfds":
         # A job without text would write empty shards.
-        pieces = sum(-(-source.size // _SMALLEST_PIECE) for source in sources)
+        cut = [s for s in sources if corpora.can_be_cut(s, options.corpus)]
+        pieces = sum(-(-source.size // _SMALLEST_PIECE) for source in cut)
+        pieces += len(sources) - len(cut)
         wanted = min(wanted, max(options.num_processes, pieces))
     return min(options.num_shards, wanted)
 

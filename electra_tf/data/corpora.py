@@ -358,18 +358,23 @@ def _kind(name: str, corpus_format: str) -> str:
     return "archive" if name.endswith(_ARCHIVE_ENDINGS) else "text"
 
 
-def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
-    """Splits a file at document boundaries so that several workers share it."""
+def can_be_cut(source: Source, corpus: Corpus) -> bool:
+    """Whether several workers can share a source."""
     one_document = source.kind == "text" and not corpus.blanks_separate_docs
     packed = source.kind != "tfds" and source.path.endswith((".gz", ".xz"))
-    if count <= 1 or one_document or packed or source.kind == "archive":
+    return not (one_document or packed or source.kind == "archive")
+
+
+def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
+    """Splits a file at document boundaries so that several workers share it."""
+    if count <= 1 or not can_be_cut(source, corpus):
         return [source]
     aims = [source.size * i // count for i in range(1, count)]
     if source.kind == "tfds":
         bounds = aims
     else:
         with files.open_file(source.path, "rb") as file:
-            bounds = [_next_boundary(file, aim, source.kind) for aim in aims]
+            bounds = [_next_boundary(file, aim, source, corpus) for aim in aims]
     edges = sorted({0, source.size, *bounds})
     return [
         dataclasses.replace(source, start=start, end=end)
@@ -377,16 +382,18 @@ def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
     ]
 
 
-def _next_boundary(file: IO[bytes], aim: int, kind: str) -> int:
+def _next_boundary(
+    file: IO[bytes], aim: int, source: Source, corpus: Corpus
+) -> int:
     """First line start after `aim` that follows a blank line (JSONL: any)."""
     file.seek(aim)
-    position = aim + len(file.readline())  # The rest of a line, maybe.
-    if kind == "jsonl":
-        return position
-    while raw := file.readline():
+    position, is_rest = aim, True  # The rest of a line comes first, maybe.
+    for raw in archives.lines(file, source.path, corpus):
         position += len(raw)
-        if not raw.decode("utf-8", "ignore").strip():
+        is_blank = not is_rest and not raw.decode("utf-8", "ignore").strip()
+        if source.kind == "jsonl" or is_blank:
             break
+        is_rest = False
     return position
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple
 
 import google_crc32c
 
-from configure.config import Bound, Positive, Seed, at_least, at_most, one_of
+from configure.config import BelowOne, Positive, Seed, at_least, at_most, one_of
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import corpora
@@ -334,9 +334,6 @@ class ShardSet:
 
 Draws = Annotated[str, one_of("stream", "document")]
 _Length = Annotated[int, at_least(MIN_SEQUENCE_LENGTH), at_most(2**14)]
-_Fraction = Annotated[
-    float, Bound(lambda value: 0 <= value < 1, "at least 0 and below 1")
-]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -365,7 +362,7 @@ class BuildOptions:
     # Continue a long line in the next example; drop nothing.
     split_long_lines: bool = False
     # Share of documents that goes to eval_data.tfrecord-* instead.
-    held_out_fraction: _Fraction = 0.0
+    held_out_fraction: BelowOne = 0.0
     # Remove earlier records (pretrain_data.tfrecord-*, eval_data.tfrecord-*,
     # manifest.json) of the output directory; otherwise the same command
     # continues a build.
@@ -545,6 +542,7 @@ def run_job(
 
         def on_piece():
             share = (done + writer.reading.units_read) / total
+            share = min(1.0, share)  # Packed sources are counted unpacked.
             on_progress(share, writer.training.shards.num_records)
 
         for source in sources:

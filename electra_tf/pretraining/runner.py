@@ -133,7 +133,7 @@ class PretrainingRun(Run):
     own_files: ClassVar = {
         "kind": "training",
         "names": ("results", EXPORT, unigram.TOKEN_COUNTS),
-        "prefixes": ("worker_",),
+        "prefixes": ("worker_", "results/unsup_results"),
     }
 
     def __init__(self, config: PretrainingConfig, *others: Any) -> None:

@@ -23,7 +23,6 @@ from electra_tf.text.tokenization import CLS, PAD, SEP, SPECIAL_TOKENS
 from electra_tf.training.loop import next_batch
 
 TOKEN_COUNTS = "token_counts.json"
-_BATCH_SIZE = 1024
 
 
 def count_tokens(
@@ -58,7 +57,7 @@ def run_token_counts(
             f" generator, once; kept as {TOKEN_COUNTS} in the model directory.",
             flush=True,
         )
-        batches = each_example_once(config, _BATCH_SIZE)
+        batches = each_example_once(config, batch_size=1024)
         counts = count_tokens(batches, vocab_size, None)
         counts[[vocab[token] for token in (PAD, CLS, SEP)]] = 0
     if np.count_nonzero(drawable(counts, vocab)) < 2:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a study found: a table, the same in JSON, curves, score over FLOPs."""
 
+import itertools
 import json
 import math
 import os
@@ -33,9 +34,8 @@ def compare(study: Study, lines: Lines) -> list[Table]:
     tables, mains = [], []
     for of in ("pretrain", *study.tasks):
         known: dict[str, Any] = {}
-        for line in lines.values():
-            if of in (line.get("task"), line.get("kind")):
-                known |= line["results"]
+        for arm, seed in itertools.product(study.arms, study.seeds):
+            known |= _results(study, arm, seed, of, lines)
         figures = [name for name in _FIGURES if name in known]
         if of in study.tasks and known:
             figures = [next(iter(known))]
@@ -60,14 +60,20 @@ def compare(study: Study, lines: Lines) -> list[Table]:
     return tables
 
 
+def _results(
+    study: Study, arm: Arm, seed: int, of: str, lines: Lines
+) -> dict[str, Any]:
+    cell = study.pretraining(arm, seed)
+    if of != "pretrain":
+        cell = study.counted(arm, seed, of, lines)
+    return lines.get(cell.digest if cell else "", {}).get("results", {})
+
+
 def _values(
     study: Study, arm: Arm, of: str, figure: str, lines: Lines
 ) -> Iterator[float]:
     for seed in study.seeds:
-        cell = study.pretraining(arm, seed)
-        if of != "pretrain":
-            cell = study.counted(arm, seed, of, lines)
-        results = lines.get(cell.digest if cell else "", {}).get("results", {})
+        results = _results(study, arm, seed, of, lines)
         trials = scorers.of_json(results.get(figure, []))
         if len(study.seeds) == 1:
             yield from trials

@@ -121,7 +121,8 @@ class StudyRun:
     def _ensure(self, cell: Cell, needed: bool = False) -> bool:
         """Runs a cell, and first what it needs, unless that is done."""
         is_told = cell.digest in self.lines or not cell.facts
-        if is_told and not (needed and not files.exists(self._mark(cell))):
+        places = (self._mark(cell), cell.folder or self._done)
+        if is_told and not (needed and not all(map(files.exists, places))):
             return True
         if cell.name in self.failed:
             return False

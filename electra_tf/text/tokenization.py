@@ -247,11 +247,12 @@ def require_wordpiece(vocab_file: str, what: str) -> None:
 
 def _read_tokens(path: str) -> list[str]:
     # Only "\n" ends a line: `str.splitlines` would break tokens apart at other
-    # characters, and shift all ids after them.
+    # characters, and shift all ids after them. Chinese vocabularies have a line
+    # of U+2028 alone, which no text's token is.
     lines = _read(path, files.read_text).split("\n")
     if not lines[-1]:
         lines.pop()
-    return [line.strip() for line in lines]
+    return [line.strip() or line.strip(" \t\r") for line in lines]
 
 
 def _read(path: str, read: Callable[[str], Any]) -> Any:

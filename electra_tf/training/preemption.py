@@ -42,18 +42,15 @@ class PreemptionHandler:
             ).start()
         return self
 
-    def __exit__(self, *unused: object) -> None:
-        self._put_back()
-
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.requested():
-            self._put_back()
+            self.__exit__()
             raise KeyboardInterrupt
         self.signal_number = number
         # Not print: the signal may have come in the middle of one.
         os.write(2, b"\nstopping after this step; once more stops at once\n")
 
-    def _put_back(self) -> None:
+    def __exit__(self, *unused: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous = {}

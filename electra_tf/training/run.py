@@ -542,11 +542,11 @@ def remove_run(
     """
     if not tf.io.gfile.exists(path):
         return False
+    entries = list(tf.io.gfile.listdir(path))
+    if tf.io.gfile.isdir(results := os.path.join(path, "results")):
+        entries += [f"results/{n}" for n in tf.io.gfile.listdir(results)]
     # Without the slash of a directory and what an unfinished write adds.
-    entries = [
-        entry.rstrip("/").removesuffix(".tmp")
-        for entry in tf.io.gfile.listdir(path)
-    ]
+    entries = [entry.rstrip("/").removesuffix(".tmp") for entry in entries]
     own_names = {*OWN_NAMES, *names}
     own_prefixes = (*OWN_PREFIXES, *prefixes)
     strange = [

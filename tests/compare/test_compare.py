@@ -199,7 +199,10 @@ def test_other_vocabularies_differ(weights, request_of, tmp_path, tiny_vocab):
     a, b = weights(), weights()
     a.vocab_file, b.vocab_file = tiny_vocab, str(other)
     outcome = comparison.compare_on_text(a, b, request_of(vocab_file=None))
-    assert outcome.forward is None and "line 151" in outcome.problems[0]
+    assert outcome.forward is None and "txt:151:" in outcome.problems[0]
+    other.write_text(pathlib.Path(tiny_vocab).read_text(), newline="\r\n")
+    outcome = comparison.compare_on_text(a, b, request_of(vocab_file=None))
+    assert outcome.forward is not None
 
 
 def test_heads_stated_by_one_serve_both(weights, request_of):

@@ -126,6 +126,8 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     assert done and list(folder.glob(".tmp-*"))
     assert not read_json(folder / "manifest.json")["complete"]
     monkeypatch.setattr(example_writer.ExampleWriter, "write", real)
+    with files.held(str(folder)):
+        refused("process .* is at work there", build, "cut", **settings)
     build("cut", **settings)
     assert any("Continuing: 1 of" in line for line in build.said)
     assert [path.stat().st_mtime_ns for path in done] == stamps
@@ -152,21 +154,16 @@ def test_a_foreign_directory_is_left_alone_even_with_overwrite(build):
     refused("is not empty", build, "out")
     assert (folder / "pretrain_data.tfrecord-0-of-1").read_text() == "old"
     build("out", overwrite=True, num_shards=2)
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "manifest.json",
-        "pretrain_data.tfrecord-0-of-2",
-        "pretrain_data.tfrecord-1-of-2",
-        "thesis.txt",
-    ]
+    shards = [f"pretrain_data.tfrecord-{k}-of-2" for k in range(2)]
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["manifest.json", *shards, "thesis.txt"]
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"num_shards": 0}, "num_shards: must be at least 1, got 0"),
-        ({"num_shards": 10**9}, "num_shards: must be at most"),
         ({"held_out_fraction": 1.0}, "held_out_fraction: .* below 1, got 1.0"),
-        ({"draws": "dice"}, "stream, document"),
         ({"num_processes": 9}, "num_processes is 9 and num_shards 4"),
     ],
 )
@@ -405,4 +402,4 @@ def test_a_missing_beam_is_a_message(build, monkeypatch):
     monkeypatch.delitem(sys.modules, "electra_tf.data.beam", raising=False)
     monkeypatch.delattr("electra_tf.data.beam", raising=False)
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    refused("electra_tf.beam", build, "out", runner="beam")
+    refused(r"install.*\[beam\]", build, "out", runner="beam")

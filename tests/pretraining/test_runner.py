@@ -133,6 +133,11 @@ def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
     refused("--overwrite would delete init_checkpoint", start, **own)
     assert (tmp_path / "model" / "checkpoint").exists()
     (tmp_path / "neighbour").mkdir()
+    results = tmp_path / "model/results/sst_results.txt"  # of fine-tuning
+    results.parent.mkdir(exist_ok=True)
+    results.write_text("")
+    refused("holds .*results/sst_results", start, overwrite=True)
+    results.unlink()
     # What the original leaves goes, too.
     left = ("events.out.tfevents.1.host", "graph.pbtxt", "eval/events")
     paths = [tmp_path / "model" / name for name in left]
