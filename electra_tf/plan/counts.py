@@ -252,7 +252,6 @@ class StepFlops:
     """Operations of one training step, by part; the optimizer is the last."""
 
     parts: tuple[PartFlops, ...]
-    examples: int
     tokens: int  # B L, padding included
 
     @property
@@ -334,7 +333,7 @@ def pretraining_step_flops(
             parameters //= first + second
     if parameters:
         parts.append(PartFlops("optimizer", other=parameters * _UPDATE))
-    return StepFlops(tuple(parts), batch, batch * length)
+    return StepFlops(tuple(parts), batch * length)
 
 
 def steps_of_stages(config: Any) -> dict[int | None, int]:
