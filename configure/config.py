@@ -458,13 +458,11 @@ class TrainingConfig:
 
     def _problems(self) -> Iterator[str]:
         """Settings that cannot work together: the hparam and the remedy."""
-        positions = self.model_hparam_overrides.get(
-            "max_position_embeddings", 512
-        )
-        if self.max_seq_length > positions:
+        rows = self.model_hparam_overrides.get("max_position_embeddings", 512)
+        if self.max_seq_length > rows:
             yield (
                 f"max_seq_length: {self.max_seq_length} is longer than the"
-                f" position table, max_position_embeddings = {positions}."
+                f" position table, max_position_embeddings = {rows}."
                 " Shorten the examples, or use a model of more positions (when"
                 " pre-training, set model_hparam_overrides to"
                 f' {{"max_position_embeddings": {self.max_seq_length}}})'

@@ -265,7 +265,7 @@ def _folded(weights: Weights, network: Network, half: bool) -> Weights:
     """
     scope, specs = network.head_scope, dict(weights.specs)
     if network.architecture == layout.TAGGING:
-        return with_one_segment(weights, -1)
+        return with_one_segment(weights, 1)
     if not network.passes_gelu:
         return weights
     last = weights.contents.stack("electra").num_hidden_layers - 1

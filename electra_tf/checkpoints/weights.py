@@ -204,8 +204,11 @@ def with_one_segment(weights: Weights, row: int) -> Weights:
     """Gives all segments one row: taggers are asked with 1 here, 0 there."""
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
-        is_table = name == "electra/embeddings/token_type_embeddings"
-        return np.repeat(value[row][None], len(value), 0) if is_table else value
+        if name != "electra/embeddings/token_type_embeddings":
+            return value
+        # A segment without a row adds nothing.
+        own = value[row] if row < len(value) else np.zeros_like(value[0])
+        return np.repeat(own[None], len(value), 0)
 
     return View(weights, dict(weights.specs), change)
 

@@ -33,11 +33,7 @@ from electra_tf.pretraining.loading import (
     model_config,
     model_hparams,
 )
-from electra_tf.text.tokenization import (
-    FullTokenizer,
-    is_bpe,
-    refuse_other_vocab,
-)
+from electra_tf.text import tokenization
 
 # What logits are called here, by the model's name for them.
 LOGITS = {
@@ -108,7 +104,7 @@ def compare_on_text(
             why = f"{name} is {said[0]} in A, {said[1]} in B; both read A's ids"
             outcome.notes.append(why)
     vocab_file = find_vocab_file(request, a, b)
-    if is_bpe(vocab_file):
+    if tokenization.is_bpe(vocab_file):
         why = f"{vocab_file} is byte-level BPE; the weights alone were compared"
         outcome.not_compared[_ALL_OUTPUTS] = why
         return outcome
@@ -128,9 +124,9 @@ def compare_on_text(
     configs = [model_config(h, vocab_file, length) for h in hparams]
     config = configs[0]
     case = (config.do_lower_case, config.strip_accents)
-    lines, tokenizer = request.lines(), FullTokenizer(vocab_file, *case)
+    tokenizer = tokenization.FullTokenizer(vocab_file, *case)
     features = features_from_lines(
-        lines, tokenizer, length, request.count, request.seed
+        request.lines(), tokenizer, length, request.count, request.seed
     )
     try:
         models = (LoadedModel("A", a, config), LoadedModel("B", b, configs[1]))
@@ -192,7 +188,7 @@ def find_vocab_file(request: Request, *checkpoints: Weights) -> str:
 def _other_vocabulary(a: Weights, b: Weights) -> str | None:
     if a.vocab_file and b.vocab_file:
         try:
-            refuse_other_vocab(a.vocab_file, b.vocab_file, "B")
+            tokenization.refuse_other_vocab(a.vocab_file, b.vocab_file, "B")
         except UserError as error:
             return _one_line(error)
     return None
@@ -225,7 +221,7 @@ def _one_line(error: UserError) -> str:
 
 def features_from_lines(
     lines: Iterable[str],
-    tokenizer: FullTokenizer,
+    tokenizer: tokenization.FullTokenizer,
     length: int,
     count: int,
     seed: int,

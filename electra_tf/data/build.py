@@ -3,6 +3,7 @@
 """A whole build: its flags, its jobs on workers, its manifest and report."""
 
 import argparse
+import contextlib
 import ctypes
 import dataclasses
 import functools
@@ -57,6 +58,13 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
     Source: build_pretraining_dataset.py, main.
     Differs: never wipes the output directory; see BuildOptions.overwrite.
     """
+    with contextlib.ExitStack() as held:
+        return _build_records(options, held)
+
+
+def _build_records(
+    options: BuildOptions, held: contextlib.ExitStack
+) -> dict[str, Any]:
     _check_options(options)
     run = run_jobs
     if options.runner == "beam":
@@ -67,7 +75,8 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
         run = functools.partial(beam.run_jobs, beam.open_pipeline(options))
     listing = corpora.list_sources(options.corpus)
     num_jobs = _num_jobs(options, listing.sources)
-    manifest = _open_output(options, _manifest(options, listing, num_jobs))
+    manifest = _manifest(options, listing, num_jobs)
+    manifest = _open_output(options, manifest, held)
     if manifest["complete"]:
         print(
             f"{options.output_dir}: already complete, nothing to do (the"
@@ -87,9 +96,8 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
         manifest["jobs"][str(job.index)] = report
         save_manifest(options.output_dir, manifest)
 
-    with files.held(options.output_dir):
-        run(options, left, on_done)
-        _complete(options, manifest)
+    run(options, left, on_done)
+    _complete(options, manifest)
     print("\n".join(summary(manifest, time.monotonic() - started)))
     return manifest
 
@@ -263,12 +271,16 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _open_output(options: BuildOptions, wanted: dict) -> dict:
+def _open_output(
+    options: BuildOptions, wanted: dict, held: contextlib.ExitStack
+) -> dict:
     """The manifest to go on with; refuses a directory of something else."""
     directory = options.output_dir
     try:
         files.make_directory(directory)
-        names = files.list_directory(directory)
+        names = sorted({*files.list_directory(directory)} - {files.LOCK})
+        if os.access(directory, os.W_OK):
+            held.enter_context(files.held(directory))
         if options.overwrite:
             for name in filter(_OWN_NAMES.fullmatch, names):
                 files.remove(os.path.join(directory, name))

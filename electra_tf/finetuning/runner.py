@@ -251,7 +251,7 @@ class _Run:
             for task in self._tasks:
                 if not task.get_test_splits():
                     self._console.warning(
-                        f"{task.name} has no split without labels to predict"
+                        f"{task.name} has no test split to predict"
                     )
                 write_test_outputs(
                     config, run.evaluator, task, trial, self._console
@@ -443,12 +443,9 @@ def _run_to_evaluate(config: FinetuningConfig) -> str:
 def _trained_model(directory: str) -> str:
     path = best_or_newest(directory)
     if path is None:
-        place, stem = os.path.split(directory.rpartition("_")[0] + "_")
-        names = list_directory(place) if is_directory(place) else ()
-        there = listed(sorted(n for n in names if n.startswith(stem))) or "none"
         raise UserError(
-            f"do_train is false, and there is no model in {directory} (trials"
-            f" that are there: {there}); train it, lower num_trials, or give"
-            " the model to evaluate as init_checkpoint."
+            f"do_train is false, and there is no model in {directory}; train"
+            " it, lower num_trials, or give the model to evaluate (such as the"
+            " trial that keep_all_models=false kept) as init_checkpoint."
         )
     return path

@@ -67,8 +67,8 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
     config, tokenizer, tasks = read_run(folder, **overrides)
     model = FinetuningModel(config, tasks)
     weights = formats.open_weights(checkpoint)
-    if {task.spec.type for task in tasks} == {"tagging"}:
-        weights = with_one_segment(weights, -1)
+    if {task.head.kind for task in tasks} == {"tagging"}:
+        weights = with_one_segment(weights, 1)
     if weights.vocab_file:
         refuse_other_vocab(config.vocab_file, weights.vocab_file, home)
     try:

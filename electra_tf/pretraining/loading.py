@@ -180,7 +180,7 @@ class PretrainedModel(LoadedModel):
         self, weights: Weights, config: PretrainingConfig, stated: frozenset
     ) -> None:
         if {head.kind for head in weights.heads.values()} == {"tagging"}:
-            weights = with_one_segment(weights, -1)
+            weights = with_one_segment(weights, 1)
         super().__init__(weights.path, weights, config)
         embeddings = self.model.embeddings
         if isinstance(embeddings, DisentangledEmbeddings):
@@ -194,15 +194,13 @@ class PretrainedModel(LoadedModel):
         counts = os.path.join(
             formats.home_of(weights.path), unigram.TOKEN_COUNTS
         )
+        if self.model.kind is GeneratorKind.UNIGRAM and files.exists(counts):
+            rows = self.model.encoder_config.vocab_size
+            self.model.token_counts = unigram.read_counts(counts, rows)
         self.stated = stated  # hparams, by a file or by the caller
         self.assumptions: tuple[str, ...] = ()  # what nothing states
         if not stated:
             self.assumptions = tuple(weights.contents.assumptions())
-        if self.model.kind is GeneratorKind.UNIGRAM and files.exists(counts):
-            rows = self.model.encoder_config.vocab_size
-            self.model.token_counts = unigram.read_counts(counts, rows)
-        elif self.model.kind is GeneratorKind.UNIGRAM:
-            self.assumptions += (f"tokens equally frequent: no {counts}",)
 
     @property
     def max_length(self) -> int:

@@ -252,7 +252,7 @@ def _read_tokens(path: str) -> list[str]:
     lines = _read(path, files.read_text).split("\n")
     if not lines[-1]:
         lines.pop()
-    return [line.strip() or line.strip(" \t\r") for line in lines]
+    return [line.strip() or "\u2028" * ("\u2028" in line) for line in lines]
 
 
 def _read(path: str, read: Callable[[str], Any]) -> Any:

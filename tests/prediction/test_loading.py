@@ -24,6 +24,8 @@ def test_every_kind_of_task_comes_back_with_its_weights(finetuned_folder):
         assert loaded.task().name == name and loaded.global_step == 7
         for variable in loaded.model.variables:
             wanted = stored.read(variable.name.split(":")[0])
+            if name == "names" and "token_type" in variable.name:
+                wanted = wanted[[1, 1]]  # the one that taggers learn
             assert (variable.numpy() == wanted).all()
 
 

@@ -49,7 +49,6 @@ def put(said, place, value):
         ("budget", {"flops": 1}, 'budget: {"flops": 1} is less than a step'),
         ("arms.mlm.start", "absent", "arms.mlm: start: absent: no such"),
         ("arms.m/l", {}, "arms.m/l: 'm/l': a folder cannot have this name"),
-        ("choose_learning_rate", {"values": ["x"]}, "expected a number"),
         ("finetune.num_trials", -1, "num_trials: expected 1 or more"),
         ("pretrain.eval_every_n_steps", 0, "0 leaves no results"),
     ],
