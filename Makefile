@@ -1,7 +1,7 @@
 # Two commands, each doing its own set-up in .venv:
 #   make demo   pre-train a tiny ELECTRA on prose that Python itself carries
 #   make test   lint and the whole test suite
-# Another Python: make PYTHON=/path/to/python3.11 demo
+# Another Python (after `make clean`): make PYTHON=/path/to/python3.11 demo
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -76,8 +76,8 @@ PYTEST := $(PY) -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
 test: lint
 	@$(PYTEST) --durations=10
 
-# What one runs while working: without these, no process is started and nothing
-# is exported. Of each property fewer examples are drawn.
+# What one runs while working: without these, few processes are started and
+# nothing is exported. Of each property fewer examples are drawn.
 SLOW := benchmarks commands compare end_to_end export faults inspection keras \
 	prediction serving study
 

@@ -450,7 +450,7 @@ def run(description, work, count, **more):
     work = {f.__name__: f for f in work}
     add = parser.add_argument
     add("work", choices=work)
-    add("--state", default="faults", help="folder that is kept")
+    add("--state", default="runs/faults", help="folder that is kept")
     add("--only", action="append", help="of these cases; repeatable")
     add("--count", type=int, default=count, help="trials of each case")
     add("--minutes", type=float, default=30)

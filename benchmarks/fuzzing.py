@@ -405,12 +405,12 @@ def fuzz_worker(case, minutes):
 
 
 def fuzz(args):
-    for case in args.only or ("readers", "command lines", "server"):
-        supervised(fuzz_worker, "finding", case, args.minutes / 3)
+    for case in (cases := args.only or ("readers", "command lines", "server")):
+        supervised(fuzz_worker, "finding", case, args.minutes / len(cases))
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "serve":
+    if sys.argv[1:2] == ["serve"]:
         sys.addaudithook(outside)
         runpy.run_module("electra_tf", run_name="__main__")
     else:

@@ -6,7 +6,7 @@ One classifier, a step away from random weights, in three forms: a fine-tuned
 folder asked through `Predictor`, its export asked through `serve_text` (a whole
 batch at once, and in groups of 8), and a Hugging Face folder asked through
 AutoTokenizer and PyTorch. Sentences are those of SST; a batch is padded to its
-longest. Probabilities are compared first. Each turn has texts no arm has met.
+longest. Probabilities are compared first. Each turn has others.
 
   python benchmarks/prediction.py --python=PEER/bin/python --before=../before \
       --variants='{"compiled": {"arm": "transformers", "compile": true}}'

@@ -42,7 +42,7 @@ def build_records(args, folder):
     shutil.copyfile(args.vocab_file, os.path.join(data_dir, "vocab.txt"))
     records = os.path.join(data_dir, "pretrain_tfrecords")
     command = [sys.executable, "build_pretraining_dataset.py"]
-    command += [f"--corpus_dir={corpus}", f"--vocab_file={args.vocab_file}"]
+    command += [f"--corpus_dir={corpus}", f"--vocab_file={data_dir}/vocab.txt"]
     command += [f"--output_dir={records}", f"--max_seq_length={args.length}"]
     harness.Program([*command, "--num_shards=4"], harness.ROOT).finish()
     return data_dir

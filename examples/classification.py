@@ -65,7 +65,7 @@ def main(argv: list[str]) -> float:
     """Trains, saves and loads; returns the accuracy on unseen sentences."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", default="demo/models/demo")
-    parser.add_argument("--output", default="chapters.keras")
+    parser.add_argument("--output", default="demo/chapters.keras")
     parser.add_argument("--max_seq_length", type=int, default=32)
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--sentences", type=int, help="so many, to try it")

@@ -11,7 +11,8 @@ one pass, a masked LM's in one pass a token; the higher one wins.
         --model electric=runs/models/electric --model mlm=runs/models/mlm
 
 A model that is named as a method of `score` is asked by that method.
---output gets texts.txt, NAME.jsonl of every model, and results.json.
+--output gets each model's NAME.jsonl and NAME.jsonl.few, beside them the
+texts (.txt), and results.json.
 """
 
 import argparse

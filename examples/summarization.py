@@ -18,6 +18,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.files import read_text
 from electra_tf.finetuning import runner
 from electra_tf.metrics.summaries import BASELINES, ROUGE
+from electra_tf.text.tokenization import check_vocab
 
 FOLDS = 5
 SETTINGS = {
@@ -58,6 +59,7 @@ def summaries_of_fold(
         str(folder),
         task_names=["summarization"],
         vocab_file=vocab,
+        vocab_size=len(check_vocab(vocab)),
         **SETTINGS,
     )
     runner.run(config)

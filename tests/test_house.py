@@ -16,10 +16,10 @@ UNTELLING = {"utils", "util", "helpers", "common", "misc", "tools", "lib"}
 LONGEST = 600  # Lines of a file; a file is one concept.
 TEXT_ENDINGS = {".py", ".md", ".toml", ".txt", ".json", ".yml", ".yaml", ""}
 
-LISTED = subprocess.run(
-    ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True
+LISTED = subprocess.check_output(
+    ["git", "-C", str(ROOT), "ls-files"], text=True
 )
-TRACKED = [ROOT / name for name in LISTED.stdout.splitlines()]
+TRACKED = [ROOT / name for name in LISTED.splitlines()]
 TRACKED = [path for path in TRACKED if path.is_file()]
 PYTHON = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def test_files_have_headers_names_and_few_lines_and_documents_are_there():
         assert (ROOT / name).read_text(encoding="utf-8").strip(), name
 
 
-def test_what_documents_show_and_import_is_there():
+def test_what_documents_import_is_there_and_their_code_ends_in_no_blank():
     imported = r"(?m)^from ((?:electra_tf|configure)[\w.]*) import (.+)$"
     for path in TRACKED:
         if path.suffix == ".md":
@@ -65,11 +65,8 @@ def test_the_project_speaks_only_of_itself():
 
 
 def test_the_tests_run_with_the_extras_of_the_package():
-    extras = re.findall(
-        r'"(\w+)==([\d.]+)"',
-        re.search(r"(?m)^serve = .*$", (ROOT / "pyproject.toml").read_text())[
-            0
-        ],
-    )
+    text = (ROOT / "pyproject.toml").read_text()
+    extras = re.findall(r"(?m)^(?:serve|bpe|rouge|ask) = (.*)$", text)
+    extras = re.findall(r'"([^"]+)"', "".join(extras))
     wanted = (ROOT / "requirements-dev.txt").read_text().splitlines()
-    assert extras and all("==".join(pin) in wanted for pin in extras)
+    assert len(extras) > 4 and not {*extras} - {*wanted}

@@ -64,8 +64,10 @@ def placed(path: str) -> str:
     if path != RELEASED or files.exists(path):
         return path
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    share = os.path.join(sysconfig.get_path("data"), "share", "electra_tf")
-    places = [os.path.join(at, "models", RELEASED) for at in (root, share)]
+    user = sysconfig.get_preferred_scheme("user")  # pip's, without a venv
+    shares = (sysconfig.get_path("data"), sysconfig.get_path("data", user))
+    shares = (os.path.join(at, "share", "electra_tf") for at in shares)
+    places = [os.path.join(at, "models", RELEASED) for at in (root, *shares)]
     for place in filter(files.is_directory, places):
         return place
     raise UserError(

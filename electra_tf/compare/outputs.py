@@ -105,8 +105,7 @@ def compare_on_text(
             outcome.notes.append(why)
     vocab_file = find_vocab_file(request, a, b)
     if tokenization.is_bpe(vocab_file):
-        why = f"{vocab_file} is byte-level BPE; the weights alone were compared"
-        outcome.not_compared[_ALL_OUTPUTS] = why
+        outcome.not_compared[_ALL_OUTPUTS] = f"{vocab_file} is byte-level BPE"
         return outcome
     rows = min(w.contents.sizes.max_position_embeddings for w in (a, b))
     length = request.length or _DEFAULT_LENGTH

@@ -387,8 +387,7 @@ class Trial(Run):
 
     def scored_on(self) -> str:
         told = [f"{name} {getattr(self.config, name)}" for name in SCORING]
-        digest = self._preprocessor.digest
-        dev = (f"{task.name} {digest(task, 'dev')}" for task in self._tasks)
+        dev = (self._preprocessor.digest(task, "dev") for task in self._tasks)
         return "; ".join([*dev, *told])
 
     def _check_keep_best(self, figures: Iterable[str]) -> None:

@@ -94,8 +94,8 @@ class Embedder:
                 f"max_length {max_length}: expected 3 to {positions}, the"
                 " positions of the model"
             )
-        own = (max_length or positions, batch_size)
-        return cls(encoder, loaded.tokenizer, *own)
+        length = max_length or positions
+        return cls(encoder, loaded.tokenizer, length, batch_size)
 
     def __call__(
         self,

@@ -16,6 +16,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,7 +198,8 @@ class StudyRun:
         program, *arguments = cell.command
         folders = (_ROOT, os.path.dirname(sys.executable))
         places = (os.path.join(folder, program) for folder in folders)
-        program = next(filter(os.path.exists, places), program)
+        places = filter(os.path.exists, places)
+        program = next(places, shutil.which(program) or program)
         ends = None
         if sys.platform == "linux":  # A study that is killed leaves no piece.
             ends = functools.partial(

@@ -23,8 +23,6 @@ from electra_tf.files import write_atomically
 TRAIN_LOG = "train_log.jsonl"
 EVAL_LOG = "eval_log.jsonl"
 TENSORBOARD_DIR = "tensorboard"
-# Fields that differ between two runs that are otherwise equal.
-TIMING_FIELDS = ("seconds", "steps_per_second", "tokens_per_second")
 
 
 class Log:

@@ -71,7 +71,7 @@ def tags(line: str) -> list[tuple[str, str]]:
 
 
 def main(html_dir: str, corpus: str, ner: str) -> None:
-    """Writes the corpus, and every tenth page's sentences for the tagger."""
+    """Writes the corpus, and sentences of four in five for the tagger."""
     pages = sorted(pathlib.Path(html_dir).glob("*.html"))
     # The same page may be cut at two depths: a sentence counts once.
     seen: set[str] = set()

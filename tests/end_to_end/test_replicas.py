@@ -21,9 +21,9 @@ import pytest
 
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
-from electra_tf.training.summaries import TIMING_FIELDS, Console, read_rows
+from electra_tf.training.summaries import Console, read_rows
 from tests.conftest import ROOT, marked_heavy, read_json
-from tests.end_to_end.conftest import assert_same_tensors, saved_tensors
+from tests.end_to_end.conftest import TIMES, assert_same_tensors, saved_tensors
 from tests.pretraining.conftest import TWO_STAGE
 
 PROGRAM = pathlib.Path(__file__).resolve().with_name("worker.py")
@@ -316,7 +316,7 @@ def test_two_devices_train_as_one_does(
         for log in ("train_log.jsonl", "eval_log.jsonl"):
             rows = (read_rows(str(folder / log)) for folder in (one, two))
             for a, b in zip(*rows, strict=True):
-                a = {n: v for n, v in a.items() if n not in TIMING_FIELDS}
+                a = {n: v for n, v in a.items() if n not in TIMES}
                 # Where all chosen tokens are replaced there is no AUC.
                 a = {n: v for n, v in a.items() if v is not None}
                 b = {n: b[n] for n in a}

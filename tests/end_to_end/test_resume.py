@@ -22,14 +22,9 @@ from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights, assign
 from electra_tf.commands import convert_checkpoint
 from electra_tf.pretraining import runner
-from electra_tf.training.summaries import (
-    TIMING_FIELDS,
-    TRAIN_LOG,
-    Console,
-    read_rows,
-)
+from electra_tf.training.summaries import TRAIN_LOG, Console, read_rows
 from tests.conftest import marked_heavy, refused
-from tests.end_to_end.conftest import assert_same_tensors, saved_tensors
+from tests.end_to_end.conftest import TIMES, assert_same_tensors, saved_tensors
 from tests.pretraining.conftest import TWO_STAGE
 from tests.training.conftest import shown
 
@@ -43,7 +38,7 @@ def logs_of(folder):
     """What was logged of training and of evaluations, without times."""
     return tuple(
         [
-            {k: v for k, v in row.items() if k not in TIMING_FIELDS}
+            {k: v for k, v in row.items() if k not in TIMES}
             for row in read_rows(str(folder / log))
         ]
         for log in LOGS

@@ -70,7 +70,7 @@ def ask_elsewhere(tmp_path_factory):
     asked, answered = place / "asked.pkl", place / "answered.pkl"
     (place / "client.py").write_text(CLIENT)
     client = subprocess.Popen(
-        [sys.executable, "-P", str(place / "client.py")],
+        [sys.executable, str(place / "client.py")],
         cwd=place,
         env={n: v for n, v in os.environ.items() if n != "PYTHONPATH"},
         stdin=subprocess.PIPE,

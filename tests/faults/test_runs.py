@@ -285,7 +285,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told(start_run, tmp_path):
 def command(tmp_path, vocab_file, corpus_dir):
     text = (corpus_dir / "text_0.txt").read_text()
     for name in "abcd":
-        (corpus_dir / name).write_text(text * 20)
+        (corpus_dir / name).write_text(text * 100)
     return [
         *(sys.executable, str(ROOT / "build_pretraining_dataset.py")),
         *("--corpus-dir", str(corpus_dir), "--vocab-file", vocab_file),
@@ -327,7 +327,7 @@ def test_workers_end_with_their_parent(command, tmp_path, number):
     assert len(workers) == 3
     parent.send_signal(number)
     parent.wait()
-    assert _wait_for(lambda: not any(map(_is_running, workers)), 2)
+    assert _wait_for(lambda: not any(map(_is_running, workers)), 20)
     _run(command, tmp_path / "killed")
     undisturbed, again = (
         {p.name: p.read_bytes() for p in (tmp_path / n).glob("*tfrecord*")}

@@ -74,7 +74,7 @@ def test_activations_grow_with_the_batch_and_shrink_with_what_saves_memory():
 
 
 # Peaks of 21 November 2026, MiB: 2 cores, TensorFlow 2.20, a batch of full rows
-# (benchmarks/pretraining_step.py).
+# (benchmarks/pretraining_step.py of 4a16307).
 @pytest.mark.parametrize(
     ("settings", "peak"),
     [

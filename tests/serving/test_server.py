@@ -201,7 +201,8 @@ def test_a_signal_ends_it_after_what_is_in_has_been_answered(process, number):
     askers = [threading.Thread(target=keep_asking) for _ in range(4)]
     for asker in askers:
         asker.start()
-    time.sleep(0.5)
+    while len(answers) <= 20 and all(a.is_alive() for a in askers):
+        time.sleep(0.01)
     process.send_signal(number)
     assert process.wait(30) == 0
     for asker in askers:
