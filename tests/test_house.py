@@ -19,8 +19,7 @@ TEXT_ENDINGS = {".py", ".md", ".toml", ".txt", ".json", ".yml", ".yaml", ""}
 LISTED = subprocess.check_output(
     ["git", "-C", str(ROOT), "ls-files"], text=True
 )
-TRACKED = [ROOT / name for name in LISTED.splitlines()]
-TRACKED = [path for path in TRACKED if path.is_file()]
+TRACKED = [p for p in map(ROOT.joinpath, LISTED.splitlines()) if p.is_file()]
 PYTHON = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
     for path in TRACKED
@@ -32,8 +31,7 @@ def test_files_have_headers_names_and_few_lines_and_documents_are_there():
     script = "#!/usr/bin/env python3\n"
     for name, text in PYTHON.items():
         assert text.removeprefix(script).startswith(HEADER), name
-    wrong = [n for n in PYTHON if set(n[:-3].split("/")) & UNTELLING]
-    assert not wrong
+    assert not [n for n in PYTHON if set(n[:-3].split("/")) & UNTELLING]
     lengths = {name: len(text.splitlines()) for name, text in PYTHON.items()}
     assert not {name: n for name, n in lengths.items() if n > LONGEST}
     for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"):

@@ -409,14 +409,12 @@ def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     if trials < 0 or not config.is_stated("num_trials"):
         numbered = (f"{config.model_dir}_{k}" for k in itertools.count(1))
         trials = len([*itertools.takewhile(best_or_newest, numbered)])
+    found = dict.fromkeys(("init_checkpoint", "num_trials"), _FOUND)
     return dataclasses.replace(
         config,
         init_checkpoint=_trained_model(f"{config.model_dir}_1"),
         num_trials=trials,
-        origins={
-            **config.origins,
-            **{"init_checkpoint": _FOUND, "num_trials": _FOUND},
-        },
+        origins={**config.origins, **found},
     )
 
 

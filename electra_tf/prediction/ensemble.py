@@ -129,12 +129,15 @@ class Members:
 
     def _outputs(self, number: int, mixed: np.ndarray) -> Row:
         """As the head's, for the task's scorer."""
-        right = np.maximum(self.truth(number, mixed[None]), _TINY)
         return {
             "label_ids": self._gold[number][0],
             "predictions": mixed[0].argmax(),
-            "loss": -np.log(right).sum(),
+            "loss": self._loss(number, mixed),
         }
+
+    def _loss(self, number: int, mixed: np.ndarray) -> float:
+        right = np.maximum(self.truth(number, mixed[None]), _TINY)
+        return -np.log(right).sum()
 
     def answer(self, number: int, mixed: np.ndarray) -> dict[str, Any]:
         """A line of a file, as `predict` writes it."""
@@ -259,9 +262,8 @@ class _Tags(Members):
         return np.stack([row[:count] for row in rows])
 
     def _outputs(self, number: int, mixed: np.ndarray) -> Row:
-        right = np.maximum(self.truth(number, mixed[None]), _TINY)
         return {
-            "loss": -np.log(right).sum(),
+            "loss": self._loss(number, mixed),
             "labels": self._gold[number],
             "predictions": mixed.argmax(-1),
             "labels_mask": np.ones(len(mixed)),

@@ -66,8 +66,10 @@ def test_files_that_are_missing_or_others(name, text, words, one):
     [
         ("model_type", "bert", "model_type is 'bert'; expected 'electra'"),
         ("hidden_size", 7, "not fit its config.json.*7.*hidden_size"),
+        ("num_attention_heads", 4, "not a multiple of num_attention_heads 4"),
         ("num_hidden_layers", 1, r"layer\.1\..* num_hidden_layers 1"),
         ("position_embedding_type", "relative_key", "is 'relative_key'"),
+        ("layer_norm_eps", None, "layer_norm_eps is None; expected a number"),
     ],
 )
 def test_a_config_of_another_model_is_named(key, value, words, one):
@@ -353,6 +355,8 @@ def test_a_vocabulary_of_another_model(out, whole, tmp_path, tiny_vocab):
     long.write_text("\n".join(lines + [f"w{i}" for i in range(11)]) + "\n")
     message = out.write_refused(whole, vocab_file=str(long))
     assert "211 tokens but the model has 210" in message
+    long.write_text("\n".join(lines[:50]))
+    assert "lacks" in out.write_refused(whole, vocab_file=str(long))
 
 
 @hypothesis.given(

@@ -55,16 +55,20 @@ def reread(text):
         ({"mask_prob": 0}, "mask_prob: must be a fraction above 0"),
         ({"max_seq_length": 4}, "no token is ever masked"),
         ({"max_seq_length": 513}, "513 is longer .* = 512"),
+        ({"keep_every_n_steps": 1500}, r"multiple of .*\(1000\), got 1500"),
         ({"allow_missing": "("}, r"allow_missing: '\('"),
         ({**MLM, "uniform_generator": True}, "uniform_gen.*nothing to train"),
         ({"lerning_rate": 1}, "lerning_rate. Nearest names: learn.*, .*, "),
         ({"preset": "bse"}, "Unknown preset bse. Nearest names: base"),
+        ({"model_hparam_overrides": {"hidden": 1}}, "key hidden.*hidden_size"),
         ({"pretrain_text": "a*", "pretrain_tfrecords": "b"}, "= 'b'.*leave on"),
         ({"keep_best": "loss"}, "set eval_every_n_steps"),
         ({"two_stage_steps": 3}, "two_stage_steps: 3 .* got joint"),
         (STAGES | {"two_stage_steps": 10**6}, "without steps"),
         (STAGES | MLM, 'electra_15", got "mlm"'),
         (MLM | BEST, "loss, .*'disc_loss'"),
+        (MLM | {"generator": "unigram"}, "'unigram' needs electra_objective"),
+        ({"vocab_size": 10**10}, "hparam vocab_size:.*most"),
         ({"model_dir": "runs/a[1]"}, "model_dir: 'runs/a.1.' has"),
         (DEEP, "num_hidden_layers: must be at most"),
         # The original crashes with both of these.
@@ -226,7 +230,9 @@ def create_finetuning(**hparams):
         ({"task_name": ["rte"]}, "task_names"),
         ({"early_stopping_patience": 2}, "eval_every_n_steps"),
         ({"gradient_accumulation_steps": 3}, "does not divide"),
+        ({"mixed_precision": "fp8"}, "bf16, fp16 or empty"),
         ({"wnli_majority": True}, r"wnli is not among task_names \(chunk\)"),
+        ({"adam_beta_1": 1.0}, "adam_beta_1: must be at least 0 and below 1"),
     ],
 )
 def test_what_cannot_work_is_refused_with_a_remedy(hparams, words):
@@ -320,10 +326,9 @@ def test_finetuning_extensions_are_off_by_default():
     original = {*recorded("finetuning")[0]["config"], "write_distill_outputs"}
     extensions = set(plain.as_dict()) - original
     off = (False, 0, None, "")
-    on = {n for n in extensions if getattr(plain, n) not in off}
     # The settings that say how the original's behaviour is reached, paths,
     # and those that change time, or what a stop does, but no result.
-    assert on == set(
+    assert {n for n in extensions if getattr(plain, n) not in off} == set(
         """
         results_json data_source strip_accents lr_read_order pooling
         shuffle_buffer_size length_buckets group_eval_by_length

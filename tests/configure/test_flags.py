@@ -110,11 +110,9 @@ def test_flags_win_over_hparams_and_both_over_presets():
     assert config.learning_rate == 2e-4 and config.origins["seed"] == "flag"
     assert config.origins["mask_prob"] == "json"
     assert config.origins["model_name"] == "flag"
-    config = parse(
-        "--preset=demo", '--model_hparam_overrides={"hidden_size":8}'
-    )
     sizes = parse("--preset=demo").model_hparam_overrides | {"hidden_size": 8}
-    assert config.model_hparam_overrides == sizes
+    more = '--model_hparam_overrides={"hidden_size":8}'
+    assert parse("--preset=demo", more).model_hparam_overrides == sizes
 
 
 def test_the_default_given_as_a_flag_changes_nothing():

@@ -162,7 +162,10 @@ def test_a_foreign_directory_is_left_alone_even_with_overwrite(build):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"num_shards": 0}, "num_shards: must be at least 1, got 0"),
+        ({"num_shards": 10**9}, "num_shards: must be at most"),
         ({"held_out_fraction": 1.0}, "held_out_fraction: .* below 1, got 1.0"),
+        ({"draws": "dice"}, "stream, document"),
         ({"num_processes": 9}, "num_processes is 9 and num_shards 4"),
     ],
 )

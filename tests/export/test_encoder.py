@@ -69,8 +69,7 @@ def test_pairs_are_packed_to_any_length(exported, layers):
     a, b = (loaded.tokenizer.encode(t) for t in ("a cat", "the dog"))
     for length in (7, 16):
         given = {"seq_length": length}
-        pack = hub.KerasLayer(parts.bert_pack_inputs, arguments=given)
-        got = pack(tokens)
+        got = hub.KerasLayer(parts.bert_pack_inputs, arguments=given)(tokens)
         kept = {16: (a, b), 7: (a[:2], b[:2])}[length]
         row = [vocab["[CLS]"], *kept[0], vocab["[SEP]"]]
         types = [0] * len(row) + [1] * (len(kept[1]) + 1)

@@ -102,10 +102,9 @@ def modules(finetuned_module, pretrained_folder):
 
 def _numbers(module, batches):
     inputs = [Inputs(*map(tf.constant, batch)) for batch in batches]
-    outputs = [*map(module.compute, inputs)]
     return [
         {n: v for n, v in found.items() if v.dtype != tf.string}
-        for found in outputs
+        for found in map(module.compute, inputs)
     ]
 
 

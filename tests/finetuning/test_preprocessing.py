@@ -219,8 +219,7 @@ def test_labels_that_reach_further_than_tokens_are_kept(tmp_path):
 @pytest.mark.parametrize("by_length", [False, True])
 def test_each_epoch_of_the_whole_set_has_every_example_once(batches, by_length):
     order = {"shuffle_whole_set": not by_length, "by_length": by_length}
-    chosen = dataclasses.replace(batches, **order)
-    found = take(chosen(), 12)
+    found = take(dataclasses.replace(batches, **order)(), 12)
     widths = [b["input_ids"].shape[1] for b in found]
     assert (np.mean(widths) < 0.8 * LENGTH) == by_length
     epochs = [all_ids(found[:6]), all_ids(found[6:])]

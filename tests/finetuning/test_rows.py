@@ -302,13 +302,13 @@ def test_impossible_questions_have_no_place(qa_task):
     [
         ('{"data":\n [,', r"train.json:2: malformed JSON at character 3"),
         ("[]", "no list under data"),
+        ('{"data": 3}', "no list under data"),
         (b'{"data": "\xff"}', r"train.json:1: byte 10 is not UTF-8"),
         ('{"data": []}', "no usable question in its train split"),
     ],
 )
 def test_a_malformed_file_is_an_error_that_says_where(text, message, qa_task):
-    task = qa_task("squad", text)
-    refused(message, task.get_examples, "train")
+    refused(message, qa_task("squad", text).get_examples, "train")
 
 
 def test_broken_paragraphs_and_lines_are_reported_with_their_number(qa_task):

@@ -30,8 +30,7 @@ SENTENCE = "the cat is on the mat, and that was it."
 
 def input_features(pretrained, seen):
     tokens = (view.input_token for view in seen.tokens)
-    ids = pretrained.tokenizer.convert_tokens_to_ids(tokens)
-    return features_of([ids])
+    return features_of([pretrained.tokenizer.convert_tokens_to_ids(tokens)])
 
 
 def check_predictions(pretrained, seen):

@@ -61,13 +61,8 @@ def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
     sized = "optimizer" not in hparams
     config = tiny_config(model_hparam_overrides=ONE_BLOCK, **hparams)
     scaling = LossScale.of(config.mixed_precision)
-    loops, optimizer, loop = make_loop(
-        config,
-        STEPS,
-        iter(dataset()),
-        tf.distribute.get_strategy(),
-        loss_scale=scaling,
-    )
+    given = (config, STEPS, iter(dataset()), tf.distribute.get_strategy())
+    loops, optimizer, loop = make_loop(*given, loss_scale=scaling)
     loop.train(STEPS)
     logged = loop.take_chunk()
     rows = dict(zip(logged.names, logged.values.T, strict=True))

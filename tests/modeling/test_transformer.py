@@ -228,8 +228,7 @@ def dependence(vectors):
     """[i, j]: whether position i's vector changed with token j."""
     vectors = np.asarray(vectors)
     # Products round differently from row to row of a batch, by about 1e-7.
-    changed = np.abs(vectors[1:] - vectors[:1]).max(-1) > 3e-6  # [j, i]
-    return changed.T
+    return (np.abs(vectors[1:] - vectors[:1]).max(-1) > 3e-6).T
 
 
 @pytest.mark.parametrize(

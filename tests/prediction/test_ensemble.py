@@ -216,6 +216,12 @@ def _shares(**probabilities):
             "found id 1; expected 0, as .*a.jsonl:1 has",
         ),
         ("classification", _shares(**{"0": float("nan"), "1": 1.0}), "0: nan"),
+        ("regression", lambda r: [{"line": 2}, *r[1:]], "found value None"),
+        (
+            "tagging",
+            lambda r: [{**r[0], "words": ["of", "the"]}],
+            r"found words \['of', 'the'\]; expected \['the', 'ki",
+        ),
         (
             "question_answering",
             lambda r: [{**r[0], "n_best": [{"answer": 7, "probability": 1}]}],

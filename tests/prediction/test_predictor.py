@@ -193,8 +193,7 @@ def test_bad_items_are_named_or_left_out(predictor):
 
 
 def cost(lengths, sizes, call_cost):
-    starts = [0, *itertools.accumulate(sizes)][:-1]
-    parts = zip(starts, sizes, strict=True)
+    parts = zip([0, *itertools.accumulate(sizes)][:-1], sizes, strict=True)
     tokens = sum(lengths[start] * size for start, size in parts)
     return tokens + call_cost * len(sizes)
 

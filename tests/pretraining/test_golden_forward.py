@@ -151,14 +151,8 @@ def test_an_original_run_resumes_from_its_fifth_step(
 ):
     folder, model, optimizer, followed = recorded_training("electra", seed=99)
     step = tf.Variable(0, dtype=tf.int64)
-    checkpoints = Checkpoints(
-        str(folder),
-        model=model,
-        optimizer=optimizer,
-        step=step,
-        position={},
-        keep=0,
-    )
+    state = {"model": model, "optimizer": optimizer, "step": step}
+    checkpoints = Checkpoints(str(folder), **state, position={}, keep=0)
     checkpoints.restore(str(folder / "model.ckpt-5"))
     assert int(step) == 5
     for slots in (optimizer.m, optimizer.v):

@@ -109,10 +109,7 @@ def test_parts_give_the_whole_step(
 
 @pytest.mark.parametrize(
     "hparams",
-    [
-        *marked_heavy({}),
-        OBJECTIVES["electric"] | {"mixed_precision": "bf16"},
-    ],
+    [*marked_heavy({}), OBJECTIVES["electric"] | {"mixed_precision": "bf16"}],
 )
 def test_recomputed_blocks_give_the_same_gradients(tiny_config, hparams):
     """With dropout: the second computation draws the same again."""

@@ -157,8 +157,7 @@ def test_the_answer_is_marked_where_it_stands(visit, exported):
     page = visit(exported("facts"))
     context = "Ünïcödé: the king of the north was for that. And so is it."
     page.ask(question="who was for that?", context=context)
-    answer = page.find(".big").text
-    assert page.find("mark").text == answer
+    assert page.find("mark").text == page.find(".big").text
     assert page.find(".running").text == context
 
 

@@ -37,6 +37,7 @@ def put(said, place, value):
     ("place", "value", "words"),
     [
         ("sedes", [1], "sedes: unknown; nearest: seeds"),
+        ("seeds", [1, "2"], "seeds[1]: '2' is no seed"),
         ("seeds", [1, 2, 1], "seeds: two cells are named electra/1"),
         ("grid", {"pretrain.mask": [0.1]}, "grid.pretrain.mask: Unknown"),
         ("tasks", {"mrpc": {}}, "tasks.mrpc: "),  # has no data
@@ -48,7 +49,10 @@ def put(said, place, value):
         ("pretrain.pretrain_tfrecords", "none*", "pretrain: No record file"),
         ("budget", {"flops": 1}, 'budget: {"flops": 1} is less than a step'),
         ("arms.mlm.start", "absent", "arms.mlm: start: absent: no such"),
+        ("arms.mlm.pretrain", {"objective": "x"}, "arms.mlm: hparam objective"),
         ("arms.m/l", {}, "arms.m/l: 'm/l': a folder cannot have this name"),
+        ("data", {"there": ["-m", 6]}, "data.there[1]: expected text, got 6"),
+        ("choose_learning_rate", {"values": ["x"]}, "expected a number"),
         ("finetune.num_trials", -1, "num_trials: expected 1 or more"),
         ("pretrain.eval_every_n_steps", 0, "0 leaves no results"),
     ],

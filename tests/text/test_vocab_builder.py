@@ -136,6 +136,7 @@ def test_learned_vocabulary_passes_the_checks(prose, write_vocab):
     [
         ({"a" * 201: 9}, {}, "no words"),
         ({"abc": 2}, {"vocab_size": 100}, "vocab_size 100 .*num_unused"),
+        ({"a": 1}, {"min_count": 0}, "min_count is 0"),
     ],
 )
 def test_what_gives_no_vocabulary_is_refused(words, settings, message):

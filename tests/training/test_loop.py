@@ -162,12 +162,11 @@ def descend(scaling, dtype, steps):
         half = tf.cast(weights, dtype)
         return {"total_loss": tf.reduce_sum(tf.cast(half * half, tf.float32))}
 
-    batch = {"x": tf.zeros([1])}
     loop = TrainLoop(
         compute=compute,
         variables=[weights],
         optimizer=Steps(weights),
-        iterator=iter([batch] * steps),
+        iterator=iter([{"x": tf.zeros([1])}] * steps),
         step=tf.Variable(0, dtype=tf.int64),
         seed=0,
         strategy=tf.distribute.get_strategy(),

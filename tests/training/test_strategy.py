@@ -86,12 +86,8 @@ def test_a_row_draws_what_it_draws_in_the_whole_batch():
 )
 def test_what_replicas_cannot_share_is_refused(replicas, changes, message):
     several = types.SimpleNamespace(num_replicas_in_sync=replicas)
-    config = types.SimpleNamespace(
-        do_train=True,
-        train_batch_size=12,
-        gradient_accumulation_steps=1,
-        jit_compile=False,
-    )
+    given = {"do_train": True, "train_batch_size": 12, "jit_compile": False}
+    config = types.SimpleNamespace(**given, gradient_accumulation_steps=1)
     strategy.check_replicas(several, config)
     vars(config).update(changes)
     with pytest.raises(UserError, match=message):
