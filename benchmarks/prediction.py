@@ -97,10 +97,10 @@ def measure(args, texts, paths):
     with harness.Arms(args, planned_arms(args, paths)) as arms:
         about = arms.ask_all("describe")
         differences = compare(arms, texts[:COMPARED])
-        seconds = {}
+        seconds, stream = {}, itertools.cycle(texts[COMPARED:])
         for size in map(int, args.batches.split(",")):
-            each = max(1, args.texts // size) * size
-            asked = turns_of(texts[COMPARED:], size, each, len(arms))
+            count = max(1, args.texts // size)
+            asked = turns_of(stream, size, count, len(arms))
 
             def run(arm, asked=asked):
                 return statistics.median(arm.ask("run", batches=next(asked)))
@@ -124,11 +124,11 @@ def compare(arms, texts):
     return {n: float(np.abs(found).max()) for n, found in differences.items()}
 
 
-def turns_of(texts, size, each, arms):
+def turns_of(stream, size, count, arms):
     """Yields a turn's batches to each of the arms, new texts every turn."""
-    for place in itertools.cycle(range(0, len(texts) - each + 1, each)):
-        starts = range(place, place + each, size)
-        yield from [[texts[i : i + size] for i in starts]] * arms
+    while True:
+        turn = [list(itertools.islice(stream, size)) for _ in range(count)]
+        yield from [turn] * arms
 
 
 def tables(result):

@@ -88,7 +88,7 @@ class FinetuningConfig(TrainingConfig):
     # Where data and models live; a task's files are read from
     # DIR/finetuning_data/TASK.
     data_dir: str
-    debug: bool = False  # little data: does everything run?
+    debug: bool = False  # a tiny model, little data: does everything run?
     log_examples: bool = False  # print a training example
     # How many train+eval runs to perform; negative: until it is stopped.
     num_trials: _Trials = 1
@@ -246,6 +246,8 @@ class FinetuningConfig(TrainingConfig):
             derived.update(learning_rate=5e-5, layerwise_lr_decay=0.9)
         elif values["model_size"] == "small":
             derived["embedding_size"] = 128
+        if not (values["do_lower_case"] and values["strip_accents"]):
+            derived["fix_tagging_casing"] = True  # published ones are uncased
         if values["debug"]:
             derived.update(_DEBUG_SETTINGS)
         return derived

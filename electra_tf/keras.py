@@ -220,8 +220,8 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         elif mask is None:
             mask = tf.ones_like(ids)
         segments = given.get("segment_ids", tf.zeros_like(ids))
-        types = self.sizes["type_vocab_size"]
-        return transformer.checked_inputs(ids, mask, segments, types)
+        rows = [self.sizes[n] for n in ("vocab_size", "type_vocab_size")]
+        return transformer.checked_inputs(ids, mask, segments, *rows)
 
 
 def _as_float32(tensors: Sequence[tf.Tensor]) -> tuple[tf.Tensor, ...]:

@@ -72,6 +72,14 @@ def refused(words, call, /, *arguments, **settings):
         call(*arguments, **settings)
 
 
+def restore(model, path, allow_missing=False):
+    """Loads a checkpoint of the original into a model; what matched."""
+    from electra_tf.checkpoints import tf1, weights
+
+    found = tf1.open_tf1(path)
+    return weights.assign(found, model.variables, missing_is_fine=allow_missing)
+
+
 def read_json(path):
     return json.loads(path.read_text())
 

@@ -89,8 +89,18 @@ def open_weights(path: str, whole: bool = False) -> Weights:
     path = placed(path)
     folder, name = os.path.split(path)
     if _HUGGING_FACE.fullmatch(name):
+        read = huggingface_reader.find_weights(folder or ".")
+        if name != os.path.basename(read) and "-of-" not in name:
+            raise UserError(
+                f"{path}: of this folder {read} is what is read; put {name}"
+                " alone beside a config.json to take it."
+            )
         return huggingface_reader.open_huggingface(folder or ".")
     if files.is_directory(path):
+        kept, own = os.path.join(path, BEST), os.path.join(path, "config.json")
+        if tf1.newest_in(kept) and files.exists(own):
+            if "task_names" in files.read_json(own):  # A fine-tuned model.
+                return open_weights(kept, whole)
         theirs, ours = hugging_face_file(path), tf1.checkpoints_in(path)
         if theirs and ours:
             raise UserError(

@@ -54,7 +54,7 @@ class _Tensor:
         return np.asarray(self.load(), np.float32, order="C")
 
 
-def _find_weights(folder: str) -> str:
+def find_weights(folder: str) -> str:
     """The file of weights, or their index."""
     for name in layout.WEIGHT_FILES:
         path = os.path.join(folder, name)
@@ -253,7 +253,7 @@ class _Folder:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._file = _find_weights(path)
+        self._file = find_weights(path)
         files.check_digest(self._file)
         self.config = layout.read_config(path)  # filled in
         self._stored = _open_tensors(self._file)

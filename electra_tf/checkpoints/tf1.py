@@ -16,10 +16,8 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.checkpoints.contents import DELTA_TABLE, TABLE
 from electra_tf.checkpoints.weights import (
-    Coverage,
     TensorSpec,
     Weights,
-    assign,
     fitted,
 )
 from electra_tf.files import write_atomically
@@ -111,7 +109,13 @@ def _newest(directory: str) -> str:
         return prefix
     # Released folders hold files without a `checkpoint` state file.
     found = checkpoints_in(directory)
-    if named_in(directory):
+    if named := named_in(directory):
+        if older := [n for n in map(os.path.basename, named) if n in found]:
+            raise UserError(
+                f"{os.path.join(directory, STATE)} names"
+                f" {os.path.basename(named[-1])}, whose files are missing; to"
+                f" take another, give its path: {', '.join(older)}."
+            )
         stated = tf.train.get_checkpoint_state(directory).model_checkpoint_path
         if tf.io.gfile.exists(stated + ".index"):
             raise UserError(
@@ -250,18 +254,6 @@ _BERT_ALONE = {
 }
 
 
-def restore(model: Any, path: str, allow_missing: bool = False) -> Coverage:
-    """Restores a model's variables from a checkpoint of the original.
-
-    Source: google-research/electra, model/modeling.py,
-    get_assignment_map_from_checkpoint.
-    Differs: what does not match is reported and by default refused.
-    """
-    return assign(
-        open_tf1(path), model.variables, missing_is_fine=allow_missing
-    )
-
-
 # Writing.
 
 # Tensors are held in memory until their data file is written; each further
@@ -329,9 +321,17 @@ def replace_files(
     written: str, prefix: str, complete: Callable[[], None] | None = None
 ) -> None:
     """Gives a checkpoint its name: the index goes first and comes last."""
-    remove_checkpoint(prefix)  # No old index beside new data.
-    if complete:
-        complete()
+    index, kept = f"{prefix}.index", f"{written}.replaced"
+    if replaces := tf.io.gfile.exists(index):  # No old index beside new data.
+        tf.io.gfile.rename(index, kept, overwrite=True)
+    try:
+        if complete:
+            complete()
+    except BaseException:
+        if replaces:  # Nothing of the old weights is gone yet.
+            tf.io.gfile.rename(kept, index)
+        raise
+    remove_checkpoint(prefix)
     for path in reversed(files_of(written)):
         suffix = path[len(written) :]
         tf.io.gfile.rename(path, prefix + suffix, overwrite=True)

@@ -66,8 +66,9 @@ def open_native(path: str) -> Weights:
     """Opens a checkpoint that a run or `write_native` wrote."""
     prefix = tf1.find_checkpoint(path)
     keys, dropped = {}, {}
-    stepless = tf1.load_reader(prefix).has_tensor(_NO_STEP + _VALUE)
-    for key in sorted(tf1.load_reader(prefix).get_variable_to_shape_map()):
+    reader = tf1.load_reader(prefix)
+    stepless = reader.has_tensor(_NO_STEP + _VALUE)
+    for key in sorted(reader.get_variable_to_shape_map()):
         if key == _NO_STEP + _VALUE or (stepless and key == "step" + _VALUE):
             continue
         if name := _name_of(key):

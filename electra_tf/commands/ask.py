@@ -74,7 +74,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> int:
     """Checks what was given, indexes, and only then loads the model."""
-    writer.check_free(args.output, args.overwrite)
+    inputs = [*filter(None, (args.questions, args.fit))]
+    writer.check_free(args.output, args.overwrite, inputs)
     from electra_tf.prediction import retrieval
     from electra_tf.prediction.predictor import Predictor
 

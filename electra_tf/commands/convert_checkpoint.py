@@ -106,10 +106,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> None:
     """Converts, and says what was read, dropped and written."""
-    # TensorFlow only from here on.
-    from electra_tf.checkpoints.formats import open_weights
-
-    source = open_weights(args.source)
+    source = formats.open_weights(args.source)
     source.heads = source.heads or _heads(source, args.source)
     hparams, assumed = _hparams(source, args)
     weights, changes, rows = source, [], args.extend_positions
@@ -223,8 +220,7 @@ def _hparams(
     hparams = source.contents.hparams()
     given: dict[str, Any] = {}
     if args.hparams is not None:
-        read = read_hparams(args.hparams)
-        read = PretrainingConfig.explicit_hparams(read)
+        read = PretrainingConfig.explicit_hparams(read_hparams(args.hparams))
         for name in ("model_name", "data_dir"):
             read.pop(name, None)
         given = PretrainingConfig.clean_hparams(read)
@@ -294,11 +290,11 @@ def _check_free(
     from electra_tf.checkpoints.tf1 import files_of
     from electra_tf.training.summaries import TRAIN_LOG
 
-    if os.path.abspath(path) == os.path.abspath(source):
+    if os.path.realpath(path) == os.path.realpath(source):
         raise UserError(
             f"{path} is the checkpoint that is read; choose another place."
         )
-    if not is_folder and files.exists(os.path.join(folder, TRAIN_LOG)):
+    if files.exists(os.path.join(folder, TRAIN_LOG)):
         raise UserError(
             f"{folder} is the folder of a run, which would go on from what is"
             " written there; choose another."

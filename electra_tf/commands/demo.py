@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 
 from configure import flags
+from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.data.build import build_records
@@ -64,13 +65,16 @@ def prepare(output_dir: str) -> int:
     """Writes corpus, vocabulary and records; returns the vocabulary's size."""
     corpus_dir = os.path.join(output_dir, "corpus")
     vocab_file = os.path.join(output_dir, "vocab.txt")
+    own = os.path.join(corpus_dir, "python_reference.txt")
+    if files.exists(vocab_file) and not files.exists(own):
+        raise UserError(
+            f"{output_dir}: holds another vocabulary than the demo's; choose"
+            " another --output_dir"
+        )
     lines = corpus_lines()
     model = PretrainingConfig.create("demo", output_dir, preset=_PRESET)
     tokens = build_vocab(lines, vocab_size=model.vocab_size, num_unused=0)
-    for path, texts in (
-        (os.path.join(corpus_dir, "python_reference.txt"), lines),
-        (vocab_file, tokens),
-    ):
+    for path, texts in ((own, lines), (vocab_file, tokens)):
         files.write_atomically(path, "\n".join(texts) + "\n")
     print(f"Corpus: {len(lines):,} lines; vocabulary: {len(tokens):,} tokens")
     build_records(

@@ -55,9 +55,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         ),
         shared_flags.BATCH_SIZE,
         (
-            "max_length",
-            int,
-            "N",
+            *("max_length", int, "N"),
             "wordpieces of a text; default: all positions",
         ),
         (

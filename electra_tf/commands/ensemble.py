@@ -38,9 +38,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         ("task", None, "NAME", "the task; not needed with --task_config"),
         ("task_config", None, "FILE", "its description, if it is your own"),
         (
-            "vocab_file",
-            None,
-            "FILE",
+            *("vocab_file", None, "FILE"),
             "default: vocab.txt in the data directory",
         ),
         ("split", "dev", "NAME", "the split that the files are about"),
@@ -75,8 +73,8 @@ def main(args: argparse.Namespace) -> None:
     """Scores and writes."""
     for path in args.files:
         check_readable(path)
-    if args.output:
-        writer.check_free(args.output, args.overwrite)
+    for path in filter(None, (args.output, args.json)):
+        writer.check_free(path, args.overwrite, args.files)
     given = _weights(args.weights, len(args.files))
     from electra_tf.prediction import ensemble
 
@@ -166,5 +164,4 @@ def _score(
     )
     if args.json:
         found |= {"files": args.files, "weights": weights, "figure": figure}
-        text = json.dumps(found, indent=1)
-        write_atomically(args.json, f"{text}\n")
+        write_atomically(args.json, f"{json.dumps(found, indent=1)}\n")

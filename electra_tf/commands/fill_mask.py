@@ -41,9 +41,8 @@ def main(args: argparse.Namespace) -> int:
     from electra_tf.inspection.fill_mask import MaskFiller
     from electra_tf.inspection.tables import filled_view
 
-    filler = MaskFiller(
-        shared_flags.load_model(args), args.top_k, args.batch_size
-    )
+    model = shared_flags.load_model(args)
+    filler = MaskFiller(model, args.top_k, args.batch_size)
     console, out = rich.console.Console(), contextlib.nullcontext()
     if args.output:
         out = shared_flags.answers(args)

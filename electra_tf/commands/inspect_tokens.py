@@ -41,7 +41,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "what is shown",
         ("top_k", 5, "N", "proposals a position"),
-        ("html", None, "FILE", "write a page; a file is replaced"),
+        ("html", None, "FILE", "write a page"),
+        shared_flags.OUTPUT[-1],
         (
             *("json", None, "FILE"),
             "write JSON, a sentence a line; - prints it instead",
@@ -63,9 +64,8 @@ def main(args: argparse.Namespace) -> int:
     from electra_tf.inspection.tables import inspection_view
     from electra_tf.inspection.token_inspection import TokenInspector
 
-    inspector = TokenInspector(
-        shared_flags.load_model(args), args.top_k, args.seed
-    )
+    model = shared_flags.load_model(args)
+    inspector = TokenInspector(model, args.top_k, args.seed)
     console = rich.console.Console()
     # Nothing of the page is printed; it is as wide as a window.
     page = rich.console.Console(
@@ -75,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         records = answer_file(args.json, "jsonl", overwrite=True)
     with shared_flags.Run(args, bar=False) as run, records as write:
-        usable = run.texts(functools.partial(encode, inspector.pretrained))
+        usable = run.texts(functools.partial(encode, model))
         for number, (read, text) in enumerate(usable):
             try:
                 seen = inspector.inspect(text, words, args.mask_none, number)

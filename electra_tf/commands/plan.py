@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Says what a pre-training run will take; trains nothing, writes nothing.
+"""Says what a pre-training run will take; trains nothing.
 
 Takes the flags of run_pretraining.py. Parameters, operations, memory and disk
 are counted from them, without TensorFlow; the records, where there are some,
@@ -97,7 +97,7 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
     config, args = flags.parse_config(PretrainingConfig, argv, parser)
     for name in ("measure", "measured_steps", "memory_gib"):
         value = getattr(args, name)
-        if value is not None and not value > 0:
+        if value is not None and not 0 < value < math.inf:
             parser.error(f"--{name} must be above 0, got {value}")
     return config, args
 
@@ -142,13 +142,11 @@ def plan(config: PretrainingConfig) -> Numbers:
         )
     parameters = pretraining_parameters(config)
     flops = pretraining_step_flops(config, parameters=parameters.total)
-    memory, recomputed = pretraining_memory(config), None
-    if config.recompute_grad is None and keeps_too_much(
-        memory, machine_memory()
-    ):
-        recomputed = pretraining_memory(
-            dataclasses.replace(config, recompute_grad=True)
-        )
+    memory, machine = pretraining_memory(config), machine_memory()
+    recomputed = None
+    if config.recompute_grad is None and keeps_too_much(memory, machine):
+        again = dataclasses.replace(config, recompute_grad=True)
+        recomputed = pretraining_memory(again)
     records, obstacles, warnings = _records(config)
     obstacles += [t for t in _other_obstacles(config) if t not in obstacles]
     steps, examples = config.num_train_steps, config.train_batch_size
@@ -171,7 +169,7 @@ def plan(config: PretrainingConfig) -> Numbers:
         "epochs": None,
         "memory_bytes": _bytes_of(memory),
         "memory_bytes_recomputed": recomputed and _bytes_of(recomputed),
-        "machine_memory_bytes": machine_memory(),
+        "machine_memory_bytes": machine,
         "checkpoints": _checkpoints(config),
     }
     if len(stages := steps_of_stages(config)) > 1:

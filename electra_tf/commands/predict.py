@@ -109,11 +109,11 @@ def main(args: argparse.Namespace) -> int:
             echo = read.values if args.echo else {}
             write({**run.place_of(read), **echo, **answer})
             run.count()
+        if not run.rows:  # What was there before stays.
+            raise UserError("no line could be answered")
     for what, count in predictor.task.row_report.losses.items():
         shared_flags.say(f"{count:,} {what}")
     run.say_summary("answers")
-    if not run.rows:
-        raise UserError("no line could be answered")
     return 0
 
 

@@ -41,9 +41,8 @@ def main(args: argparse.Namespace) -> int:
     shared_flags.check_files(args)
     from electra_tf.inspection.text_scores import TextScorer
 
-    scorer = TextScorer(
-        shared_flags.load_model(args), args.method, args.batch_size
-    )
+    model = shared_flags.load_model(args)
+    scorer = TextScorer(model, args.method, args.batch_size)
     totals: collections.Counter[str] = collections.Counter()
     run = shared_flags.Run(args)
     with run, shared_flags.answers(args) as write:

@@ -10,6 +10,7 @@ ends it once the requests that are in have been answered.
 """
 
 import argparse
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,7 +45,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     args = parser.parse_args(list(argv[1:]))
     for name, *_ in _LIMITS:
         value = getattr(args, name)
-        if not value >= 0 or (value == 0 and name != "max_wait_ms"):
+        too_few = value == 0 and name != "max_wait_ms"
+        if not 0 <= value < math.inf or too_few:
             parser.error(f"--{name} is {value}; expected more than 0")
     if not 0 <= args.port < 65536:
         parser.error(f"--port is {args.port}; expected 0 to 65535")

@@ -120,16 +120,15 @@ def chosen_columns(
     """Reads --columns."""
     found = dict(known)
     for part in filter(None, (text or "").split(",")):
-        name, equals, place = part.partition("=")
+        name, equals, place = map(str.strip, part.partition("="))
         if not equals and len(known) == 1:
-            name, place = next(iter(known)), part
-        config.check_names([name.strip()], known, "value of --columns")
-        if not place.strip():
+            name, place = next(iter(known)), part.strip()
+        config.check_names([name], known, "value of --columns")
+        if not place:
             raise UserError(
-                f"--columns={text}: expected NAME=COLUMN, such as"
-                f" {name.strip()}=0"
+                f"--columns={text}: expected NAME=COLUMN, such as {name}=0"
             )
-        found[name.strip()] = [_column(place.strip())]
+        found[name] = [_column(place)]
     return found
 
 

@@ -27,9 +27,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         "the run",
         ("time_budget", math.inf, "MINUTES", "stop cleanly after so long"),
         (
-            "piece",
-            60.0,
-            "MINUTES",
+            *("piece", 60.0, "MINUTES"),
             "of a run's first process; each twice as long",
         ),
         (
@@ -51,8 +49,7 @@ def main(args: argparse.Namespace) -> int:
     status = 0
     try:
         study = Study(args.file, args.output_dir, args.data_dir)
-        seconds = (60 * args.piece, 60 * args.time_budget)
-        running = run.StudyRun(study, *seconds)
+        running = run.StudyRun(study, 60 * args.piece, 60 * args.time_budget)
         for arm in study.arms:
             cost = "".join(f", {v:.4g} {n}" for n, v in arm.cost.items())
             print(f"{arm.name}: {arm.start or 'pre-trained'}{cost}")

@@ -4,7 +4,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -165,6 +165,8 @@ def compare_tensors(
 
 # Outputs of two models, or of a model and a recording, on the same inputs.
 
+Counts = dict[str, tuple[int, int]]  # equal, all
+
 
 class ForwardDifference:
     """Differences of what two models made of the same inputs, batch by batch.
@@ -182,10 +184,10 @@ class ForwardDifference:
         self.not_compared = not_compared or {}  # what was left out, and why
         self.layers: dict[str, list[Difference]] = {}
         self.outputs: dict[str, Difference] = {}  # logits and other floats
-        # (equal, all) of decisions, which a rounding error may turn, and of
-        # what must be the same.
-        self.agreement: dict[str, tuple[int, int]] = {}
-        self.integers: dict[str, tuple[int, int]] = {}
+        # Of decisions, which a rounding error may turn, and of what must be the
+        # same.
+        self.agreement: Counts = {}
+        self.integers: Counts = {}
         self.losses: dict[str, tuple[float, float]] = {}  # (A, B) in nats
 
     def add_layers(self, network: str, a: np.ndarray, b: np.ndarray) -> None:
@@ -202,12 +204,6 @@ class ForwardDifference:
 
     def add_output(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
         self.outputs.setdefault(name, Difference()).add(a, b)
-
-    def add_agreement(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
-        self.agreement[name] = _count(self.agreement.get(name), a, b)
-
-    def add_integers(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
-        self.integers[name] = _count(self.integers.get(name), a, b)
 
     def problems(self, tolerance: float) -> list[str]:
         sizes = {
@@ -232,7 +228,7 @@ class ForwardDifference:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        def counts(of: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+        def counts(of: Counts) -> dict[str, Any]:
             return {n: {"equal": e, "count": c} for n, (e, c) in of.items()}
 
         return {
@@ -252,9 +248,7 @@ class ForwardDifference:
         }
 
 
-def _count(
-    before: tuple[int, int] | None, a: np.ndarray, b: np.ndarray
-) -> tuple[int, int]:
-    equal, count = before or (0, 0)
-    equal += int(np.sum(np.asarray(a) == np.asarray(b)))
-    return equal, count + int(np.size(b))
+def add_equal(counts: Counts, name: str, a: np.ndarray, b: np.ndarray) -> None:
+    """Adds to `agreement` or `integers`."""
+    equal, count = counts.get(name, (0, 0))
+    counts[name] = (equal + int(np.sum(a == b)), count + b.size)

@@ -20,7 +20,7 @@ from configure.errors import UserError
 from configure.pretraining import GeneratorKind
 from electra_tf.checkpoints.sizes import UNSEEN_SIZES, as_config, merged
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.compare.differences import ForwardDifference
+from electra_tf.compare.differences import ForwardDifference, add_equal
 from electra_tf.data.example_writer import (
     FEATURE_NAMES,
     ExampleBuilder,
@@ -142,9 +142,8 @@ def _both_hparams(
 ) -> list[dict[str, Any]]:
     found = []
     for weights, other in ((a, b), (b, a)):
-        hparams = model_hparams(weights)
-        hparams = merged(hparams, _unshown_hparams(other, weights))
-        found.append(merged(hparams, given))
+        unshown = _unshown_hparams(other, weights)
+        found.append(merged(merged(model_hparams(weights), unshown), given))
     # An encoder without heads is run as what the other one's encoder is.
     headless = [weights.contents.is_headless for weights in (a, b)]
     for i, other in ((0, 1), (1, 0)):
@@ -301,9 +300,9 @@ def add_logits(
     if name != "disc_logits":
         whose = "second masked LM's " if name == "token_logits" else ""
         what = f"{whose}most likely word"
-        found.add_agreement(what, a.argmax(-1), b.argmax(-1))
+        add_equal(found.agreement, what, a.argmax(-1), b.argmax(-1))
     else:
-        found.add_agreement("replaced or not", a > 0, b > 0)
+        add_equal(found.agreement, "replaced or not", a > 0, b > 0)
 
 
 def _losses(

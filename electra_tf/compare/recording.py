@@ -23,7 +23,7 @@ from configure.errors import UserError
 from configure.json_text import read_hparams
 from electra_tf.checkpoints.sizes import merged
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.compare.differences import ForwardDifference
+from electra_tf.compare.differences import ForwardDifference, add_equal
 from electra_tf.compare.outputs import (
     LOGITS,
     MASKED,
@@ -189,8 +189,7 @@ def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
     absent = lacks(loaded)
     for network, name in recording.networks.items():
         if network in layers:
-            expected = arrays[name][:, used[0]]
-            found.add_layers(network, layers[network], expected)
+            found.add_layers(network, layers[network], arrays[name][:, used[0]])
         else:
             found.not_compared[f"{network} layers"] = absent.get(
                 f"{network.split('_')[0]} layers",
@@ -233,7 +232,7 @@ def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
         if name in LOGITS:
             add_logits(found, name, a, b)
         elif name in _INTEGERS:
-            found.add_integers(name, a, b)
+            add_equal(found.integers, name, a, b)
         else:
             found.add_output(name, a, b)
     return found

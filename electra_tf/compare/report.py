@@ -93,8 +93,7 @@ def forward_table(found: ForwardDifference) -> list[str]:
         worst = max(range(len(sizes)), key=lambda i: sizes[i].scaled)
         title = f"{network}, worst of {len(sizes)} layers: {worst + 1}"
         lines.append(_output_row(title, sizes[worst]))
-    for name, size in found.outputs.items():
-        lines.append(_output_row(name, size))
+    lines += [_output_row(*named) for named in found.outputs.items()]
     counts = {f"same {name}": n for name, n in found.agreement.items()}
     counts |= {f"equal {name}": n for name, n in found.integers.items()}
     for name, (equal, count) in counts.items():

@@ -74,8 +74,7 @@ def _build_records(
         # Refuses its flags before any work.
         run = functools.partial(beam.run_jobs, beam.open_pipeline(options))
     listing = corpora.list_sources(options.corpus)
-    num_jobs = _num_jobs(options, listing.sources)
-    manifest = _manifest(options, listing, num_jobs)
+    manifest = _manifest(options, listing, _num_jobs(options, listing.sources))
     manifest = _open_output(options, manifest, held)
     if manifest["complete"]:
         print(
@@ -173,14 +172,12 @@ def _manifest(
     settings = dataclasses.asdict(options)
     settings |= settings.pop("corpus")
     settings["strip_accents"] = settings.pop("do_strip_accents")
-    for name in ("path", "vocab_file", "output_dir", "tfds_data_dir"):
+    other = [field.name for field in dataclasses.fields(Limits)]
+    other += ["path", "vocab_file", "output_dir", "tfds_data_dir"]
+    other += ["overwrite", "strict", "runner", "beam_options"]
+    other += ["num_processes"] * (options.draws != "stream")
+    for name in other:
         del settings[name]
-    for field in dataclasses.fields(Limits):
-        del settings[field.name]
-    for name in ("overwrite", "strict", "runner", "beam_options"):
-        del settings[name]
-    if options.draws != "stream":
-        del settings["num_processes"]
     sources = [[source.name, source.size] for source in listing.sources]
     names = json.dumps(sources).encode()
     return {
@@ -534,12 +531,9 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
 # The flags of the two programs that build.
 
 ORIGINAL_FLAGS = (
-    "--max_seq_length",
-    "--num_processes",
-    "--do_lower_case",
-    "--no_lower_case",
-    "--do_strip_accents",
-    "--no_strip_accents",
+    *("--max_seq_length", "--num_processes"),
+    *("--do_lower_case", "--no_lower_case"),
+    *("--do_strip_accents", "--no_strip_accents"),
 )
 PLACES = ("corpus", "vocab_file", "output_dir")
 

@@ -110,7 +110,7 @@ def _read_pieces(
     raw_lines: Iterable[bytes],
     name: str,
     start: int,
-    blanks_separate_docs: bool,
+    corpus: "Corpus",
     report: ReadingReport,
     prefix: str = "",
 ) -> Iterator[Piece]:
@@ -138,7 +138,7 @@ def _read_pieces(
             if len(lines) >= _LINES_PER_PIECE or held > _HELD_PER_PIECE:
                 yield Piece(document, lines, False)
                 lines, held = [], 0
-        elif document and blanks_separate_docs:
+        elif document and corpus.blanks_separate_docs:
             if not prefix:
                 report.units_read = position - start
             yield Piece(document, lines, True)
@@ -155,15 +155,13 @@ def _text_pieces(
     text: str | bytes,
     name: str,
     place: object,
-    blanks: bool,
+    corpus: "Corpus",
     report: ReadingReport,
 ) -> Iterator[Piece]:
     """Cuts a text in memory, at a place in its source, into documents."""
     if isinstance(text, str):  # JSON may hold lone surrogates.
         text = text.encode("utf-8", "ignore")
-    return _read_pieces(
-        io.BytesIO(text), name, 0, blanks, report, prefix=f"{place}:"
-    )
+    return _read_pieces(io.BytesIO(text), name, 0, corpus, report, f"{place}:")
 
 
 # OpenWebText archives, read member by member without touching the disk.
@@ -190,13 +188,9 @@ def _read_archive(
             members = ((name, io.BytesIO(text), 0) for name, text in held)
         for member, text, units in members:
             lines = archives.lines(text, f"{source.path}: {member}", corpus)
+            name = f"{source.name}!{member}"
             yield from _read_pieces(
-                lines,
-                f"{source.name}!{member}",
-                0,
-                corpus.blanks_separate_docs,
-                report,
-                prefix=f"{member}:",
+                lines, name, 0, corpus, report, prefix=f"{member}:"
             )
             report.units_read = max(report.units_read, units)
     except PermissionError:
@@ -219,9 +213,7 @@ def _read_examples(
     for index, example in enumerate(examples, source.start):
         inside = f"{source.name}[{index}]"
         text = _text_of(example, corpus.text_field, inside)
-        yield from _text_pieces(
-            text, inside, index, corpus.blanks_separate_docs, report
-        )
+        yield from _text_pieces(text, inside, index, corpus, report)
         report.units_read += 1
 
 
@@ -375,10 +367,9 @@ def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
     else:
         with files.open_file(source.path, "rb") as file:
             bounds = [_next_boundary(file, aim, source, corpus) for aim in aims]
-    edges = sorted({0, source.size, *bounds})
     return [
         dataclasses.replace(source, start=start, end=end)
-        for start, end in itertools.pairwise(edges)
+        for start, end in itertools.pairwise(sorted({0, source.size, *bounds}))
     ]
 
 
@@ -431,12 +422,9 @@ def _read_text(
 ) -> Iterator[Piece]:
     with files.open_unpacked(source.path) as file:
         archives.check_text(file, source.path)
+        lines = _lines_until(file, source, corpus)
         yield from _read_pieces(
-            _lines_until(file, source, corpus),
-            source.name,
-            source.start,
-            corpus.blanks_separate_docs,
-            report,
+            lines, source.name, source.start, corpus, report
         )
 
 
@@ -474,9 +462,8 @@ def _read_jsonl(
                 except (ValueError, RecursionError) as error:
                     raise UserError(f"{where} is not JSON: {error}.") from error
                 text = _text_of(record, corpus.text_field, where)
-                blanks = corpus.blanks_separate_docs
                 yield from _text_pieces(
-                    text, source.name, position, blanks, report
+                    text, source.name, position, corpus, report
                 )
             position += len(raw)
             report.units_read += len(raw)

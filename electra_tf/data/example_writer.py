@@ -319,9 +319,8 @@ class ShardSet:
         """Names the closed files; each one's `name`, `records`, `bytes`."""
         entries = []
         shares = divmod(self.num_records, max(1, len(self._names)))
-        for i, (name, size) in enumerate(
-            zip(self._names, self._sizes, strict=True)
-        ):
+        sized = zip(self._names, self._sizes, strict=True)
+        for i, (name, size) in enumerate(sized):
             target = os.path.join(self._directory, name)
             files.rename(self._temporary(name), target)
             records = shares[0] + (i < shares[1])
@@ -449,11 +448,11 @@ class ExampleWriter:
         self.training = split(
             TRAINING_PREFIX, self.random, list(indices), options.num_shards
         )
-        stream = random.Random(
-            _digest("held out", options.seed, "", str(job.index))
-        )
+        seed = _digest("held out", options.seed, "", str(job.index))
         indices = [job.index] if options.held_out_fraction else []
-        self._held_out = split(HELD_OUT_PREFIX, stream, indices, job.count)
+        self._held_out = split(
+            HELD_OUT_PREFIX, random.Random(seed), indices, job.count
+        )
 
     def write(self, source: corpora.Source, on_piece: Callable = int) -> None:
         seed = self._options.seed

@@ -56,10 +56,8 @@ def encode_example(
                 f" {spec.shape}"
             )
         feature = example.features.feature[spec.name]
-        if spec.is_int_feature:
-            feature.int64_list.value.extend(flat)
-        else:
-            feature.float_list.value.extend(flat)
+        kind = "int64_list" if spec.is_int_feature else "float_list"
+        getattr(feature, kind).value.extend(flat)
     return example
 
 

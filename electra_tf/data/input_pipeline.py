@@ -50,8 +50,7 @@ def build_dataset(
       held-out records.
     """
     # Evaluations draw masks by a batch's number; workers count the same rows.
-    fixed = config.deterministic_input or not training or worker[1] > 1
-    deterministic = bool(fixed)
+    deterministic = config.deterministic_input or not training or worker[1] > 1
     if hparam := text_hparam(config, training):
         text = RawText(config, hparam)
         shuffled, records = text.repeats, _cut_text(text)
@@ -111,9 +110,8 @@ def each_example_once(config: Any, batch_size: int) -> tf.data.Dataset:
     else:
         paths = find_record_files(config, training=True).paths
         records = tf.data.TFRecordDataset(paths)
-    length = config.max_seq_length
     batches = records.batch(batch_size).map(
-        lambda payloads: _parse(payloads, length)
+        lambda payloads: _parse(payloads, config.max_seq_length)
     )
     return batches.with_options(input_options())
 
@@ -130,9 +128,8 @@ def _cut_text(text: RawText) -> tf.data.Dataset:
         records = tf.numpy_function(
             text.records, [number], tf.string, stateful=False
         )
-        return tf.data.Dataset.from_tensor_slices(
-            tf.ensure_shape(records, [None])
-        )
+        records = tf.ensure_shape(records, [None])
+        return tf.data.Dataset.from_tensor_slices(records)
 
     numbers = tf.data.Dataset.range(len(text))
     if text.repeats:

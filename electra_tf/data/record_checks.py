@@ -157,6 +157,20 @@ def check_records(
     return [*warnings, *doubts]
 
 
+def damaged_record(config: Any) -> str:
+    """Where the first is that cannot be read, and what to do; "" if none."""
+    for path in find_record_files(config, True).paths:
+        try:
+            for _ in example_writer.read_records(path):
+                pass
+        except example_writer.BrokenRecordError as error:
+            return (
+                f"{error}. Copy the file again, build the records again, or"
+                " take it away: its examples are left out then."
+            )
+    return ""
+
+
 def _also_held_out(config: Any, found: RecordFiles | None) -> list[str]:
     """Warns of, or refuses, files of training that evaluations are to read."""
     kind = "tfrecords" if found else "text"

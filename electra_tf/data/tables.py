@@ -154,7 +154,8 @@ def _csv_rows(lines: LineReader) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as error:
-            row = Row(start, [], str(error), "a row of CSV")
+            found = f"{error} (lines {start} to {number})"
+            row = Row(start, [], found, "a row of CSV")
         yield from [*map(_tsv_row, broken)] or [row]
         broken.clear()
 

@@ -41,6 +41,11 @@ TOLERANCE = 1e-4
 # it answers are on the card.
 PROBES = ("The film was good.", "Ein Beispiel: 42 cafés in [MASK]?")
 _VALUES_SHOWN = 4
+_HASHED = (
+    *("*.pb", "variables/*", "assets/*", "assets.extra/config.json"),
+    *("assets.extra/[lv]*.txt", "preprocessor/*.pb", "preprocessor/*/*"),
+    "[lo]*/model*",
+)
 # Hparams that are shown even at their defaults.
 _SHOWN = (
     *("learning_rate", "num_train_epochs", "num_train_steps"),
@@ -235,8 +240,7 @@ def _differences(stated: Any, now: Any, place: str = "") -> Iterator[str]:
 def measured(folder: str) -> dict[str, Any]:
     """Measures an exported version."""
     loaded = tf.saved_model.load(folder)
-    described = loaded.signatures["describe"]()
-    config = json.loads(described["config"].numpy())
+    config = json.loads(loaded.signatures["describe"]()["config"].numpy())
     del config["hparams"]
     vocab = os.path.join(folder, "assets.extra", "vocab.txt")
     tokens = list(check_vocab(vocab))
@@ -272,7 +276,7 @@ def measured(folder: str) -> dict[str, Any]:
         ),
         "files": {
             os.path.relpath(path, folder): digest_of(path)
-            for part in ("*.pb", "variables/*", "assets/*", "[lo]*/model*")
+            for part in _HASHED
             for path in sorted(tf.io.gfile.glob(os.path.join(folder, part)))
         },
     }
@@ -281,14 +285,12 @@ def measured(folder: str) -> dict[str, Any]:
 def _answers(serve_text: Any, text: str) -> dict[str, list[Any]]:
     names = serve_text.structured_input_signature[1]
     found = serve_text(**dict.fromkeys(names, tf.constant([text])))
-
-    first = {n: np.ravel(found[n])[:_VALUES_SHOWN].tolist() for n in found}
     return {
         name: [
             x.decode("utf-8", "replace") if isinstance(x, bytes) else x
-            for x in first[name]
+            for x in np.ravel(found[name])[:_VALUES_SHOWN].tolist()
         ]
-        for name in sorted(first)
+        for name in sorted(found)
     }
 
 

@@ -228,8 +228,7 @@ class FillMaskModule(PretrainedModule):
         ids = self.tokenizer.encode(parts.values)
         mask = tf.fill([tf.size(parts.values), 1], self.tokenizer.mask_id)
         # One mask behind every part is one too many.
-        pieces = tf.concat([ids, mask], 1)
-        rows = parts.with_values(pieces).merge_dims(1, 2)
+        rows = parts.with_values(tf.concat([ids, mask], 1)).merge_dims(1, 2)
         return signatures.cut(rows, tf.cast(rows.row_lengths(), tf.int32) - 1)
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
@@ -246,9 +245,8 @@ class FillMaskModule(PretrainedModule):
         )
         best, ids = tf.math.top_k(tf.nn.softmax(logits), self.top_k)
         shown = used[..., None]
-        tokens = self.tokenizer.id_to_token(ids)
         return {
-            "tokens": tf.where(shown, tokens, ""),
+            "tokens": tf.where(shown, self.tokenizer.id_to_token(ids), ""),
             "token_ids": tf.where(shown, ids, 0),
             "probabilities": tf.where(shown, best, 0.0),
             "positions": positions,

@@ -56,8 +56,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
         )
 
     def extra_config(self) -> dict[str, Any]:
-        config = self.loaded.config
-        hparams = {name: getattr(config, name) for name in _HPARAMS}
+        hparams = {name: getattr(self.loaded.config, name) for name in _HPARAMS}
         return {"version": self.task.version, **hparams}
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
@@ -146,9 +145,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
             & (end < start + config.max_answer_length)
             & (shown_best == each(tf.range(tf.size(windows.question))))
         )
-        window = tf.where(allowed)[:, 0]
         found = (
-            tf.gather(windows.question, window),
+            tf.gather(windows.question, tf.where(allowed)[:, 0]),
             *(tf.boolean_mask(part, allowed) for part in (score, start, end)),
         )
         order = tf.argsort(found[1], direction="DESCENDING", stable=True)
@@ -304,8 +302,7 @@ def read_passages(
         return tf.concat([[0], tf.cumsum(counts)], 0)
 
     def count(words: tf.Tensor) -> tf.Tensor:
-        ones = tf.ones_like(words)
-        return tf.math.unsorted_segment_sum(ones, words, n_words)
+        return tf.math.unsorted_segment_sum(tf.ones_like(words), words, n_words)
 
     sources = normalizer.split(decoded).sources
     changed = count(tf.boolean_mask(words, ~apart))

@@ -80,8 +80,7 @@ def export(
         # With gradients: it can be trained after loading.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
         with inference():
-            signatures = module.signatures()
-            tf.saved_model.save(root, folder, signatures, options)
+            tf.saved_model.save(root, folder, module.signatures(), options)
         for name, part in module.parts().items():
             place = os.path.join(folder, name)
             tf.saved_model.save(part, place, options=options)

@@ -100,8 +100,7 @@ def kept_lengths(
 
 def cut(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
     """Keeps the first `lengths` [B] of each row of ids [B, (T)]."""
-    dtype = ids.row_splits.dtype
-    places = tf.ragged.range(lengths, row_splits_dtype=dtype)
+    places = tf.ragged.range(lengths, row_splits_dtype=ids.row_splits.dtype)
     return tf.gather(ids, places, batch_dims=1)
 
 
@@ -189,7 +188,7 @@ class ServingModule(tf.Module, abc.ABC):
         self.loaded = loaded  # A plain class, so it is not tracked.
         self.max_seq_length = max_seq_length
         self.max_positions = sizes.max_position_embeddings
-        self.segment_types = sizes.type_vocab_size
+        self.rows = (sizes.vocab_size, sizes.type_vocab_size)
         config = {
             "kind": self.KIND,
             "labels": list(labels),
@@ -290,8 +289,7 @@ class ServingModule(tf.Module, abc.ABC):
             is_sep = tf.cast(input_ids == self.tokenizer.sep_id, tf.int32)
             after = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
             second = after * mask
-        segments = _or_else(segment_ids, second)
-        own = (input_ids, mask, segments, self.segment_types)
+        own = (input_ids, mask, _or_else(segment_ids, second), *self.rows)
         return Inputs(*transformer.checked_inputs(*own))
 
     def root(self) -> Any:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints.formats import open_weights, vocab_in
+from electra_tf.checkpoints.formats import home_of, open_weights, vocab_in
 from electra_tf.checkpoints.sizes import UNSEEN_SIZES, encoder_config, merged
 from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.finetuning.model import FinetuningModel
@@ -21,6 +21,7 @@ from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization import optimizer
 from electra_tf.plan.memory import finetuning_memory
 from electra_tf.text import tokenization
+from electra_tf.training.checkpointing import read_config
 from electra_tf.training.strategy import rows_of_a_machine, uses_remat
 
 # Variables that the starting weights may lack.
@@ -140,6 +141,15 @@ def resolve_start(config: FinetuningConfig) -> Start:
                 " init_checkpoint to null."
             ) from error
         adopted = _sizes_of(config, weights)
+        run = read_config(home_of(weights.path)) or {}
+        if "task_names" not in run:  # Pre-trained, and by this project.
+            length = run.get("max_seq_length", config.max_seq_length)
+            if length < config.max_seq_length:
+                notes.append(
+                    f"max_seq_length {config.max_seq_length}: the model was"
+                    f" pre-trained at {length}; positions beyond it are"
+                    " random, and learned from the task alone"
+                )
         for name in TOKENIZER_HPARAMS:
             ours = getattr(config, name)
             theirs = weights.hparams.get(name, ours)
@@ -179,7 +189,8 @@ def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
         for name in (*SIZE_HPARAMS, "debug")
         if config.is_stated(name)
     }
-    weights.contents.check_hparams(given)
+    of = "debug (set init_checkpoint to null)" if config.debug else "the given"
+    weights.contents.check_hparams(given, f"{of} hparams")
     stored = dict(weights.hparams) or weights.contents.hparams()
     whole = merged(stored, given)
     if config.debug:

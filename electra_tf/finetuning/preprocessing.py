@@ -381,9 +381,7 @@ class Preprocessor:
         paths = [task.data_files(split) for task in tasks]
         facts["data"] = None
         if all(own is not None for own in paths):
-            facts["data"] = {
-                p: files.sha256_of(p) for own in paths for p in own
-            }
+            facts["data"] = [files.sha256_of(p) for own in paths for p in own]
         return json.loads(json.dumps(facts))
 
     def _check_labels(self, name: str, dev: dict[str, int]) -> None:

@@ -112,7 +112,7 @@ class QATask(Task):
         self._check_lengths()
         self.version = self.spec.version
         self.v2 = self.version == "squad2"  # a question may have no answer
-        self._examples: dict[str, list[QAExample]] = {}
+        self.get_examples = functools.cache(self.get_examples)
         self._pieces = functools.lru_cache(_PASSAGES_KEPT)(self._split)
 
     @property
@@ -126,12 +126,6 @@ class QATask(Task):
         """As many places as a beam keeps."""
         joint = self.config.joint_prediction
         return self.config.beam_size if joint else 1
-
-    def get_examples(self, split: str) -> list[QAExample]:
-        """Reads a split; unusable questions leave no gap in the numbers."""
-        if split not in self._examples:
-            self._examples[split] = self._make_examples(split)
-        return self._examples[split]
 
     def get_feature_specs(self) -> list[FeatureSpec]:
         names = ("eid", "start_positions", "end_positions", "is_impossible")
@@ -319,7 +313,8 @@ class QATask(Task):
                 f" the {length} positions of max_seq_length"
             )
 
-    def _make_examples(self, split: str) -> list[QAExample]:
+    def get_examples(self, split: str) -> list[QAExample]:
+        """Reads a split; unusable questions leave no gap in the numbers."""
         report, examples = self.row_report, []
         keys: set[str] = set()
         n_failures = 0

@@ -48,14 +48,14 @@ _METRICS = {
     "summarization": ROUGE,
 }
 
-# The keys that not every type has.
+# The keys that not every type has; TensorFlow Datasets has no tags for us.
 _OWN_KEYS = {
-    "classification": {"labels", "both_orders"},
-    "regression": {"range", "both_orders"},
-    "multilabel": {"labels", "both_orders", "label_separator"},
+    "classification": {"labels", "both_orders", "tfds"},
+    "regression": {"range", "both_orders", "tfds"},
+    "multilabel": {"labels", "both_orders", "label_separator", "tfds"},
     "tagging": {"labels", "tags"},
-    "question_answering": {"version"},
-    "summarization": {"sentences"},
+    "question_answering": {"version", "tfds"},
+    "summarization": {"sentences", "tfds"},
 }
 
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
@@ -253,6 +253,10 @@ def _check(spec: TaskSpec, where: str) -> None:
             f"{where}: columns: text_a is missing; it says which column holds"
             " the text"
         )
+    theirs = spec.tfds.columns if spec.tfds else spec.columns
+    _check_columns(theirs, f"{where}: tfds.columns")
+    for name in spec.columns.keys() - theirs.keys():
+        raise UserError(f"{where}: tfds.columns: {name}: missing")
     own = spec.splits.get("train", {}).get("columns", {})
     if spec.both_orders and {**spec.columns, **own}.get("text_b") is None:
         raise UserError(

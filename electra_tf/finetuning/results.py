@@ -16,7 +16,9 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import changed
+from electra_tf.checkpoints.weights import Weights
 from electra_tf.files import (
+    exists,
     png,
     read_json,
     sha256_of,
@@ -50,8 +52,13 @@ class ResultsFiles:
     """Reads what earlier trials gave, and writes all files after each."""
 
     def __init__(
-        self, config: FinetuningConfig, console: Console, tasks: Sequence[Task]
+        self,
+        config: FinetuningConfig,
+        console: Console,
+        tasks: Sequence[Task],
+        weights: Weights | None = None,
     ) -> None:
+        """`weights`: those that the trials start from."""
         self._config = config
         self._console = console
         # Task -> the figure that it names.
@@ -67,6 +74,10 @@ class ResultsFiles:
             for key, value in dataclasses.asdict(task.spec).items()
             if key not in ("files", "hparams")  # compared by what is in them
         }
+        if weights:  # A path may hold others when more trials are asked for.
+            index = f"{weights.path}.index"  # with a checksum of each tensor
+            told = sha256_of(index) if exists(index) else weights.counts()
+            self._data["starting weights"] = told
         self._in_force = not config.do_train  # whether others' still are
         plot = os.path.splitext(config.results_json)[0] + ".png"
         names = ("results_txt", "results_pkl", "results_json")

@@ -20,7 +20,7 @@ from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import home_of
-from electra_tf.files import is_directory, list_directory
+from electra_tf.files import changed_at, is_directory, list_directory
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.classification import ClassificationTask
 from electra_tf.finetuning.model import FinetuningModel
@@ -101,7 +101,9 @@ class _Run:
             for task in self._tasks:  # Those in the data may be others now.
                 task.take_labels_of(home)
         self._preprocessor = Preprocessor(start.config, self._tasks)
-        self._files = ResultsFiles(start.config, console, self._tasks)
+        self._files = ResultsFiles(
+            start.config, console, self._tasks, start.weights
+        )
 
     def run(self) -> dict[str, Any]:
         config = self._config
@@ -186,8 +188,7 @@ class _Run:
             for path in [config.test_predictions(task.name, split, trial)]
             if not tf.io.gfile.exists(path)
             or any(
-                tf.io.gfile.stat(path).mtime_nsec
-                < tf.io.gfile.stat(used).mtime_nsec
+                changed_at(path) < changed_at(used)
                 for used in [*made_of, *(task.data_files(split) or ())[:1]]
             )
         ]

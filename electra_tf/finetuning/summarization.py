@@ -43,14 +43,9 @@ class SummarizationTask(Task):
 
     def __init__(self, *described: Any) -> None:
         super().__init__(*described)
-        self._examples: dict[str, list[Document]] = {}
+        self.get_examples = functools.cache(self.get_examples)
 
     def get_examples(self, split: str) -> list[Document]:
-        if split not in self._examples:
-            self._examples[split] = self._read(split)
-        return self._examples[split]
-
-    def _read(self, split: str) -> list[Document]:
         place, examples = self._place(split), []
         names = (self._tfds or self.spec.split(split, self.directory)).columns
         rows, columns, _ = self._open(split)

@@ -247,7 +247,8 @@ class Task(abc.ABC):
     def fingerprint(self) -> dict[str, Any]:
         """Plain values, besides hparams, that decide the features."""
         facts = {"class": type(self).__name__, "name": self.name}
-        facts["spec"] = repr(dataclasses.replace(self.spec, hparams={}))
+        same = {"hparams": {}, "metric": None, "files": {}}  # no feature's
+        facts["spec"] = repr(dataclasses.replace(self.spec, **same))
         if self._labels_of_model:  # Else the data say what they are.
             facts["labels"] = self.known_labels
         if self._tfds is not None:

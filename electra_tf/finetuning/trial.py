@@ -244,7 +244,17 @@ def _test_outputs(
 def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Texts `name: old -> new` of what makes another model."""
     names = tuple(name for name in now if name not in FREE_HPARAMS)
-    return changed(before, now, names)
+    return changed(_placed(before), _placed(now), names)
+
+
+def _placed(values: dict[str, Any]) -> dict[str, Any]:
+    """Paths as seen from the data directory, which may be moved."""
+    return {
+        name: os.path.relpath(value, values["data_dir"])
+        if name in ("init_checkpoint", "task_config", "vocab_file") and value
+        else value
+        for name, value in values.items()
+    }
 
 
 def watched_figure(
@@ -359,10 +369,9 @@ class Trial(Run):
         # What is wrong with them is not found out afterwards.
         for task in evaluated:
             task.check_split("dev")
-        if self.config.keep_best:
-            figures = [task.get_scorer().figures for task in evaluated]
-            if figures and all(figures):
-                self._check_keep_best(self._named(figures))
+        figures = [task.get_scorer().figures for task in evaluated]
+        if figures and all(figures):
+            self._check_keep_best(self._named(figures))
         with in_turn(self.strategy):
             batches, num_steps = self._preprocessor.prepare_train()
         if not num_steps:
@@ -421,7 +430,8 @@ class Trial(Run):
 
     def continue_from(self, path: str, with_position: bool = True) -> bool:
         before = checkpointing.read_config(self.directory) or {}
-        differing = changed_hparams(before, self.config.as_dict())
+        now = self.config.as_dict()
+        differing = changed_hparams(before, now)
         if own := open_weights(path).vocab_file:
             refuse_other_vocab(self.config.vocab_file, own, path)
         if differing:
@@ -439,7 +449,13 @@ class Trial(Run):
                 " run a --run_name, or use --overwrite to delete it and start"
                 " anew; to evaluate it as it is, set do_train to false."
             )
-        return super().continue_from(path, with_position)
+        records = "preprocessed_data_dir"  # Positions hold their paths.
+        moved = before.get(records, now[records]) != now[records]
+        if moved and with_position:
+            self.console.warning(
+                "the records were moved: they are read from their start again"
+            )
+        return super().continue_from(path, with_position and not moved)
 
     def write_settings(self, directory: str) -> None:
         super().write_settings(directory)

@@ -33,8 +33,7 @@ def inspection_view(inspection: TokenInspection) -> rich.console.Group:
     rows, table = [_cells(seen) for seen in inspection.tokens], _table()
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     for name in names:
-        right = name in ("#", "replaced?", "log P")
-        justify = "right" if right else "left"
+        justify = "right" if name in ("#", "replaced?", "log P") else "left"
         no_wrap = name in ("proposals", "verdict")
         table.add_column(name, justify=justify, no_wrap=no_wrap)
     for row in rows:

@@ -201,8 +201,7 @@ def _graph(
                 logits, _ = model.generator_logits(features, places)
                 return -softmax_cross_entropy(logits, features["targets"])
             if method == "cloze":
-                outputs = scoring.cloze_scores(model, features)
-                return outputs["token_scores"]
+                return scoring.cloze_scores(model, features)["token_scores"]
             return scoring.electric_scores(model, features)["token_scores"]
 
     return compute

@@ -56,8 +56,8 @@ class Proposal:
     candidates: tuple[Candidate, ...]  # the generator's likeliest
     # What it gave the original token, and that token's place among all, from
     # 1; None where the text itself said [MASK].
-    true_probability: float | None
-    true_rank: int | None
+    true_probability: float | None = None
+    true_rank: int | None = None
     sampled: str | None = None  # None without a discriminator
     sampled_probability: float | None = None  # after temperature
 
@@ -78,12 +78,11 @@ class Prediction:
 
     def __post_init__(self) -> None:
         if self.replaced_probability is not None:
-            says = self.replaced_probability > 0.5
             self.verdict = {
                 None: ("real", "fake"),
                 False: ("real", "false alarm"),
                 True: ("missed", "found"),
-            }[self.is_replaced][says]
+            }[self.is_replaced][self.replaced_probability > 0.5]
 
 
 @dataclasses.dataclass
@@ -291,8 +290,6 @@ class TokenInspector:
         found = Proposal(
             shown=self._name(shown_id) if sees_masks else LEFT_OUT,
             candidates=candidates(self.pretrained, best, shares[best]),
-            true_probability=None,
-            true_rank=None,
         )
         if token_id != model.special.mask_id:
             found.true_probability = float(shares[token_id])

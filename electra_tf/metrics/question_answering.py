@@ -26,10 +26,8 @@ NO_WINDOW = np.float32(1000000)
 # Outputs of the head that spans are made of, by whether prediction is joint.
 SPAN_OUTPUTS = {
     True: (
-        "start_top_log_probs",
-        "start_top_index",
-        "end_top_log_probs",
-        "end_top_index",
+        *("start_top_log_probs", "start_top_index"),
+        *("end_top_log_probs", "end_top_index"),
     ),
     False: ("start_logits", "end_logits"),
 }
@@ -330,10 +328,8 @@ class SpanScorer(Scorer):
 
 # Names of the original's script -> names of tf-models-official's.
 _BEST = {
-    "best_exact": "final_exact",
-    "best_exact_thresh": "final_exact_thresh",
-    "best_f1": "final_f1",
-    "best_f1_thresh": "final_f1_thresh",
+    f"best_{name}": f"final_{name}"
+    for name in ("exact", "exact_thresh", "f1", "f1_thresh")
 }
 _GROUPS = ("", "HasAns_", "NoAns_")
 _OF_GROUPS = [p + n for p in _GROUPS for n in ("exact", "f1", "total")]

@@ -158,7 +158,7 @@ class F1Scorer(SentenceLevelScorer):
         return [("accuracy", self._accuracy())]
 
 
-class MCCScorer(SentenceLevelScorer):
+class MCCScorer(F1Scorer):
     """Matthews correlation coefficient, times 100."""
 
     figures = ("mcc", "loss", "accuracy")
@@ -168,9 +168,6 @@ class MCCScorer(SentenceLevelScorer):
 
         mcc = metrics.matthews_corrcoef(self._true_labels, self._preds)
         return [("mcc", 100.0 * float(mcc)), ("loss", self.get_loss())]
-
-    def get_details(self) -> Figures:
-        return [("accuracy", self._accuracy())]
 
 
 class RegressionScorer(SentenceLevelScorer):
@@ -289,8 +286,7 @@ class WordLevelScorer(Scorer):
         return 2 * self._total_loss / max(1, self._total_words)
 
     def get_details(self) -> Figures:
-        mean = self._total_loss / max(1, self._total_words)
-        return [("loss_per_word", mean)]
+        return [("loss_per_word", self._total_loss / max(1, self._total_words))]
 
     def single_prediction(self) -> int | None:
         labels = {label for sentence in self._labels for label in sentence}

@@ -160,23 +160,27 @@ MASKED_SCORE = -10000.0
 
 
 def checked_inputs(
-    ids: tf.Tensor, mask: tf.Tensor, segments: tf.Tensor, types: int
+    ids: tf.Tensor, mask: tf.Tensor, segments: tf.Tensor, rows: int, types: int
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """A user's ids, mask and segments as int32 [B, L]; the mask 0 and 1.
 
     Refused where they would be computed with as another's: shapes that are not
-    alike, segments that the model has no row for.
+    alike, ids and segments that the model has no row for (a GPU takes zeros).
     """
     segments = tf.cast(segments, tf.int32)
-    known = (segments >= 0) & (segments < types)
     checks = [
         tf.debugging.assert_equal(
             tf.shape(given), tf.shape(ids), f"{name}: not of input_ids' shape"
         )
         for name, given in (("input_mask", mask), ("segment_ids", segments))
     ]
-    what = f"segment_ids: expected 0 to {types - 1}"
-    checks.append(tf.debugging.Assert(tf.reduce_all(known), [what, segments]))
+    for name, given, count in (
+        ("input_ids", ids, rows),
+        ("segment_ids", segments, types),
+    ):
+        known = tf.reduce_all((given >= 0) & (given < count))
+        what = f"{name}: expected 0 to {count - 1}"
+        checks.append(tf.debugging.Assert(known, [what, given]))
     with tf.control_dependencies([c for c in checks if c is not None]):
         mask = tf.cast(tf.cast(mask, tf.bool), tf.int32)
         return tf.identity(ids), mask, tf.identity(segments)
@@ -556,7 +560,6 @@ class DiscriminatorHead(ScopedLayer):
         self, scope: str, config: EncoderConfig, seed: int = 0
     ) -> None:
         super().__init__(scope, seed)
-        self.config = config
         hidden = config.hidden_size
         how = (config.hidden_act, config.initializer_range, seed)
         self.dense = Dense(f"{scope}/dense", hidden, hidden, *how)

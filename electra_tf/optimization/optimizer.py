@@ -101,10 +101,9 @@ def _head_depth(num_layers: int, fixed: bool) -> int:
 def _depth(name: str, num_layers: int, fixed: bool) -> int:
     if "/embeddings/" in name or "/embeddings_project/" in name:
         return 0
-    if match := _LAYER.search(name):
-        layer = int(match[1])
-        if layer < num_layers:
-            return layer + 1
+    match = _LAYER.search(name)
+    if match and int(match[1]) < num_layers:
+        return int(match[1]) + 1
     if "task_specific/" in name:
         return _head_depth(num_layers, fixed)
     raise ValueError(
@@ -309,21 +308,16 @@ def _assign_parts(
     if len(variables) > 1:
         parts = tf.split(joined, [v.shape[0] for v in variables])
     for variable, part in zip(variables, parts, strict=True):
-        if subtract:
-            variable.assign_sub(part)
-        else:
-            variable.assign(part)
+        assign = variable.assign_sub if subtract else variable.assign
+        assign(part)
 
 
 def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
     """Multiplies a gradient and makes it dense; scale 0 gives exactly 0."""
     if isinstance(gradient, tf.IndexedSlices):
-        gradient = tf.IndexedSlices(
-            tf.math.multiply_no_nan(gradient.values, scale),
-            gradient.indices,
-            gradient.dense_shape,
-        )
-        return tf.convert_to_tensor(gradient)
+        values = tf.math.multiply_no_nan(gradient.values, scale)
+        where = (gradient.indices, gradient.dense_shape)
+        return tf.convert_to_tensor(tf.IndexedSlices(values, *where))
     return tf.math.multiply_no_nan(gradient, scale)
 
 

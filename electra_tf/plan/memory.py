@@ -211,9 +211,8 @@ def cores_taking_rows(config: Any) -> int:
     left to us and training batches can be shared: see
     `training.strategy.use_threads`.
     """
-    chosen = {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"} & os.environ.keys()
     if (
-        chosen
+        {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"} & os.environ.keys()
         or config.threads
         or config.jit_compile
         or config.use_tpu

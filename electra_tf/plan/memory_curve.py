@@ -48,12 +48,11 @@ class Point(NamedTuple):
         """What it is and what is predicted."""
         sizes, config = EncoderConfig.of(self.config), self.config
         batch, length = config.train_batch_size, config.max_seq_length
-        memory = pretraining_memory(config)
         return {
             **{"part": self.part, "kind": self.kind},
             **{"batch": batch, "length": length},
             **{name: getattr(sizes, name) for name in GRID},
-            **{"predicted": memory.total, "measured": None},
+            **{"predicted": pretraining_memory(config).total, "measured": None},
         }
 
 
@@ -65,18 +64,16 @@ def kinds(config: Any) -> dict[str, Any]:
             f" objective is {config.objective!r}; expected another, such as"
             " electra."
         )
-    hidden = EncoderConfig.of(config).hidden_size
     switches = ("electra_objective", "electric_objective")
     twin = {**dict.fromkeys(switches, False), "objective": "mlm"}
     twin |= {"two_tower_generator": False, "training_schedule": "joint"}
     twin |= {"generator": "sized", "uniform_generator": False}
+    shape = {**twin, "embedding_size": EncoderConfig.of(config).hidden_size}
     plain = dataclasses.replace(config, two_stage_steps=None, keep_best=None)
     return {
         OBJECTIVES[config.objective]: config,
         "masked LM": plain.with_values("argument", twin),
-        "BERT's shape": plain.with_values(
-            "argument", {**twin, "embedding_size": hidden}
-        ),
+        "BERT's shape": plain.with_values("argument", shape),
     }
 
 
@@ -84,14 +81,12 @@ def resized(config: Any, batch: int, length: int, **sizes: int) -> Any:
     """The config with another batch, length and sizes of the encoder."""
     rows = max(EncoderConfig.of(config).max_position_embeddings, length)
     overrides = {**config.model_hparam_overrides, **sizes}
+    overrides["max_position_embeddings"] = rows
     return config.with_values(
         "argument",
         {
             **{"train_batch_size": batch, "max_seq_length": length},
-            "model_hparam_overrides": {
-                **overrides,
-                "max_position_embeddings": rows,
-            },
+            "model_hparam_overrides": overrides,
             "recompute_grad": bool(config.recompute_grad),
             "gradient_accumulation_steps": 1,
         },
@@ -139,11 +134,9 @@ def measure(config: Any, folder: str, limit: int) -> list[Row]:
     path = os.path.join(folder, "points.jsonl")
     files.make_directory(folder)
     known = dict(_known(path))
-    rows = []
-    todo = list(points(config, limit))
+    rows, todo = [], list(points(config, limit))
     for number, point in enumerate(todo, 1):
-        row = point.row()
-        key = _key(point.config)
+        row, key = point.row(), _key(point.config)
         if point.is_measured and key not in known:
             print(
                 f"{number} of {len(todo)}: {row['kind']}, length"
@@ -200,7 +193,7 @@ def largest(config: Any, limit: int) -> dict[str, Any]:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if fits(middle) else (low, middle)
-        return low
+        return low if length or low >= LENGTHS[0] else 0
 
     return {
         kind: {
@@ -270,15 +263,12 @@ def _draw(rows: Sequence[Row]) -> bytes:
 
     figure = Figure(figsize=(15, 4.5), layout="constrained")
     lengths, grid, both = figure.subplots(1, 3)
-    colors = {
-        kind: f"C{place}"
-        for place, kind in enumerate(dict.fromkeys(r["kind"] for r in rows))
-    }
 
     def gib(of: Sequence[Row], name: str) -> list[float]:
         return [row[name] / 2**30 for row in of]
 
-    for kind, color in colors.items():
+    for place, kind in enumerate(dict.fromkeys(row["kind"] for row in rows)):
+        color = f"C{place}"
         mine = [row for row in rows if row["kind"] == kind]
         for axes, part in ((lengths, "lengths"), (grid, "grid")):
             here = [row for row in mine if row["part"] == part]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from configure.errors import UserError
 from electra_tf.files import shortened
@@ -145,13 +146,6 @@ def _is_pair(item: Any) -> bool:
     )
 
 
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    """Probabilities [..., C] in float64."""
-    logits = logits.astype(np.float64)
-    odds = np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf))
-    return odds / odds.sum(-1, keepdims=True)
-
-
 class TextAnswerer(Answerer):
     """Asks about texts or pairs of texts.
 
@@ -188,7 +182,7 @@ class ClassAnswerer(TextAnswerer):
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         labels = list(self._task.labels)
-        shares = _softmax(outputs["logits"]).tolist()
+        shares = softmax(np.float64(outputs["logits"]), -1).tolist()
         best = int(outputs["logits"].argmax())
         return {
             "label": labels[best],
@@ -274,7 +268,7 @@ class TagAnswerer(Answerer):
     def answer(self, example: TextOfWords, outputs: Outputs) -> dict[str, Any]:
         count = int(outputs["n_words"])
         logits = outputs["logits"][:count]  # [words, C]
-        shares = _softmax(logits)
+        shares = softmax(np.float64(logits), -1)
         tags = [self._labels[i] for i in logits.argmax(-1)] if count else []
         cut = [None] * (len(example.words) - count)
         answer: dict[str, Any] = {
@@ -331,7 +325,8 @@ class SummaryAnswerer(Answerer):
         found = []
         for document, own in zip(examples, rows, strict=True):
             windows = [row["logits"][: row["n_words"]] for row in own]
-            shares = _softmax(np.concatenate(windows))[:, 1].tolist()
+            logits = np.concatenate(windows, dtype=np.float64)
+            shares = softmax(logits, -1)[:, 1].tolist()
             chosen = [
                 {
                     "number": i,

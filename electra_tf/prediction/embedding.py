@@ -94,7 +94,8 @@ class Embedder:
                 f"max_length {max_length}: expected 3 to {positions}, the"
                 " positions of the model"
             )
-        length = max_length or positions
+        # A pre-trained model's, of which further ones may be untrained.
+        length = max_length or getattr(loaded, "max_length", positions)
         return cls(encoder, loaded.tokenizer, length, batch_size)
 
     def __call__(
@@ -187,8 +188,7 @@ class Embedder:
         if not text.words:
             empty = np.zeros([0, vectors.shape[-1]], np.float32)
             return Embedded(empty, [], text.cut)
-        pieces = vectors[: len(text.ids) - 1]
-        sums = np.add.reduceat(pieces, text.starts, 0)
+        sums = np.add.reduceat(vectors[: len(text.ids) - 1], text.starts, 0)
         ends = [*text.starts[1:], len(text.ids) - 1]
         counts = np.subtract(ends, text.starts)[:, None]
         means = (sums / counts).astype(np.float32)

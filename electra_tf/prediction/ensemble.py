@@ -481,7 +481,7 @@ def compare(
     def gain(name: str, of: float, draws: np.ndarray) -> list[float]:
         """Of a system over another, with the standard error."""
         spread = np.std(sampled[name] - draws, ddof=1)
-        return [values[name] - of, float(spread)]
+        return [sign * (values[name] - of), float(spread)]
 
     own = {
         name: {

@@ -92,8 +92,7 @@ class Predictor:
                         raise UserError(text) from error
                     on_error(number, error)
             yield from zip(numbers, self._ask(examples), strict=True)
-            limit = self.batch_size * _BATCHES_PER_POOL
-            size = min(size * _GROWTH, limit)
+            size = min(size * _GROWTH, self.batch_size * _BATCHES_PER_POOL)
 
     def _ask(self, examples: list[Any]) -> list[dict[str, Any]]:
         """Answers examples whose numbers are their places."""

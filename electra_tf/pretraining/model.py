@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ELECTRA as one model: mask, generate, corrupt, discriminate, add losses."""
 
+import types
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -39,6 +40,19 @@ from electra_tf.training.loop import TOKENS, LossScale, draws_seed
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 Features = Mapping[str, tf.Tensor]
 Outputs = dict[str, tf.Tensor]
+
+
+def _features_of(data: Any) -> Features:
+    """What Keras hands a step, its inputs as int32 [B, L]."""
+    features, *others = tf_keras.utils.unpack_x_y_sample_weight(data)
+    if any(other is not None for other in others):
+        raise UserError(
+            "PretrainingModel: it makes its own labels, and takes no"
+            " sample_weight; give features alone"
+        )
+    if lacking := [name for name in INPUTS if name not in features]:
+        raise UserError(f"features: {', '.join(lacking)} missing")
+    return {**features, **{n: tf.cast(features[n], tf.int32) for n in INPUTS}}
 
 
 def _sampling_noise(slots: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
@@ -112,7 +126,7 @@ class PretrainingModel(tf_keras.Model):
         self._build_parts()
         self.built = True
         self._loop: Any = None  # that of `compile`
-        self._means: dict[str, tf_keras.metrics.Mean] = {}
+        self._means: Mapping[str, tf_keras.metrics.Mean] = {}
 
     def _build_parts(self) -> None:
         config, encoder = self.config, self.encoder_config
@@ -400,38 +414,32 @@ class PretrainingModel(tf_keras.Model):
                 LossScale.of(self.config.mixed_precision),
             )
             names = ("loss", "gen_loss", "mlm_loss", "disc_loss", "token_loss")
-            self._means = {
-                name: tf_keras.metrics.Mean(name)
-                for name in (*names, "replaced_share", *schedules.REWARDS)
-            }
+            means = (*names, "replaced_share", *schedules.REWARDS)
+            found = {name: tf_keras.metrics.Mean(name) for name in means}
+            # Keras looks into a dict, and at attributes that it sees set.
+            hidden = types.MappingProxyType(found)
+            object.__setattr__(self, "_means", hidden)
 
     @property
-    def metrics(self) -> list[tf_keras.metrics.Metric]:
-        """What Keras resets between epochs."""
-        return list(self._means.values())
+    def metrics(self) -> Collection[tf_keras.metrics.Metric]:
+        """What Keras resets between epochs; it would save a list."""
+        return self._means.values()
 
     @property
     def global_step(self) -> int:
         return int(self._step)
 
+    @tf.autograph.experimental.do_not_convert
     def train_step(self, data: Any) -> Outputs:
         """Makes one update; the epoch's means so far, and the last rates."""
-        return self._train_step(data)
-
-    @tf.autograph.experimental.do_not_convert
-    def _train_step(self, data: Any) -> Outputs:
-        features, _, _ = tf_keras.utils.unpack_x_y_sample_weight(data)
-        values = self._loop.update(features)
+        values = self._loop.update(_features_of(data))
         last = {name: values[name] for name in ("grad_norm", "learning_rate")}
         return self._add_means(values) | last
 
+    @tf.autograph.experimental.do_not_convert
     def test_step(self, data: Any) -> Outputs:
         """Evaluates a batch; on one device, with a run's evaluation's draws."""
-        return self._test_step(data)
-
-    @tf.autograph.experimental.do_not_convert
-    def _test_step(self, data: Any) -> Outputs:
-        features, _, _ = tf_keras.utils.unpack_x_y_sample_weight(data)
+        features = _features_of(data)
         seed = draws_seed(self.config.seed, -1 - self._test_counter)
         seed = strategies.replica_seed(seed)
         with inference():

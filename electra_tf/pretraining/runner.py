@@ -33,6 +33,7 @@ from electra_tf.data.record_checks import (
     DATA_PATHS,
     check_records,
     count_training_examples,
+    damaged_record,
     data_facts,
     file_facts,
     find_record_files,
@@ -67,6 +68,7 @@ from electra_tf.training.loop import (
     LossScale,
     StepMetrics,
     TrainLoop,
+    UnreadableRecordError,
 )
 from electra_tf.training.run import PreemptionHandler, Run, print_start
 from electra_tf.training.summaries import Console, Panel, Progress
@@ -112,8 +114,12 @@ def run(
             path = _newest_checkpoint(config)
             evaluation = PretrainingRun(config, strategy, console, preemption)
             return evaluation.evaluate_checkpoint(path)
-        with preemption:
-            return PretrainingRun(config, strategy, console, preemption).train()
+        try:
+            with preemption:
+                run = PretrainingRun(config, strategy, console, preemption)
+                return run.train()
+        except UnreadableRecordError as error:  # TensorFlow names no file.
+            raise UserError(f"{error} {damaged_record(config)}") from error
 
 
 def _check_vocabulary(config: PretrainingConfig) -> None:

@@ -104,8 +104,7 @@ class ModelServer:
     async def predict(self, request: web.Request) -> web.Response:
         """`POST /v1/models/<name>[/versions/<n>]:predict`."""
         self._check_name(request)
-        body = await self._body(request)
-        asked = parse_request(body, self.model)
+        asked = parse_request(await self._body(request), self.model)
         outputs = await self._batcher.ask(asked)
         return _json(answer(outputs, asked.row_format))
 

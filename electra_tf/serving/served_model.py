@@ -52,13 +52,12 @@ class Signature:
             name: tf.constant(given[name], spec.dtype)
             for name, spec in self.inputs.items()
         }
-        found = self._function(**tensors)
         # A scalar string is no array yet.
         return {
             name: np.asarray(
                 t.numpy(), object if t.dtype == tf.string else None
             )
-            for name, t in found.items()
+            for name, t in self._function(**tensors).items()
         }
 
 

@@ -94,9 +94,9 @@ def _table(study: Study, title: str, values: Values) -> Table:
         # The named arm, or its point at the same place in the grid.
         wanted = {(study.against, arm.point), (study.against, "")}
         for other in study.arms:
-            if wanted & {(other.line, other.point), (other.name, "")}:
-                if other is not arm:
-                    row |= _difference(mine, found[other.name])
+            own = {(other.line, other.point), (other.name, "")}
+            if wanted & own and other is not arm:
+                row |= _difference(mine, found[other.name])
         rows[arm.name] = row
     return {"title": title, "arms": rows}
 
@@ -166,24 +166,19 @@ def _scores(study: Study, tables: Sequence[Table]) -> Iterator[Panel]:
 
 
 def _curves(study: Study) -> Iterator[Panel]:
+    pairs = itertools.product(study.arms, study.seeds)
+    cells = [*filter(None, itertools.starmap(study.pretraining, pairs))]
     figures = study.figures.get("pretrain", _FIGURES)
-    for log, figure in (
-        ("train", "loss"),
-        *(("eval", name) for name in figures),
-    ):
+    for log, figure in (("train", "loss"), *(("eval", n) for n in figures)):
         points: dict[str, list] = {}
-        for arm in study.arms:
-            for cell in filter(
-                None, (study.pretraining(arm, s) for s in study.seeds)
-            ):
-                path = os.path.join(cell.folder, f"{log}_log.jsonl")
-                text = files.read_text(path) if files.exists(path) else ""
-                rows = map(json.loads, text.splitlines())
-                points[cell.name] = [
-                    (row["step"], row[figure], 0.0)
-                    for row in rows
-                    if row.get(figure) is not None
-                ]
+        for cell in cells:
+            path = os.path.join(cell.folder, f"{log}_log.jsonl")
+            text = files.read_text(path) if files.exists(path) else ""
+            points[cell.name] = [
+                (row["step"], row[figure], 0.0)
+                for row in map(json.loads, text.splitlines())
+                if row.get(figure) is not None
+            ]
         points = {name: of for name, of in points.items() if of}
         yield f"{figure} ({log}) over steps", points
 

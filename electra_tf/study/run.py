@@ -86,18 +86,17 @@ class StudyRun:
 
     def _warn_of_other_data(self) -> None:
         """Cells that are done stay so; what lies there now may be another."""
-        told: dict[str, str] = {}
+        told = functools.cache(told_files)
         for cell in self._study.cells(self.lines):
             was = self.lines.get(cell.digest, {}).get("data")
             if not was or not files.matching(cell.reads, True)[0]:
                 continue
-            if cell.reads not in told:
-                told[cell.reads] = told_files(cell.reads)
-            if was != told[cell.reads]:
+            if was != told(cell.reads):
                 print(
                     f"warning: {cell.name} was made of other data ({was}) than"
-                    f" {cell.reads} is now ({told[cell.reads]}); to run it"
-                    f" again, remove its line from {self.results}"
+                    f" {cell.reads} is now ({told(cell.reads)}); to run it"
+                    f" again, remove its line from {self.results}, and"
+                    f" {cell.folder}"
                 )
 
     def _link_tasks(self, folder: str) -> None:

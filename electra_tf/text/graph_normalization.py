@@ -247,10 +247,11 @@ class GraphNormalizer(tf.Module):
 
     def _normalize(self, chars: Characters) -> Characters:
         rows = _if_any(chars.rows, SIGMA, _lower_sigmas, chars.rows)
-        chars = _keep(Characters(rows, chars.sources), ~_has(rows, REMOVED))
+        kept = where(~_has(rows, REMOVED))
+        chars = _take(Characters(rows, chars.sources), kept)
         chars = _if_any(chars.rows, SEVERAL, self._expand, chars)
         chars = _if_any(chars.rows, MOVABLE, self._reorder, chars)
-        return _keep(chars, ~_has(chars.rows, ACCENT))
+        return _take(chars, where(~_has(chars.rows, ACCENT)))
 
     def _expand(self, chars: Characters) -> Characters:
         """Puts several characters in the place of those that become several."""
@@ -367,10 +368,6 @@ def _reach_over_accents(rows: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
     ends = tf.where(_has(rows, REMOVED), 0, ends)
     groups = tf.cumsum(tf.cast(~_has(rows, ACCENT | REMOVED), tf.int32))
     return tf.gather(tf.math.segment_max(ends, groups), groups)
-
-
-def _keep(chars: Characters, mask: tf.Tensor) -> Characters:
-    return _take(chars, where(mask))
 
 
 def _take(chars: Characters, places: tf.Tensor) -> Characters:

@@ -368,9 +368,8 @@ def _spans(
     decoded: Decoded, words: Words, pieces: Pieces
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Bytes of the strings that each piece came from."""
-    lengths = utf8_lengths(words.characters)
     # Where each character begins, in the bytes of all words put together.
-    places = tf.cumsum(lengths, exclusive=True)
+    places = tf.cumsum(utf8_lengths(words.characters), exclusive=True)
     word_places = tf.gather(places, words.splits[:-1])
     counts = pieces.splits[1:] - pieces.splits[:-1]
     piece_places = tf.repeat(word_places, counts) + pieces.starts

@@ -268,8 +268,7 @@ def _read(path: str, read: Callable[[str], Any]) -> Any:
 
 def refuse_missing_specials(path: str, tokens: Collection[str]) -> None:
     """Raises unless all special tokens are there."""
-    missing = [token for token in SPECIAL_TOKENS if token not in tokens]
-    if missing:
+    if missing := [token for token in SPECIAL_TOKENS if token not in tokens]:
         hint = ""
         if next(iter(tokens), "").startswith("\ufeff"):
             hint = " Line 1 starts with a byte order mark; remove it."

@@ -45,8 +45,7 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
         text = re.sub(pattern, instead, text, flags=re.ASCII)
     sentences, start = [], 0
     for line in text.split("\n"):
-        kept = line.strip(_SPACES)
-        if kept:
+        if kept := line.strip(_SPACES):
             first = start + len(line) - len(line.lstrip(_SPACES))
             sentences.append((first, first + len(kept)))
         start += len(line) + 1

@@ -322,7 +322,7 @@ class BestCheckpoint:
         self._checkpoints = checkpoints
         self._write_settings = write_settings
         self._scored_on = scored_on
-        self.is_of_other_data = False
+        self.chosen_otherwise = False
         self._best = self._read()
 
     def update(self, step: int, result: Mapping[str, float]) -> str | None:
@@ -348,10 +348,10 @@ class BestCheckpoint:
         try:
             best = files.read_json(path)
             told = best.get("scored_on", self._scored_on)
-            self.is_of_other_data = told != self._scored_on
             # What another metric, or other data, chose means nothing.
-            same = best["metric"] == self._metric
-            return best if same and not self.is_of_other_data else None
+            same = best["metric"] == self._metric and told == self._scored_on
+            self.chosen_otherwise = not same
+            return best if same else None
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
                 f"{path} is damaged ({error!r}); remove it to choose the best"

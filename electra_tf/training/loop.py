@@ -64,9 +64,7 @@ class StepMetrics(tf.train.experimental.PythonState):
         )
 
     def deserialize(self, string_value: str | bytes) -> None:
-        state = json.loads(string_value)
-        self.steps, self.sums = state["steps"], state["sums"]
-        self.last = state["last"]
+        vars(self).update(json.loads(string_value))
 
 
 # Names of the values that are logged with it.
@@ -463,12 +461,16 @@ def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
     )
 
 
+class UnreadableRecordError(UserError):
+    """A file of records is damaged."""
+
+
 def next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
     """The next batch; None at the end of the records."""
     try:
         return next(iterator, None)
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
-        raise UserError(
+        raise UnreadableRecordError(
             f"a record for {purpose} cannot be read: its file is damaged or"
             " its examples have another length than max_seq_length. TensorFlow"
             f" says: {error.message}"

@@ -72,5 +72,6 @@ class PreemptionHandler:
 
     def _leave(self) -> None:
         text = f"{self._seconds:g} seconds after SIGTERM: leaving as it is"
-        os.write(2, f"\n{text}; the same command goes on\n".encode())
+        text = f"\n{text}; the same command, without --overwrite, goes on\n"
+        os.write(2, text.encode())
         os._exit(128 + signal.SIGTERM)

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import platform
 import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar
@@ -15,7 +16,7 @@ import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf import files
+from electra_tf import __version__, files
 from electra_tf.checkpoints import formats
 from electra_tf.training import checkpointing, summaries
 from electra_tf.training import strategy as strategies
@@ -198,7 +199,7 @@ class Run:
         row = rows[-1] if rows else {}
         # Where a kill came between; a first stage has nothing to keep.
         told = row.get(metric) is not None and row.get("stage") != 1
-        if self.best and told and not self.best.is_of_other_data:
+        if self.best and told and not self.best.chosen_otherwise:
             self.best.update(step, row)
         if self.is_finished(due):
             if not self.checkpoints.latest:  # Of no step at all.
@@ -214,7 +215,8 @@ class Run:
             self.console.line(
                 f"Stopped at step {self.global_step:,}; saved"
                 f" {self.checkpoints.latest}. Run the same command again to"
-                " continue from there."
+                " continue from there"
+                f"{', without --overwrite' * self.config.overwrite}."
             )
         else:
             self.draw()
@@ -336,10 +338,11 @@ class Run:
         if metric := self.config.keep_best:
             how = (self.checkpoints, self.write_settings, self.scored_on())
             self.best = BestCheckpoint(path, metric, *how)
-            if self.best.is_of_other_data:
+            if self.best.chosen_otherwise:
                 self.console.warning(
-                    f"{checkpointing.DIRECTORY}/ was chosen on other held-out"
-                    " data, or another number of them; the best is chosen anew"
+                    f"{checkpointing.DIRECTORY}/ was chosen by another metric,"
+                    " on other held-out data, or another number of them; the"
+                    " best is chosen anew"
                 )
 
     def _last_results(self) -> dict[str, Any]:
@@ -496,6 +499,10 @@ def print_start(
         f"{len(values) - len(chosen)} more are as by default: --print_config"
     )
     console.line()
+    versions = (
+        f"TensorFlow {tf.__version__}, Python {platform.python_version()}"
+    )
+    console.line(f"electra_tf {__version__}, {versions}")
     at_once = strategies.cores(config, strategy)
     for text in (*notes, strategies.describe(strategy, at_once)):
         console.line(text)

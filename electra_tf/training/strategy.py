@@ -202,8 +202,8 @@ def lost_workers_told(strategy: tf.distribute.Strategy) -> Iterator[None]:
         raise WorkerLostError(
             "another worker ended, or cannot be reached any more, and this one"
             f" cannot go on alone ({error.message.splitlines()[0][:300]})."
-            " Start all workers again with the same command: they go on from"
-            " the last checkpoint."
+            " Start all workers again with the same command (without"
+            " --overwrite): they go on from the last checkpoint."
         ) from error
 
 

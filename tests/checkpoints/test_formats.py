@@ -97,6 +97,11 @@ def test_a_folder_of_several_has_to_name_one_in_it(written, tmp_path):
     state = 'model_checkpoint_path: "/long/gone/model.ckpt-1234"\n'
     (tmp_path / "checkpoint").write_text(state)
     assert open_weights(str(tmp_path)).path == written
+    # An older one is not taken for the newest.
+    state += 'all_model_checkpoint_paths: "model.ckpt-1234"\n'
+    (tmp_path / "checkpoint").write_text(state.replace("1234", "1235", 1))
+    newest = "names model.ckpt-1235, .*give its path: model.ckpt-1234"
+    refused(newest, open_weights, str(tmp_path))
     (tmp_path / "checkpoint").unlink()
     several = r"several checkpoints \(model.ckpt-1234, n\)"
     refused(several, open_weights, str(tmp_path))

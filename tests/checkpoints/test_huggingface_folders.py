@@ -30,6 +30,7 @@ from electra_tf.checkpoints.huggingface_writer import (
 from electra_tf.checkpoints.weights import MemoryWeights, TensorSpec
 from electra_tf.text.tokenization import load_vocab
 from tests.checkpoints.conftest import RandomWeights, arrays, same_tensors
+from tests.conftest import refused
 
 BIAS = "discriminator_predictions.dense.bias"
 TABLE = "electra.embeddings.word_embeddings.weight"
@@ -59,6 +60,14 @@ def test_files_that_are_missing_or_others(name, text, words, one):
     if words.startswith("no weights"):
         (one / "pytorch_model.bin.index.json").write_text("{}")
         assert "a PyTorch file in shards is not read" in one.refused()
+
+
+def test_a_file_that_is_not_the_one_that_is_read_is_refused(one):
+    named = str(one / "model.safetensors")
+    assert open_weights(named).path == str(one)
+    shutil.copy(named, one / "model_best.safetensors")
+    words = "model.safetensors is what is read; put model_best.safetensors"
+    refused(words, open_weights, str(one / "model_best.safetensors"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.weights import (
     MemoryWeights,
     assign,
@@ -19,7 +18,7 @@ from electra_tf.checkpoints.weights import (
     select_part,
 )
 from tests.checkpoints.conftest import RandomWeights
-from tests.conftest import refused
+from tests.conftest import refused, restore
 
 SHAPES = {
     "electra/embeddings/word_embeddings": [300, 4],
@@ -51,7 +50,7 @@ def variables(shapes):
 def not_restored(model, prefix):
     """What is said instead of restoring; nothing changes."""
     with pytest.raises(UserError) as caught:
-        tf1.restore(model, prefix)
+        restore(model, prefix)
     assert not any(value.any() for value in model.values.values())
     return str(caught.value)
 
@@ -88,7 +87,7 @@ def test_what_either_lacks_is_named(tmp_path, stored):
     assert f"{prefix}" in message and "lacks 1 of the model's 5" in message
     assert "generator_predictions/output_bias" in message
     model = Model()
-    report = tf1.restore(model, prefix, allow_missing=True)
+    report = restore(model, prefix, allow_missing=True)
     for name, value in model.values.items():
         expected = stored.get(name, np.zeros(SHAPES[name]))
         np.testing.assert_array_equal(value, expected)

@@ -289,6 +289,12 @@ def test_what_goes_beside_comes_with_the_weights(write, tmp_path, tiny_vocab):
     write(MemoryWeights(values), str(folder / "m"), complete=complete)
     beside = {"electra_config.json", "vocab.txt", "digests.json"}
     assert beside < {path.name for path in folder.iterdir()}
+    # What cannot be put there leaves the former weights.
+    values["electra/a"] += 1
+    more = {"complete": lambda: 1 // 0, "overwrite": True}
+    with pytest.raises(ZeroDivisionError):
+        write(MemoryWeights(values), str(folder / "m"), **more)
+    assert not dict(open_weights(str(folder / "m")))["electra/a"].any()
 
 
 def test_tensorflow_s_own_checksums_tell_damage(write, tmp_path):

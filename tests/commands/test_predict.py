@@ -103,7 +103,7 @@ def test_every_tags_probability_is_there_where_it_is_asked_for(run):
         assert own[tag] == max(own.values()) == pytest.approx(share, abs=1e-5)
 
 
-def test_what_cannot_be_asked_is_a_bad_line(run, capfd):
+def test_what_cannot_be_asked_is_a_bad_line(run, tmp_path, capfd):
     lines = '{"text": "the"}\n{"text": 7}\n["a", "b"]\n'
     assert [a["line"] for a in run("reviews", "a.jsonl", lines)] == [1]
     err = capfd.readouterr().err
@@ -111,7 +111,9 @@ def test_what_cannot_be_asked_is_a_bad_line(run, capfd):
     assert "a.jsonl:3" in err
     with pytest.raises(UserError, match=r"a.jsonl:2: .*--strict"):
         run("reviews", "a.jsonl", lines, "--strict")
+    before = (tmp_path / "out.jsonl").read_text()
     refused("no line could be answered", run, "reviews", "a.jsonl", "7\n")
+    assert (tmp_path / "out.jsonl").read_text() == before != ""
 
 
 def test_flags_are_checked_before_the_model(tmp_path):

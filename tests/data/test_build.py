@@ -236,11 +236,9 @@ def test_the_originals_command_line_works(run_python, flags, tmp_path):
     given += " --no-lower-case --do-strip-accents"
     done = run_python("build_pretraining_dataset.py", *flags, *given.split())
     settings = read_json(tmp_path / "out/manifest.json")["settings"]
-    expected = {
-        **{"max_seq_length": 64, "num_shards": 1000, "strip_accents": True},
-        **{"blanks_separate_docs": False, "do_lower_case": False},
-    }
-    assert {name: settings[name] for name in expected} == expected
+    expected = {"max_seq_length": 64, "num_shards": 1000, "strip_accents": True}
+    expected |= {"blanks_separate_docs": False, "do_lower_case": False}
+    assert settings.items() >= expected.items()
     assert len(list((tmp_path / "out").glob("pretrain_data*-of-1000"))) == 1000
     assert "WARNING: 1000 shards for" in done.stdout
 
@@ -255,8 +253,7 @@ def test_openwebtext_is_built_in_the_originals_layout(
             archive.add(path, path.name)
     program = "build_openwebtext_pretraining_dataset.py"
     run_python(program, f"--data-dir={tmp_path}", "--num-shards=2")
-    path = tmp_path / "pretrain_tfrecords/manifest.json"
-    manifest = read_json(path)
+    manifest = read_json(tmp_path / "pretrain_tfrecords/manifest.json")
     assert manifest["counts"]["documents"] == 3
     assert manifest["settings"]["blanks_separate_docs"] is False
 
@@ -339,16 +336,14 @@ def test_what_workers_did_for_a_killed_command_counts(beam, build, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["it starts", "it works"])
 def test_a_worker_killed_is_a_message_and_the_command_goes_on(
-    beam, tmp_path, vocab_file, corpus_dir, moment
+    beam, run_python, tmp_path, flags, corpus_dir, moment
 ):
     lines = "".join(p.read_text() for p in sorted(corpus_dir.iterdir()))
-    (tmp_path / "in").mkdir()
     for number in range(8):
-        (tmp_path / f"in/{number}.txt").write_text(lines * 4)
+        (corpus_dir / f"{number}.txt").write_text(lines * 4)
     command = [sys.executable, str(ROOT / "build_pretraining_dataset.py")]
-    command += [f"--corpus-dir={tmp_path}/in", f"--vocab-file={vocab_file}"]
-    command += [f"--output-dir={tmp_path}/out", "--max-seq-length=32"]
-    command += ["--runner=beam", "--num-processes=2", "--draws=document"]
+    command += [*flags, "--max-seq-length=32", "--num-processes=2"]
+    command += ["--runner=beam", "--draws=document"]
     said = tmp_path / "said"
     with open(said, "w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, cwd=ROOT)
@@ -365,8 +360,7 @@ def test_a_worker_killed_is_a_message_and_the_command_goes_on(
     text = said.read_text()
     assert re.search(r"error: Beam.s run ended: .*Worker subprocess", text)
     assert "run the same command again" in text
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_python(*command[1:])
     assert not _beam_workers(process.pid)
 
 

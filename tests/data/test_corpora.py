@@ -187,12 +187,8 @@ def test_tfds_data_sets_are_read_by_name_and_range(tmp_path):
             for i in range(9):
                 yield i, {"body": f"line {i}\nsecond\n\nnext {i}"}
 
-    corpus = Corpus(
-        corpus_format="tfds",
-        tfds_name="tiny_prose",
-        tfds_data_dir=str(tmp_path),
-        text_field="body",
-    )
+    place = {"tfds_name": "tiny_prose", "tfds_data_dir": str(tmp_path)}
+    corpus = Corpus(corpus_format="tfds", text_field="body", **place)
     (source,) = corpora.list_sources(corpus).sources
     assert source.size == 9
     documents, _ = _documents(corpus, [source])

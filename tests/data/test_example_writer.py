@@ -217,11 +217,7 @@ def test_examples_equal_the_originals_kept_here(request, tmp_path):
     for packed in [fixture / "vocab.txt.gz", *fixture.glob("corpus/*.gz")]:
         target = tmp_path / packed.relative_to(fixture).with_suffix("")
         target.write_bytes(gzip.decompress(packed.read_bytes()))
-    examples, _, draw = _write(
-        CONFIGS["seq64_blanks_true"],
-        tmp_path / "corpus",
-        tmp_path / "vocab.txt",
-        tmp_path / "records",
-    )
+    places = (tmp_path / name for name in ("corpus", "vocab.txt", "records"))
+    examples, _, draw = _write(CONFIGS["seq64_blanks_true"], *places)
     _assert_equal(examples, fixture / "seq64_blanks_true.npz")
     assert draw == 0.9334035149326606

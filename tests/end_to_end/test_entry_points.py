@@ -102,7 +102,8 @@ def test_mistakes_of_pretraining_are_messages(data_dir, settings, tmp_path):
     changed[-30] ^= 1  # Inside the last record, whose checksum is now wrong.
     damaged = tmp_path / "damaged"
     damaged.write_bytes(changed)
-    with pytest.raises(UserError, match="record"):
+    where = rf"record for training.* {damaged}: record \d+ .*damaged payload"
+    with pytest.raises(UserError, match=where):
         pretrain_here(data_dir, settings(pretrain_tfrecords=str(damaged)))
 
 

@@ -159,7 +159,10 @@ def test_what_was_changed_in_an_export_is_found_out(exported, tmp_path):
     card.write_text(card.read_text("utf-8").replace("87.5", "97.5"), "utf-8")
     vocab = copied / "assets.extra" / "vocab.txt"
     vocab.write_text(vocab.read_text() + "more\n")
+    config = copied / "assets.extra" / "config.json"
+    config.write_text(config.read_text() + "\n")
     problems = "\n".join(check_card(str(copied)))
+    assert "files.assets.extra/config.json" in problems
     for sign, accuracy in ("+ ", 97.5), ("- ", 87.5):
         assert f"CARD.md: {sign}- `dev accuracy`: {accuracy}" in problems
     assert "model.vocab_size: stated 200, is 201" in problems

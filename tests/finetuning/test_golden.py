@@ -12,7 +12,6 @@ import tensorflow as tf
 from scipy.special import erf
 
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints import tf1
 from electra_tf.data.feature_spec import decode_example
 from electra_tf.finetuning import model as heads
 from electra_tf.finetuning.build import build_model, build_optimizer
@@ -27,7 +26,7 @@ from electra_tf.finetuning.registry import get_tasks
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.optimization.optimizer import variable_name
 from electra_tf.prediction.loading import load_finetuned
-from tests.conftest import FIXTURES, read_json, refused
+from tests.conftest import FIXTURES, read_json, refused, restore
 
 HEADS = """
 cola mnli sts chunk squad_joint squad_joint_no_start_feature
@@ -61,7 +60,7 @@ def recorded(golden_dir, configure):
         info = read_json(golden_dir / f"head_{name}.json")
         arrays = dict(np.load(golden_dir / f"head_{name}.npz"))
         model = FinetuningModel(*configure(info))
-        report = tf1.restore(model, str(golden_dir / info["ckpt"]))
+        report = restore(model, str(golden_dir / info["ckpt"]))
         assert not report.missing and not report.unexpected
         return arrays, model, _part(arrays, "feature/", tf.constant)
 
@@ -192,7 +191,7 @@ def test_weights_follow_the_recorded_trajectory(
     order = "before" if name.endswith("_ordered") else "after"
     config, tasks = configure(info, lr_read_order=f"{order}_increment")
     model = build_model(config, tasks)
-    tf1.restore(model, str(directory / "model.ckpt-0"))
+    restore(model, str(directory / "model.ckpt-0"))
     optimizer = build_optimizer(config, model, info["num_train_steps"])
     batch = np.load(directory / "batch.npz")
     batch = {key: tf.constant(value) for key, value in batch.items()}

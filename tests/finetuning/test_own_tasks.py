@@ -156,6 +156,9 @@ def test_given_entity_types_make_all_their_tags(describe):
     assert task.row_report.rows[0].found == "label 'S-ORG'"
 
 
+TFDS = {"name": "a", "splits": {}, "columns": {"text_a": "text"}}
+
+
 @pytest.mark.parametrize(
     ("description", "words"),
     [
@@ -165,6 +168,9 @@ def test_given_entity_types_make_all_their_tags(describe):
         ({"labels": ["a", "a"]}, "different texts"),
         ({"type": "regression", "range": [0, 10**400]}, "below 3e38"),
         ({"type": "regression", "sentences": 2}, "regression has no such"),
+        ({"type": "tagging", "columns": {}, "tfds": TFDS}, "has no such"),
+        ({"tfds": TFDS}, r"tfds\.columns: label: missing"),
+        ({"tfds": TFDS | {"columns": {"lable": "l"}}}, "lable.*label"),
         ({"type": "tagging", "tags": "words", "metric": "f1"}, "of accuracy,"),
         ({"both_orders": True}, "both_orders: expected pairs"),
         ({"splits": {"tset": {}}}, "no 'tset'"),

@@ -4,6 +4,7 @@
 
 import dataclasses
 import itertools
+import json
 import os
 import pathlib
 import pickle
@@ -18,9 +19,10 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.tf1 import write_tf1
+from electra_tf.checkpoints.tf1 import newest_in, write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.prediction.loading import load_finetuned
+from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.training.loop import LossScale, TrainLoop
 from electra_tf.training.summaries import read_rows
 from tests.conftest import read_json, refused
@@ -60,7 +62,7 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
     # What is missing, or of an earlier model, is predicted with the run's.
     outputs.with_name("sst_test_1_predictions.pkl").unlink()
     outputs.write_bytes(b"of another model")
-    os.utime(outputs, (0, 0))
+    os.utime(model / "model.ckpt-24.index", (2**32, 2**32))
     again, text = run(config)
     assert "Trial 2: done by an earlier run" in text
     assert again["trials"] == result["trials"]
@@ -88,6 +90,8 @@ def test_the_best_model_is_kept_and_scored(config_of, run, tmp_path):
     assert record["global_step"] == best["step"]
     state = read_json(directory / "best/best.json")
     assert re.match("[0-9a-f]{12}; .*n_best", state["scored_on"])
+    # So does a run that starts from it, or converts it.
+    assert open_weights(str(directory)).path == newest_in(f"{directory}/best")
     # Alone, it can be asked.
     alone = shutil.copytree(directory / "best", tmp_path / "alone")
     loaded = load_finetuned(str(alone))
@@ -117,6 +121,36 @@ def test_what_scores_cannot_do_without_is_named_first(config_of, run, tmp_path):
     for hparams in ({}, {"do_eval": False, **regular}):
         refused(r"dev.tsv: no such file.*do_eval", run, config_of(**hparams))
     assert not (tmp_path / "models").exists()
+
+
+def test_trials_of_other_weights_or_longer_rows_are_told(
+    config_of, run, tmp_path, pretrained_folder
+):
+    start = shutil.copytree(
+        pretrained_folder(max_seq_length=8), tmp_path / "start"
+    )
+    config = config_of(init_checkpoint=str(start), model_hparam_overrides={})
+    _, text = run(config)
+    assert "max_seq_length 32: the model was pre-trained at 8" in text
+    trained = load_pretrained(str(start))
+    assert trained.max_length == 8
+    trained.model.variables[0].assign(-trained.model.variables[0])
+    trained.model.save_pretrained(str(start))
+    other = dataclasses.replace(config, num_trials=2)
+    refused("starting weights: ", run, other)
+    tiny = config_of(init_checkpoint=str(start), debug=True, overwrite=True)
+    refused("than debug .set init_checkpoint to null. hparams", run, tiny)
+
+
+def test_a_run_goes_on_where_its_data_were_moved(config_of, run, tmp_path):
+    config = config_of()
+    run(config)
+    moved = shutil.move(tmp_path, f"{tmp_path}_moved")
+    given = config.explicit_hparams(json.loads(config.to_json()))
+    again = FinetuningConfig.create(**given | {"data_dir": moved})
+    assert "Trial 1: done by an earlier run" in run(again)[1]
+    os.remove(again.results_json)
+    assert "Already trained to step 24" in run(again)[1]
 
 
 def test_a_collapsed_run_is_named(config_of, run, tmp_path):

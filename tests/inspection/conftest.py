@@ -33,7 +33,7 @@ def folders(pretrained_folder, long_sizes):
     """A factory: the folder of a kind of model."""
     sizes = long_sizes | {"max_position_embeddings": POSITIONS}
     return lambda kind: pretrained_folder(
-        max_seq_length=16, model_hparam_overrides=sizes, **KINDS[kind]
+        max_seq_length=POSITIONS, model_hparam_overrides=sizes, **KINDS[kind]
     )
 
 
@@ -54,20 +54,15 @@ def pretrained(folders, tmp_path_factory):
     return load
 
 
-@pytest.fixture(scope="session")
-def generator_log_probs():
+def generator_log_probs(pretrained, ids):
     """Log-probabilities [L, V] of a row of ids, by the layers alone."""
-
-    def compute(pretrained, ids):
-        model = pretrained.model
-        inputs = [tf.constant(value) for value in padded([ids]).values()]
-        if hasattr(model.generator, "ltr"):
-            vectors, table = model.generator(*inputs)[0], model.generator.ltr
-        else:
-            vectors = model.generator(*inputs).sequence_output
-            table = model.generator
-        table = table.embeddings.word_embeddings
-        logits = model.masked_lm_head(vectors, table)[0]
-        return log_softmax(np.float64(logits), -1)
-
-    return compute
+    model = pretrained.model
+    inputs = [tf.constant(value) for value in padded([ids]).values()]
+    if hasattr(model.generator, "ltr"):
+        vectors, table = model.generator(*inputs)[0], model.generator.ltr
+    else:
+        vectors = model.generator(*inputs).sequence_output
+        table = model.generator
+    table = table.embeddings.word_embeddings
+    logits = model.masked_lm_head(vectors, table)[0]
+    return log_softmax(np.float64(logits), -1)

@@ -13,6 +13,7 @@ from electra_tf.inspection.fill_mask import MaskFiller, encode, padded
 from electra_tf.inspection.text_scores import TextScorer, windows
 from electra_tf.pretraining import scoring
 from tests.conftest import refused
+from tests.inspection.conftest import generator_log_probs
 
 MASKED = ["the [MASK] is on that [MASK].", "[MASK]", "a b c [MASK]ing d e f g"]
 
@@ -20,7 +21,7 @@ MASKED = ["the [MASK] is on that [MASK].", "[MASK]", "a b c [MASK]ing d e f g"]
 @pytest.mark.parametrize(
     "kind", ["electra", "electra/generator", "mlm", "two_tower", "tied"]
 )
-def test_probabilities_are_the_softmax_s(pretrained, generator_log_probs, kind):
+def test_probabilities_are_the_softmax_s(pretrained, kind):
     model = pretrained(kind)
     filler = MaskFiller(model, top_k=4, batch_size=2)
     for text, filled in zip(MASKED, filler(MASKED), strict=True):
@@ -92,7 +93,7 @@ def test_electrics_discriminator_alone_scores_and_no_tokens_score_0(pretrained):
 
 
 @pytest.mark.parametrize("kind", ["mlm", "electra"])
-def test_masked_lm_scores_mask_one_token(pretrained, generator_log_probs, kind):
+def test_masked_lm_scores_mask_one_token(pretrained, kind):
     model = pretrained(kind)
     special = model.model.special
     results = TextScorer(model, batch_size=7).score(TEXTS)
@@ -188,7 +189,9 @@ def test_inspect_tokens_prints_draws_and_writes(run, tmp_path):
     assert [json.loads(line)["text"] for line in lines] == texts
     for shown in (printed, page.read_text()):
         assert shown.count("ELECTRA, small generator") == 2
-    refused("an input", run, inspect_tokens, "electra", page, f"--html={page}")
+    refused("there already", run, inspect_tokens, "electra", *given)
+    same = [page, f"--html={page}", "--overwrite"]
+    refused("an input", run, inspect_tokens, "electra", *same)
 
 
 def test_inspect_tokens_prints_json_alone(run, tmp_path):

@@ -115,6 +115,22 @@ def test_weights_are_saved_and_loaded(tiny_config, tmp_path):
         other.load_weights(tmp_path / name)
         for one, two in zip(model.variables, other.variables, strict=True):
             np.testing.assert_array_equal(one, two)
+        other.compile()  # Its means are no part of what is saved.
+
+
+def test_features_are_cast_and_nothing_else_is_taken(tiny_config):
+    model = PretrainingModel(tiny_config())
+    model.compile()
+    (batch,) = dataset().take(1)
+    wide = {n: tf.cast(v, tf.int64) for n, v in batch.items()}
+    first, again = (model.evaluate(b, verbose=0) for b in (batch, wide))
+    assert first == again
+    weights = np.ones(len(batch["input_ids"]))
+    with pytest.raises(Exception, match="no sample_weight"):
+        model.fit(batch, weights)
+    del wide["segment_ids"]
+    with pytest.raises(Exception, match="features: segment_ids missing"):
+        model.evaluate(wide)
 
 
 def test_another_optimizer_loss_or_schedule_is_refused(tiny_config):

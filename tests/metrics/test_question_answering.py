@@ -10,17 +10,7 @@ from official.nlp.tools import squad_evaluate_v2_0
 
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning import registry
-from electra_tf.metrics.question_answering import (
-    SpanScorer,
-    Window,
-    evaluate_mrqa,
-    evaluate_squad1,
-    evaluate_squad2,
-    exact_match,
-    f1_score,
-    find_answers,
-    project_to_passage,
-)
+from electra_tf.metrics import question_answering as qa
 from electra_tf.text.tokenization import BasicTokenizer
 from tests.conftest import read_json, refused
 
@@ -43,12 +33,9 @@ def scored(recorded, golden_dir, tmp_path):
         info = recorded["qa"][case]
         directory = golden_dir / "finetune_features"
         (tmp_path / "finetuning_data").symlink_to(directory / "raw")
-        config = FinetuningConfig.create(
-            "m",
-            str(tmp_path),
-            vocab_file=str(golden_dir / "vocab.txt"),
-            **{**info["hparams"], **hparams},
-        )
+        settings = {"vocab_file": str(golden_dir / "vocab.txt")}
+        settings |= info["hparams"] | hparams
+        config = FinetuningConfig.create("m", str(tmp_path), **settings)
         (task,) = registry.get_tasks(config)
         scorer = task.get_scorer(info["split"])
         raw = np.load(directory / info["raw_results"])
@@ -103,9 +90,10 @@ def test_projection_to_the_passage_equals_the_originals(recorded):
     cases = recorded["final_text_cases"]
     assert len(cases) == 40
     for case in cases:
-        texts = case["pred_text"], case["orig_text"]
         tokenizer = BasicTokenizer(case["do_lower_case"])
-        assert project_to_passage(*texts, tokenizer) == case["final_text"], case
+        texts = case["pred_text"], case["orig_text"]
+        found = qa.project_to_passage(*texts, tokenizer)
+        assert found == case["final_text"], case
 
 
 def test_string_scores_equal_the_originals(recorded):
@@ -113,8 +101,8 @@ def test_string_scores_equal_the_originals(recorded):
     assert len(pairs) == 289
     for pair in pairs:
         gold, found = pair["gold"], pair["pred"]
-        assert exact_match(found, gold) == pair["exact_v1"]
-        assert f1_score(found, gold) == pair["f1_v1"]
+        assert qa.exact_match(found, gold) == pair["exact_v1"]
+        assert qa.f1_score(found, gold) == pair["f1_v1"]
         # What tf-models-official computes is what the original computes.
         script = squad_evaluate_v2_0
         assert script._compute_exact(gold, found) == pair["exact_v2"]
@@ -124,16 +112,16 @@ def test_string_scores_equal_the_originals(recorded):
 def test_the_best_of_several_expected_answers_counts():
     question = types.SimpleNamespace(key="q", answers=("a red car", "bus"))
     without = types.SimpleNamespace(key="q", answers=())
-    for evaluate in (evaluate_mrqa, evaluate_squad1):
+    for evaluate in (qa.evaluate_mrqa, qa.evaluate_squad1):
         found = evaluate([question], {"q": "the car"})
         assert found["exact_match"] == 0.0
         assert found["f1"] == pytest.approx(100 * 2 / 3)
         refused("nothing to score", evaluate, [without], {"q": "car"})
-    refused("nothing to score", evaluate_squad2, [without], {}, {}, 0.0)
+    refused("nothing to score", qa.evaluate_squad2, [without], {}, {}, 0.0)
 
 
 WORDS = "Steve Smith's"
-WINDOW = Window(
+WINDOW = qa.Window(
     eid=0,
     tokens=["[CLS]", "who", "[SEP]", "steve", "smith", "'", "s", "[SEP]"],
     words=np.array([-1, -1, -1, 0, 1, 1, 1, -1]),
@@ -149,8 +137,9 @@ def logits(**best):
 
 
 def answers_to(config, start, end):
-    outputs, words = {"start_logits": start, "end_logits": end}, WORDS.split()
-    return find_answers(config, [WINDOW], [outputs], words, BasicTokenizer())
+    outputs = [{"start_logits": start, "end_logits": end}]
+    words, tokenizer = WORDS.split(), BasicTokenizer()
+    return qa.find_answers(config, [WINDOW], outputs, words, tokenizer)
 
 
 def make_config(**hparams):
@@ -179,7 +168,7 @@ def make_scorer(windows, **answers):
         for key, texts in answers.items()
     ]
     config = make_config(joint_prediction=True)
-    return SpanScorer(config, "squad", "squad2", examples, lambda _: windows)
+    return qa.SpanScorer(config, "squad", "squad2", examples, lambda _: windows)
 
 
 def test_no_windows_are_no_answer_and_those_of_others_are_noticed():

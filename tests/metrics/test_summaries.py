@@ -8,13 +8,7 @@ import types
 import numpy as np
 import pytest
 
-from electra_tf.metrics.summaries import (
-    ROUGE,
-    SummaryScorer,
-    choose,
-    find_oracle,
-    rouge,
-)
+from electra_tf.metrics import summaries
 
 rouge_scorer = pytest.importorskip(
     "rouge_score.rouge_scorer", reason="no extra rouge"
@@ -27,6 +21,8 @@ SENTENCES = (
     "He wore a hat.",
 )
 REFERENCE = "King opened new bridge on Monday .\nThousands watched him cross ."
+CHOSEN = f"{SENTENCES[1]}\n{SENTENCES[3]}"
+THEIRS = rouge_scorer.RougeScorer([*summaries.ROUGE], use_stemmer=True)
 
 
 @pytest.fixture
@@ -38,7 +34,7 @@ def score():
             types.SimpleNamespace(eid=eid, sentences=s, summary=reference)
             for eid, (s, reference) in enumerate(documents)
         ]
-        scorer = SummaryScorer(made, most)
+        scorer = summaries.SummaryScorer(made, most)
         for eid, numbers, logits in windows:
             row = {
                 "numbers": [*numbers, 0],
@@ -63,21 +59,20 @@ def score():
     ],
 )
 def test_figures_are_those_of_the_package(reference, summary):
-    theirs = rouge_scorer.RougeScorer([*ROUGE], use_stemmer=True)
-    wanted = theirs.score(reference, summary)
-    found = rouge(reference, summary)
-    assert found == {name: 100 * wanted[name].fmeasure for name in ROUGE}
+    wanted = THEIRS.score(reference, summary).items()
+    found = summaries.rouge(reference, summary)
+    assert found == {name: 100 * score.fmeasure for name, score in wanted}
 
 
 def test_the_oracle_stops_where_nothing_raises_rouge_and_ties_go_to_the_first():
-    assert find_oracle(SENTENCES, REFERENCE, 3) == (1, 3)
-    assert find_oracle(SENTENCES, REFERENCE, 1) in ((1,), (3,))
-    assert find_oracle(SENTENCES, "nothing alike", 3) == ()
+    assert summaries.find_oracle(SENTENCES, REFERENCE, 3) == (1, 3)
+    assert summaries.find_oracle(SENTENCES, REFERENCE, 1) in ((1,), (3,))
+    assert summaries.find_oracle(SENTENCES, "nothing alike", 3) == ()
     # Of equal sentences the first; a second time it would raise nothing.
-    assert find_oracle(("a b", "a b", "c"), "a b", 3) == (0,)
-    assert choose([0.1, 3.0, -1.0, 4.0], 2) == [1, 3]
-    assert choose([1.0, 1.0, 1.0, 1.0], 3) == [0, 1, 2]
-    assert choose([2.0], 3) == [0]
+    assert summaries.find_oracle(("a b", "a b", "c"), "a b", 3) == (0,)
+    assert summaries.choose([0.1, 3.0, -1.0, 4.0], 2) == [1, 3]
+    assert summaries.choose([1.0, 1.0, 1.0, 1.0], 3) == [0, 1, 2]
+    assert summaries.choose([2.0], 3) == [0]
 
 
 def test_windows_in_any_order_make_the_documents_figures(score):
@@ -91,13 +86,12 @@ def test_windows_in_any_order_make_the_documents_figures(score):
         ],
     )
     assert scorer.answer() == {0: [1, 3], 1: [0, 1]}
-    theirs = rouge_scorer.RougeScorer([*ROUGE], use_stemmer=True)
     scores = [
-        theirs.score(REFERENCE, f"{SENTENCES[1]}\n{SENTENCES[3]}"),
-        theirs.score("the north", "the city .\nthe north ."),
+        THEIRS.score(REFERENCE, CHOSEN),
+        THEIRS.score("the north", "the city .\nthe north ."),
     ]
     results = dict(scorer.get_results())
-    for name in ROUGE:
+    for name in summaries.ROUGE:
         wanted = 100 * np.mean([s[name].fmeasure for s in scores])
         assert results[name] == pytest.approx(wanted)
     assert results["loss"] == 0.5
@@ -106,14 +100,12 @@ def test_windows_in_any_order_make_the_documents_figures(score):
     assert results["rouge1"] <= details["oracle_rouge1"]
     assert details["lead_rouge1"] < details["oracle_rouge1"]
     first, _ = json.loads(json.dumps(scorer.files()["summaries"]))
-    assert first["model"] == {
-        "sentences": [1, 3],
-        "rouge": rouge(REFERENCE, f"{SENTENCES[1]}\n{SENTENCES[3]}"),
-    }
+    figures = summaries.rouge(REFERENCE, CHOSEN)
+    assert first["model"] == {"sentences": [1, 3], "rouge": figures}
     assert first["lead"]["sentences"] == [0, 1]
     assert len(first["random"]["sentences"]) == 2
 
 
 def test_without_a_reference_there_are_summaries_all_the_same(score):
     scorer = score([(SENTENCES, None)], [(0, [1, 2, 3, 4, 5], [0, 1, 0, 2, 0])])
-    assert scorer.final_answers() == {"0": f"{SENTENCES[1]}\n{SENTENCES[3]}"}
+    assert scorer.final_answers() == {"0": CHOSEN}

@@ -11,6 +11,7 @@ import tensorflow as tf
 from electra_tf.modeling import layers
 from electra_tf.modeling.layers import Dense, SeedStream, dropout, gelu
 from electra_tf.modeling.transformer import TransformerBlock
+from tests.modeling.conftest import randomize, small_config
 
 
 def plain_layer_norm(inputs, gamma, beta):
@@ -56,23 +57,23 @@ def test_gelu_in_float32_is_as_exact_as_its_rounding():
     np.testing.assert_array_equal(gradient, [0.0, 0.0, 1.0, 1.0])
 
 
-def traced_block(config, randomize):
+def traced_block():
     """The operations of a block's graph, and its outputs."""
-    block = randomize(TransformerBlock("e/encoder/layer_0", config))
+    block = randomize(TransformerBlock("e/encoder/layer_0", small_config()))
     hidden = tf.random.stateless_normal([2, 5, 16], [1, 2])
     compute = tf.function(lambda: block(hidden, tf.zeros([2, 1, 1, 5]))[0])
     graph = compute.get_concrete_function().graph
     return {o.type for o in graph.get_operations()}, compute().numpy()
 
 
-def test_inference_layers_bring_no_gradients(small_config, randomize):
-    kinds, outputs = traced_block(small_config(), randomize)
+def test_inference_layers_bring_no_gradients():
+    kinds, outputs = traced_block()
     assert "IdentityN" in kinds
     with layers.inference():
-        bare_kinds, bare_outputs = traced_block(small_config(), randomize)
+        bare_kinds, bare_outputs = traced_block()
     assert "IdentityN" not in bare_kinds
     np.testing.assert_allclose(bare_outputs, outputs, rtol=1e-5, atol=1e-6)
-    assert "IdentityN" in traced_block(small_config(), randomize)[0]
+    assert "IdentityN" in traced_block()[0]
 
 
 def test_initial_kernels_are_glorot_uniform_or_a_cut_normal():

@@ -3,7 +3,6 @@
 """Sizes, embeddings, attention, the encoder and the two towers."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -12,13 +11,9 @@ import tensorflow as tf
 from electra_tf.modeling import transformer
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import dropout
-from electra_tf.modeling.transformer import (
-    Embeddings,
-    Encoder,
-    SelfAttention,
-    TwoTowerClozeTransformer,
-    attention_bias,
-)
+from electra_tf.modeling.transformer import Embeddings, attention_bias
+from tests.conftest import read_json
+from tests.modeling.conftest import randomize, small_config
 
 
 def test_heads_and_inner_width_follow_an_overridden_hidden_size():
@@ -60,8 +55,7 @@ def test_scaled_sizes_round_half_to_even(hidden, layers, fractions, expected):
 
 
 def test_resolved_sizes_equal_the_recorded_ones(golden_dir):
-    text = (golden_dir / "variables_all_configs.json").read_text()
-    recorded = json.loads(text)
+    recorded = read_json(golden_dir / "variables_all_configs.json")
     recorded = {n: recorded[n] for n in recorded if n.startswith("pretrain/")}
     assert len(recorded) == 15
     for name, entry in recorded.items():
@@ -76,7 +70,7 @@ def test_resolved_sizes_equal_the_recorded_ones(golden_dir):
         assert dataclasses.asdict(config) == expected, name
 
 
-def test_positions_are_limited_token_gradients_sparse(small_config, randomize):
+def test_positions_are_limited_token_gradients_sparse():
     embeddings = randomize(Embeddings("e", small_config(), 6))
     ids = tf.zeros([1, 12], tf.int32)
     assert embeddings(ids, ids).shape == [1, 12, 6]
@@ -132,20 +126,18 @@ def plain_attention(hidden, bias, weights, heads):
 
 # Four heads of 4 units scale the query (a power of two), two of 8 the scores.
 @pytest.fixture(params=[4, 2], ids=["scaled_query", "scaled_scores"])
-def attention(request, small_config, randomize):
+def attention(request):
     config = small_config(num_attention_heads=request.param)
-    return randomize(SelfAttention("s/attention/self", config))
+    return randomize(transformer.SelfAttention("s/attention/self", config))
 
 
-@pytest.fixture
-def hidden():
-    return np.random.RandomState(5).randn(2, 5, 16).astype(np.float32)
+HIDDEN = np.random.RandomState(5).randn(2, 5, 16).astype(np.float32)
 
 
-def test_gradients_are_autodiff_s_and_the_key_bias_has_none(attention, hidden):
+def test_gradients_are_autodiff_s_and_the_key_bias_has_none(attention):
     bias = attention_bias(MASK, "ltr")
     upstream = np.random.RandomState(6).randn(2, 5, 16)
-    inputs = tf.constant(hidden)
+    inputs = tf.constant(HIDDEN)
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         values = attention(inputs, bias)
@@ -169,9 +161,9 @@ def test_gradients_are_autodiff_s_and_the_key_bias_has_none(attention, hidden):
     assert np.abs(actual["query/bias"]).max() > 1e-3
 
 
-def test_a_query_without_visible_keys_has_the_raw_scores(attention, hidden):
-    mixed, probs = attention(hidden, attention_bias(tf.zeros_like(MASK)))
-    raw = attention(hidden, attention_bias(tf.ones_like(MASK)))
+def test_a_query_without_visible_keys_has_the_raw_scores(attention):
+    mixed, probs = attention(HIDDEN, attention_bias(tf.zeros_like(MASK)))
+    raw = attention(HIDDEN, attention_bias(tf.ones_like(MASK)))
     # float32 resolves 0.001 at 10,000.
     np.testing.assert_allclose(probs, raw[1], atol=2e-3)
     np.testing.assert_allclose(mixed, raw[0], atol=5e-3)
@@ -207,16 +199,6 @@ LENGTH = 7
 TOKENS = np.array([3, 9, 4, 11, 5, 8, 6], np.int32)
 
 
-@pytest.fixture
-def make_encoder(small_config, randomize):
-    def make(width=16, direction=None, **sizes):
-        config = small_config(**sizes)
-        table = Embeddings("electra/embeddings", config, width)
-        return randomize(Encoder("electra", config, table, direction))
-
-    return make
-
-
 def one_token_changed_at_a_time():
     """Row 0 holds the tokens; row 1 + j another token at j."""
     ids = np.tile(TOKENS, [LENGTH + 1, 1])
@@ -235,17 +217,20 @@ def dependence(vectors):
     ("direction", "visible"),
     [(None, np.ones_like), ("ltr", np.tril), ("rtl", np.triu)],
 )
-def test_a_position_sees_its_direction(make_encoder, direction, visible):
-    out = make_encoder(8, direction)(*one_token_changed_at_a_time())
+def test_a_position_sees_its_direction(direction, visible):
+    config = small_config()
+    table = Embeddings("electra/embeddings", config, 8)
+    made = transformer.Encoder("electra", config, table, direction)
+    out = randomize(made)(*one_token_changed_at_a_time())
     expected = visible(np.ones([LENGTH, LENGTH]))
     np.testing.assert_array_equal(dependence(out.sequence_output), expected)
 
 
-def test_two_towers_see_every_token_but_their_own(small_config, randomize):
+def test_two_towers_see_every_token_but_their_own():
     config = small_config()
     table = Embeddings("electra/embeddings", config, 16)
-    towers = randomize(TwoTowerClozeTransformer("g", config, table, table))
-    context, ltr, rtl = towers(*one_token_changed_at_a_time())
+    made = transformer.TwoTowerClozeTransformer("g", config, table, table)
+    context, ltr, rtl = randomize(made)(*one_token_changed_at_a_time())
     assert context.shape == [LENGTH + 1, LENGTH, 32]
     expected = np.ones([LENGTH, LENGTH]) - np.eye(LENGTH)
     np.testing.assert_array_equal(dependence(context)[1:-1], expected[1:-1])

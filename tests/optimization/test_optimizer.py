@@ -3,7 +3,6 @@
 """Schedule, layer-wise rates, the three optimizers: by hand, in float64."""
 
 import functools
-import json
 import math
 
 import hypothesis
@@ -21,6 +20,7 @@ from electra_tf.optimization.optimizer import (
     make_optimizer,
     rate_table,
 )
+from tests.conftest import read_json
 
 
 def reference(peak, total, warmup, power, order, completed):
@@ -62,8 +62,7 @@ LAYERS = [
 
 @pytest.mark.parametrize("task", ["cola", "sts", "chunk", "squad"])
 def test_multipliers_equal_the_recorded_ones(task, golden_dir):
-    path = golden_dir / f"train_finetune_{task}_layerwise" / "info.json"
-    info = json.loads(path.read_text())
+    info = read_json(golden_dir / f"train_finetune_{task}_layerwise/info.json")
     recorded = info["lr_multiplier_per_variable"]
     assert recorded
     found = layer_multipliers(
@@ -134,16 +133,7 @@ def train(optimizer, given=None):
 
 
 def in_numpy(
-    kind,
-    weights,
-    gradients,
-    rate=rate,
-    decay=DECAY,
-    *,
-    beta_1=0.9,
-    beta_2=0.999,
-    epsilon=1e-6,
-    dtype=np.float64,
+    kind, dtype, weights, gradients, rate, decay, beta_1, beta_2, epsilon
 ):
     """The formulas as they are written; the first weight alone decays."""
     weights = [np.asarray(w, dtype) for w in weights]
@@ -175,7 +165,8 @@ def test_updates_equal_the_formulas(kind):
     variables, made = fresh(), KINDS.get(kind, CORRECTED)
     optimizer = made(variables, rate, DECAY, **SETTINGS)
     found = train(optimizer)
-    weights, m, v = in_numpy(kind, fresh(), gradients(), **SETTINGS)
+    given = fresh(), gradients(), rate, DECAY
+    weights, m, v = in_numpy(kind, np.float64, *given, **SETTINGS)
     for i, (name, variable) in enumerate(zip(NAMES, variables, strict=True)):
         np.testing.assert_allclose(variable, weights[i], atol=1e-6)
         np.testing.assert_allclose(optimizer.m[name], m[i], atol=1e-6)
@@ -287,7 +278,7 @@ def test_over_1000_steps_the_error_is_no_larger_than_the_plain_formulas(seed):
 
     def plain_adam(dtype):
         given = [weights], gradients[:, None], lambda _: 1e-3, 0.01
-        return in_numpy("original", *given, dtype=dtype)[0][0]
+        return in_numpy("original", dtype, *given, 0.9, 0.999, 1e-6)[0][0]
 
     exact = plain_adam(np.float64)
     plain = np.abs(plain_adam(np.float32) - exact).max()

@@ -10,12 +10,7 @@ import pytest
 import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.plan.counts import (
-    PUBLISHED_FLOPS,
-    paper_train_flops,
-    pretraining_parameters,
-    pretraining_step_flops,
-)
+from electra_tf.plan import counts
 from electra_tf.pretraining.model import PretrainingModel
 from tests.conftest import marked_heavy
 
@@ -81,7 +76,7 @@ OTHERS = {
 def test_counted_parameters_are_the_variables_numbers(tiny_config, name):
     config = tiny_config(**(MODELS | OTHERS)[name])
     model = PretrainingModel(config)
-    counted = pretraining_parameters(config)
+    counted = counts.pretraining_parameters(config)
     sizes = {v.name: v.shape.num_elements() for v in model.trainable_variables}
     assert counted.total == sum(sizes.values())
     alone = ("electra/", "discriminator_predictions/", "token_predictions/")
@@ -142,27 +137,27 @@ SIZES = [name for name in MODELS if name not in KINDS]
 @pytest.mark.parametrize("name", [*KINDS, *marked_heavy(*SIZES)])
 def test_matrix_products_of_a_step_are_those_in_the_graph(config, name):
     settings = config(**MODELS[name])
-    counted = pretraining_step_flops(settings)
+    counted = counts.pretraining_step_flops(settings)
     assert counted.matmul == graph_products(pretraining_graph(settings))
 
 
 @pytest.mark.slow
 def test_two_stages_are_counted_as_their_graphs(config):
     settings = config(**TWO_STAGE)
-    counts = {None: pretraining_step_flops(settings, parameters=1)}
-    for n in (1, 2):
-        counts[n] = pretraining_step_flops(settings, parameters=1, stage=n)
-        graph = pretraining_graph(settings, n)
-        assert counts[n].matmul == graph_products(graph)
-    whole = 10 * counts[1].total + 20 * counts[2].total
-    assert 30 * counts[None].total == pytest.approx(whole, rel=1e-6)
-    learns, frozen = (counts[n].as_dict()["parts"]["generator"] for n in (1, 2))
+    count = functools.partial(counts.pretraining_step_flops, settings, 1)
+    stages = [count(stage=1), count(stage=2)]
+    for number, stage in enumerate(stages, 1):
+        graph = pretraining_graph(settings, number)
+        assert stage.matmul == graph_products(graph)
+    whole = 10 * stages[0].total + 20 * stages[1].total
+    assert 30 * count().total == pytest.approx(whole, rel=1e-6)
+    learns, frozen = (s.as_dict()["parts"]["generator"] for s in stages)
     assert learns["matmul"] == 3 * frozen["matmul"]
 
 
 def test_the_optimizer_and_the_rest_stand_apart(config):
-    plain = pretraining_step_flops(config())
-    updated = pretraining_step_flops(config(), parameters=1000)
+    plain = counts.pretraining_step_flops(config())
+    updated = counts.pretraining_step_flops(config(), parameters=1000)
     assert updated.matmul == plain.matmul
     assert updated.parts[-1].name == "optimizer"
     assert updated.total - plain.total == 17_000 and plain.tokens == 4 * 16
@@ -185,7 +180,7 @@ def recorded(golden_dir):
 def test_published_counts_are_what_the_original_prints(recorded):
     found = {
         RECORDED_NAMES.get(name, name.lower().replace("-", "_")): count
-        for name, count in PUBLISHED_FLOPS.items()
+        for name, count in counts.PUBLISHED_FLOPS.items()
     }
     assert found == pytest.approx(recorded, rel=5e-4)
 
@@ -202,7 +197,8 @@ def test_published_counts_are_what_the_original_prints(recorded):
 )
 def test_the_papers_count_and_what_is_computed(recorded, preset, key, ratio):
     config = PretrainingConfig.create("model", "data", preset=preset)
-    paper = paper_train_flops(config)
+    paper = counts.paper_train_flops(config)
     assert paper == pytest.approx(recorded[key], rel=0.01)
-    computed = pretraining_step_flops(config).total * config.num_train_steps
+    step = counts.pretraining_step_flops(config).total
+    computed = step * config.num_train_steps
     assert computed / paper == pytest.approx(ratio, abs=0.01)

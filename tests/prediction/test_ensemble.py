@@ -105,7 +105,7 @@ def setting(tmp_path, tiny_vocab):
             *("ensemble", "--data_dir", str(tmp_path)),
             *("--task_config", str(tmp_path / "task.json")),
             *("--vocab_file", tiny_vocab, "--resamples=400"),
-            *("--json", str(tmp_path / "out.json"), *words),
+            *("--json", str(tmp_path / "out.json"), "--overwrite=true", *words),
             *(str(tmp_path / f"{name}.jsonl") for name in members),
         ]
         command.main(command.parse_flags(words))
@@ -265,6 +265,8 @@ def test_weights_that_are_none_are_refused(setting, tmp_path):
     members, _ = make()
     for text in ("1,2,3", "1,-1", "best", "0,0"):
         refused(r"--weights=.* or 2 numbers", run, members, f"--weights={text}")
+    for flag in ("--json", "--output"):
+        refused("an input", run, members, f"{flag}={tmp_path / 'a.jsonl'}")
 
 
 @pytest.mark.slow

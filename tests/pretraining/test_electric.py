@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 from scipy.special import log_softmax
 
-from electra_tf.checkpoints import tf1
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.model import PretrainingModel
+from tests.conftest import restore
 from tests.pretraining.conftest import INPUTS, Recording, features_of, make_loop
 
 CLS, SEP, MASK = 101, 102, 103
@@ -25,7 +25,7 @@ def log_probs(logits, ids):
 def test_scores_are_logits_without_offset(name, recorded_config, golden_dir):
     recorded = Recording(golden_dir, f"forward_v200_{name}")
     model = PretrainingModel(recorded_config(recorded.info["hparams"]))
-    tf1.restore(model, recorded.checkpoint)
+    restore(model, recorded.checkpoint)
     arrays, p = recorded.arrays, recorded.info["hparams"]["mask_prob"]
     fake_ids = arrays["fake_input_ids"]
     # By hand: log q and the prior off the recorded logits.

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import tf1
 from electra_tf.optimization.optimizer import uses_weight_decay
 from electra_tf.pretraining.build import build_model, build_optimizer
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.checkpointing import Checkpoints
-from tests.conftest import FIXTURES, read_json
+from tests.conftest import FIXTURES, read_json, restore
 from tests.pretraining.conftest import INPUTS, MASKED, Recording
 
 PER_TOKEN = """
@@ -40,7 +39,7 @@ def test_passes_equal_theirs(name, request, recorded_config, assert_gradients):
     recorded = Recording(directory, f"forward_{name}")
     config = recorded_config(recorded.info["hparams"], directory)
     model, arrays = PretrainingModel(config), recorded.arrays
-    report = tf1.restore(model, recorded.checkpoint)
+    report = restore(model, recorded.checkpoint)
     assert not report.missing and not report.unexpected
     with tf.GradientTape() as tape:
         outputs = model.compute(**recorded.compute_arguments())
@@ -139,7 +138,7 @@ def test_weights_equal_theirs(name, recorded_training, assert_recorded_weights):
     order = "before" if name.endswith("_ordered") else "after"
     made = recorded_training(name, lr_read_order=f"{order}_increment")
     directory, model, optimizer, followed = made
-    tf1.restore(model, str(directory / "model.ckpt-0"))
+    restore(model, str(directory / "model.ckpt-0"))
     for step in followed(range(10)):
         checkpoint = directory / f"model.ckpt-{step + 1}"
         assert_recorded_weights(checkpoint, model, optimizer)

@@ -20,6 +20,7 @@ class Toy(tf.Module):
 
     def signatures(self):
         strings = tf.TensorSpec([None], tf.string)
+        floats = tf.TensorSpec([None], tf.float32)
         matrix = tf.TensorSpec([None, None], tf.int32)
         nothing = tf.zeros([0, 0], tf.int32)
 
@@ -61,10 +62,7 @@ class Toy(tf.Module):
             "echo_bytes": (lambda text: {"echo_bytes": text}, strings),
             "two": (two, strings, strings),
             "serving_default": (serving_default, matrix, matrix),
-            "half": (
-                lambda x: {"half": x / 2},
-                tf.TensorSpec([None], tf.float32),
-            ),
+            "half": (lambda x: {"half": x / 2}, floats),
             "scalar": (lambda n: {"next": n + 1}, tf.TensorSpec([], tf.int32)),
             "describe": (describe,),
         }

@@ -8,12 +8,8 @@ import types
 
 import pytest
 
+from electra_tf.export import heads
 from electra_tf.export.encoder import EncoderModule
-from electra_tf.export.heads import (
-    ElectricModule,
-    FillMaskModule,
-    ReplacedTokensModule,
-)
 from electra_tf.export.saved_model import export, make_task_module
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
 from electra_tf.prediction.retrieval import AskedCorpus
@@ -193,7 +189,7 @@ def test_chosen_sentences_are_marked_in_the_text(visit, exported):
 
 
 def test_masks_get_candidates(visit, exported):
-    page = visit(exported("filled", FillMaskModule))
+    page = visit(exported("filled", heads.FillMaskModule))
     page.ask(text="the [MASK] of the [MASK] was")
     assert page.texts("h2") == ["[MASK] 1", "[MASK] 2"]
     assert len(page.all("mark")) == 2 and len(page.all(".bars tr")) == 20
@@ -202,7 +198,7 @@ def test_masks_get_candidates(visit, exported):
 
 
 def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
-    page = visit(exported("replaced", ReplacedTokensModule))
+    page = visit(exported("replaced", heads.ReplacedTokensModule))
     page.ask(text="the king of that")
     tokens = page.texts(".token")
     assert tokens[0] == "[CLS]" and tokens[1] == "the"
@@ -214,12 +210,8 @@ def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
 
 
 def test_scores_are_drawn_and_vectors_shown(visit, exported):
-    electric = {
-        "electra_objective": False,
-        "electric_objective": True,
-        "two_tower_generator": True,
-    }
-    page = visit(exported("scored", ElectricModule, **electric))
+    electric = {"electra_objective": False, "electric_objective": True}
+    page = visit(exported("scored", heads.ElectricModule, **electric))
     page.ask(text="the king of that")
     assert page.find(".big").text.endswith(" nats")
     page = visit(exported("vectors", EncoderModule))

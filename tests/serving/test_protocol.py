@@ -8,7 +8,6 @@ import math
 
 import pytest
 
-from configure.errors import UserError
 from electra_tf.serving.served_model import open_model
 from tests.conftest import refused
 
@@ -165,10 +164,10 @@ def test_folders_are_opened_by_their_newest_whole_version(toy_folder):
     assert (newest.name, newest.version) == ("toy", 10)
     assert (newest.kind, newest.labels) == ("classification", ["short", "long"])
     assert open_model(toy_folder, version=2).version == 2
-    single = open_model(f"{toy_folder}/2")
+    second = f"{toy_folder}/2"
+    single = open_model(second)
     assert (single.name, single.version) == ("toy", 2)
-    with pytest.raises(UserError, match="--version=3: .*/2 is version 2"):
-        open_model(f"{toy_folder}/2", version=3)
+    refused("--version=3: .*/2 is version 2", open_model, second, version=3)
     refused("there are: 2, 10", open_model, toy_folder, version=11)
     refused("no such folder", open_model, toy_folder + "x")
     refused("holds no <version>", open_model, f"{toy_folder}/11")

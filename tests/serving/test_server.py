@@ -18,33 +18,24 @@ import numpy as np
 import pytest
 
 from electra_tf.commands import serve
-from electra_tf.serving import batching
-from electra_tf.serving.application import SHUTDOWN_SECONDS, ModelServer
-from electra_tf.serving.application import serve as run_server
-from electra_tf.serving.batching import Batcher, Limits
-from electra_tf.serving.protocol import (
-    PredictRequest,
-    RequestError,
-    make_request,
-    parse_request,
-)
+from electra_tf.serving import application, batching, protocol
 from tests.conftest import ROOT, refused
 from tests.serving.conftest import ask
 
 
 def _asked(model, *texts, signature="echo"):
     body = {"signature_name": signature, "instances": list(texts)}
-    return parse_request(json.dumps(body).encode(), model)
+    return protocol.parse_request(json.dumps(body).encode(), model)
 
 
 def _ids(model, *numbers):
     signature = model.signatures["serving_default"]
-    return make_request(signature, {"input_ids": np.int32([numbers])})
+    return protocol.make_request(signature, {"input_ids": np.int32([numbers])})
 
 
-def _run(limits, use):
+def _run(use, **limits):
     async def main():
-        batcher = Batcher(limits)
+        batcher = batching.Batcher(batching.Limits(**limits))
         batcher.start()
         try:
             return await use(batcher), batcher.counts
@@ -59,7 +50,7 @@ def test_requests_at_once_make_few_batches(toy_model):
         asked = [_asked(toy_model, f"a{i}", f"b{i}") for i in range(20)]
         return await asyncio.gather(*map(batcher.ask, asked))
 
-    found, counts = _run(Limits(max_batch=8, max_wait=0.05), use)
+    found, counts = _run(use, max_batch=8, max_wait=0.05)
     for i, outputs in enumerate(found):
         assert outputs["echo"].tolist() == [f"a{i}".encode(), f"b{i}".encode()]
     assert (counts.requests, counts.rows, counts.batches) == (20, 40, 5)
@@ -77,7 +68,7 @@ def test_only_what_fits_is_put_together(toy_model):
         ]
         return await asyncio.gather(*map(batcher.ask, asked))
 
-    found, counts = _run(Limits(max_wait=0.05), use)
+    found, counts = _run(use, max_wait=0.05)
     assert found[0]["echo"].tolist() == [b"a"]
     assert found[1]["half"].tolist() == [1.0]
     assert found[2]["echo"].tolist() == [b"b"]
@@ -97,9 +88,10 @@ def test_a_batch_that_fails_is_tried_one_by_one():
                 raise ValueError("no")
             return {"y": arrays["x"]}
 
+    rows = [{"x": np.array([x])} for x in (1, 7, 2)]
     asked = [
-        PredictRequest(Fussy(), {"x": np.array([x])}, 1, ("fussy",), True)
-        for x in (1, 7, 2)
+        protocol.PredictRequest(Fussy(), row, 1, ("fussy",), True)
+        for row in rows
     ]
     found = batching.compute(asked)
     assert tried == [3, 1, 1, 1]
@@ -109,7 +101,7 @@ def test_a_batch_that_fails_is_tried_one_by_one():
 
 def test_a_single_request_may_be_larger_than_what_may_wait(toy_model):
     asked = _asked(toy_model, "a", "b", "c")
-    found, _ = _run(Limits(max_waiting=2), lambda batcher: batcher.ask(asked))
+    found, _ = _run(lambda batcher: batcher.ask(asked), max_waiting=2)
     assert len(found["echo"]) == 3
 
 
@@ -134,14 +126,14 @@ def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
             for i in range(5)
         ]
         await asyncio.sleep(0)
-        with pytest.raises(RequestError) as refused:
+        with pytest.raises(protocol.RequestError) as refused:
             await batcher.ask(_asked(toy_model, "one too many"))
         assert refused.value.status == 503
         others[1].cancel()  # a client that goes
         release.set()
         return await asyncio.gather(first, *others, return_exceptions=True)
 
-    found, _ = _run(Limits(max_batch=16, max_wait=0.0, max_waiting=5), use)
+    found, _ = _run(use, max_batch=16, max_wait=0.0, max_waiting=5)
     assert sizes == [1, 4]
     assert isinstance(found[2], asyncio.CancelledError)
     kept = [f["echo"].tolist() for i, f in enumerate(found) if i != 2]
@@ -160,16 +152,11 @@ def process(toy_folder):
         cwd=ROOT,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
     )
-    lines = []
-    for line in running.stdout:
-        lines.append(line)
-        if "Predict:" in line:
-            break
-    assert lines and "Predict:" in lines[-1], running.stderr.read()
-    running.port = int(lines[-1].split("/v1/")[0].rpartition(":")[2])
+    line = next((line for line in running.stdout if "Predict:" in line), "")
+    assert line, running.stderr.read()
+    running.port = int(line.split("/v1/")[0].rpartition(":")[2])
     yield running
-    if running.poll() is None:
-        running.kill()
+    running.kill()
     running.communicate()
 
 
@@ -220,18 +207,17 @@ def test_a_signal_ends_it_after_what_is_in_has_been_answered(process, number):
 def test_a_connection_taken_as_it_stops_does_not_hold_it_up(toy_model, turns):
     async def run():
         stop, address = asyncio.Event(), asyncio.Queue()
-        running = asyncio.create_task(
-            run_server(
-                ModelServer(toy_model), "127.0.0.1", 0, address.put_nowait, stop
-            )
-        )
+        place = "127.0.0.1", 0, address.put_nowait
+        server = application.ModelServer(toy_model)
+        running = asyncio.create_task(application.serve(server, *place, stop))
         port = int((await address.get()).rpartition(":")[2])
         # The system takes it at once; the server, some turns of its loop later.
         with socket.create_connection(("127.0.0.1", port)):
             for _ in range(turns):
                 await asyncio.sleep(0)
             stop.set()
-            await asyncio.wait_for(running, SHUTDOWN_SECONDS / 2)
+            limit = application.SHUTDOWN_SECONDS / 2
+            await asyncio.wait_for(running, limit)
 
     asyncio.run(run())
 

@@ -201,8 +201,11 @@ def test_data_made_otherwise_are_made_again_and_told(
     pattern = said["pretrain"]["pretrain_tfrecords"] = f"{records}/pretrain*"
     for copies in (1, 2):
         run.StudyRun(cells.Study(write_study(said)), 60.0, 60.0).run()
-        warning = "warning: electra/1 was made of other data"
-        assert (warning in capsys.readouterr().out) == (copies == 2)
+        told = capsys.readouterr().out
+        assert ("warning: electra/1 was made of other data" in told) == (
+            copies == 2
+        )
+        assert ("jsonl, and " in told) == (copies == 2)  # and its model
         (first, *_) = sorted(records.glob("pretrain*"))
         shutil.copy(first, records / "pretrain_more")
 

@@ -119,14 +119,13 @@ def test_the_most_frequent_is_taken(counts, settings, tokens):
     assert found[5:] == tokens
 
 
-def test_learned_vocabulary_passes_the_checks(prose, write_vocab):
+def test_learned_vocabulary_passes_the_checks(prose, word_counts, write_vocab):
     tokens = vocab_builder.build_vocab(prose, 1200)
     path = write_vocab(*tokens)
     assert list(tokenization.check_vocab(path)) == tokens
     tokenizer = FullTokenizer(path)
     split = [tokenizer.tokenize(line) for line in prose]
-    counts = vocab_builder.count_words(prose)
-    coverage = vocab_builder.measure_coverage(tokens, counts)
+    coverage = vocab_builder.measure_coverage(tokens, word_counts)
     assert sum(map(len, split)) == coverage.pieces
     assert sum(line.count("[UNK]") for line in split) == coverage.unknown
 

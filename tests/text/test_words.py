@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text.graph_normalization import GraphWordSplitter
-from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.tokenization import SPECIAL_TOKENS, FullTokenizer
 from electra_tf.text.words import (
     WordAligner,
     read_spans,
@@ -73,34 +73,30 @@ def test_every_code_point_between_letters_splits_as_in_python(splitter):
         assert [word for word, _, _ in found] == wanted
 
 
-TOKENS = (
-    "[PAD] [UNK] [CLS] [SEP] [MASK] cafe café Cafe Café 東 ##京 東京 . a ##b"
-).split()
+TOKENS = [*SPECIAL_TOKENS, *"cafe café Cafe Café 東 ##京 東京 . a ##b".split()]
 
 
 @pytest.mark.parametrize(
-    ("word", "settings", "expected"),
+    ("word", "corrected", "settings", "expected"),
     [
         # The original lower-cases and strips whatever the model ...
-        ("Café", {}, ["cafe"]),
-        ("Café", {"do_lower_case": False}, ["cafe"]),
-        ("Café", {"strip_accents": False}, ["cafe"]),
+        ("Café", False, {}, ["cafe"]),
+        ("Café", False, {"do_lower_case": False}, ["cafe"]),
+        ("Café", False, {"strip_accents": False}, ["cafe"]),
         # ... and the correction follows the model.
-        ("Café", {"as_elsewhere": True, "do_lower_case": False}, ["Café"]),
-        ("Café", {"as_elsewhere": True, "strip_accents": False}, ["café"]),
-        ("Café", {"as_elsewhere": True}, ["cafe"]),
+        ("Café", True, {"do_lower_case": False}, ["Café"]),
+        ("Café", True, {"strip_accents": False}, ["café"]),
+        ("Café", True, {}, ["cafe"]),
         # Only the correction sets Chinese characters apart.
-        ("東京", {}, ["東京"]),
-        ("東京", {"as_elsewhere": True}, ["東", "[UNK]"]),
-        ("a.a\u200bb", {}, ["a", ".", "a", "##b"]),
-        ("\u200b", {}, []),
+        ("東京", False, {}, ["東京"]),
+        ("東京", True, {}, ["東", "[UNK]"]),
+        ("a.a\u200bb", False, {}, ["a", ".", "a", "##b"]),
+        ("\u200b", False, {}, []),
     ],
 )
-def test_pieces_of_a_word(write_vocab, word, settings, expected):
-    settings = dict(settings)
-    as_elsewhere = settings.pop("as_elsewhere", False)
+def test_pieces_of_a_word(write_vocab, word, corrected, settings, expected):
     tokenizer = FullTokenizer(write_vocab(*TOKENS), **settings)
-    aligner = WordAligner(tokenizer, as_elsewhere)
+    aligner = WordAligner(tokenizer, corrected)
     ids = aligner.encode_word(word)
     assert tokenizer.convert_ids_to_tokens(ids) == expected
     assert aligner.encode_word(word) == ids  # remembered

@@ -208,10 +208,11 @@ def test_the_best_is_kept(tmp_path, metric, values, kept, continued):
     step = kept[-1]
     assert state == {"metric": metric, "step": step, "value": values[step]}
     # What another metric, or other data, chose means nothing.
-    assert best_checkpoint(tmp_path, "mlm_loss").update(9, {"mlm_loss": 9.0})
+    best = best_checkpoint(tmp_path, "mlm_loss")
+    assert best.chosen_otherwise and best.update(9, {"mlm_loss": 9.0})
     for data, is_other in (("a", False), ("a", False), ("b", True)):
         best = best_checkpoint(tmp_path, "mlm_loss", data)
-        assert best.is_of_other_data == is_other
+        assert best.chosen_otherwise == is_other
         assert bool(best.update(9, {"mlm_loss": 9.5})) == is_other
         best.update(10, {"mlm_loss": 8.5})
 
