@@ -142,13 +142,14 @@ def run(folder, finetuned_folder, tmp_path):
     return call
 
 
-def test_what_cannot_be_asked_is_refused(run, folder):
-    to_input = [f"--output={folder}/a.txt", "--overwrite"]
+def test_what_cannot_be_asked_is_refused(run, folder, tmp_path):
+    output = tmp_path / "out.jsonl"
+    output.touch()
     for words, task, message in (
         (["?!"], "facts", r"QUESTION: found '\?!'"),
         (["where is it?"], "reviews", "the task reviews; expected a model"),
         ([f"--fit={folder / 'a.txt'}"], "facts", "a.txt:2: malformed JSON"),
-        ([f"--questions={folder}/a.txt", *to_input], "facts", "an input"),
+        ([f"--questions={output}"], "facts", "an input"),
         (["is it?", "--language=klingon"], "facts", "=klingon: .*french"),
     ):
         refused(message, run, *words, task=task)

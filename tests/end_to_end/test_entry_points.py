@@ -18,7 +18,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.finetuning import runner as finetuning
 from electra_tf.pretraining import runner as pretraining
 from electra_tf.training.summaries import Console
-from tests.conftest import ROOT
+from tests.conftest import ROOT, refused
 
 # As a program starts: through `run_program`, TensorFlow imported late.
 START = """
@@ -93,7 +93,9 @@ def test_stopped_pretraining_goes_on(data_dir, settings, tmp_path, call):
     assert "Already trained to step" in pretrain_here(data_dir, hparams)
 
 
-def test_mistakes_of_pretraining_are_messages(data_dir, settings, tmp_path):
+def test_mistakes_of_pretraining_are_messages(
+    data_dir, settings, tmp_path, monkeypatch
+):
     with pytest.raises(UserError, match="do_eval: there is no checkpoint in"):
         pretrain_here(data_dir, settings(do_train=False, do_eval=True))
     assert not (tmp_path / "run").exists()
@@ -102,9 +104,13 @@ def test_mistakes_of_pretraining_are_messages(data_dir, settings, tmp_path):
     changed[-30] ^= 1  # Inside the last record, whose checksum is now wrong.
     damaged = tmp_path / "damaged"
     damaged.write_bytes(changed)
-    where = rf"record for training.* {damaged}: record \d+ .*damaged payload"
+    where = rf"{damaged}: record \d+ .*damaged payload"
     with pytest.raises(UserError, match=where):
         pretrain_here(data_dir, settings(pretrain_tfrecords=str(damaged)))
+    # Where a manifest lists it, its size alone was looked at.
+    monkeypatch.setattr(pretraining, "check_records", lambda *_, **__: None)
+    given = settings(pretrain_tfrecords=str(damaged), num_train_steps=50)
+    refused(f"record for training .* {where}", pretrain_here, data_dir, given)
 
 
 def test_help_and_config_need_no_tensorflow(task_dir, hparams, call):

@@ -81,7 +81,7 @@ def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_of):
         np.testing.assert_array_equal(value, got[name])
     assert settings.items() <= loaded.config.as_dict().items()
     assert loaded.tokenizer.tokenize("A") != loaded.tokenizer.tokenize("a")
-    assert loaded.max_length == 32 and loaded.global_step == 7
+    assert loaded.max_length == 16 and loaded.global_step == 7
     assert loaded.assumptions == ()
     assert loaded.lacks_generator() is loaded.lacks_discriminator() is None
 
