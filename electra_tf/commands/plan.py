@@ -98,7 +98,7 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
     for name in ("measure", "measured_steps", "memory_gib"):
         value = getattr(args, name)
         if value is not None and not 0 < value < math.inf:
-            parser.error(f"--{name} must be above 0, got {value}")
+            parser.error(f"--{name} must be finite, above 0, got {value}")
     return config, args
 
 

@@ -186,7 +186,10 @@ def test_a_folder_is_a_target_and_the_source_is_none(source, tmp_path):
     convert(source, tmp_path / "out", "--overwrite")
     before = tensors(source)
     words = "is the checkpoint that is read"
-    refused(words, convert, source, source, "--overwrite")
+    (tmp_path / "link").symlink_to(os.path.dirname(source))
+    linked = tmp_path / "link" / os.path.basename(source)
+    for target in (source, linked):
+        refused(words, convert, source, target, "--overwrite")
     assert tensors(source) == before
 
 

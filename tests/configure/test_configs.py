@@ -323,6 +323,8 @@ def test_every_recorded_config_of_the_original_is_reproduced(kind):
 
 def test_finetuning_extensions_are_off_by_default():
     plain = create_finetuning()
+    for kept in ("do_lower_case", "strip_accents"):  # None published is so.
+        assert create_finetuning(**{kept: False}).fix_tagging_casing
     original = {*recorded("finetuning")[0]["config"], "write_distill_outputs"}
     extensions = set(plain.as_dict()) - original
     off = (False, 0, None, "")
