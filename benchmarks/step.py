@@ -30,7 +30,7 @@ import harness
 import work
 
 WORK = {"pretraining": work.pretraining, "finetuning": work.finetuning}
-KINDS = ("ours", "tfmodels", "transformers", "original")
+KINDS = ("ours", "tfmodels", "transformers", "original")  # the last: float32
 
 
 def measure(args, arms):
@@ -98,7 +98,7 @@ def main():
     shared = {"precision": args.precision, "hparams": args.hparams}
     with tempfile.TemporaryDirectory() as folder:
         shared["work"] = WORK[args.task](args, folder)
-        kinds = KINDS if args.precision == "float32" else KINDS[:3]  # no original
+        kinds = KINDS if args.precision == "float32" else KINDS[:3]
         planned = harness.plan(args, kinds, task=args.task.title(), **shared)
         with harness.Arms(args, planned) as arms:
             result = measure(args, arms)
