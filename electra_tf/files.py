@@ -445,14 +445,6 @@ def without_nan(value: Any) -> Any:
     return value
 
 
-def changed_at(path: str) -> int:
-    """When a file became what it is, ns; an older date may be put on it."""
-    if is_remote(path):
-        return _gfile().stat(path).mtime_nsec
-    found = os.stat(path)
-    return max(found.st_mtime_ns, found.st_ctime_ns)
-
-
 def read_json(path: str) -> dict[str, Any]:
     """The JSON object that a file holds."""
     return parse_json(read_text(path), path)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The original's TF1 checkpoints, and BERT's: found, read and written."""
 
+import contextlib
 import difflib
 import itertools
 import os
@@ -284,7 +285,7 @@ def write_tf1(
             " another name or pass --overwrite."
         )
     partial = prefix + ".part"
-    _remove_tree(partial)  # What a killed process may have left.
+    remove_tree(partial)  # What a killed process may have left.
     try:
         tf.io.gfile.makedirs(partial)
         merged = _write_shards(weights, partial, bytes_per_file)
@@ -297,7 +298,7 @@ def write_tf1(
     except (OSError, tf.errors.OpError) as error:
         raise UserError(f"{prefix} cannot be written: {error}") from error
     finally:
-        _remove_tree(partial)
+        remove_tree(partial)
 
 
 def files_of(prefix: str) -> list[str]:
@@ -335,6 +336,8 @@ def replace_files(
     for path in reversed(files_of(written)):
         suffix = path[len(written) :]
         tf.io.gfile.rename(path, prefix + suffix, overwrite=True)
+    if replaces:
+        tf.io.gfile.remove(kept)
 
 
 def record_newest(directory: str, prefixes: list[str]) -> None:
@@ -371,6 +374,7 @@ def _write_shards(weights: Weights, directory: str, limit: int) -> str:
     return merged
 
 
-def _remove_tree(path: str) -> None:
-    if tf.io.gfile.exists(path):
+def remove_tree(path: str) -> None:
+    """Removes a folder, which may not be there."""
+    with contextlib.suppress(tf.errors.OpError):
         tf.io.gfile.rmtree(path)

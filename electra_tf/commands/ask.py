@@ -9,6 +9,7 @@ answer is written as JSON, with its file, line, passage and scores.
 """
 
 import argparse
+import glob
 import json
 import os
 from collections.abc import Sequence
@@ -74,7 +75,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> int:
     """Checks what was given, indexes, and only then loads the model."""
-    inputs = [*filter(None, (args.questions, args.fit))]
+    inputs = [*filter(None, (args.questions, args.fit)), args.corpus]
+    inputs += glob.glob(f"{glob.escape(args.corpus)}/**", recursive=True)
     writer.check_free(args.output, args.overwrite, inputs)
     from electra_tf.prediction import retrieval
     from electra_tf.prediction.predictor import Predictor

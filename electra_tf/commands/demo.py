@@ -68,8 +68,7 @@ def prepare(output_dir: str) -> int:
     own = os.path.join(corpus_dir, "python_reference.txt")
     if files.exists(vocab_file) and not files.exists(own):
         raise UserError(
-            f"{output_dir}: holds another vocabulary than the demo's; choose"
-            " another --output_dir"
+            f"{output_dir}: its vocabulary is not the demo's; choose another"
         )
     lines = corpus_lines()
     model = PretrainingConfig.create("demo", output_dir, preset=_PRESET)

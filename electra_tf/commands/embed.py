@@ -56,7 +56,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         shared_flags.BATCH_SIZE,
         (
             *("max_length", int, "N"),
-            "wordpieces of a text; default: all positions",
+            "wordpieces of a text; default: those of pre-training",
         ),
         (
             *("output", flags.REQUIRED, "FILE"),

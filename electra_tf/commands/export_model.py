@@ -54,7 +54,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         (
             *("max_seq_length", int, "N"),
             "wordpieces that texts are cut to (default: as in fine-tuning;"
-            " encoder: 128; other heads of pre-trained models: all positions)",
+            " encoder: 128; other heads of pre-trained models: their own)",
         ),
         (
             *("rows_at_once", 0, "N"),

@@ -110,6 +110,7 @@ def main(args: argparse.Namespace) -> int:
             write({**run.place_of(read), **echo, **answer})
             run.count()
         if not run.rows:  # What was there before stays.
+            run.say_summary("answers")
             raise UserError("no line could be answered")
     for what, count in predictor.task.row_report.losses.items():
         shared_flags.say(f"{count:,} {what}")

@@ -159,7 +159,11 @@ def check_records(
 
 def damaged_record(config: Any) -> str:
     """Where the first is that cannot be read, and what to do; "" if none."""
-    for path in find_record_files(config, True).paths:
+    paths = []
+    for training in (True, False):
+        if not text_hparam(config, training):
+            paths += find_record_files(config, training).paths
+    for path in dict.fromkeys(paths):
         try:
             for _ in example_writer.read_records(path):
                 pass

@@ -34,8 +34,9 @@ class EncoderModule(signatures.ServingModule):
         encoder = encoder_of(loaded, "export of the encoder")
         self._encoder_of = lambda: encoder  # A layer would be tracked.
         if max_seq_length is None:
-            finetuned = isinstance(loaded, FinetunedModel)
-            max_seq_length = loaded.config.max_seq_length if finetuned else 128
+            max_seq_length = loaded.config.max_seq_length
+            if not isinstance(loaded, FinetunedModel):
+                max_seq_length = min(max_seq_length, 128)
         length = min(max_seq_length, encoder.config.max_position_embeddings)
         super().__init__(loaded, encoder.config, encoder.variables, length)
 

@@ -161,7 +161,7 @@ class PretrainedModule(signatures.ServingModule):
         # Two towers may hold the same embeddings.
         used = {id(v): v for layer in layers for v in layer.variables}
         sizes = model.encoder_config
-        length = max_seq_length or sizes.max_position_embeddings
+        length = max_seq_length or loaded.max_length
         super().__init__(loaded, sizes, [*used.values()], length, extra=extra)
 
     def tokens_of(self, inputs: signatures.Inputs) -> tf.Tensor:

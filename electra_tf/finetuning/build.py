@@ -3,6 +3,7 @@
 """From a configuration to starting weights, model and optimizer."""
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,8 @@ import tensorflow as tf
 from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints.formats import home_of, open_weights, vocab_in
+from electra_tf import files
+from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.sizes import UNSEEN_SIZES, encoder_config, merged
 from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.finetuning.model import FinetuningModel
@@ -134,21 +136,20 @@ def resolve_start(config: FinetuningConfig) -> Start:
     notes = []
     if config.init_checkpoint:
         try:
-            weights = open_weights(config.init_checkpoint)
+            weights = formats.open_weights(config.init_checkpoint)
         except UserError as error:
             raise UserError(
                 f"init_checkpoint: {error} To start from random weights, set"
                 " init_checkpoint to null."
             ) from error
         adopted = _sizes_of(config, weights)
-        run = read_config(home_of(weights.path)) or {}
+        run = read_config(formats.home_of(weights.path)) or {}
         if "task_names" not in run:  # Pre-trained, and by this project.
             length = run.get("max_seq_length", config.max_seq_length)
             if length < config.max_seq_length:
                 notes.append(
                     f"max_seq_length {config.max_seq_length}: the model was"
-                    f" pre-trained at {length}; positions beyond it are"
-                    " random, and learned from the task alone"
+                    f" pre-trained at {length}; positions beyond are random"
                 )
         for name in TOKENIZER_HPARAMS:
             ours = getattr(config, name)
@@ -169,7 +170,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
         ]
     if not config.is_stated("vocab_file"):
         theirs = getattr(weights, "vocab_file", None)
-        if own := theirs or vocab_in(config.pretrained_model_dir):
+        if own := theirs or formats.vocab_in(config.pretrained_model_dir):
             adopted["vocab_file"] = own
     now = config.as_dict()
     adopted = {n: v for n, v in adopted.items() if now[n] != v}
@@ -180,6 +181,15 @@ def resolve_start(config: FinetuningConfig) -> Start:
         config = config.with_values("checkpoint", adopted)
     _check_vocabulary(config, weights)
     return Start(config, weights, (*taken, *notes))
+
+
+def digest_of_start(weights: Weights) -> str:
+    """Of the file that changes with the weights, whatever they are."""
+    path = f"{weights.path}.index"  # with a checksum of each tensor
+    if not files.exists(path):
+        found = formats.hugging_face_file(weights.path)
+        path = os.path.join(weights.path, found or "")
+    return files.sha256_of(path)
 
 
 def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:

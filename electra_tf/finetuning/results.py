@@ -18,13 +18,13 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import changed
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.files import (
-    exists,
     png,
     read_json,
     sha256_of,
     without_nan,
     write_atomically,
 )
+from electra_tf.finetuning.build import digest_of_start
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import SCORING, changed_hparams
 from electra_tf.metrics import scorers
@@ -75,9 +75,7 @@ class ResultsFiles:
             if key not in ("files", "hparams")  # compared by what is in them
         }
         if weights:  # A path may hold others when more trials are asked for.
-            index = f"{weights.path}.index"  # with a checksum of each tensor
-            told = sha256_of(index) if exists(index) else weights.counts()
-            self._data["starting weights"] = told
+            self._data["starting weights"] = digest_of_start(weights)
         self._in_force = not config.do_train  # whether others' still are
         plot = os.path.splitext(config.results_json)[0] + ".png"
         names = ("results_txt", "results_pkl", "results_json")

@@ -20,7 +20,7 @@ from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import home_of
-from electra_tf.files import changed_at, is_directory, list_directory
+from electra_tf.files import is_directory, list_directory
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.classification import ClassificationTask
 from electra_tf.finetuning.model import FinetuningModel
@@ -188,7 +188,8 @@ class _Run:
             for path in [config.test_predictions(task.name, split, trial)]
             if not tf.io.gfile.exists(path)
             or any(
-                changed_at(path) < changed_at(used)
+                tf.io.gfile.stat(path).mtime_nsec
+                < tf.io.gfile.stat(used).mtime_nsec
                 for used in [*made_of, *(task.data_files(split) or ())[:1]]
             )
         ]
@@ -197,8 +198,8 @@ class _Run:
         if not (self._by_majority or model):
             self._console.warning(
                 f"{len(missing)} files of test predictions are not there, or"
-                f" older than the test data, such as {missing[0]}; the model"
-                " that would make them was not kept (keep_all_models)"
+                f" older than the test data, such as {missing[0]}; the"
+                " model that would make them was not kept (keep_all_models)"
             )
             return
         origins = {**config.origins, "init_checkpoint": _FOUND}

@@ -22,7 +22,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.contents import HIDDEN
-from electra_tf.checkpoints.formats import changed, open_weights
+from electra_tf.checkpoints.formats import BEST, changed, open_weights
 from electra_tf.checkpoints.weights import Weights, assign
 from electra_tf.finetuning import build
 from electra_tf.finetuning.model import FinetuningModel
@@ -243,18 +243,16 @@ def _test_outputs(
 
 def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Texts `name: old -> new` of what makes another model."""
+    places = [os.path.join(of.get("data_dir", ""), "") for of in (before, now)]
+
+    def placed(value: Any) -> Any:  # That directory may be moved.
+        for place in places if isinstance(value, str) else ():
+            value = value.removeprefix(place)
+        return value
+
+    before, now = ({n: placed(v) for n, v in x.items()} for x in (before, now))
     names = tuple(name for name in now if name not in FREE_HPARAMS)
-    return changed(_placed(before), _placed(now), names)
-
-
-def _placed(values: dict[str, Any]) -> dict[str, Any]:
-    """Paths as seen from the data directory, which may be moved."""
-    return {
-        name: os.path.relpath(value, values["data_dir"])
-        if name in ("init_checkpoint", "task_config", "vocab_file") and value
-        else value
-        for name, value in values.items()
-    }
+    return changed(before, now, names)
 
 
 def watched_figure(
@@ -345,7 +343,7 @@ class Trial(Run):
         """Trains the model to evaluate; False where it was asked to stop."""
         if "interrupted" in self.train():
             return False
-        kept = os.path.join(self.directory, checkpointing.DIRECTORY)
+        kept = os.path.join(self.directory, BEST)
         gathered(self.strategy, 0)  # The chief has written it.
         if self.best and (path := tf1.newest_in(kept)):
             checkpointing.restore_model(path, self.model, self.step)
@@ -384,6 +382,8 @@ class Trial(Run):
         self._n_examples = batches.n_examples
         # Of the data and of what makes examples of them; and the classes.
         facts = {"records": os.path.basename(batches.path)}
+        if self._weights:
+            facts["starting weights"] = build.digest_of_start(self._weights)
         for task in self._tasks:
             if task.labels_path():
                 facts[f"labels of {task.name}"] = task.known_labels
@@ -449,13 +449,16 @@ class Trial(Run):
                 " run a --run_name, or use --overwrite to delete it and start"
                 " anew; to evaluate it as it is, set do_train to false."
             )
-        records = "preprocessed_data_dir"  # Positions hold their paths.
-        moved = before.get(records, now[records]) != now[records]
-        if moved and with_position:
+        place = now["preprocessed_data_dir"]  # Positions hold it.
+        was = before.get("preprocessed_data_dir", place)
+        if moved := os.path.abspath(was) != os.path.abspath(place):
             self.console.warning(
                 "the records were moved: they are read from their start again"
             )
-        return super().continue_from(path, with_position and not moved)
+        found = super().continue_from(path, with_position and not moved)
+        if moved:  # Before the settings name the new place.
+            self.checkpoints.save()
+        return found
 
     def write_settings(self, directory: str) -> None:
         super().write_settings(directory)

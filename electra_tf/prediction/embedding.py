@@ -94,7 +94,6 @@ class Embedder:
                 f"max_length {max_length}: expected 3 to {positions}, the"
                 " positions of the model"
             )
-        # A pre-trained model's, of which further ones may be untrained.
         length = max_length or getattr(loaded, "max_length", positions)
         return cls(encoder, loaded.tokenizer, length, batch_size)
 

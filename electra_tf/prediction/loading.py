@@ -191,7 +191,7 @@ def find_run(folder: str) -> tuple[str, str]:
         raise UserError(
             f"{place}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
             f" trial (..._model_1) that run_finetuning left, or its"
-            f" {checkpointing.DIRECTORY}"
+            f" {formats.BEST}"
         )
     if checkpoint is None and home != place:
         checkpoint = tf1.newest_in(place)

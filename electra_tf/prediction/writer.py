@@ -32,7 +32,7 @@ def check_free(
         raise UserError(f"{path}: is an input; write to another file")
     if files.exists(path) and not overwrite:
         raise UserError(
-            f"{path}: is there already; choose another --output, or pass"
+            f"{path}: is there already; choose another name, or pass"
             " --overwrite"
         )
     folder = os.path.dirname(path)

@@ -68,7 +68,6 @@ from electra_tf.training.loop import (
     LossScale,
     StepMetrics,
     TrainLoop,
-    UnreadableRecordError,
 )
 from electra_tf.training.run import PreemptionHandler, Run, print_start
 from electra_tf.training.summaries import Console, Panel, Progress
@@ -118,7 +117,10 @@ def run(
             with preemption:
                 run = PretrainingRun(config, strategy, console, preemption)
                 return run.train()
-        except UnreadableRecordError as error:  # TensorFlow names no file.
+        except UserError as error:
+            if not isinstance(error.__cause__, tf.errors.DataLossError):
+                raise
+            # TensorFlow names no file.
             raise UserError(f"{error} {damaged_record(config)}") from error
 
 

@@ -17,7 +17,6 @@ from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints import formats, tf1, tf2
 from electra_tf.checkpoints.contents import Contents
-from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.files import write_atomically
 
@@ -107,7 +106,7 @@ class Checkpoints:
 
         Of the position, `but` stays as it is.
         """
-        weights = open_weights(path, whole=True)
+        weights = formats.open_weights(path, whole=True)
         check_same_variables(weights, self.model.variables)
         held, wanted = tf2.optimizer_of(weights), self.optimizer.kind
         if held not in (None, wanted):
@@ -195,7 +194,7 @@ def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
     try:
         checkpoint.write(prefix)
     except (OSError, tf.errors.OpError) as error:
-        _remove(f"{prefix}{_UNFINISHED}")
+        tf1.remove_tree(f"{prefix}{_UNFINISHED}")
         raise UserError(
             f"checkpoint {prefix} cannot be written: {error}. Earlier ones are"
             " whole: make room or correct the permissions, and run the same"
@@ -209,17 +208,12 @@ def sweep(directory: str) -> None:
         for name in map(str, tf.io.gfile.listdir(directory)):
             name = name.rstrip("/")
             if name.startswith(CHECKPOINT_NAME) and name.endswith(_UNFINISHED):
-                _remove(os.path.join(directory, name))
-
-
-def _remove(folder: str) -> None:
-    with contextlib.suppress(tf.errors.OpError):
-        tf.io.gfile.rmtree(folder)
+                tf1.remove_tree(os.path.join(directory, name))
 
 
 def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
     """Loads the weights and the step (else 0) only, for evaluation."""
-    weights = open_weights(path, whole=True)
+    weights = formats.open_weights(path, whole=True)
     check_same_variables(weights, model.variables)
     report = assign(weights, model.variables)
     step.assign(report.global_step or 0)
@@ -295,13 +289,12 @@ class DataFacts(tf.train.experimental.PythonState):
         return formats.changed(otherwise, self._facts, tuple(self._facts))
 
 
-DIRECTORY = formats.BEST
 STATE_FILE = "best.json"
 
 
 def best_or_newest(path: str) -> str | None:
     """The checkpoint of a run's directory to evaluate: best, or newest."""
-    kept = os.path.join(path, DIRECTORY)
+    kept = os.path.join(path, formats.BEST)
     return tf1.newest_in(kept) or tf1.newest_in(path)
 
 
@@ -317,7 +310,7 @@ class BestCheckpoint:
         scored_on: str = "",
     ) -> None:
         """Reads what an earlier part of the run kept, by the same data."""
-        self._directory = os.path.join(directory, DIRECTORY)
+        self._directory = os.path.join(directory, formats.BEST)
         self._metric = metric
         self._checkpoints = checkpoints
         self._write_settings = write_settings

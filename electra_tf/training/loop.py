@@ -461,16 +461,12 @@ def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
     )
 
 
-class UnreadableRecordError(UserError):
-    """A file of records is damaged."""
-
-
 def next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
     """The next batch; None at the end of the records."""
     try:
         return next(iterator, None)
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
-        raise UnreadableRecordError(
+        raise UserError(
             f"a record for {purpose} cannot be read: its file is damaged or"
             " its examples have another length than max_seq_length. TensorFlow"
             f" says: {error.message}"

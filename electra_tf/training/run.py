@@ -271,7 +271,7 @@ class Run:
                     " another model_dir or data_dir, or correct its"
                     " permissions."
                 ) from error
-            for folder in ("", checkpointing.DIRECTORY):
+            for folder in ("", formats.BEST):
                 checkpointing.sweep(os.path.join(self.output, folder))
             yield
 
@@ -340,9 +340,8 @@ class Run:
             self.best = BestCheckpoint(path, metric, *how)
             if self.best.chosen_otherwise:
                 self.console.warning(
-                    f"{checkpointing.DIRECTORY}/ was chosen by another metric,"
-                    " on other held-out data, or another number of them; the"
-                    " best is chosen anew"
+                    f"{formats.BEST}/ was chosen by another metric, or on other"
+                    " held-out data; the best is chosen anew"
                 )
 
     def _last_results(self) -> dict[str, Any]:
@@ -499,10 +498,8 @@ def print_start(
         f"{len(values) - len(chosen)} more are as by default: --print_config"
     )
     console.line()
-    versions = (
-        f"TensorFlow {tf.__version__}, Python {platform.python_version()}"
-    )
-    console.line(f"electra_tf {__version__}, {versions}")
+    versions = f"electra_tf {__version__}, TensorFlow {tf.__version__}"
+    console.line(f"{versions}, Python {platform.python_version()}")
     at_once = strategies.cores(config, strategy)
     for text in (*notes, strategies.describe(strategy, at_once)):
         console.line(text)
@@ -516,7 +513,7 @@ OWN_NAMES = (
     # The original's Estimator.
     "eval",
     "graph.pbtxt",
-    checkpointing.DIRECTORY,
+    formats.BEST,
     formats.ELECTRA_CONFIG,
     *formats.VOCAB_FILES,
     files.DIGESTS,

@@ -295,6 +295,8 @@ def test_what_goes_beside_comes_with_the_weights(write, tmp_path, tiny_vocab):
     with pytest.raises(ZeroDivisionError):
         write(MemoryWeights(values), str(folder / "m"), **more)
     assert not dict(open_weights(str(folder / "m")))["electra/a"].any()
+    write(MemoryWeights(values), str(folder / "m"), overwrite=True)
+    assert not list(folder.glob("*.replaced"))
 
 
 def test_tensorflow_s_own_checksums_tell_damage(write, tmp_path):

@@ -21,6 +21,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import newest_in, write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
+from electra_tf.finetuning.trial import changed_hparams
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.training.loop import LossScale, TrainLoop
@@ -149,6 +150,8 @@ def test_a_run_goes_on_where_its_data_were_moved(config_of, run, tmp_path):
     given = config.explicit_hparams(json.loads(config.to_json()))
     again = FinetuningConfig.create(**given | {"data_dir": moved})
     assert "Trial 1: done by an earlier run" in run(again)[1]
+    outside = {"data_dir": "/a", "init_checkpoint": "/pool/x"}
+    assert not changed_hparams(outside, outside | {"data_dir": "/pool"})
     os.remove(again.results_json)
     assert "Already trained to step 24" in run(again)[1]
 
