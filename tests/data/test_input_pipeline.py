@@ -93,7 +93,7 @@ def test_a_saved_iterator_goes_on_exactly(request, tmp_path, before, kind):
 
 
 def test_workers_take_every_nth_row_and_go_on_from_batches(config, tmp_path):
-    """A chief's checkpoint holds batches read ahead, with all rows."""
+    """A chief's checkpoint holds batches read ahead (if any), with all rows."""
     iterator = _iterator(config)
     _take(iterator, 3)
     path = tf.train.Checkpoint(it=iterator).write(str(tmp_path / "ckpt"))
@@ -102,7 +102,7 @@ def test_workers_take_every_nth_row_and_go_on_from_batches(config, tmp_path):
     tf.train.Checkpoint(it=resumed).read(path).assert_consumed()
     found = _take(resumed, 10)
     sizes = [len(batch["input_ids"]) for batch in found]
-    assert sizes == sorted(sizes, reverse=True) and set(sizes) == {8, 2}
+    assert sizes == sorted(sizes, reverse=True) and {8, *sizes} == {8, 2}
     for batch, whole in zip(found, expected, strict=True):
         first = slice(None) if len(batch["input_ids"]) == 8 else slice(1, 8, 4)
         _assert_same([batch], [{n: x[first] for n, x in whole.items()}])
