@@ -253,10 +253,11 @@ def _check(spec: TaskSpec, where: str) -> None:
             f"{where}: columns: text_a is missing; it says which column holds"
             " the text"
         )
-    theirs = spec.tfds.columns if spec.tfds else spec.columns
-    _check_columns(theirs, f"{where}: tfds.columns")
-    for name in spec.columns.keys() - theirs.keys():
-        raise UserError(f"{where}: tfds.columns: {name}: missing")
+    if spec.tfds:
+        theirs, place = spec.tfds.columns, f"{where}: tfds.columns"
+        _check_columns(theirs, place)
+        for name in sorted(spec.columns.keys() - theirs.keys()):
+            raise UserError(f"{place}: {name}: missing")
     own = spec.splits.get("train", {}).get("columns", {})
     if spec.both_orders and {**spec.columns, **own}.get("text_b") is None:
         raise UserError(
