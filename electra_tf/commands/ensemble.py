@@ -76,12 +76,14 @@ def main(args: argparse.Namespace) -> None:
     for path in filter(None, (args.output, args.json)):
         writer.check_free(path, args.overwrite, args.files)
     given = _weights(args.weights, len(args.files))
+    from electra_tf.finetuning.row_report import bad_rows_in_errors
     from electra_tf.prediction import ensemble
 
     task = ensemble.open_task(
         args.data_dir, args.task, args.vocab_file, args.task_config
     )
-    members = ensemble.members_of(task, args.split, args.files)
+    with bad_rows_in_errors({task.name: task.row_report}):
+        members = ensemble.members_of(task, args.split, args.files)
     for line in task.row_report.summary(task.name):
         shared_flags.say(line)
     if not members.labelled and (args.json or not args.output):

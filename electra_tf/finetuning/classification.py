@@ -19,6 +19,7 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import model
+from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Columns, Example, Task, is_whole
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -71,6 +72,7 @@ class TextTask(Task):
     def label_splits(self) -> tuple[str, ...]:
         return ("train", "dev") if self.given_labels is None else ()
 
+    @explains_bad_rows
     def get_examples(self, split: str) -> list[TextExample]:
         """Reads a split; unordered training pairs come in both orders."""
         place = self._place(split)
@@ -255,6 +257,7 @@ class ClassificationTask(TextTask):
             return scorers.MCCScorer()
         return scorers.AccuracyScorer(self.n_outputs)
 
+    @explains_bad_rows
     def find_labels(self) -> list[str] | None:
         if (cells := self.label_cells("train", "dev")) is None:
             return None
@@ -362,6 +365,7 @@ class RegressionTask(TextTask):
     def get_scorer(self, split: str = "dev") -> scorers.Scorer:
         return scorers.RegressionScorer()
 
+    @explains_bad_rows
     def find_labels(self) -> list[float] | None:
         if (cells := self.label_cells("train")) is None:
             return None

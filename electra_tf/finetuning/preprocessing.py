@@ -22,7 +22,8 @@ from electra_tf.data import feature_spec
 from electra_tf.data.example_writer import frame_record
 from electra_tf.data.input_pipeline import input_options
 from electra_tf.data.record_checks import file_facts
-from electra_tf.finetuning.task import Example, RowReport, Task
+from electra_tf.finetuning.row_report import BadRow, RowReport
+from electra_tf.finetuning.task import Example, Task
 from electra_tf.text.tokenization import vocab_hash
 
 # Examples whose lengths, rounded up to this, are equal count as alike; batches
@@ -188,7 +189,6 @@ class Preprocessor:
         self._config = config
         self._tasks = list(tasks)
         self._by_name = {task.name: task for task in tasks}
-        self._printed: dict[str, list[dict[str, Any]]] = {}
         # By task and split: how often each label is there.
         self._labels: dict[tuple[str, str], dict[str, int]] = {}
 
@@ -401,15 +401,13 @@ class Preprocessor:
         print(f"WARNING: {text}")
 
     def _print_reports(self, reports: dict[str, dict[str, Any]]) -> None:
-        for name, found in reports.items():
-            printed = self._printed.setdefault(name, [])
-            rows = [row for row in found["rows"] if row not in printed]
-            printed += rows
-            report = RowReport()
-            report.absorb(rows, found["losses"])
-            print(
-                *(f"{line}\n" for line in report.summary(name)), sep="", end=""
-            )
+        """Prints each bad row once, and the losses."""
+        for name, values in reports.items():
+            report = self._by_name[name].row_report
+            rows = report.unprinted(BadRow(**row) for row in values["rows"])
+            report.mark_printed(rows)
+            for line in report.summary(name, rows, values["losses"]):
+                print(line)
 
 
 def _show(features: dict[str, Any], task: Task) -> None:

@@ -21,6 +21,7 @@ from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.model import QuestionAnsweringHead
 from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
+from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.question_answering import SpanScorer, Window
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -313,6 +314,7 @@ class QATask(Task):
                 f" the {length} positions of max_seq_length"
             )
 
+    @explains_bad_rows
     def get_examples(self, split: str) -> list[QAExample]:
         """Reads a split; unusable questions leave no gap in the numbers."""
         report, examples = self.row_report, []

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import tables
-from electra_tf.finetuning.task import Example, RowReport
+from electra_tf.finetuning.row_report import RowReport
+from electra_tf.finetuning.task import Example
 
 # White space that separates words of a passage; a no-break space does not.
 _WORD = re.compile("[^ \t\r\n\u202f]+")

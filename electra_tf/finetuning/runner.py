@@ -32,6 +32,7 @@ from electra_tf.finetuning.results import (
     statistics_lines,
     statistics_of,
 )
+from electra_tf.finetuning.row_report import bad_rows_in_errors
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import (
     Evaluation,
@@ -68,7 +69,10 @@ def run(
     strategies.use_threads(config)  # Before TensorFlow starts.
     strategy = strategies.from_config(config)
     with strategies.lost_workers_told(strategy):
-        return _Run(config, strategy, console or Console(), tasks).run()
+        prepared = _Run(config, strategy, console or Console(), tasks)
+        reports = {task.name: task.row_report for task in prepared.tasks}
+        with bad_rows_in_errors(reports):
+            return prepared.run()
 
 
 class _Run:
@@ -95,14 +99,14 @@ class _Run:
         start = resolve_start(config)
         self._config, self._weights = start.config, start.weights
         print_start(console, start.config, self._strategy, start.notes)
-        self._tasks = get_tasks(start.config) if tasks is None else tasks
+        self.tasks = get_tasks(start.config) if tasks is None else tasks
         if not start.config.do_train:
             home = home_of(str(start.config.init_checkpoint))
-            for task in self._tasks:  # Those in the data may be others now.
+            for task in self.tasks:  # Those in the data may be others now.
                 task.take_labels_of(home)
-        self._preprocessor = Preprocessor(start.config, self._tasks)
+        self._preprocessor = Preprocessor(start.config, self.tasks)
         self._files = ResultsFiles(
-            start.config, console, self._tasks, start.weights
+            start.config, console, self.tasks, start.weights
         )
 
     def run(self) -> dict[str, Any]:
@@ -182,7 +186,7 @@ class _Run:
         made_of = [f"{model}.index"] if model else []
         missing = [
             path
-            for task in self._tasks
+            for task in self.tasks
             for split in task.get_test_splits()
             if task.has_split(split)
             for path in [config.test_predictions(task.name, split, trial)]
@@ -224,12 +228,12 @@ class _Run:
         of = f"/{config.num_trials}" if config.num_trials > 0 else ""
         self._console.heading(f"{config.model_name}: trial {trial}{of}")
         if self._by_majority:
-            run = _Majority(self._tasks[0], self._strategy, self._console)
+            run = _Majority(self.tasks[0], self._strategy, self._console)
             config = dataclasses.replace(config, model_dir=_NO_MODEL)
             return self._scored(run, trial, config)
         shared = (self._strategy, self._console, preemption)
         run = Trial(
-            config, self._weights, self._tasks, self._preprocessor, *shared
+            config, self._weights, self.tasks, self._preprocessor, *shared
         )
         if trial == 1:
             self._print_model(run.model)
@@ -250,7 +254,7 @@ class _Run:
         record = self._evaluate(run, trial, config) if config.do_eval else None
         if config.write_test_outputs and trial <= config.n_writes_test:
             self._console.heading("Predicting the test set")
-            for task in self._tasks:
+            for task in self.tasks:
                 if not task.get_test_splits():
                     self._console.warning(
                         f"{task.name} has no test split to predict"
@@ -267,7 +271,7 @@ class _Run:
         self._console.heading("Running dev set evaluation")
         others: dict[str, dict[str, float]] = {}
         # The main split last: what scorers write to files is its own.
-        for task in self._tasks:
+        for task in self.tasks:
             for split in task.get_dev_splits()[1:]:
                 if task.has_split(split):
                     found = run.evaluator.evaluate_task(task, split)
@@ -275,7 +279,7 @@ class _Run:
                         found.results | found.details
                     )
                     self._console.line(f"{task.name}, {split}: {found.text}")
-        evaluations = [run.evaluator.evaluate_task(t) for t in self._tasks]
+        evaluations = [run.evaluator.evaluate_task(t) for t in self.tasks]
         for found in evaluations:
             self._console.line(f"{found.task}: {found.text}")
             for name, value in found.details.items():
@@ -339,6 +343,7 @@ class _Majority(Evaluator):
         self._logits = np.log(shares / shares.sum())
         for line in task.row_report.summary(task.name):
             console.line(line)
+        task.row_report.mark_printed()
         console.line(
             f"{task.name}: no model was used; every answer is"
             f" {max(task.labels, key=counts.get)!r}, the majority of"

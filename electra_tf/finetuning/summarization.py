@@ -15,6 +15,7 @@ from typing import Any
 
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import SummarizationHead
+from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics.summaries import SummaryScorer, find_oracle
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -45,6 +46,7 @@ class SummarizationTask(Task):
         super().__init__(*described)
         self.get_examples = functools.cache(self.get_examples)
 
+    @explains_bad_rows
     def get_examples(self, split: str) -> list[Document]:
         place, examples = self._place(split), []
         names = (self._tfds or self.spec.split(split, self.directory)).columns

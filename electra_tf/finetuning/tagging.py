@@ -18,7 +18,8 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import TaggingHead
-from electra_tf.finetuning.task import Example, RowReport, Task, is_whole
+from electra_tf.finetuning.row_report import RowReport, explains_bad_rows
+from electra_tf.finetuning.task import Example, Task, is_whole
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.words import (
@@ -94,6 +95,7 @@ class TaggingTask(Task):
         as_elsewhere = self.config.fix_tagging_casing
         return TaskHead("tagging", tuple(labels), as_elsewhere=as_elsewhere)
 
+    @explains_bad_rows
     def get_examples(self, split: str) -> list[TaggingExample]:
         examples = [
             TaggingExample(
@@ -235,6 +237,7 @@ class TaggingTask(Task):
                 return None
         return [self.label_mapping[label] for label in labels]
 
+    @explains_bad_rows
     def find_labels(self) -> dict[str, int] | None:
         labels: set[str] = set()
         if self.spec.labels is not None:
@@ -243,9 +246,17 @@ class TaggingTask(Task):
                 marks = {f"{m}-{t}" for m in "BIES" for t in labels}
                 labels = marks | {"O"}
         else:
-            for split in filter(self.has_split, self.label_splits):
+            splits = [s for s in self.label_splits if self.has_split(s)]
+            for split in splits:
                 for sentence in self._read(split):
                     labels.update(self._labels_of(sentence))
+            labelled = [s for s in splits if self.spec.labelled(s)]
+            if not labels and labelled:
+                paths = ", ".join(map(self._path, labelled))
+                raise UserError(
+                    f"task {self.name}: no usable labels in {paths} (bad rows:"
+                    f" {len(self.row_report.rows)}); check format and columns"
+                )
             if not labels:
                 return None
         return {label: i for i, label in enumerate(sorted(labels))}

@@ -9,7 +9,6 @@ subclass of `ClassificationTask`, `TaggingTask` ... among `registry.TASKS`.
 from __future__ import annotations
 
 import abc
-import collections
 import dataclasses
 import json
 import os
@@ -17,11 +16,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from configure.errors import UserError, first_lines
+from configure.errors import UserError
 from electra_tf import files
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.feature_spec import FeatureSpec
+from electra_tf.finetuning.row_report import RowReport
 from electra_tf.text.tokenization import Tokenizer, require_wordpiece
 
 if TYPE_CHECKING:
@@ -35,80 +35,6 @@ TASK_FILE = "task.json"  # the description, beside a model of one's own task
 # Rows read in debug mode, a header among them, as in the original.
 DEBUG_ROWS = 100
 Columns = Mapping[str, int | str]
-
-
-@dataclasses.dataclass(frozen=True)
-class BadRow:
-    """One row of a file that is not what it should be."""
-
-    path: str  # the file
-    line: int  # its line number, from 1 (0: the file as a whole)
-    found: str  # what stands there, shortened
-    expected: str  # what should stand there
-    skipped: bool = True  # makes no example; else it is used as it is
-
-    def __str__(self) -> str:
-        place = f"{self.path}:{self.line}" if self.line else self.path
-        end = " (skipped)" if self.skipped else " (kept)"
-        return f"{place}: found {self.found}; expected {self.expected}{end}"
-
-
-class RowReport:
-    """Collects bad rows, each once however often its file is read."""
-
-    def __init__(self, strict: bool = False) -> None:
-        self.strict = strict
-        # What else was lost (words cut off ...), and how often.
-        self.losses: collections.Counter[str] = collections.Counter()
-        self._rows: dict[BadRow, None] = {}
-
-    @property
-    def rows(self) -> list[BadRow]:
-        return list(self._rows)
-
-    def add(
-        self,
-        path: str,
-        line: int,
-        found: object,
-        expected: str,
-        skipped: bool = True,
-    ) -> None:
-        row = BadRow(path, line, files.shortened(found), expected, skipped)
-        if self.strict:
-            place = f"{path}:{line}" if line else path
-            raise UserError(
-                f"{place}: found {row.found}; expected {expected}. (Stopped"
-                " by strict_rows; without it the row is"
-                f" {'skipped' if skipped else 'kept'} and counted.)"
-            )
-        self._rows.setdefault(row)
-
-    def summary(self, title: str) -> list[str]:
-        """Lines for the console: first rows in full, then counts."""
-        lines = []
-        for path in dict.fromkeys(row.path for row in self._rows):
-            rows = [row for row in self._rows if row.path == path]
-            count, skipped = len(rows), sum(row.skipped for row in rows)
-            lines.append(
-                f"{path}: {count} bad row{'s' * (count != 1)},"
-                f" {skipped} skipped, {count - skipped} kept"
-            )
-            lines += first_lines([str(row) for row in rows])
-        lines += [f"{what}: {n}" for what, n in self.losses.items() if n]
-        return [f"{title}: {line}" for line in lines]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values, for a JSON file."""
-        return {
-            "rows": [dataclasses.asdict(row) for row in self._rows],
-            "losses": {k: v for k, v in self.losses.items() if v},
-        }
-
-    def absorb(self, rows: Iterable[dict], losses: Mapping[str, int]) -> None:
-        """Takes over what `as_dict` of another report gave."""
-        self._rows.update(dict.fromkeys(BadRow(**row) for row in rows))
-        self.losses.update(losses)
 
 
 def is_whole(text: str) -> bool:
@@ -174,7 +100,10 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def get_examples(self, split: str) -> list[Example]:
-        """Reads a split; its examples are in the order of the data."""
+        """Reads a split; its examples are in the order of the data.
+
+        Decorated with `explains_bad_rows`, it adds the bad rows to errors.
+        """
 
     @property
     def main_metric(self) -> str | None:
@@ -268,7 +197,7 @@ class Task(abc.ABC):
         return None
 
     def find_labels(self) -> Any | None:
-        """Looks for labels in the data; None where there is no data."""
+        """Looks for labels in the data; None if no file of it exists."""
         return None
 
     def use_labels(self, found: Any) -> None:
@@ -331,26 +260,28 @@ class Task(abc.ABC):
 
     @property
     def known_labels(self) -> Any:
-        """As given, else as found in the data, else as kept earlier."""
+        """The given labels; without, the data's; without, an earlier run's."""
         if self.given_labels is not None:
             return self.given_labels
-        if self._known_labels is not None:
-            return self._known_labels
-        path, found = self.labels_path(), self.find_labels()
-        if found is not None:
-            self.use_labels(found)
+        if self._known_labels is None:
+            self._determine_labels()
+        return self._known_labels
+
+    def _determine_labels(self) -> None:
+        path, labels = self.labels_path(), self.find_labels()
+        if labels is not None:
+            self.use_labels(labels)
             self._keep_labels(os.path.dirname(path))
         elif files.exists(path):
             self.load_labels(path)
         else:
             splits = [s for s in self.label_splits if s in self.spec.files]
             raise UserError(
-                f"task {self.name}: its labels are not known, for none of its"
-                f" data is there ({', '.join(map(self._path, splits))}). Put it"
-                " there, or, where a trained model is asked, that one's"
-                f" {os.path.basename(path)} beside it"
+                f"task {self.name}: cannot determine the labels: none of the"
+                f" data files exist ({', '.join(map(self._path, splits))})."
+                f" Add them, or copy {os.path.basename(path)} of the trained"
+                " model next to the checkpoint."
             )
-        return self._known_labels
 
     # Files and rows, and features of them.
 

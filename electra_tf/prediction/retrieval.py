@@ -23,7 +23,7 @@ from electra_tf import files
 from electra_tf.data import tables
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.question_answering import QATask
-from electra_tf.finetuning.task import RowReport
+from electra_tf.finetuning.row_report import RowReport
 from electra_tf.metrics.question_answering import exact_match, f1_score
 from electra_tf.prediction.predictor import Predictor
 

@@ -141,7 +141,9 @@ def test_a_last_sentence_without_blank_line_is_dropped_or_kept(chunk):
 
 
 def test_labels_follow_the_data_or_an_earlier_run(chunk, make_task, tmp_path):
-    with pytest.raises(UserError, match="its labels are not known") as caught:
+    with pytest.raises(
+        UserError, match="cannot determine the labels"
+    ) as caught:
         assert make_task("chunk").label_mapping
     places = [f"chunk/{split}.txt" for split in ("train", "dev", "test")]
     assert all(place in str(caught.value) for place in places)
