@@ -89,7 +89,7 @@ def test_labels_found_in_data_stay_even_if_the_data_change(finetuned_folder):
     task = json.loads(spec.read_text())
     del task["labels"]
     spec.write_text(json.dumps(task))
-    refused("labels are not known", load_finetuned, str(folder))
+    refused("cannot determine the labels", load_finetuned, str(folder))
     records = pathlib.Path(config["preprocessed_data_dir"])
     records.mkdir(parents=True)
     for place in (records, folder):  # the later goes before
