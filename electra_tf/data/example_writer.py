@@ -60,12 +60,12 @@ class ExampleBuilder:
         self.tokens_dropped = 0
         self._max_length = max_length
         self._split_long_lines = split_long_lines
-        self._sentences: list[list[int]] = []
+        self._sentences: list[_Sentence] = []
         self._length = 0
         self._target_length = max_length
 
     def restart(self, random_stream: random.Random) -> None:
-        """Forgets the drawn target length and takes a new random stream."""
+        """Forget the drawn target length and take a new random stream."""
         if self._length:
             raise RuntimeError("restart() with sentences waiting; flush first.")
         self.random = random_stream
@@ -75,7 +75,7 @@ class ExampleBuilder:
         if not sentence:  # Changes neither a segment nor a draw.
             return []
         self.tokens_in += len(sentence)
-        self._sentences.append(sentence)
+        self._sentences.append(_Sentence([sentence]))
         self._length += len(sentence)
         finished = []
         while self._length >= self._target_length:
@@ -83,7 +83,7 @@ class ExampleBuilder:
         return finished
 
     def flush(self) -> list[Segments]:
-        """Ends the document; returns what was waiting, as examples."""
+        """End the document and return the remaining examples."""
         finished = []
         while self._length:
             finished.append(self._cut_example())
@@ -91,14 +91,11 @@ class ExampleBuilder:
 
     def _cut_example(self) -> Segments:
         first, second = self._divide()
-        first_room = self._max_length - 2  # [CLS] and [SEP]
-        kept_first = first[:first_room]
+        kept_first = first.take(self._max_length - 2)  # [CLS] and [SEP]
         second_room = max(0, self._max_length - len(kept_first) - 3)
-        kept_second = second[:second_room]
-        rest = [
-            tail for tail in (first[first_room:], second[second_room:]) if tail
-        ]
-        rest_length = sum(map(len, rest))
+        kept_second = second.take(second_room)
+        rest = [tail for tail in (first, second) if tail.length]
+        rest_length = sum(tail.length for tail in rest)
         if self._split_long_lines:
             self._sentences, self._length = rest, rest_length
         else:
@@ -112,27 +109,56 @@ class ExampleBuilder:
             )
         return kept_first, kept_second
 
-    def _divide(self) -> Segments:
-        """Deals the waiting sentences to the two segments."""
+    def _divide(self) -> tuple["_Sentence", "_Sentence"]:
+        """Assign the waiting sentences to the two segments."""
         draw = self.random.random
         if draw() < _ONE_SEGMENT_SHARE:
             target = _ONE_SEGMENT_TARGET
         else:
             # Three places are for [CLS] and two [SEP].
             target = (self._target_length - 3) // 2
-        first: list[int] = []
-        second: list[int] = []
+        first, second = _Sentence([]), _Sentence([])
         for sentence in self._sentences:
             # The order of these tests decides which sentence draws a number.
             if (
-                not first
-                or len(first) + len(sentence) < target
-                or (not second and len(first) < target and draw() < 0.5)
+                not first.length
+                or first.length + sentence.length < target
+                or (
+                    not second.length and first.length < target and draw() < 0.5
+                )
             ):
-                first += sentence
+                first.extend(sentence)
             else:
-                second += sentence
+                second.extend(sentence)
         return first, second
+
+
+class _Sentence:
+    """Token ids as a chain of lists, of which the first may be partly used.
+
+    The rest of a line of millions of tokens is carried from one example to
+    the next, hundreds of thousands of times: its ids are never copied.
+    """
+
+    def __init__(self, parts: list[list[int]]) -> None:
+        self.length = sum(map(len, parts))
+        self._parts = [(part, 0) for part in parts]  # ids, first unused one
+
+    def extend(self, other: "_Sentence") -> None:
+        self._parts += other._parts
+        self.length += other.length
+
+    def take(self, limit: int) -> list[int]:
+        """Remove and return at most `limit` ids from the start."""
+        taken: list[int] = []
+        while self._parts and len(taken) < limit:
+            ids, start = self._parts.pop(0)
+            end = start + limit - len(taken)
+            taken += ids[start:end]
+            if end < len(ids):
+                self._parts.insert(0, (ids, end))
+        self.length -= len(taken)
+        return taken
 
 
 # An example -> the bytes of its record, and back.

@@ -104,6 +104,27 @@ IDS = st.lists(st.integers(0, 29_999), min_size=1, max_size=10)
 ENCODER = ExampleEncoder(LENGTH, 101, 102, 30_000)
 
 
+class _CountedSlices(list):
+    """A list that counts the items that slices of it copy."""
+
+    copied = 0
+
+    def __getitem__(self, key):
+        found = super().__getitem__(key)
+        if isinstance(key, slice):
+            self.copied += len(found)
+        return found
+
+
+@pytest.mark.parametrize("length", [1_000, 64_000])
+def test_each_token_of_a_long_line_is_copied_once(length):
+    line = _CountedSlices(range(length))
+    builder = ExampleBuilder(128, random.Random(1), split_long_lines=True)
+    examples = builder.add(line) + builder.flush()
+    assert [t for a, b in examples for t in a + b] == list(range(length))
+    assert line.copied == length
+
+
 def _plain_example(first, second):
     ids = [101, *first, 102]
     segments = [0] * len(ids)
