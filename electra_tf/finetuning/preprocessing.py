@@ -250,10 +250,7 @@ class Preprocessor:
                 metadata = None  # reading again stops at the bad row
         if metadata is None:
             metadata = self._write(tasks, split, order, prefix, batch_size)
-            metadata["fingerprint"] = fingerprint
-            path = f"{prefix}.metadata"
-            text = json.dumps(metadata, indent=1) + "\n"
-            files.write_atomically(path, text, f"{path}.{os.getpid()}.tmp")
+            _write_metadata(prefix, metadata | {"fingerprint": fingerprint})
         else:
             print(f"Using the records of an earlier run: {prefix}.tfrecord")
             for task in tasks:
@@ -335,7 +332,6 @@ class Preprocessor:
         }
         return {
             "n_examples": count + padding,
-            "n_bytes": files.file_size(path),
             "reports": reports,
             "labels": labels,
         }
@@ -445,20 +441,43 @@ def _difference(
     }
 
 
+def _write_metadata(prefix: str, metadata: dict[str, Any]) -> None:
+    """Write what `_read_metadata` returns, with the digests it checks."""
+    metadata |= {"sha256": files.sha256_of(f"{prefix}.tfrecord")}
+    # The digest is of the values as they are read back.
+    metadata = json.loads(json.dumps(metadata))
+    metadata["digest"] = _digest(metadata)
+    path = f"{prefix}.metadata"
+    text = json.dumps(metadata, indent=1) + "\n"
+    files.write_atomically(path, text, f"{path}.{os.getpid()}.tmp")
+
+
 def _read_metadata(
     prefix: str, fingerprint: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """Returns the metadata of whole records of this fingerprint, or None."""
+    """Return the metadata of intact records of this fingerprint, or None.
+
+    A changed byte of either file is reported: the records are written again.
+    """
     records, path = f"{prefix}.tfrecord", f"{prefix}.metadata"
     if not (files.exists(records) and files.exists(path)):
         return None
     try:
         metadata = files.read_json(path)
     except UserError:
+        metadata = {}
+    damaged = None
+    if metadata.pop("digest", None) != _digest(metadata):
+        damaged = path
+    elif metadata["sha256"] != files.sha256_of(records):
+        damaged = records
+    if damaged:
+        print(
+            f"WARNING: {damaged}: checksum differs: the file was changed or"
+            " written by an earlier version. The records are written again."
+        )
         return None
-    wanted = (fingerprint, files.file_size(records))
-    found = (metadata.get("fingerprint"), metadata.get("n_bytes"))
-    return metadata if found == wanted else None
+    return metadata if metadata["fingerprint"] == fingerprint else None
 
 
 def _digest(value: Any) -> str:

@@ -4,6 +4,7 @@
 
 import dataclasses
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -84,6 +85,24 @@ def test_other_settings_words_or_data_make_other_records(
     paths.add(prepare()[0].path)
     assert not was_reused(capsys)
     assert len(paths) == len(settings) + 1
+
+
+@pytest.mark.parametrize("suffix", [".tfrecord", ".metadata"])
+@pytest.mark.parametrize("share", [0, 0.2, 0.4, 0.6, 0.8, 0.999])
+def test_a_changed_byte_of_cached_records_is_named_and_repaired(
+    prepare, capsys, suffix, share
+):
+    batches, *_ = prepare()
+    path = pathlib.Path(batches.path).with_suffix(suffix)
+    right = path.read_bytes()
+    capsys.readouterr()
+    place = int(share * len(right))
+    damaged = bytearray(right)
+    damaged[place] ^= 1
+    path.write_bytes(damaged)
+    prepare()
+    assert f"WARNING: {path}: checksum differs" in capsys.readouterr().out
+    assert path.read_bytes() == right
 
 
 def test_truncated_or_unwanted_records_are_written_again(prepare, capsys):
