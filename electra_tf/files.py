@@ -209,16 +209,60 @@ def _failures() -> tuple[type[Exception], ...]:
     return (OSError, tf.errors.OpError) if tf else (OSError,)
 
 
+def _open_alone(path: str) -> IO[bytes]:
+    """Open a file for bytes, empty, once no other process writes it."""
+    if is_remote(path) or fcntl is None:
+        return open_file(path, "wb")
+    while True:
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "wb")
+        with contextlib.suppress(OSError):  # The file system has no locks.
+            fcntl.flock(file, fcntl.LOCK_EX)
+        # The writer before this one may have renamed or removed the file.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                file.truncate(0)
+                return file
+        file.close()
+
+
+def own_part(path: str) -> str:
+    """Return the path of this process's unfinished version of a file.
+
+    The unfinished versions that ended processes left are removed. Raises a
+    UserError that names the process if another one is writing the file.
+    """
+    if is_remote(path) or fcntl is None:
+        return f"{path}.part"
+    for part in glob.glob(f"{glob.escape(path)}.*.part"):
+        process = part.removeprefix(f"{path}.").removesuffix(".part")
+        if not process.isdecimal():
+            continue
+        try:
+            with open(part, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.remove(part)
+        except BlockingIOError:
+            raise UserError(
+                f"{path}: process {process} is writing this file ({part})."
+                " Wait for it, stop it, or choose another name."
+            ) from None
+        except FileNotFoundError:  # That process has finished meanwhile.
+            continue
+    return f"{path}.{os.getpid()}.part"
+
+
 @contextlib.contextmanager
 def atomic_file(
     path: str, temporary: str | None = None, hint: str = "", keep: bool = False
 ) -> Iterator[IO[bytes]]:
-    """Opens a file for bytes that gets its name once it is complete.
+    """Open a file for bytes that gets its name once it is complete.
 
-    Makes the directory. An error leaves what was there before.
+    Makes the directory. An error leaves the earlier file in place. A second
+    process that opens the same temporary file waits for the first.
 
     Args:
-      temporary: its path until then; None for `path`.tmp.
+      path: the file's path once it is complete.
+      temporary: its path until then. None: `path`.tmp.
       hint: what the error for a file that cannot be written adds.
       keep: whether `temporary` stays after an error.
     """
@@ -228,13 +272,19 @@ def atomic_file(
         if is_directory(path):
             raise IsADirectoryError("is a directory; expected a file's name")
         make_directory(os.path.dirname(path) or ".")
-        file = open_file(temporary, "wb")
+        file = _open_alone(temporary)
     except failures as error:
         raise _cannot_write(path, error, hint) from error
     try:
         with file:
             yield file
-        rename(temporary, path)
+            if not is_remote(path):
+                # Renamed while it is locked, so that no other process opens
+                # the finished file by its temporary name.
+                file.flush()
+                rename(temporary, path)
+        if is_remote(path):
+            rename(temporary, path)
     except BaseException as error:
         if not keep:
             with contextlib.suppress(*failures):

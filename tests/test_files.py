@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import os
+import threading
 import tracemalloc
 
 import pytest
@@ -40,6 +41,20 @@ def test_after_an_error_the_earlier_file_is_there(tmp_path, keep):
         raise KeyError
     assert path.read_text() == "before"
     assert (tmp_path / "a.tmp").exists() == keep
+
+
+def test_a_second_writer_of_a_file_waits_for_the_first(tmp_path):
+    path = str(tmp_path / "a")
+    second = threading.Thread(target=files.write_atomically, args=(path, "2"))
+    with files.atomic_file(path) as file:
+        file.write(b"fir")
+        second.start()
+        second.join(0.1)
+        assert second.is_alive() and not os.path.exists(path)
+        file.write(b"st")
+    second.join()
+    assert (tmp_path / "a").read_text() == "2"
+    assert os.listdir(tmp_path) == ["a"]
 
 
 def test_a_file_that_cannot_be_written_is_named_with_a_remedy(tmp_path):

@@ -51,9 +51,10 @@ def format_of(path: str, given: str | None) -> str:
 def answer_file(
     path: str, format_name: str, overwrite: bool = False
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Gives a function that writes an answer to a file or standard output.
+    """Yield a function that writes an answer to a file or standard output.
 
-    After an error what there is stays under `<path>.part`.
+    Until the end, and after an error, the answers so far are in
+    `<path>.<process>.part`. A second process with the same path is refused.
 
     `format_name`: "jsonl": an object a line; "tsv": a header and a column for
     each value, those of nested values as `probabilities.good`, lists as JSON.
@@ -64,7 +65,7 @@ def answer_file(
         file: IO[bytes] = sys.stdout.buffer
         if path != STDOUT:
             file = stack.enter_context(
-                files.atomic_file(path, f"{path}.part", keep=True)
+                files.atomic_file(path, files.own_part(path), keep=True)
             )
 
         def write_line(text: str) -> None:
@@ -88,6 +89,8 @@ def answer_file(
             write_line("\t".join(_cell(flat.get(name)) for name in columns))
 
         yield write
+        # Another process may have written it meanwhile.
+        check_free(path, overwrite)
 
 
 def _flat(answer: Mapping[str, Any], prefix: str = "") -> Any:

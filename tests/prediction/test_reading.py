@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of questions, one at a time, and of answers, whole or not there."""
 
+import fcntl
+import os
 import tracemalloc
 
 import pytest
@@ -173,7 +175,32 @@ def test_answers_are_whole_files_of_lines_or_columns(tmp_path):
             write({"line": 4})
             raise RuntimeError
     assert read_json(path) == ANSWER
-    assert (tmp_path / "out.jsonl.part").exists()
+    (part,) = tmp_path.glob("out.jsonl.*.part")
+    assert read_json(part) == {"line": 4}
+    with answer_file(str(path), "jsonl", overwrite=True) as write:
+        write(ANSWER)
+    assert not part.exists()
     with pytest.raises(UserError, match="no such folder"):
         with answer_file(str(tmp_path / "no" / "out"), "jsonl"):
             pass
+
+
+def test_a_file_that_another_process_writes_is_refused_by_its_name(tmp_path):
+    path, part = tmp_path / "out.jsonl", tmp_path / "out.jsonl.123.part"
+    with open(part, "wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match="process 123 is writing this file"):
+            with answer_file(str(path), "jsonl"):
+                pass
+    with answer_file(str(path), "jsonl") as write:
+        write(ANSWER)
+    assert os.listdir(tmp_path) == ["out.jsonl"]
+
+
+def test_a_file_that_appeared_meanwhile_is_not_replaced(tmp_path):
+    path = tmp_path / "out.jsonl"
+    with pytest.raises(UserError, match="--overwrite"):
+        with answer_file(str(path), "jsonl") as write:
+            write(ANSWER)
+            path.write_text("another process's")
+    assert path.read_text() == "another process's"
