@@ -16,6 +16,7 @@ from absl import logging
 
 from configure.errors import TRY_AGAIN, UserError, first_lines
 from electra_tf.plan import memory
+from electra_tf.training.cluster import check_cluster
 
 MEET_SECONDS = 600
 
@@ -87,6 +88,7 @@ def _workers() -> tf.distribute.Strategy:
             "distribution_strategy is 'multi_worker' but TF_CONFIG is not set:"
             " each process would train alone. Set it on every worker."
         )
+    check_cluster(os.environ["TF_CONFIG"])
     print(f"Waiting {MEET_SECONDS} seconds for all workers", flush=True)
     # The system's alarm: TensorFlow would wait for an hour, and no thread of
     # Python might run meanwhile.
@@ -97,18 +99,8 @@ def _workers() -> tf.distribute.Strategy:
         signal.alarm(0)
         raise UserError(
             "distribution_strategy is 'multi_worker' but the workers cannot"
-            f" be reached ({error}). Set TF_CONFIG on every worker before"
-            " start."
+            f" be reached ({error}). Start them on the addresses of TF_CONFIG."
         ) from error
-    resolver = strategy.cluster_resolver
-    is_worker = resolver.task_type in ("chief", "worker")
-    if not (is_worker and resolver.cluster_spec().jobs):
-        signal.alarm(0)
-        raise UserError(
-            "distribution_strategy is 'multi_worker' but TF_CONFIG names no"
-            " cluster with this process as chief or worker: it would train"
-            f" alone. TF_CONFIG is {os.environ['TF_CONFIG']}"
-        )
     gathered(strategy, 0)
     signal.alarm(0)
     return strategy

@@ -30,14 +30,44 @@ def test_one_device_or_workers_that_can_be_found(monkeypatch):
     assert strategy.worker_of(chosen) == (0, 1)
     with pytest.raises(UserError, match="require_gpu is true but"):
         strategy.from_config(settings(require_gpu=True))
-    for value, says in {
-        "": "Set it on every",
-        '{"cluster": {"worker": ["a:1", "b:1"]}': "Set TF_CONFIG on every",
-        "{}": "no cluster with this process .*: it would train alone",
-    }.items():
-        monkeypatch.setenv("TF_CONFIG", value)
-        with pytest.raises(UserError, match=says):
-            strategy.from_config(settings(distribution_strategy="multi_worker"))
+    monkeypatch.setenv("TF_CONFIG", "")
+    with pytest.raises(UserError, match="Set it on every"):
+        strategy.from_config(settings(distribution_strategy="multi_worker"))
+
+
+TWO = '{"cluster": {"worker": ["a:1", "b:1"]}'
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ('{"cluster": {"worker"', "TF_CONFIG"),
+        ("5", "TF_CONFIG"),
+        ("[" * 5000, "TF_CONFIG"),
+        ("{}", "cluster is None; expected an object"),
+        ('{"cluster": []}', r"cluster is \[\]"),
+        ('{"cluster": {"worker": "a:1"}}', "cluster.worker is 'a:1'"),
+        ('{"cluster": {"worker": null}}', "cluster.worker is None"),
+        ('{"cluster": {"worker": [1]}}', "cluster.worker is 1"),
+        ('{"cluster": {"worker": ["a"]}}', "'a'; expected an address"),
+        ('{"cluster": {"worker": ["a:99999"]}}', "'a:99999'"),
+        ('{"cluster": {"worker": ["a:1", "a:1"]}}', "every address once"),
+        (TWO + "}", "task is None"),
+        (TWO + ', "task": []}', r"task is \[\]"),
+        (TWO + ', "task": {"type": 5, "index": 0}}', "task.type is 5"),
+        (TWO + ', "task": {"type": "chief", "index": 0}}', "'chief'; .*worker"),
+        (TWO + ', "task": {"type": "worker"}}', "task.index is None"),
+        (TWO + ', "task": {"type": "worker", "index": 2}}', "from 0 to 1"),
+        (TWO + ', "task": {"type": "worker", "index": -1}}', "is -1"),
+        (TWO + ', "task": {"type": "worker", "index": 0.5}}', "is 0.5"),
+    ],
+)
+def test_a_tf_config_that_starts_no_worker_is_refused(
+    monkeypatch, value, words
+):
+    monkeypatch.setenv("TF_CONFIG", value)
+    with pytest.raises(UserError, match=words):
+        strategy.from_config(settings(distribution_strategy="multi_worker"))
 
 
 def test_the_chief_is_the_first_worker_unless_one_is_called_so():
