@@ -214,6 +214,9 @@ _ModelSize = Annotated[str, one_of(*MODEL_SIZES)]
 _Optimizer = Annotated[str, one_of("original", "adamw", "lamb")]
 # Float32 holds nothing smaller to its full precision.
 _Epsilon = Annotated[float, at_least(1e-37)]
+# TensorFlow allocates a shuffle buffer's places at once, 24 bytes each.
+_Buffer = Annotated[Natural, at_most(2**26)]
+_Threads = Annotated[Natural, at_most(2**12)]
 _OnNonFinite = Annotated[str, one_of("stop", "rewind")]
 _ReadOrder = Annotated[str, one_of("after_increment", "before_increment")]
 _Strategy = Annotated[
@@ -298,7 +301,7 @@ class TrainingConfig:
     adam_beta_2: BelowOne = 0.999  # ... of the second
     adam_epsilon: _Epsilon = 1e-6  # added to the second's square root
     adam_bias_correction: bool = False  # textbook Adam, as adamw and lamb are
-    shuffle_buffer_size: Natural = 100  # examples shuffled among each other
+    shuffle_buffer_size: _Buffer = 100  # examples shuffled among each other
     gradient_accumulation_steps: Positive = 1  # micro-batches of a batch
     eval_every_n_steps: Natural = 0  # evaluate while training; 0: never
     # Metric whose best evaluation's model is kept (pre-training: in
@@ -325,7 +328,7 @@ class TrainingConfig:
     # CPU threads of an operation. 0: TensorFlow's choice; programs that train
     # take one where the machine has two to four cores and no GPU, and each core
     # computes rows of a batch of its own.
-    threads: Natural = 0
+    threads: _Threads = 0
     # bf16 or fp16: transformer blocks compute in half precision; weights,
     # norms, softmaxes and losses stay float32. Empty: all in float32.
     mixed_precision: _Precision = ""
