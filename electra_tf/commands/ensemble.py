@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from electra_tf.prediction.ensemble import Members
 
 MIXTURES = ("mean", "vote", "fitted")
+MAX_DRAWS = 2**28  # of all resamples together; 2 GiB
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -113,19 +114,23 @@ def main(args: argparse.Namespace) -> None:
 
 
 def _weights(text: str, count: int) -> np.ndarray | None:
-    """Weights as they are given; None: the name of a mixture."""
+    """Return the weights of `--weights`, or None for the name of a mixture."""
     if text in MIXTURES:
         return None
     try:
-        found = np.array([float(part) for part in text.split(",")])
+        weights = np.array([float(part) for part in text.split(",")])
     except ValueError:
-        found = np.array([-1.0])
-    if len(found) != count or not (found >= 0).all() or not found.sum() > 0:
+        weights = np.array([-1.0])
+    usable = np.isfinite(weights) & (weights >= 0)
+    if len(weights) != count or not usable.all() or not weights.any():
         raise UserError(
             f"--weights={text}: expected {', '.join(MIXTURES)}, or {count}"
-            " numbers, none below 0, with commas between"
+            " finite numbers, none below 0 and one above it, with commas"
+            " between"
         )
-    return found
+    with np.errstate(over="ignore"):
+        overflows = np.isinf(weights.sum())
+    return weights / weights.max() if overflows else weights
 
 
 def _score(
@@ -143,6 +148,11 @@ def _score(
     }
     systems = {n: members.score(m) for n, m in {**files, **mixtures}.items()}
     count, figure = len(members.stacks), members.figure
+    if args.resamples > (most := max(2, MAX_DRAWS // count)):
+        raise UserError(
+            f"--resamples={args.resamples}: expected at most {most:,}, since"
+            f" {members.name} has {count:,} examples"
+        )
     rng = np.random.default_rng(args.seed)
     draws = rng.integers(count, size=[args.resamples, count])
     found = compare(systems, args.files, figure, draws)

@@ -260,13 +260,35 @@ def test_rows_of_what_the_task_cannot_use_are_left_out(setting, tmp_path):
             run({"a": rows, "b": members["b"]})
 
 
-def test_weights_that_are_none_are_refused(setting, tmp_path):
+@pytest.mark.parametrize(
+    "text", ["1,2,3", "1,-1", "best", "0,0", "inf,1", "nan,1", "1,1e400"]
+)
+def test_weights_that_cannot_be_used_are_refused(setting, text):
     make, run = setting
     members, _ = make()
-    for text in ("1,2,3", "1,-1", "best", "0,0"):
-        refused(r"--weights=.* or 2 numbers", run, members, f"--weights={text}")
-    for flag in ("--json", "--output"):
-        refused("an input", run, members, f"{flag}={tmp_path / 'a.jsonl'}")
+    words = r"--weights=.* or 2 finite numbers"
+    refused(words, run, members, f"--weights={text}")
+
+
+def test_weights_whose_sum_is_infinite_count_by_their_ratio(setting):
+    make, run = setting
+    members, _ = make()
+    large = run(members, "--weights=1e308,1e308")["systems"]
+    equal = run(members, "--weights=1,1")["systems"]
+    assert large["1e308,1e308"] == equal["1,1"]
+
+
+def test_resamples_that_fill_the_memory_are_refused(setting):
+    make, run = setting
+    members, _ = make()
+    refused("expected at most", run, members, "--resamples=99999999999")
+
+
+@pytest.mark.parametrize("flag", ["--json", "--output"])
+def test_an_input_is_never_an_output(setting, tmp_path, flag):
+    make, run = setting
+    members, _ = make()
+    refused("an input", run, members, f"{flag}={tmp_path / 'a.jsonl'}")
 
 
 @pytest.mark.slow
