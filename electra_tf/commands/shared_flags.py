@@ -3,6 +3,7 @@
 """What commands that ask a model share: its flags, files in, answers out."""
 
 import argparse
+import collections
 import contextlib
 import sys
 import time
@@ -268,10 +269,15 @@ class Run:
         text = f"{rows:,} {what} in {seconds:.1f} s"
         if rows and seconds:
             text += f" ({rows / seconds:,.0f} a second)"
-        blank = sum(source.blank for source in self.sources)
-        for count, name in ((self._bad, "bad"), (blank, "blank")):
+        counts = collections.Counter({"bad lines": self._bad})
+        for source in self.sources:
+            counts["blank lines"] += source.blank
+            counts.update(source.skipped)
+        for name, count in counts.items():
+            if count == 1:
+                name = name.replace("lines", "line", 1)
             if count:
-                text += f"; {count:,} {name} line{'s' * (count != 1)} left out"
+                text += f"; {count:,} {name} left out"
         say(text)
 
 

@@ -10,7 +10,6 @@ import csv
 import itertools
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -24,13 +23,10 @@ BY_EXTENSION = {
     ".ndjson": "jsonl",
     ".txt": "conll",
     ".conll": "conll",
+    ".conllu": "conll",
     ".bio": "conll",
     ".iob": "conll",
 }
-
-
-# Of a CoNLL line: a no-break space is part of a word ("10 000").
-conll_cells = re.compile(r"[^ \t]+").findall
 
 
 class Row(NamedTuple):
@@ -122,7 +118,7 @@ def _json_row(line: Line, any_json: bool) -> Row:
     expected = "one JSON object a line"
     if line.text is None:
         return Row(line.number, {}, line.found, line.expected)
-    if not line.text.strip():
+    if not line.text.strip(" \t"):
         return Row(line.number, {})
     try:
         value = json.loads(line.text)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.checkpoints.contents import TaskHead
-from electra_tf.data import tables
+from electra_tf.data import conll, tables
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import TaggingHead
 from electra_tf.finetuning.row_report import RowReport, explains_bad_rows
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 # Sentences read in debug mode.
 DEBUG_SENTENCES = 101
-_DOCUMENT_START = "-DOCSTART-"
 
 
 @dataclasses.dataclass
@@ -181,7 +180,7 @@ class TaggingTask(Task):
             found = _read_jsonl(place, self.row_report)
         elif kind == "conll":
             keep_last = self.config.fix_last_sentence
-            found = _read_conll(place, self.row_report, keep_last)
+            found = _read_conll(place, self.row_report, split, keep_last)
         else:
             raise UserError(
                 f"{place.path}: a tagging task is read from conll columns or"
@@ -263,56 +262,34 @@ class TaggingTask(Task):
 
 
 def _read_conll(
-    place: SplitSpec, report: RowReport, keep_last: bool
+    place: SplitSpec, report: RowReport, split: str, keep_last: bool
 ) -> Iterator[Sentence]:
     columns = {"word": 0, "tag": -1, **place.columns}
+    if not place.labelled:
+        del columns["tag"]
     for name, column in columns.items():
         if not isinstance(column, int):
             raise UserError(
                 f"{place.path}: columns of a conll file have numbers, not"
                 f" names; {name} is {column!r}"
             )
-    wanted = ["word"] + ["tag"] * place.labelled
-    least = max(
-        c + 1 if c >= 0 else max(-c, 2) for c in (columns[w] for w in wanted)
-    )
-    number, good = 0, True
-    sentence = Sentence(place.path, number)
-    for line, text, found, expected in files.LineReader(place.path):
-        if text is None:
-            report.add(place.path, line, found, expected)
-            good = False
+    reader = conll.ConllReader(files.LineReader(place.path), columns)
+    for item in reader:
+        if isinstance(item, tables.Row):
+            report.add(place.path, item.line, item.found, item.expected)
             continue
-        cells = tables.conll_cells(text.strip())
-        if not cells:
-            if sentence.words or not good:
-                if good:
-                    yield sentence
-                number += 1
-                sentence, good = Sentence(place.path, number), True
+        words, tags = item.columns["word"], item.columns.get("tag", [])
+        if item.is_ended or keep_last:
+            yield Sentence(place.path, item.number, words, tags, item.lines)
             continue
-        if cells[0] == _DOCUMENT_START:
-            continue
-        if len(cells) < least:
-            expected = f"at least {least} columns (the sentence is left out)"
-            report.add(place.path, line, text, expected)
-            good = False
-            continue
-        sentence.words.append(cells[columns["word"]])
-        sentence.lines.append(line)
-        if place.labelled:
-            sentence.tags.append(cells[columns["tag"]])
-    if sentence.words and good:
-        if keep_last:
-            yield sentence
-        else:
-            report.add(
-                place.path,
-                sentence.lines[-1],
-                "the end of the file within a sentence of"
-                f" {len(sentence.words)} words",
-                "a blank line after the last sentence, or fix_last_sentence",
-            )
+        report.add(
+            place.path,
+            item.lines[-1],
+            f"the end of the file within a sentence of {len(words)} words",
+            "a blank line after the last sentence, or fix_last_sentence",
+        )
+    for kind, count in reader.skipped.items():
+        report.losses[f"{split}: {kind}"] = count
 
 
 def _read_jsonl(place: SplitSpec, report: RowReport) -> Iterator[Sentence]:

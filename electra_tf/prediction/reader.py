@@ -6,6 +6,7 @@ A file may be larger than memory: nothing but the question at hand is kept. A
 line that cannot be read is handed on with what is wrong with it.
 """
 
+import collections
 import dataclasses
 import itertools
 import re
@@ -15,7 +16,7 @@ from typing import Any
 
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.data import tables
+from electra_tf.data import conll, tables
 
 FORMATS = ("text", "tsv", "csv", "jsonl", "conll")
 _BY_EXTENSION = {
@@ -62,6 +63,8 @@ class Source:
     def __post_init__(self) -> None:
         self.lines = files.LineReader(self.path)
         self.blank = 0  # lines without anything
+        # Lines of CoNLL that are no words (comments, ...), by kind.
+        self.skipped: collections.Counter[str] = collections.Counter()
 
     def check(self) -> None:
         self.kind()
@@ -103,7 +106,7 @@ class Source:
         for number, text, found, expected in self.lines:
             if text is None:
                 yield self._bad(number, found, expected)
-            elif text.strip():
+            elif text.strip(" \t"):
                 yield Read(self.path, number, {name: text})
             else:
                 self.blank += 1
@@ -111,27 +114,16 @@ class Source:
     def _read_conll(self) -> Iterator[Read]:
         """Sentences of one word a line, the words' column by its number."""
         (name, options), *_ = self.columns.items()
-        place = next((o for o in options if isinstance(o, int)), 0)
-        least = place + 1 if place >= 0 else -place
-        words: list[str] = []
-        start, good = 1, True
-        for number, text, found, expected in self.lines:
-            cells = tables.conll_cells((text or "").strip())
-            if text is not None and (not cells or cells[0] == "-DOCSTART-"):
-                if words and good:
-                    yield Read(self.path, start, {name: words})
-                words, good = [], True
-                continue
-            start = start if words else number
-            if text is not None and len(cells) < least:
-                found, expected = text, f"at least {least} columns"
-            if expected:
-                whole = f"{expected} (the sentence is left out)"
-                yield self._bad(number, found, whole)
-                good = False
-            words.append("" if expected else cells[place])
-        if words and good:
-            yield Read(self.path, start, {name: words})
+        column = next((o for o in options if isinstance(o, int)), 0)
+        reader = conll.ConllReader(
+            self.lines, {name: column}, documents_end_sentences=True
+        )
+        self.skipped = reader.skipped
+        for item in reader:
+            if isinstance(item, tables.Row):
+                yield self._bad(item.line, item.found, item.expected)
+            else:
+                yield Read(self.path, item.lines[0], item.columns)
 
     def _read_jsonl(self) -> Iterator[Read]:
         for row in tables.read_rows(self.lines, "jsonl", any_json=True):
@@ -182,7 +174,7 @@ class Source:
             if found:
                 yield self._bad(number, found, expected)
                 continue
-            if not any(cell.strip() for cell in cells):
+            if not any(cell.strip(" \t") for cell in cells):
                 self.blank += 1
                 continue
             if not places:
